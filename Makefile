@@ -1,0 +1,106 @@
+# The two commands to know are `make run` and `make test`; `make` alone lists them all.
+# Every target is a plain cargo command, so nothing here hides how a thing is built.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+CARGO ?= cargo
+# A stale Cargo.lock fails here instead of changing under the hand. While you add a dependency: make test LOCKED=
+LOCKED ?= --locked
+# Vector files to run; give others with: make vectors VECTORS="a.json b.json"
+VECTORS ?= vectors/expr-golden.json vectors/machine-conditions.json vectors/flow-conditions.json vectors/steps-conditions.json
+# Where cargo puts the program. If your cargo configuration says another place, set CARGO_TARGET_DIR to it.
+BRANCHPOINT := $(or $(CARGO_TARGET_DIR),target)/release/branchpoint
+
+# The tests without doc tests: nextest where it is installed, because it is faster and prints less.
+ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
+TESTS := $(CARGO) nextest run --workspace $(LOCKED)
+else
+TESTS := $(CARGO) test --workspace $(LOCKED) --lib --bins --tests --examples
+endif
+
+.PHONY: help
+help: ## list the targets
+	@echo 'Branchpoint. Targets:'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: need-cargo ## show what it does today: a tour of `branchpoint eval`
+	$(CARGO) build --release $(LOCKED) -p branchpoint
+	@BRANCHPOINT="$(BRANCHPOINT)" examples/eval/tour.sh
+
+.PHONY: test
+test: setup fmt-check clippy unit doc vectors ## everything: format, lints, tests, repo checks, doc tests, vectors
+	@echo 'everything passed: format, lints, tests, repo checks, doc tests, vectors'
+
+.PHONY: test-quick
+test-quick: setup fmt-check unit ## for daily work: format and tests, without lints, doc tests and vectors
+	@echo 'quick tests passed: format, tests, repo checks (make test runs the rest)'
+
+.PHONY: vectors
+vectors: need-cargo ## the conformance vectors, optimised with assertions on
+	@echo '== vectors'
+	$(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin vectors -- $(VECTORS)
+
+.PHONY: bench
+bench: need-cargo ## our benchmarks
+	$(CARGO) bench $(LOCKED) -p branchpoint-expr
+
+.PHONY: bench-peers
+bench-peers: need-cargo ## the same conditions on other engines, beside ours (own lock file, builds for minutes)
+	$(CARGO) bench --manifest-path benches/peers/Cargo.toml
+
+.PHONY: fuzz-build
+fuzz-build: need-cargo ## build the fuzz targets (own lock file)
+	$(CARGO) build --manifest-path fuzz/Cargo.toml
+
+.PHONY: fmt
+fmt: setup ## format the source
+	$(CARGO) fmt --all
+
+.PHONY: deny
+deny: need-cargo ## licences, advisories, bans, sources (needs cargo-deny)
+	@command -v cargo-deny >/dev/null || { echo 'make deny needs cargo-deny: cargo install --locked cargo-deny' >&2; exit 1; }
+	$(CARGO) deny check
+
+.PHONY: setup
+setup: need-cargo ## check the tools; adds rustfmt and clippy if rustup can
+	@for tool in rustfmt clippy; do \
+	    case $$tool in rustfmt) probe=fmt;; *) probe=clippy;; esac; \
+	    $(CARGO) $$probe --version >/dev/null 2>&1 && continue; \
+	    if command -v rustup >/dev/null; then \
+	        echo "The $$tool component is missing; adding it: rustup component add $$tool"; \
+	        rustup component add $$tool && continue; \
+	    fi; \
+	    echo "The $$tool component of Rust is missing and could not be added. Install it with your package manager, or with rustup: rustup component add $$tool" >&2; \
+	    exit 1; \
+	done
+
+# The parts of `make test`, each also good on its own.
+
+.PHONY: need-cargo
+need-cargo:
+	@command -v $(CARGO) >/dev/null || { echo 'cargo is not on the PATH. Install Rust 1.90 or newer (https://rustup.rs), then try again.' >&2; exit 1; }
+
+.PHONY: fmt-check
+fmt-check:
+	@echo '== format'
+	$(CARGO) fmt --all --check
+
+.PHONY: clippy
+clippy:
+	@echo '== lints'
+	$(CARGO) clippy --workspace --all-targets $(LOCKED) -- -D warnings
+
+.PHONY: unit
+unit:
+	@echo '== tests and repo checks'
+	$(TESTS)
+
+.PHONY: doc
+doc:
+	@echo '== doc tests'
+	$(CARGO) test --workspace --doc $(LOCKED)

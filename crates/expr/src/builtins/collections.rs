@@ -1,0 +1,230 @@
+//! Functions on lists and objects.
+
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+
+use super::strings::text;
+use crate::Kind;
+use crate::fault::{Outcome, fault, wrong_kind};
+use crate::value::{ListView, ObjectView, View, number, relate};
+use crate::work::Work;
+
+/// Entries by key, in the order in which they were set.
+type Entries<'a> = IndexMap<&'a str, View<'a>, foldhash::fast::RandomState>;
+
+/// An integer argument; a float with an integral value is one.
+pub(crate) fn integer(function: &str, view: View<'_>) -> Outcome<i64> {
+    match view {
+        View::Int(int) => Ok(int),
+        View::Float(float) => match number::integral(float) {
+            Some(int) => Ok(int),
+            None => wrong_kind(&format!("{function}()"), "an integer", view),
+        },
+        _ => wrong_kind(&format!("{function}()"), "an integer", view),
+    }
+}
+
+fn list<'a>(function: &str, view: View<'a>) -> Outcome<ListView<'a>> {
+    match view {
+        View::List(list) => Ok(list),
+        _ => wrong_kind(&format!("{function}()"), "a list", view),
+    }
+}
+
+fn object<'a>(function: &str, view: View<'a>) -> Outcome<ObjectView<'a>> {
+    match view {
+        View::Object(object) => Ok(object),
+        _ => wrong_kind(&format!("{function}()"), "an object", view),
+    }
+}
+
+/// The elements of a list, paid for.
+fn items<'a>(work: &Work<'a>, function: &str, view: View<'a>) -> Outcome<Vec<View<'a>>> {
+    let list = list(function, view)?;
+    work.spend(list.len())?;
+    Ok(list.iter().collect())
+}
+
+pub(super) fn len<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let length = match (arguments[0], arguments[0].as_str()) {
+        (_, Some(text)) => text.chars().count(),
+        (View::List(list), _) => list.len(),
+        (View::Object(object), _) => object.len(),
+        (other, _) => return wrong_kind("len()", "text, a list or an object", other),
+    };
+    Ok(View::Int(i64::try_from(length).unwrap_or(i64::MAX)))
+}
+
+pub(super) fn first<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    Ok(list("first", arguments[0])?.get(0).unwrap_or(View::Null))
+}
+
+pub(super) fn last<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let list = list("last", arguments[0])?;
+    Ok(list.len().checked_sub(1).and_then(|last| list.get(last)).unwrap_or(View::Null))
+}
+
+pub(super) fn take<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let list = list("take", arguments[0])?;
+    let Ok(most) = usize::try_from(integer("take", arguments[1])?) else {
+        return fault(Kind::BadArgument, "take() takes a number of elements that is not negative");
+    };
+    work.spend(most.min(list.len()))?;
+    work.list(&list.iter().take(most).collect::<Vec<_>>())
+}
+
+/// Like an index, but nothing is an error: what is not there is nil.
+pub(super) fn get<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let (container, key) = (arguments[0], arguments[1]);
+    Ok(match (container, key.as_str()) {
+        (View::Object(object), Some(key)) => object.get(key),
+        (View::List(list), None) => crate::eval::access::position(list.len(), integer("get", key)?)
+            .and_then(|index| list.get(index)),
+        _ => None,
+    }
+    .unwrap_or(View::Null))
+}
+
+pub(super) fn keys<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let keys: Vec<_> = object("keys", arguments[0])?.iter().map(|(key, _)| View::Str(key)).collect();
+    work.list(&keys)
+}
+
+pub(super) fn values<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let values: Vec<_> = object("values", arguments[0])?.iter().map(|(_, value)| value).collect();
+    work.list(&values)
+}
+
+pub(super) fn to_pairs<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let object = object("toPairs", arguments[0])?;
+    work.spend(object.len())?;
+    let pairs: Outcome<Vec<_>> = object.iter().map(|(key, value)| work.list(&[View::Str(key), value])).collect();
+    work.list(&pairs?)
+}
+
+pub(super) fn from_pairs<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut entries = Entries::default();
+    for pair in items(work, "fromPairs", arguments[0])? {
+        match pair {
+            View::List(pair) if pair.len() == 2 => {
+                let mut parts = pair.iter();
+                if let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+                    entries.insert(work.text_form(key)?, value);
+                }
+            }
+            other => return wrong_kind("fromPairs()", "a list of pairs", other),
+        }
+    }
+    work.object(&entries.into_iter().collect::<Vec<_>>())
+}
+
+pub(super) fn reverse<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut items = items(work, "reverse", arguments[0])?;
+    items.reverse();
+    work.list(&items)
+}
+
+pub(super) fn uniq<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut seen = IndexMap::<String, View<'a>, foldhash::fast::RandomState>::default();
+    for item in items(work, "uniq", arguments[0])? {
+        let mut key = String::new();
+        write_canonical(&mut key, item);
+        work.reserve(key.len())?;
+        seen.entry(key).or_insert(item);
+    }
+    work.list(&seen.into_values().collect::<Vec<_>>())
+}
+
+/// JSON with sorted keys: equal values, and only they, have the same text.
+fn write_canonical(out: &mut String, view: View<'_>) {
+    match view {
+        View::List(list) => {
+            out.push('[');
+            for item in list.iter() {
+                write_canonical(out, item);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        View::Object(object) => {
+            let mut entries: Vec<_> = object.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            out.push('{');
+            for (key, value) in entries {
+                let _ = write!(out, "{:?}:", View::Str(key));
+                write_canonical(out, value);
+                out.push(',');
+            }
+            out.push('}');
+        }
+        scalar => {
+            let _ = write!(out, "{scalar:?}");
+        }
+    }
+}
+
+pub(super) fn concat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut all = Vec::new();
+    for argument in arguments {
+        all.extend(items(work, "concat", *argument)?);
+    }
+    work.list(&all)
+}
+
+pub(super) fn flatten<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut flat = Vec::new();
+    flatten_into(work, arguments[0], &mut flat)?;
+    work.list(&flat)
+}
+
+fn flatten_into<'a>(work: &Work<'a>, view: View<'a>, flat: &mut Vec<View<'a>>) -> Outcome<()> {
+    for item in items(work, "flatten", view)? {
+        match item {
+            View::List(_) => flatten_into(work, item, flat)?,
+            other => flat.push(other),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn sort<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let items = items(work, "sort", arguments[0])?;
+    let keyed = items.iter().map(|item| (*item, *item)).collect();
+    let sorted = sorted("sort", keyed, arguments.get(1).copied())?;
+    work.list(&sorted)
+}
+
+/// Items in the order of their keys, which are all numbers or all text. Equal keys keep their order.
+pub(crate) fn sorted<'a>(
+    function: &str,
+    mut keyed: Vec<(View<'a>, View<'a>)>,
+    direction: Option<View<'a>>,
+) -> Outcome<Vec<View<'a>>> {
+    let descending = match direction.map(|direction| text(function, direction)).transpose()? {
+        None | Some("asc") => false,
+        Some("desc") => true,
+        Some(other) => {
+            return fault(Kind::BadArgument, format!("{function}() takes \"asc\" or \"desc\", not \"{other}\""));
+        }
+    };
+    if let Some((first, _)) = keyed.first().copied()
+        && let Some((odd, _)) = keyed.iter().find(|(key, _)| compare(first, *key).is_none())
+    {
+        return wrong_kind(&format!("{function}()"), "only numbers or only text", *odd);
+    }
+    keyed.sort_by(|(left, _), (right, _)| {
+        let order = compare(*left, *right).unwrap_or(Ordering::Equal);
+        if descending { order.reverse() } else { order }
+    });
+    Ok(keyed.into_iter().map(|(_, item)| item).collect())
+}
+
+/// The order of two numbers or two texts.
+pub(crate) fn compare(left: View<'_>, right: View<'_>) -> Option<Ordering> {
+    match (left.as_str(), right.as_str()) {
+        (Some(left), Some(right)) => Some(left.cmp(right)),
+        _ => relate::compare_numbers(left, right),
+    }
+}

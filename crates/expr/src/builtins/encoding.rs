@@ -1,0 +1,41 @@
+//! Text form, JSON, base64, and the name of a value's kind.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::strings::text;
+use crate::Kind;
+use crate::fault::{Outcome, fault};
+use crate::value::View;
+use crate::work::Work;
+
+pub(super) fn type_name<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    Ok(View::Str(arguments[0].type_name()))
+}
+
+pub(super) fn string<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    work.text_form(arguments[0]).map(View::Str)
+}
+
+pub(super) fn to_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    work.text(&format!("{:?}", arguments[0]))
+}
+
+pub(super) fn from_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    match work.json(text("fromJSON", arguments[0])?)? {
+        Ok(view) => Ok(view),
+        Err(error) => fault(Kind::BadJson, format!("this text is not JSON: {error}")),
+    }
+}
+
+pub(super) fn to_base64<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    work.text(&BASE64_STANDARD.encode(text("toBase64", arguments[0])?))
+}
+
+pub(super) fn from_base64<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let decoded = BASE64_STANDARD.decode(text("fromBase64", arguments[0])?).ok();
+    match decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
+        Some(text) => work.text(&text),
+        None => fault(Kind::BadArgument, "fromBase64() takes base64 of UTF-8 text"),
+    }
+}

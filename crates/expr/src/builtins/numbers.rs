@@ -1,0 +1,189 @@
+//! Functions on numbers. Integers stay exact; leaving the 64-bit range is an error.
+
+use std::cmp::Ordering;
+
+use super::collections::integer;
+use crate::Kind;
+use crate::fault::{Outcome, fault, shown, wrong_kind};
+use crate::value::number::{self, Parsed};
+use crate::value::{View, relate};
+use crate::work::Work;
+
+pub(super) fn int<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let argument = arguments[0];
+    match (argument, argument.as_str()) {
+        (View::Int(int), _) => Ok(View::Int(int)),
+        (View::Float(float), _) => whole(float.trunc()),
+        (_, Some(text)) if number::is_integer_text(text) => match text.parse() {
+            Ok(int) => Ok(View::Int(int)),
+            Err(_) => fault(Kind::OutOfRange, format!("{} does not fit in 64 bits", shown(argument))),
+        },
+        (_, Some(_)) => fault(Kind::BadArgument, format!("int() cannot read {} as an integer", shown(argument))),
+        _ => wrong_kind("int()", "a number or text", argument),
+    }
+}
+
+fn whole<'a>(float: f64) -> Outcome<View<'a>> {
+    match number::integral(float) {
+        Some(int) => Ok(View::Int(int)),
+        None => fault(Kind::OutOfRange, format!("{float} does not fit in 64 bits")),
+    }
+}
+
+pub(super) fn float<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let argument = arguments[0];
+    match (argument, argument.as_str()) {
+        (View::Int(int), _) => Ok(View::Float(int as f64)),
+        (View::Float(float), _) => Ok(View::Float(float)),
+        (_, Some(text)) => match number::parse_decimal(text) {
+            Some(Parsed::Int(int)) => Ok(View::Float(int as f64)),
+            Some(Parsed::Float(float)) => Ok(View::Float(float)),
+            Some(Parsed::Overflow) => fault(Kind::OutOfRange, format!("{} is out of range", shown(argument))),
+            None => fault(Kind::BadArgument, format!("float() cannot read {} as a number", shown(argument))),
+        },
+        _ => wrong_kind("float()", "a number or text", argument),
+    }
+}
+
+pub(super) fn abs<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    match arguments[0] {
+        View::Int(int) => match int.checked_abs() {
+            Some(int) => Ok(View::Int(int)),
+            None => fault(Kind::OutOfRange, "abs() of this number does not fit in 64 bits"),
+        },
+        View::Float(float) => Ok(View::Float(float.abs())),
+        other => wrong_kind("abs()", "a number", other),
+    }
+}
+
+pub(super) fn ceil<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    rounded("ceil()", arguments[0], f64::ceil)
+}
+
+pub(super) fn floor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    rounded("floor()", arguments[0], f64::floor)
+}
+
+/// Half away from zero.
+pub(super) fn round<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    rounded("round()", arguments[0], f64::round)
+}
+
+fn rounded<'a>(function: &str, argument: View<'a>, round: fn(f64) -> f64) -> Outcome<View<'a>> {
+    match argument {
+        View::Int(int) => Ok(View::Int(int)),
+        View::Float(float) => Ok(View::Float(round(float))),
+        other => wrong_kind(function, "a number", other),
+    }
+}
+
+pub(super) fn max<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    extreme(work, "max()", arguments, Ordering::Greater)
+}
+
+pub(super) fn min<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    extreme(work, "min()", arguments, Ordering::Less)
+}
+
+fn extreme<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], wanted: Ordering) -> Outcome<View<'a>> {
+    let numbers = numbers(work, function, arguments)?;
+    let better = |best: View<'a>, next: View<'a>| {
+        if relate::compare_numbers(next, best) == Some(wanted) { next } else { best }
+    };
+    Ok(numbers.into_iter().reduce(better).unwrap_or(View::Null))
+}
+
+pub(super) fn mean<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let numbers = numbers(work, "mean()", arguments)?;
+    if numbers.is_empty() {
+        return Ok(View::Int(0));
+    }
+    finite(numbers.iter().map(|number| as_float(*number)).sum::<f64>() / numbers.len() as f64)
+}
+
+pub(super) fn median<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut numbers = numbers(work, "median()", arguments)?;
+    numbers.sort_by(|left, right| relate::compare_numbers(*left, *right).unwrap_or(Ordering::Equal));
+    let middle = numbers.len() / 2;
+    match (numbers.len(), numbers.len() % 2) {
+        (0, _) => Ok(View::Int(0)),
+        (_, 1) => Ok(numbers[middle]),
+        _ => finite(f64::midpoint(as_float(numbers[middle - 1]), as_float(numbers[middle]))),
+    }
+}
+
+/// A float that left the range is an error: values are JSON, there is no infinity.
+pub(crate) fn finite<'a>(float: f64) -> Outcome<View<'a>> {
+    if float.is_finite() { Ok(View::Float(float)) } else { fault(Kind::OutOfRange, "the result is out of range") }
+}
+
+/// The numbers among the arguments, lists of numbers spread out.
+fn numbers<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>]) -> Outcome<Vec<View<'a>>> {
+    let mut numbers = Vec::new();
+    for argument in arguments {
+        match *argument {
+            View::Int(_) | View::Float(_) => numbers.push(*argument),
+            View::List(list) => {
+                work.spend(list.len())?;
+                for item in list.iter() {
+                    numbers.extend(self::numbers(work, function, &[item])?);
+                }
+            }
+            other => return wrong_kind(function, "numbers", other),
+        }
+    }
+    Ok(numbers)
+}
+
+pub(crate) fn as_float(view: View<'_>) -> f64 {
+    match view {
+        View::Int(int) => int as f64,
+        View::Float(float) => float,
+        _ => 0.0,
+    }
+}
+
+fn bits<'a>(function: &str, arguments: &[View<'a>], combine: fn(i64, i64) -> i64) -> Outcome<View<'a>> {
+    Ok(View::Int(combine(integer(function, arguments[0])?, integer(function, arguments[1])?)))
+}
+
+pub(super) fn bitand<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    bits("bitand", arguments, |left, right| left & right)
+}
+
+pub(super) fn bitor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    bits("bitor", arguments, |left, right| left | right)
+}
+
+pub(super) fn bitxor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    bits("bitxor", arguments, |left, right| left ^ right)
+}
+
+/// "And not": the bits of the left that are not in the right, as the original language means it.
+pub(super) fn bitnand<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    bits("bitnand", arguments, |left, right| left & !right)
+}
+
+pub(super) fn bitnot<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    Ok(View::Int(!integer("bitnot", arguments[0])?))
+}
+
+pub(super) fn bitshl<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    shift("bitshl", arguments, |int, by| int.checked_shl(by).unwrap_or(0))
+}
+
+pub(super) fn bitshr<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    shift("bitshr", arguments, |int, by| int >> by.min(63))
+}
+
+pub(super) fn bitushr<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    shift("bitushr", arguments, |int, by| int.cast_unsigned().checked_shr(by).unwrap_or(0).cast_signed())
+}
+
+fn shift<'a>(function: &str, arguments: &[View<'a>], apply: fn(i64, u32) -> i64) -> Outcome<View<'a>> {
+    let by = integer(function, arguments[1])?;
+    if by < 0 {
+        return fault(Kind::BadArgument, format!("{function}() takes a shift that is not negative"));
+    }
+    Ok(View::Int(apply(integer(function, arguments[0])?, u32::try_from(by).unwrap_or(u32::MAX))))
+}

@@ -1,0 +1,353 @@
+//! What can be known to be wrong from the text alone: unknown functions, wrong arity, kinds that can never fit.
+
+use crate::builtins;
+use crate::diagnostic::Diagnostic;
+use crate::pattern::{Pattern, PatternError};
+use crate::rules::Dialect;
+use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
+use crate::types::Types;
+use crate::Kind;
+
+/// Checks an expression and tells what it can give. Findings are appended in document order.
+pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, findings: &mut Vec<Diagnostic>) -> Types {
+    let mut checker = Checker { dialect, findings, variables: Vec::new(), elements: Vec::new() };
+    checker.types(expr)
+}
+
+struct Checker<'f, 's> {
+    dialect: Dialect,
+    findings: &'f mut Vec<Diagnostic>,
+    variables: Vec<(&'s str, Types)>,
+    /// One entry for each open predicate: whether `#acc` exists in it.
+    elements: Vec<bool>,
+}
+
+impl<'s> Checker<'_, 's> {
+    fn types(&mut self, expr: &Expr<'s>) -> Types {
+        match &expr.kind {
+            ExprKind::Nil => Types::NIL,
+            ExprKind::Bool(_) => Types::BOOL,
+            ExprKind::Int(_) => Types::INT,
+            ExprKind::Float(_) => Types::FLOAT,
+            ExprKind::Str(_) => Types::STR,
+            ExprKind::List(items) => {
+                self.all(items);
+                Types::LIST
+            }
+            ExprKind::Object(entries) => {
+                for (key, value) in entries {
+                    self.expect(key, Types::STR | Types::NUMBER, "a key");
+                    self.types(value);
+                }
+                Types::OBJECT
+            }
+            ExprKind::Variable(_) => Types::ANY,
+            ExprKind::Name(name) => self.name(name, expr),
+            ExprKind::Element(element) => self.element(*element, expr),
+            ExprKind::Member(object, key) => self.member(object, key),
+            ExprKind::Project(list, rest) => {
+                self.types(list);
+                self.elements.push(false);
+                self.types(rest);
+                self.elements.pop();
+                Types::LIST
+            }
+            ExprKind::Slice(object, from, to) => {
+                for bound in [from, to].into_iter().flatten() {
+                    self.expect(bound, Types::NUMBER, "a bound of a slice");
+                }
+                self.expect(object, Types::STR | Types::LIST, "a slice") | Types::NIL
+            }
+            ExprKind::Not(operand) => {
+                self.condition(operand, "`!`");
+                Types::BOOL
+            }
+            ExprKind::Negate(operand) | ExprKind::Plus(operand) => {
+                self.expect(operand, Types::NUMBER, "a sign") | Types::NIL
+            }
+            ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right, expr),
+            ExprKind::And(parts) | ExprKind::Or(parts) => self.logic(parts),
+            ExprKind::Chain(first, rest) => self.chain(first, rest),
+            ExprKind::Coalesce(left, right) => self.types(left).without(Types::NIL) | self.types(right),
+            ExprKind::Elvis(left, right) => self.types(left) | self.types(right),
+            ExprKind::Conditional(parts) => {
+                self.condition(&parts[0], "the condition of `?:`");
+                self.types(&parts[1]) | self.types(&parts[2])
+            }
+            ExprKind::Let(name, value, body) => self.variable(name, value, body, expr),
+            ExprKind::Sequence(first, rest) => {
+                self.types(first);
+                self.types(rest)
+            }
+            ExprKind::Call(call) => self.call(call, expr),
+        }
+    }
+
+    fn all(&mut self, parts: &[Expr<'s>]) {
+        for part in parts {
+            self.types(part);
+        }
+    }
+
+    fn report(&mut self, kind: Kind, expr: &Expr<'s>, message: String) {
+        self.findings.push(Diagnostic::error(kind, expr.span, message));
+    }
+
+    /// An operand that must be able to be one of these kinds, or nil.
+    fn expect(&mut self, operand: &Expr<'s>, wanted: Types, user: &str) -> Types {
+        let found = self.types(operand);
+        if !found.meets(wanted.widened() | Types::NIL) {
+            self.report(Kind::TypeClash, operand, format!("{user} takes {wanted}, and this is {found}"));
+        }
+        found
+    }
+
+    fn condition(&mut self, operand: &Expr<'s>, user: &str) {
+        self.expect(operand, Types::BOOL, user);
+    }
+
+    fn name(&mut self, name: &str, expr: &Expr<'s>) -> Types {
+        if let Some((_, types)) = self.variables.iter().rev().find(|(known, _)| *known == name) {
+            return *types;
+        }
+        if self.dialect == Dialect::Flow {
+            let finding = Diagnostic::error(Kind::UnknownName, expr.span, format!("`{name}` is not a variable"));
+            self.findings.push(finding.with_help(format!("write `${name}`")));
+        }
+        Types::ANY
+    }
+
+    fn element(&mut self, element: Element, expr: &Expr<'s>) -> Types {
+        let fits = match (self.elements.last(), element) {
+            (None, _) => false,
+            (Some(accumulates), Element::Accumulator) => *accumulates,
+            (Some(_), _) => true,
+        };
+        if !fits {
+            let (sign, place) = match element {
+                Element::Accumulator => ("#acc", "reduce()"),
+                Element::Index => ("#index", "a predicate"),
+                Element::Item => ("#", "a predicate"),
+            };
+            self.report(Kind::NoElement, expr, format!("`{sign}` means something only inside {place}"));
+        }
+        if element == Element::Index { Types::INT } else { Types::ANY }
+    }
+
+    fn member(&mut self, object: &Expr<'s>, key: &Expr<'s>) -> Types {
+        let object_types = self.types(object);
+        let key_types = self.types(key);
+        let container = match &key.kind {
+            // A field of text may be a field of the JSON that it holds.
+            ExprKind::Str(_) if self.dialect == Dialect::Steps => Types::OBJECT | Types::LIST | Types::STR,
+            ExprKind::Str(_) => Types::OBJECT,
+            _ => Types::OBJECT | Types::LIST | Types::STR,
+        };
+        if !object_types.meets(container | Types::NIL) {
+            self.report(Kind::TypeClash, object, format!("{object_types} has no fields"));
+        }
+        if !key_types.meets(Types::STR | Types::NUMBER | Types::NIL) {
+            self.report(Kind::TypeClash, key, format!("an index is text or a number, and this is {key_types}"));
+        }
+        Types::ANY
+    }
+
+    fn binary(&mut self, operator: Binary, left: &Expr<'s>, right: &Expr<'s>, expr: &Expr<'s>) -> Types {
+        let symbol = operator.quoted();
+        match operator {
+            Binary::Equal | Binary::NotEqual => {
+                let (left, right) = (self.types(left), self.types(right));
+                if known(left, right) && !left.widened().meets(right.widened()) {
+                    self.report(Kind::TypeClash, expr, format!("{left} never equals {right}"));
+                }
+                Types::BOOL
+            }
+            Binary::Less | Binary::LessOrEqual | Binary::Greater | Binary::GreaterOrEqual => {
+                self.ordering(operator, left, right, expr);
+                Types::BOOL
+            }
+            Binary::In => {
+                self.types(left);
+                self.expect(right, Types::LIST | Types::OBJECT, "the right side of `in`");
+                Types::BOOL
+            }
+            Binary::Contains | Binary::StartsWith | Binary::EndsWith => {
+                self.expect(left, Types::STR, symbol);
+                self.expect(right, Types::STR, symbol);
+                Types::BOOL
+            }
+            Binary::Matches => {
+                self.expect(left, Types::STR, symbol);
+                self.expect(right, Types::STR, symbol);
+                self.pattern(right);
+                Types::BOOL
+            }
+            Binary::Range => {
+                self.expect(left, Types::NUMBER, symbol);
+                self.expect(right, Types::NUMBER, symbol);
+                Types::LIST | Types::NIL
+            }
+            Binary::Add => self.addition(left, right, expr),
+            Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder | Binary::Power => {
+                self.expect(left, Types::NUMBER, symbol);
+                self.expect(right, Types::NUMBER, symbol);
+                if matches!(operator, Binary::Divide | Binary::Remainder) {
+                    self.divisor(right);
+                }
+                Types::NUMBER | Types::NIL
+            }
+        }
+    }
+
+    fn ordering(&mut self, operator: Binary, left: &Expr<'s>, right: &Expr<'s>, expr: &Expr<'s>) {
+        let user = operator.quoted();
+        let left_types = self.expect(left, Types::NUMBER | Types::STR, user);
+        let right_types = self.expect(right, Types::NUMBER | Types::STR, user);
+        if known(left_types, right_types) && !left_types.widened().meets(right_types.widened()) {
+            let message = format!("{left_types} has no order with {right_types}");
+            self.report(Kind::TypeClash, expr, message);
+        }
+    }
+
+    fn chain(&mut self, first: &Expr<'s>, rest: &[(Binary, Expr<'s>)]) -> Types {
+        let mut left = self.types(first);
+        for (operator, operand) in rest {
+            let user = operator.quoted();
+            let right = self.expect(operand, Types::NUMBER | Types::STR, user);
+            if known(left, right) && !left.widened().meets(right.widened()) {
+                self.report(Kind::TypeClash, operand, format!("{left} has no order with {right}"));
+            }
+            left = right;
+        }
+        Types::BOOL
+    }
+
+    fn addition(&mut self, left: &Expr<'s>, right: &Expr<'s>, expr: &Expr<'s>) -> Types {
+        let takes = Types::NUMBER | Types::STR;
+        let left = self.expect(left, takes, "`+`");
+        let right = self.expect(right, takes, "`+`");
+        if known(left, right) && !left.widened().meets(right.widened()) {
+            self.report(Kind::TypeClash, expr, format!("{left} and {right} cannot be added"));
+        }
+        let number = left.meets(Types::NUMBER) && right.meets(Types::NUMBER);
+        let text = left.meets(Types::STR) && right.meets(Types::STR);
+        let mut gives = Types::NIL;
+        if number {
+            gives = gives | Types::NUMBER;
+        }
+        if text {
+            gives = gives | Types::STR;
+        }
+        // Two literals cannot give nil; knowing that lets `'a' + 'b'` be refused as a condition.
+        if known(left, right) { gives.without(Types::NIL) } else { gives }
+    }
+
+    fn divisor(&mut self, right: &Expr<'s>) {
+        let zero = match right.kind {
+            ExprKind::Int(int) => int == 0,
+            ExprKind::Float(float) => float == 0.0,
+            _ => false,
+        };
+        if zero {
+            self.report(Kind::ZeroDivisor, right, "this divides by zero".into());
+        }
+    }
+
+    fn logic(&mut self, parts: &[Expr<'s>]) -> Types {
+        if self.dialect.values_in_logic() {
+            return parts.iter().fold(Types::NIL, |types, part| types | self.types(part));
+        }
+        for part in parts {
+            self.condition(part, "`&&` or `||`");
+        }
+        Types::BOOL
+    }
+
+    fn variable(&mut self, name: &'s str, value: &Expr<'s>, body: &Expr<'s>, expr: &Expr<'s>) -> Types {
+        let types = self.types(value);
+        let taken = self.variables.iter().any(|(known, _)| *known == name);
+        if taken || builtins::find(name, false).is_some() || builtins::takes_predicate(name) {
+            self.report(Kind::Redeclared, expr, format!("the name `{name}` is taken already"));
+        }
+        self.variables.push((name, types));
+        let types = self.types(body);
+        self.variables.pop();
+        types
+    }
+
+    fn pattern(&mut self, right: &Expr<'s>) {
+        if let ExprKind::Str(text) = &right.kind
+            && let Err(error) = Pattern::re2(text)
+        {
+            let message = match error {
+                PatternError::Invalid(message) => format!("this is not a regular expression: {message}"),
+                PatternError::TooMuchWork => "this regular expression is too large".into(),
+            };
+            self.report(Kind::BadRegex, right, message);
+        }
+    }
+
+    fn call(&mut self, call: &Call<'s>, expr: &Expr<'s>) -> Types {
+        if let Some(signature) = builtins::fold(call.function) {
+            return self.fold(call, &signature, expr);
+        }
+        let Some(found) = builtins::find(call.function, self.dialect == Dialect::Flow) else {
+            let message = format!("there is no function `{}`", call.function);
+            let finding = Diagnostic::error(Kind::UnknownFunction, call.name_span, message);
+            self.findings.push(finding.suggest(call.function, builtins::names()));
+            self.all(&call.arguments);
+            return Types::ANY;
+        };
+        let builtin = &builtins::TABLE[found];
+        self.arity(call, expr, usize::from(builtin.least), usize::from(builtin.most), call.arguments.len());
+        let mut found = Types::INT;
+        for (index, argument) in call.arguments.iter().enumerate() {
+            let wanted = builtin.takes[index.min(builtin.takes.len() - 1)];
+            found = found | self.expect(argument, wanted, &format!("{}()", builtin.name));
+        }
+        // A function of literals gives no nil, unless it says so itself.
+        let nil = builtin.on_nil == builtins::OnNil::Nil && found.meets(Types::NIL);
+        if nil { builtin.gives | Types::NIL } else { builtin.gives }
+    }
+
+    fn fold(&mut self, call: &Call<'s>, signature: &builtins::Signature, expr: &Expr<'s>) -> Types {
+        let given = call.arguments.len() + usize::from(call.predicate.is_some());
+        let least = if signature.optional { 1 } else { 2 };
+        self.arity(call, expr, least, 2 + usize::from(signature.extra), given);
+        for (index, argument) in call.arguments.iter().enumerate() {
+            if index == 0 {
+                self.expect(argument, Types::LIST, &format!("{}()", call.function));
+            } else {
+                self.types(argument);
+            }
+        }
+        if let Some(predicate) = &call.predicate {
+            self.elements.push(signature.fold == builtins::Fold::Reduce);
+            let found = self.types(predicate);
+            self.elements.pop();
+            if signature.boolean && !found.meets(Types::BOOL | Types::NIL) {
+                let message = format!("a predicate gives a boolean, and this is {found}");
+                self.report(Kind::TypeClash, predicate, message);
+            }
+        }
+        signature.gives | Types::NIL
+    }
+
+    fn arity(&mut self, call: &Call<'s>, expr: &Expr<'s>, least: usize, most: usize, given: usize) {
+        if (least..=most).contains(&given) {
+            return;
+        }
+        let wanted = match (least, most) {
+            (least, most) if least == most => format!("{least}"),
+            (least, most) if most == usize::from(u8::MAX) => format!("{least} or more"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let message = format!("{}() takes {wanted} arguments, not {given}", call.function);
+        self.report(Kind::WrongArity, expr, message);
+    }
+}
+
+/// Whether both operands are known well enough for a clash to be certain: nil is never excluded from comparing.
+fn known(left: Types, right: Types) -> bool {
+    !left.meets(Types::NIL) && !right.meets(Types::NIL)
+}

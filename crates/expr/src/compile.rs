@@ -1,0 +1,314 @@
+//! From the tree to the flat table of nodes. Paths are resolved here, patterns compiled, literal lists made sets.
+
+use std::sync::Arc;
+
+use crate::builtins;
+use crate::diagnostic::Span;
+use crate::pattern::Pattern;
+use crate::program::{Access, Id, Key, Node, Path, Program};
+use crate::rules::Dialect;
+use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
+use crate::value::Value;
+
+/// How a host binds names to the slots of its runs when a condition is compiled.
+///
+/// A path that begins with a bound prefix reads that slot directly; nothing is looked up by name at run time.
+pub trait Bind {
+    /// The slot of the longest known prefix of a path, and how many of its parts that prefix has.
+    fn bind(&self, path: &[&str]) -> Option<Bound>;
+}
+
+/// Where a path begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The slot.
+    pub slot: u32,
+    /// How many parts of the path the slot stands for, at least one.
+    pub parts: usize,
+}
+
+pub(crate) struct Compiler<'p, 's> {
+    pub(crate) dialect: Dialect,
+    pub(crate) bind: Option<&'p dyn Bind>,
+    pub(crate) program: &'p mut Program,
+    /// How paths are looked up at this place.
+    pub(crate) access: Access,
+    pub(crate) variables: Vec<(&'s str, u16)>,
+    /// The local of the element of each open predicate.
+    pub(crate) elements: Vec<u16>,
+    /// Where this text stands in the source.
+    pub(crate) place: Place,
+}
+
+/// Where a text stands in the source that spans refer to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// The source holds the text letter for letter from this byte on.
+    From(u32),
+    /// The source writes the text otherwise (escapes), so every part of it stands where the whole stands.
+    At(Span),
+}
+
+impl Place {
+    pub(crate) fn of(self, span: Span) -> Span {
+        match self {
+            Self::From(start) => span.shifted(start),
+            Self::At(whole) => whole,
+        }
+    }
+}
+
+impl<'s> Compiler<'_, 's> {
+    pub(crate) fn node(&mut self, expr: &Expr<'s>) -> Id {
+        let node = match &expr.kind {
+            ExprKind::Nil => return self.constant(expr, Value::Null),
+            ExprKind::Bool(bool) => return self.constant(expr, Value::Bool(*bool)),
+            ExprKind::Int(int) => return self.constant(expr, Value::Int(*int)),
+            ExprKind::Float(float) => return self.constant(expr, Value::Float(*float)),
+            ExprKind::Str(text) => return self.constant(expr, Value::from(&**text)),
+            ExprKind::Name(name) => match self.variable(name) {
+                Some(local) => Node::Local(local),
+                None => return self.path(expr, name, &[]),
+            },
+            ExprKind::Variable(name) => return self.path(expr, name, &[]),
+            ExprKind::Element(element) => Node::Local(self.element(*element)),
+            ExprKind::Member(object, key) => return self.member(expr, object, key),
+            ExprKind::Project(list, rest) => self.project(list, rest),
+            ExprKind::Slice(object, from, to) => Node::Slice {
+                object: self.node(object),
+                from: from.as_ref().map(|from| self.node(from)),
+                to: to.as_ref().map(|to| self.node(to)),
+            },
+            ExprKind::Not(operand) => Node::Not(self.node(operand)),
+            ExprKind::Negate(operand) => match operand.kind {
+                ExprKind::Int(int) => return self.constant(expr, Value::Int(-int)),
+                ExprKind::Float(float) => return self.constant(expr, Value::Float(-float)),
+                _ => Node::Negate(self.node(operand)),
+            },
+            ExprKind::Plus(operand) => Node::Plus(self.node(operand)),
+            ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right),
+            ExprKind::And(parts) if self.dialect.values_in_logic() => return self.values(expr, parts, Node::Both),
+            ExprKind::Or(parts) if self.dialect.values_in_logic() => return self.values(expr, parts, Node::Either),
+            ExprKind::And(parts) => {
+                let ids = self.nodes(parts);
+                Node::And(self.program.ids(&ids))
+            }
+            ExprKind::Or(parts) => {
+                let ids = self.nodes(parts);
+                Node::Or(self.program.ids(&ids))
+            }
+            ExprKind::Chain(first, rest) => self.chain(first, rest),
+            ExprKind::Coalesce(left, right) => Node::Coalesce(self.lenient(left), self.node(right)),
+            ExprKind::Elvis(left, right) => Node::Elvis(self.lenient(left), self.node(right)),
+            ExprKind::Conditional(parts) => {
+                Node::Conditional(self.strict(&parts[0]), self.node(&parts[1]), self.node(&parts[2]))
+            }
+            ExprKind::Let(name, value, body) => self.declaration(name, value, body),
+            ExprKind::Sequence(first, rest) => Node::Sequence(self.node(first), self.node(rest)),
+            ExprKind::List(items) => {
+                let ids = self.strict_nodes(items);
+                Node::List(self.program.ids(&ids))
+            }
+            ExprKind::Object(entries) => {
+                let ids: Vec<_> =
+                    entries.iter().flat_map(|(key, value)| [self.strict(key), self.strict(value)]).collect();
+                Node::Object(self.program.ids(&ids))
+            }
+            ExprKind::Call(call) => self.call(call),
+        };
+        self.emit(expr, node)
+    }
+
+    fn emit(&mut self, expr: &Expr<'_>, node: Node) -> Id {
+        self.program.emit(node, self.place.of(expr.span))
+    }
+
+    fn constant(&mut self, expr: &Expr<'_>, value: Value) -> Id {
+        self.program.constant(value, self.place.of(expr.span))
+    }
+
+    fn nodes(&mut self, exprs: &[Expr<'s>]) -> Vec<Id> {
+        exprs.iter().map(|expr| self.node(expr)).collect()
+    }
+
+    /// Operands of everything but defaults: a missing path is what the dialect says it is.
+    fn strict(&mut self, expr: &Expr<'s>) -> Id {
+        let access = std::mem::replace(&mut self.access, self.dialect.access());
+        let id = self.node(expr);
+        self.access = access;
+        id
+    }
+
+    fn strict_nodes(&mut self, exprs: &[Expr<'s>]) -> Vec<Id> {
+        exprs.iter().map(|expr| self.strict(expr)).collect()
+    }
+
+    /// The left side of a default: where a missing path is an error elsewhere, here it is nil.
+    fn lenient(&mut self, expr: &Expr<'s>) -> Id {
+        let access = self.access;
+        if access == Access::Required {
+            self.access = Access::Absent;
+        }
+        let id = self.node(expr);
+        self.access = access;
+        id
+    }
+
+    /// `a || b || c` and `a && b && c` on any values, from the left.
+    fn values(&mut self, expr: &Expr<'s>, parts: &[Expr<'s>], join: fn(Id, Id) -> Node) -> Id {
+        let last = parts.len() - 1;
+        let ids: Vec<_> = parts
+            .iter()
+            .enumerate()
+            .map(|(index, part)| if index < last { self.lenient(part) } else { self.node(part) })
+            .collect();
+        ids.into_iter()
+            .reduce(|left, right| self.program.emit(join(left, right), self.place.of(expr.span)))
+            .expect("the parser builds chains of two or more")
+    }
+
+    fn variable(&self, name: &str) -> Option<u16> {
+        self.variables.iter().rev().find(|(known, _)| *known == name).map(|(_, local)| *local)
+    }
+
+    fn element(&self, element: Element) -> u16 {
+        let item = self.elements.last().copied().expect("the checker refuses elements outside predicates");
+        match element {
+            Element::Item => item,
+            Element::Index => item + 1,
+            Element::Accumulator => item + 2,
+        }
+    }
+
+    fn locals(&mut self, count: u16) -> u16 {
+        let first = self.program.locals;
+        self.program.locals += count;
+        first
+    }
+
+    /// A field or index: part of a path where everything before it is known, else an operation of its own.
+    fn member(&mut self, expr: &Expr<'s>, object: &Expr<'s>, key: &Expr<'s>) -> Id {
+        let mut keys = Vec::new();
+        if let Some(root) = self.static_path(expr, &mut keys) {
+            keys.reverse();
+            return self.path(expr, &root, &keys);
+        }
+        let access = self.access;
+        let object = self.node(object);
+        let key = self.strict(key);
+        self.emit(expr, Node::Member { object, key, access })
+    }
+
+    /// The root of a path of literal keys, which are collected from the last to the first.
+    fn static_path(&self, expr: &Expr<'s>, keys: &mut Vec<Key>) -> Option<String> {
+        match &expr.kind {
+            ExprKind::Name(name) if self.variable(name).is_none() => Some(name.to_string()),
+            ExprKind::Variable(name) => Some(name.to_string()),
+            ExprKind::Member(object, key) => {
+                keys.push(match &key.kind {
+                    ExprKind::Str(text) => Key::Field(Arc::from(&**text)),
+                    ExprKind::Int(int) => Key::Index(*int),
+                    ExprKind::Negate(inner) if let ExprKind::Int(int) = inner.kind => Key::Index(-int),
+                    _ => return None,
+                });
+                self.static_path(object, keys)
+            }
+            _ => None,
+        }
+    }
+
+    fn path(&mut self, expr: &Expr<'_>, root: &str, keys: &[Key]) -> Id {
+        let mut parts = vec![root];
+        parts.extend(keys.iter().map_while(|key| match key {
+            Key::Field(field) => Some(&**field),
+            Key::Index(_) => None,
+        }));
+        let bound = self.bind.and_then(|bind| bind.bind(&parts));
+        let used = bound.map_or(1, |bound| bound.parts.clamp(1, parts.len()));
+        let name = parts[..used].join(".");
+        let coerced = self.dialect.coerced_root() == Some(root);
+        let path = Path {
+            root: self.program.name(&name, bound.map(|bound| bound.slot)),
+            keys: keys[used - 1..].into(),
+            access: self.access,
+            coerce: coerced && !keys.is_empty(),
+        };
+        let id = self.program.path(path, self.place.of(expr.span));
+        if coerced && keys.is_empty() { self.emit(expr, Node::Coerced(id)) } else { id }
+    }
+
+    fn project(&mut self, list: &Expr<'s>, rest: &Expr<'s>) -> Node {
+        let list = self.node(list);
+        let local = self.locals(3);
+        self.elements.push(local);
+        // Elements that lack the rest are left out, so inside it a missing part is no error.
+        let access = std::mem::replace(&mut self.access, Access::Required);
+        let rest = self.node(rest);
+        self.access = access;
+        self.elements.pop();
+        Node::Project { list, rest, local }
+    }
+
+    fn binary(&mut self, operator: Binary, left: &Expr<'s>, right: &Expr<'s>) -> Node {
+        let left = self.strict(left);
+        match (operator, &right.kind) {
+            (Binary::Matches, ExprKind::Str(text)) => {
+                let pattern = Pattern::re2(text).expect("the checker refuses patterns that do not compile");
+                return Node::Matches { text: left, pattern: self.program.pattern(pattern) };
+            }
+            (Binary::In, ExprKind::List(items)) if let Some(set) = literal_texts(items) => {
+                return Node::InSet { needle: left, set: self.program.set(set) };
+            }
+            _ => {}
+        }
+        Node::Binary(operator, left, self.strict(right))
+    }
+
+    fn chain(&mut self, first: &Expr<'s>, rest: &[(Binary, Expr<'s>)]) -> Node {
+        let mut left = self.strict(first);
+        let mut left_span = first.span;
+        let mut pairs = Vec::new();
+        for (operator, operand) in rest {
+            let right = self.strict(operand);
+            let span = self.place.of(left_span.to(operand.span));
+            pairs.push(self.program.emit(Node::Binary(*operator, left, right), span));
+            (left, left_span) = (right, operand.span);
+        }
+        Node::And(self.program.ids(&pairs))
+    }
+
+    fn declaration(&mut self, name: &'s str, value: &Expr<'s>, body: &Expr<'s>) -> Node {
+        let value = self.strict(value);
+        let local = self.locals(1);
+        self.variables.push((name, local));
+        let body = self.node(body);
+        self.variables.pop();
+        Node::Let { local, value, body }
+    }
+
+    fn call(&mut self, call: &Call<'s>) -> Node {
+        let arguments = self.strict_nodes(&call.arguments);
+        let Some(signature) = builtins::fold(call.function) else {
+            let builtin = builtins::find(call.function, self.dialect == Dialect::Flow)
+                .and_then(|found| u16::try_from(found).ok())
+                .expect("the checker refuses unknown functions");
+            return Node::Call { builtin, arguments: self.program.ids(&arguments) };
+        };
+        let local = self.locals(3);
+        self.elements.push(local);
+        let body = call.predicate.as_ref().map(|predicate| self.strict(predicate));
+        self.elements.pop();
+        Node::Fold { fold: signature.fold, list: arguments[0], body, extra: arguments.get(1).copied(), local }
+    }
+}
+
+/// A list of nothing but text can be looked up instead of searched.
+fn literal_texts(items: &[Expr<'_>]) -> Option<crate::program::LiteralSet> {
+    items
+        .iter()
+        .map(|item| match &item.kind {
+            ExprKind::Str(text) => Some(Arc::from(&**text)),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,164 @@
+//! The decisions of a step tree: a gate that passes or blocks, a switch that picks a case.
+
+use std::sync::Arc;
+
+use super::target::{Operator, TargetTest, ValueType, has_format};
+use super::test::{Rule, Test};
+use super::Condition;
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use crate::located::{Located, Shape};
+use crate::program::{Id, Node, Program};
+use crate::rules::Dialect;
+use crate::template::Single;
+use crate::unit::{Options, Problems, UNKNOWN, Unit};
+use crate::value::Value;
+use crate::{EvalError, Kind};
+
+/// A gate: a condition, and whether it passes or blocks when the condition holds.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    condition: Condition,
+    blocks: bool,
+}
+
+impl Gate {
+    /// Compiles the fields of a `gate` step.
+    pub fn compile(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        let mut unit = Unit::new(options);
+        let blocks = match step.get("on_match").map(|on_match| (on_match, on_match.text().map(|text| &**text))) {
+            None | Some((_, Some("continue"))) => false,
+            Some((_, Some("stop"))) => true,
+            Some((on_match, written)) => {
+                let written = written.unwrap_or(on_match.describe());
+                let message = format!("`on_match` is `continue` or `stop`, not `{written}`");
+                unit.error(Kind::UnknownOnMatch, on_match.span, message);
+                false
+            }
+        };
+        let root = unit.step_condition(step);
+        Ok(Self { condition: Condition::finish(unit, root)?, blocks })
+    }
+
+    /// Whether the gate lets the run pass.
+    pub fn passes<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
+        Ok(self.condition.evaluate(context)? != self.blocks)
+    }
+
+    /// The condition itself.
+    pub fn condition(&self) -> &Condition {
+        &self.condition
+    }
+}
+
+/// The cases of a switch: top to bottom, the first match wins.
+#[derive(Clone, Debug)]
+pub struct Cases {
+    program: Program,
+    dialect: Dialect,
+    names: Vec<Arc<str>>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// The value types of a switch; a relative time never stands still long enough to be matched.
+const TYPES: [ValueType; 4] = [ValueType::Text, ValueType::Number, ValueType::Date, ValueType::Datetime];
+
+impl Cases {
+    /// Compiles the fields `discriminator`, `value_type` and `cases` of a `switch` step.
+    pub fn compile(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        let mut unit = Unit::new(options);
+        let value_type = unit.value_type(step, &TYPES).unwrap_or(ValueType::Text);
+        let discriminator = unit.discriminator(step);
+        let cases = step.get("cases").and_then(Located::items).unwrap_or_default();
+        if cases.is_empty() {
+            unit.error(Kind::NoCases, step.get("cases").unwrap_or(step).span, "a switch needs at least one case");
+        }
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let mut seen = Vec::new();
+        let mut arms = Vec::new();
+        for case in cases {
+            let name = unit.case_name(case);
+            if names.contains(&name) && !name.is_empty() {
+                unit.error(Kind::CaseNameDuplicate, case.span, format!("there are two cases named `{name}`"));
+            }
+            names.push(name);
+            arms.push(unit.case_test(case, value_type, discriminator, &mut seen));
+        }
+        // The decision is one list of tests; the position of the first that holds is the answer.
+        let root = unit.emit_all(Node::List, &arms, step.span);
+        let dialect = unit.dialect();
+        let (program, warnings) = unit.finish(root)?;
+        Ok(Self { program, dialect, names, warnings })
+    }
+
+    /// The position and the name of the case that matches.
+    pub fn choose<C: Context + ?Sized>(&self, context: &C) -> Result<Option<(usize, &str)>, EvalError> {
+        let bump = bumpalo::Bump::new();
+        let holds = super::run(&self.program, self.dialect, context, &bump)?.to_value();
+        let position = holds.as_list().and_then(|tests| tests.iter().position(|test| *test == Value::Bool(true)));
+        Ok(position.map(|at| (at, &*self.names[at])))
+    }
+
+    /// What is suspicious about the switch, though it compiles.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+}
+
+impl Unit<'_> {
+    /// The discriminator's text; blank means the input.
+    fn discriminator(&mut self, step: &Located) -> Id {
+        let written = step.get("discriminator").filter(|written| {
+            !written.is_null() && !written.text().is_some_and(|text| text.trim().is_empty())
+        });
+        match written {
+            Some(written) => self.template_value(written, Single::Text).id,
+            None => self.known_path(&["input"], crate::program::Access::JsonText, step.span),
+        }
+    }
+
+    fn case_name(&mut self, case: &Located) -> Arc<str> {
+        let name = case.get("name").and_then(Located::text).filter(|name| !name.trim().is_empty());
+        match name {
+            None => {
+                self.error(Kind::CaseName, case.span, "a case needs a `name`");
+            }
+            Some(name) if &**name == "else" => {
+                let message = "a case cannot be named `else`: that is the marker of what no case matched";
+                self.error(Kind::CaseNameReserved, case.span, message);
+            }
+            Some(_) => {}
+        }
+        name.cloned().unwrap_or_default()
+    }
+
+    fn case_test(&mut self, case: &Located, value_type: ValueType, discriminator: Id, seen: &mut Vec<Value>) -> Id {
+        let matches = case.get("match").filter(|matches| !matches.is_null());
+        let Some(matches) = matches.filter(|matches| matches.items().is_none_or(|items| !items.is_empty())) else {
+            self.error(Kind::CaseMatchMissing, case.span, "a case needs a `match` value or a list of them");
+            return UNKNOWN;
+        };
+        let single = std::slice::from_ref(matches);
+        for literal in matches.items().unwrap_or(single) {
+            let value = literal.to_value();
+            if !has_format(value_type, value.view()) {
+                let message = format!("{} is no {}", crate::fault::shown(value.view()), value_type.as_str());
+                self.error(Kind::CaseMatchFormat, literal.span, message);
+            }
+            let text = Value::from(value.to_string());
+            if seen.contains(&text) {
+                self.warn(Kind::DuplicateMatch, literal.span, "another case matches this value already");
+            }
+            seen.push(text);
+        }
+        // Dates have to look like dates, but they are compared as the texts they are.
+        let compared = if value_type == ValueType::Number { ValueType::Number } else { ValueType::Text };
+        let rule = Rule::Target(TargetTest { operator: Operator::In, value_type: compared, pattern: None });
+        let list = match matches.shape {
+            Shape::List(_) => matches.to_value(),
+            _ => Value::from(vec![matches.to_value()]),
+        };
+        let right = self.program.constant(list, matches.span);
+        self.program.test(Test { rule, left: discriminator, right: Some(right), now: None }, matches.span)
+    }
+}

@@ -1,0 +1,202 @@
+//! Typed groups: `{combinator, conditions: [{variable, operator, value, type}]}`.
+
+use bumpalo::Bump;
+
+use super::test::{Rule, Test};
+use super::typed::{Operator, Type, TypedTest};
+use crate::located::Located;
+use crate::program::{Id, Node};
+use crate::rules::Dialect;
+use crate::template::{Compiled, Single};
+use crate::unit::{UNKNOWN, Unit};
+use crate::value::keep;
+use crate::work::Work;
+use crate::{Kind, limits};
+
+const GROUP_KEYS: [&str; 2] = ["combinator", "conditions"];
+const CLAUSE_KEYS: [&str; 4] = ["variable", "operator", "value", "type"];
+
+impl Unit<'_> {
+    /// Compiles a group; the top level of a typed condition is always one.
+    pub(crate) fn group(&mut self, located: &Located) -> Id {
+        self.group_at(located, 0)
+    }
+
+    fn group_at(&mut self, located: &Located, depth: u16) -> Id {
+        if depth >= limits::DEPTH {
+            self.error(Kind::DepthLimit, located.span, "these groups are nested too deeply");
+            return UNKNOWN;
+        }
+        if !located.is_object() || located.get("conditions").is_none() {
+            let message = format!("a group is an object with `conditions`, and this is {}", located.describe());
+            self.error(Kind::InvalidCondition, located.span, message).help =
+                Some("write {\"combinator\": \"and\", \"conditions\": [...]}".into());
+            return UNKNOWN;
+        }
+        self.unknown_keys(located, &GROUP_KEYS);
+        let combinator = self.combinator(located);
+        let Some(children) = self.children(located, combinator) else {
+            return UNKNOWN;
+        };
+        let ids: Vec<_> = children
+            .iter()
+            .map(|child| match is_group(child) {
+                true => self.group_at(child, depth + 1),
+                false => self.clause(child),
+            })
+            .collect();
+        match combinator {
+            Some("or") => self.emit_all(Node::Some, &ids, located.span),
+            Some("not") => self.program.emit(Node::Not(ids[0]), located.span),
+            _ => self.emit_all(Node::Every, &ids, located.span),
+        }
+    }
+
+    fn combinator<'l>(&mut self, located: &'l Located) -> Option<&'l str> {
+        let Some(combinator) = located.get("combinator") else {
+            self.warn(Kind::CombinatorAbsent, located.span, "this group has no `combinator`; `and` is meant").help =
+                Some("write \"combinator\": \"and\"".into());
+            return Some("and");
+        };
+        match combinator.text().map(|text| &**text) {
+            Some(known @ ("and" | "or" | "not")) => Some(known),
+            other => {
+                let written = other.map_or_else(|| combinator.describe().to_owned(), |text| format!("`{text}`"));
+                let message = format!("a combinator is `and`, `or` or `not`, not {written}");
+                self.error(Kind::InvalidCombinator, combinator.span, message);
+                if let Some(text) = other {
+                    self.suggest(text, ["and", "or", "not"]);
+                }
+                None
+            }
+        }
+    }
+
+    fn children<'l>(&mut self, located: &'l Located, combinator: Option<&str>) -> Option<&'l [Located]> {
+        let conditions = located.get("conditions")?;
+        let Some(items) = conditions.items() else {
+            let message = format!("`conditions` is a list, and this is {}", conditions.describe());
+            self.error(Kind::InvalidCondition, conditions.span, message);
+            return None;
+        };
+        if items.is_empty() {
+            self.error(Kind::EmptyConditions, conditions.span, "a group needs at least one condition");
+            return None;
+        }
+        if combinator == Some("not") && items.len() != 1 {
+            let message = format!("`not` takes exactly one condition, and here are {}", items.len());
+            self.error(Kind::NotArity, conditions.span, message).help =
+                Some("put the conditions into one `and` or `or` group inside it".into());
+            return None;
+        }
+        Some(items)
+    }
+
+    /// Problems of a clause come in this order: shape, operator, type, value, operator for type, templates, literals.
+    fn clause(&mut self, located: &Located) -> Id {
+        let Some((operator, ty)) = self.clause_head(located) else {
+            return UNKNOWN;
+        };
+        let value = located.get("value").filter(|value| !value.is_null());
+        if operator.takes_value() && value.is_none() {
+            let message = format!("`{}` needs a `value` that is not null", operator.as_str());
+            self.error(Kind::MissingValue, located.span, message);
+            return UNKNOWN;
+        }
+        if !operator.works_on(ty) {
+            let message = format!("`{}` does not work on the type `{}`", operator.as_str(), ty.as_str());
+            self.error(Kind::InvalidOperatorForType, located.span, message);
+            return UNKNOWN;
+        }
+        let test = TypedTest { operator, ty, value_required: self.dialect() == Dialect::Flow };
+        let variable = located.get("variable").expect("the head was checked");
+        let before = self.findings.len();
+        let left = self.template_value(variable, Single::Value);
+        let right = value.filter(|_| operator.takes_value()).map(|value| (value, self.template_value(value, Single::Value)));
+        if self.findings[before..].iter().all(|finding| finding.severity == crate::Severity::Warning) {
+            self.literals(&test, (variable, left), right);
+        }
+        let test = Test { rule: Rule::Typed(test), left: left.id, right: right.map(|(_, right)| right.id), now: None };
+        self.program.test(test, located.span)
+    }
+
+    fn clause_head(&mut self, located: &Located) -> Option<(Operator, Type)> {
+        if !located.is_object() {
+            let message = format!("a condition is an object, and this is {}", located.describe());
+            self.error(Kind::InvalidCondition, located.span, message);
+            return None;
+        }
+        self.unknown_keys(located, &CLAUSE_KEYS);
+        if located.get("variable").is_none() {
+            self.error(Kind::InvalidCondition, located.span, "a condition needs a `variable`");
+            return None;
+        }
+        let operator = located.get("operator");
+        let Some(written) = operator.and_then(Located::text) else {
+            self.error(Kind::InvalidCondition, located.span, "a condition needs an `operator`, which is text");
+            return None;
+        };
+        let Some(known) = Operator::ALL.into_iter().find(|known| known.as_str() == &**written) else {
+            let span = operator.map_or(located.span, |operator| operator.span);
+            self.error(Kind::UnknownOperator, span, format!("there is no operator `{written}`"));
+            self.suggest(written, Operator::ALL.map(Operator::as_str));
+            return None;
+        };
+        let ty = match located.get("type") {
+            None => Type::Auto,
+            Some(ty) => {
+                let written = ty.text().map_or("", |text| &**text);
+                let Some(known) = Type::ALL.into_iter().find(|known| known.as_str() == written) else {
+                    self.error(Kind::UnknownType, ty.span, format!("there is no type `{written}`"));
+                    self.suggest(written, Type::ALL.map(Type::as_str));
+                    return None;
+                };
+                known
+            }
+        };
+        Some((known, ty))
+    }
+
+    /// A literal that cannot have its type is refused with the kind it would give at run time.
+    fn literals(&mut self, test: &TypedTest, left: (&Located, Compiled), right: Option<(&Located, Compiled)>) {
+        let bump = Bump::new();
+        let work = Work::new(&bump);
+        let operands = [Some((left.0, left.1, false)), right.map(|(located, compiled)| (located, compiled, true))];
+        let literals: Vec<_> = operands.into_iter().flatten().filter(|(_, compiled, _)| compiled.literal).collect();
+        let views: Vec<_> = literals.iter().map(|(located, ..)| keep(located.to_value().view(), &bump)).collect();
+        for ((located, _, is_value), view) in literals.iter().zip(&views) {
+            if let Err(fault) = test.check_operand(&work, *view, *is_value) {
+                self.error(fault.kind, located.span, fault.message);
+                return;
+            }
+        }
+        if let ([(left, ..), _], [left_view, right_view]) = (&literals[..], &views[..])
+            && let Err(fault) = test.holds(&work, *left_view, *right_view)
+        {
+            self.error(fault.kind, left.span, fault.message);
+        }
+    }
+
+    pub(crate) fn unknown_keys(&mut self, located: &Located, known: &[&'static str]) {
+        for field in located.fields() {
+            if !known.contains(&&*field.key) {
+                self.warn(Kind::UnknownKey, field.key_span, format!("the key `{}` has no meaning here", field.key));
+                self.suggest(&field.key, known.iter().copied());
+            }
+        }
+    }
+
+    /// Adds a "did you mean" to the newest finding.
+    pub(crate) fn suggest<'c>(&mut self, written: &str, candidates: impl IntoIterator<Item = &'c str>) {
+        if let (Some(finding), Some(near)) =
+            (self.findings.last_mut(), crate::diagnostic::nearest(written, candidates))
+        {
+            finding.help = Some(format!("did you mean `{near}`?"));
+        }
+    }
+}
+
+/// What has a combinator or a list of conditions is meant as a group.
+pub(crate) fn is_group(located: &Located) -> bool {
+    located.get("conditions").is_some() || located.get("combinator").is_some()
+}

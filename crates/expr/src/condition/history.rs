@@ -1,0 +1,170 @@
+//! History conditions: which tools were used, and what the current message says (`docs/spec/session.md`, section 1).
+
+use crate::builtins;
+use crate::located::{Located, Shape};
+use crate::pattern::{Pattern, PatternError};
+use crate::program::{Access, Id, Node};
+use crate::syntax::ast::Binary;
+use crate::unit::{UNKNOWN, Unit};
+use crate::value::Value;
+use crate::{Kind, Span};
+
+const KEYS: [&str; 5] = ["type", "value", "description", "window", "if"];
+const TYPES: [&str; 6] = [
+    "tool_used",
+    "sequence_match",
+    "message_contains",
+    "message_starts_with",
+    "message_regex",
+    "not_recently_used",
+];
+
+/// How far back `not_recently_used` looks unless it says so itself.
+const WINDOW: i64 = 5;
+
+impl Unit<'_> {
+    /// All conditions of a step, which must all hold.
+    pub(crate) fn history(&mut self, conditions: &Located, sequence: Option<&Located>) -> Id {
+        let Some(items) = conditions.items() else {
+            let message = format!("`conditions` is a list, and this is {}", conditions.describe());
+            self.error(Kind::InvalidCondition, conditions.span, message);
+            return UNKNOWN;
+        };
+        let ids: Vec<_> = items.iter().map(|item| self.history_entry(item, sequence)).collect();
+        self.emit_all(Node::Every, &ids, conditions.span)
+    }
+
+    fn history_entry(&mut self, entry: &Located, sequence: Option<&Located>) -> Id {
+        if !entry.is_object() {
+            let message = format!("a condition is an object, and this is {}", entry.describe());
+            self.error(Kind::InvalidCondition, entry.span, message);
+            return UNKNOWN;
+        }
+        self.unknown_keys(entry, &KEYS);
+        match (entry.get("if"), entry.get("type")) {
+            (Some(condition), Some(_)) => {
+                self.error(Kind::TwoConditions, condition.span, "both `type` and `if` are given");
+                UNKNOWN
+            }
+            (Some(condition), None) => self.if_condition(condition),
+            (None, written) => self.typed_entry(entry, written, sequence),
+        }
+    }
+
+    fn typed_entry(&mut self, entry: &Located, written: Option<&Located>, sequence: Option<&Located>) -> Id {
+        let Some(kind) = written.and_then(Located::text) else {
+            self.error(Kind::InvalidCondition, entry.span, "a condition needs a `type`, which is text");
+            return UNKNOWN;
+        };
+        let kind = &**kind;
+        if !TYPES.contains(&kind) {
+            let span = written.map_or(entry.span, |written| written.span);
+            self.error(Kind::UnknownConditionType, span, format!("there is no condition type `{kind}`"));
+            self.suggest(kind, TYPES);
+            return UNKNOWN;
+        }
+        if kind == "sequence_match" {
+            return self.sequence_match(entry.span, sequence);
+        }
+        let Some((value, value_span)) = self.history_value(entry) else {
+            return UNKNOWN;
+        };
+        match kind {
+            "tool_used" => {
+                let tools = self.known_path(&["tools"], Access::Nil, entry.span);
+                self.contained(&value, tools, entry.span)
+            }
+            "not_recently_used" => self.not_recently_used(entry, &value),
+            "message_regex" => self.message_regex(&value, value_span, entry.span),
+            "message_contains" => self.message_test(Binary::Contains, &value, entry.span),
+            _ => self.message_test(Binary::StartsWith, &value, entry.span),
+        }
+    }
+
+    fn history_value(&mut self, entry: &Located) -> Option<(String, Span)> {
+        match entry.get("value").map(|value| (value, &value.shape)) {
+            Some((value, Shape::Str { text, .. })) if !text.is_empty() => Some((text.to_string(), value.span)),
+            None | Some((_, Shape::Null | Shape::Str { .. })) => {
+                self.error(Kind::MissingValue, entry.span, "this condition needs a `value` that is not empty");
+                None
+            }
+            Some((value, _)) => {
+                let message = format!("`value` is text, and this is {}", value.describe());
+                self.error(Kind::InvalidCondition, value.span, message);
+                None
+            }
+        }
+    }
+
+    fn contained(&mut self, tool: &str, tools: Id, span: Span) -> Id {
+        let tool = self.program.constant(Value::from(tool), span);
+        self.program.emit(Node::Binary(Binary::In, tool, tools), span)
+    }
+
+    /// The end of the history, as long as the sequence, fits it position by position.
+    fn sequence_match(&mut self, span: Span, sequence: Option<&Located>) -> Id {
+        let positions = sequence.and_then(Located::items).unwrap_or_default();
+        if positions.is_empty() {
+            self.error(Kind::MissingSequence, span, "`sequence_match` needs a step with a `sequence`");
+            return UNKNOWN;
+        }
+        let tools = self.known_path(&["tools"], Access::Nil, span);
+        let length = i64::try_from(positions.len()).unwrap_or(i64::MAX);
+        let mut ids = Vec::new();
+        for (index, position) in positions.iter().enumerate() {
+            let from_end = i64::try_from(index).unwrap_or(i64::MAX) - length;
+            let key = self.program.constant(Value::Int(from_end), position.span);
+            let used = self.program.emit(Node::Member { object: tools, key, access: Access::Nil }, position.span);
+            let fitting = match position.items() {
+                Some(_) => position.to_value(),
+                None => Value::from(vec![position.to_value()]),
+            };
+            let fitting = self.program.constant(fitting, position.span);
+            ids.push(self.program.emit(Node::Binary(Binary::In, used, fitting), position.span));
+        }
+        self.emit_all(Node::And, &ids, span)
+    }
+
+    fn not_recently_used(&mut self, entry: &Located, tool: &str) -> Id {
+        let window = match entry.get("window").map(|window| (window, &window.shape)) {
+            None => WINDOW,
+            Some((_, Shape::Int(window))) if *window >= 1 => *window,
+            Some((window, _)) => {
+                self.error(Kind::InvalidCondition, window.span, "`window` is an integer from 1 on");
+                return UNKNOWN;
+            }
+        };
+        let tools = self.known_path(&["tools"], Access::Nil, entry.span);
+        let from = self.program.constant(Value::Int(-window), entry.span);
+        let recent = self.program.emit(Node::Slice { object: tools, from: Some(from), to: None }, entry.span);
+        let used = self.contained(tool, recent, entry.span);
+        self.program.emit(Node::Not(used), entry.span)
+    }
+
+    fn message_regex(&mut self, pattern: &str, pattern_span: Span, span: Span) -> Id {
+        let pattern = match Pattern::re2(pattern) {
+            Ok(pattern) => pattern,
+            Err(error) => {
+                let message = match error {
+                    PatternError::Invalid(message) => format!("this is not a regular expression: {message}"),
+                    PatternError::TooMuchWork => "this regular expression is too large".into(),
+                };
+                self.error(Kind::BadRegex, pattern_span, message);
+                return UNKNOWN;
+            }
+        };
+        let text = self.known_path(&["message"], Access::Nil, span);
+        let pattern = self.program.pattern(pattern);
+        self.program.emit(Node::Matches { text, pattern }, span)
+    }
+
+    /// Message tests ignore case: both sides are compared in lower case.
+    fn message_test(&mut self, operator: Binary, value: &str, span: Span) -> Id {
+        let message = self.known_path(&["message"], Access::Nil, span);
+        let arguments = self.program.ids(&[message]);
+        let lower = self.program.emit(Node::Call { builtin: builtins::inner("lower"), arguments }, span);
+        let value = self.program.constant(Value::from(value.to_lowercase()), span);
+        self.program.emit(Node::Binary(operator, lower, value), span)
+    }
+}
+

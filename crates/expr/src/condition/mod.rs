@@ -1,0 +1,161 @@
+//! Conditions: five spellings, one compiled form, three outcomes.
+
+mod cases;
+mod group;
+mod history;
+pub(crate) mod target;
+mod targets;
+pub(crate) mod test;
+mod text_match;
+pub(crate) mod typed;
+
+use bumpalo::Bump;
+
+use crate::compile::Place;
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use crate::error::EvalError;
+use crate::eval::record::{Off, Results};
+use crate::eval::{self};
+use crate::explain::Explanation;
+use crate::fault::shown;
+use crate::located::Located;
+use crate::program::{Id, Program};
+use crate::rules::Dialect;
+use crate::unit::{Options, Problems, Unit};
+use crate::value::View;
+use crate::Kind;
+
+pub use cases::{Cases, Gate};
+
+/// A compiled condition.
+///
+/// It has three outcomes: true, false, and an error. An error never picks a branch.
+///
+/// ```
+/// use branchpoint_expr::Condition;
+/// use serde_json::json;
+///
+/// let condition = Condition::compile("inputs.count > 10 && inputs.mode == 'prod'")?;
+/// assert!(condition.evaluate(&json!({"inputs": {"count": 11, "mode": "prod"}}))?);
+///
+/// // What is missing is nil, and nil is not greater than anything.
+/// assert!(!condition.evaluate(&json!({}))?);
+///
+/// // What cannot be compared is an error, not a branch.
+/// assert!(condition.evaluate(&json!({"inputs": {"count": "many"}})).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Condition {
+    pub(crate) program: Program,
+    pub(crate) dialect: Dialect,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Condition {
+    /// Compiles an expression by the rules of the `machine` dialect.
+    pub fn compile(text: &str) -> Result<Self, Problems> {
+        Self::expression(text, Options::default())
+    }
+
+    /// Compiles an expression.
+    pub fn expression(text: &str, options: Options<'_>) -> Result<Self, Problems> {
+        let mut unit = Unit::new(options);
+        let root = unit.condition(text, Place::From(0));
+        Self::finish(unit, root)
+    }
+
+    /// Compiles a typed group: `{combinator, conditions: [{variable, operator, value, type}]}`.
+    pub fn group(group: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::spelled(options, |unit| unit.group(group))
+    }
+
+    /// Compiles the condition of a step: `conditions` with `match`, or `if` with an expression or a group.
+    pub fn targets(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::spelled(options, |unit| unit.step_condition(step))
+    }
+
+    /// Compiles the history conditions of a session's step; all must hold.
+    pub fn history(conditions: &Located, sequence: Option<&Located>, options: Options<'_>) -> Result<Self, Problems> {
+        Self::spelled(options, |unit| unit.history(conditions, sequence))
+    }
+
+    /// Compiles one entry of the conditions of a graph's `if` node.
+    pub fn text_match(entry: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::spelled(options, |unit| unit.text_match(entry))
+    }
+
+    fn spelled(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
+        let mut unit = Unit::new(options);
+        let root = compile(&mut unit);
+        Self::finish(unit, root)
+    }
+
+    fn finish(unit: Unit<'_>, root: Id) -> Result<Self, Problems> {
+        let dialect = unit.dialect();
+        let (program, warnings) = unit.finish(root)?;
+        Ok(Self { program, dialect, warnings })
+    }
+
+    /// What is suspicious about the condition, though it compiles.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.
+    #[inline]
+    pub fn evaluate<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
+        let bump = Bump::new();
+        match run(&self.program, self.dialect, context, &bump)? {
+            View::Bool(bool) => Ok(bool),
+            View::Null => Ok(false),
+            other => Err(self.not_boolean(other)),
+        }
+    }
+
+    /// Whether the condition holds, and why: the same evaluation with recording on.
+    ///
+    /// ```
+    /// use branchpoint_expr::Condition;
+    /// use serde_json::json;
+    ///
+    /// let condition = Condition::compile("states.check.ExitCode == 0")?;
+    /// let explanation = condition.explain(&json!({"states": {"check": {"ExitCode": 2}}}), "states.check.ExitCode == 0");
+    /// assert_eq!(explanation.sentence, "false because states.check.ExitCode is 2, expected 0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain<C: Context + ?Sized>(&self, context: &C, source: &str) -> Explanation {
+        let bump = Bump::new();
+        let mut results = Results::new(&self.program);
+        let outcome = eval::evaluate(&self.program, context, &bump, &mut results);
+        let outcome = match outcome {
+            Ok(View::Bool(bool)) => Ok(bool),
+            Ok(View::Null) => Ok(false),
+            Ok(other) => Err(self.not_boolean(other)),
+            Err(fault) => Err(EvalError::new(*fault, &self.program, self.dialect)),
+        };
+        crate::explain::explain(&self.program, &results, outcome, source)
+    }
+
+    #[cold]
+    fn not_boolean(&self, result: View<'_>) -> EvalError {
+        EvalError {
+            kind: self.dialect.failure(Kind::NotBoolean),
+            detail: Kind::NotBoolean,
+            message: format!("a condition is true or false, and this is {}", shown(result)),
+            span: self.program.spans[self.program.root as usize],
+        }
+    }
+}
+
+/// Evaluates a program; a failure gets its place and the dialect's name for it.
+#[inline]
+pub(crate) fn run<'a, C: Context + ?Sized>(
+    program: &'a Program,
+    dialect: Dialect,
+    context: &'a C,
+    bump: &'a Bump,
+) -> Result<View<'a>, EvalError> {
+    eval::evaluate(program, context, bump, &mut Off).map_err(|fault| EvalError::new(*fault, program, dialect))
+}

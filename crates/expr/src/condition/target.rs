@@ -1,0 +1,299 @@
+//! The comparisons of target lists: `docs/spec/steps.md`, section 5.1.
+
+use std::cmp::Ordering;
+
+use crate::eval::operators::pattern_fault;
+use crate::fault::{Outcome, fault, shown};
+use crate::pattern::Pattern;
+use crate::time::{self, Instant, RelativeTime};
+use crate::value::number::{self, Parsed};
+use crate::value::{View, relate};
+use crate::work::Work;
+use crate::Kind;
+
+/// An operator with the value type it compares by.
+#[derive(Clone, Debug)]
+pub(crate) struct TargetTest {
+    pub(crate) operator: Operator,
+    pub(crate) value_type: ValueType,
+    /// The pattern of `$regex`, when it is known from the document.
+    pub(crate) pattern: Option<Pattern>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    In,
+    NotIn,
+    Regex,
+    NotRegex,
+    Empty,
+    NotEmpty,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueType {
+    Text,
+    Number,
+    Boolean,
+    Date,
+    Datetime,
+    RelativeTime,
+}
+
+impl Operator {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Equal,
+        Self::NotEqual,
+        Self::Less,
+        Self::LessOrEqual,
+        Self::Greater,
+        Self::GreaterOrEqual,
+        Self::In,
+        Self::NotIn,
+        Self::Regex,
+        Self::NotRegex,
+        Self::Empty,
+        Self::NotEmpty,
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "$eq",
+            Self::NotEqual => "$ne",
+            Self::Less => "$lt",
+            Self::LessOrEqual => "$lte",
+            Self::Greater => "$gt",
+            Self::GreaterOrEqual => "$gte",
+            Self::In => "$in",
+            Self::NotIn => "$nin",
+            Self::Regex => "$regex",
+            Self::NotRegex => "$not_regex",
+            Self::Empty => "$empty",
+            Self::NotEmpty => "$not_empty",
+        }
+    }
+
+    pub(crate) fn takes_value(self) -> bool {
+        !matches!(self, Self::Empty | Self::NotEmpty)
+    }
+
+    pub(crate) fn takes_pattern(self) -> bool {
+        matches!(self, Self::Regex | Self::NotRegex)
+    }
+
+    pub(crate) fn takes_list(self) -> bool {
+        matches!(self, Self::In | Self::NotIn)
+    }
+
+    pub(crate) fn is_ordering(self) -> bool {
+        matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
+    }
+
+    fn negated(self) -> bool {
+        matches!(self, Self::NotEqual | Self::NotIn | Self::NotRegex | Self::NotEmpty)
+    }
+
+    fn admits(self, order: Ordering) -> bool {
+        match self {
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+            _ => order.is_eq(),
+        }
+    }
+}
+
+impl ValueType {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Text, Self::Number, Self::Boolean, Self::Date, Self::Datetime, Self::RelativeTime];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "string",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Date => "date",
+            Self::Datetime => "datetime",
+            Self::RelativeTime => "relative_time",
+        }
+    }
+}
+
+/// A value read by its type: only values read by one type are ever compared.
+#[derive(Clone, Copy, Debug)]
+enum Read {
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Day(jiff::civil::Date),
+    Instant(Instant),
+}
+
+impl TargetTest {
+    pub(crate) fn holds<'a>(
+        &self,
+        work: &Work<'a>,
+        target: View<'a>,
+        value: View<'a>,
+        now: View<'a>,
+    ) -> Outcome<bool> {
+        let plain = match self.operator {
+            Operator::Empty | Operator::NotEmpty => is_empty(target),
+            Operator::Regex | Operator::NotRegex => self.matches(work, target, value)?,
+            Operator::In | Operator::NotIn => self.is_among(work, target, value, now)?,
+            _ => self.compares(work, target, value, now)?,
+        };
+        Ok(plain != self.operator.negated())
+    }
+
+    fn compares<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>, now: View<'a>) -> Outcome<bool> {
+        if self.value_type != ValueType::Text {
+            // The value is read first, so that a bad phrase shows whatever the target is.
+            let (value, target) = (self.read_value(value, now)?, read(self.target_type(), target));
+            let order = target.zip(value).and_then(|(target, value)| order(target, value));
+            return Ok(order.is_some_and(|order| self.operator.admits(order)));
+        }
+        if target.is_null() || value.is_null() {
+            return Ok(!self.operator.is_ordering() && target.is_null() && value.is_null());
+        }
+        if self.operator.is_ordering()
+            && let Some(order) = read(ValueType::Number, target)
+                .zip(read(ValueType::Number, value))
+                .and_then(|(target, value)| order(target, value))
+        {
+            return Ok(self.operator.admits(order));
+        }
+        Ok(self.operator.admits(work.text_form(target)?.cmp(work.text_form(value)?)))
+    }
+
+    fn is_among<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>, now: View<'a>) -> Outcome<bool> {
+        let equal = Self { operator: Operator::Equal, ..self.clone() };
+        let list = match (value, value.as_str()) {
+            (View::List(list), _) => Some(list),
+            (_, Some(text)) if text.trim_start().starts_with('[') => match work.json(text)? {
+                Ok(View::List(list)) => Some(list),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(list) = list else {
+            return equal.compares(work, target, value, now);
+        };
+        work.spend(list.len())?;
+        let mut found = false;
+        for item in list.iter() {
+            found |= equal.compares(work, target, item, now)?;
+        }
+        Ok(found)
+    }
+
+    fn matches<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>) -> Outcome<bool> {
+        let made;
+        let pattern = match &self.pattern {
+            Some(pattern) => pattern,
+            None => {
+                made = Pattern::python(work.text_form(value)?).map_err(pattern_fault)?;
+                &made
+            }
+        };
+        if target.is_null() {
+            return Ok(false);
+        }
+        pattern.is_match(work.text_form(target)?).map_err(pattern_fault)
+    }
+
+    /// A relative time is compared with the instant that the target names.
+    fn target_type(&self) -> ValueType {
+        if self.value_type == ValueType::RelativeTime { ValueType::Datetime } else { self.value_type }
+    }
+
+    fn read_value(&self, value: View<'_>, now: View<'_>) -> Outcome<Option<Read>> {
+        if self.value_type != ValueType::RelativeTime {
+            return Ok(read(self.value_type, value));
+        }
+        let Some(phrase) = value.as_str().and_then(RelativeTime::parse) else {
+            return fault(Kind::BadRelativeTime, format!("{} names no time", shown(value)));
+        };
+        let now = now.as_str().and_then(time::parse_iso);
+        match now.and_then(|now| phrase.resolve(now)) {
+            Some(instant) => Ok(Some(Read::Instant(instant))),
+            None => fault(Kind::BadRelativeTime, format!("{} cannot be resolved without a clock", shown(value))),
+        }
+    }
+}
+
+/// Reads a value by a type; none when it does not parse.
+fn read(value_type: ValueType, view: View<'_>) -> Option<Read> {
+    match value_type {
+        ValueType::Number => match view {
+            View::Int(int) => Some(Read::Int(int)),
+            View::Float(float) => Some(Read::Float(float)),
+            _ => match number::parse_decimal(view.as_str()?.trim())? {
+                Parsed::Int(int) => Some(Read::Int(int)),
+                Parsed::Float(float) => Some(Read::Float(float)),
+                Parsed::Overflow => None,
+            },
+        },
+        ValueType::Boolean => match view {
+            View::Bool(bool) => Some(Read::Bool(bool)),
+            _ => {
+                let text = view.as_str()?;
+                let word = |word: &str| text.eq_ignore_ascii_case(word);
+                if word("true") { Some(Read::Bool(true)) } else { word("false").then_some(Read::Bool(false)) }
+            }
+        },
+        ValueType::Date => time::parse_iso(view.as_str()?).map(|instant| Read::Day(instant.date())),
+        ValueType::Datetime | ValueType::RelativeTime => time::parse_iso(view.as_str()?).map(Read::Instant),
+        ValueType::Text => None,
+    }
+}
+
+fn order(left: Read, right: Read) -> Option<Ordering> {
+    let number = |read| match read {
+        Read::Int(int) => View::Int(int),
+        Read::Float(float) => View::Float(float),
+        _ => View::Null,
+    };
+    match (left, right) {
+        (Read::Bool(left), Read::Bool(right)) => Some(left.cmp(&right)),
+        (Read::Day(left), Read::Day(right)) => Some(left.cmp(&right)),
+        (Read::Instant(left), Read::Instant(right)) => Some(left.cmp(&right)),
+        _ => relate::compare_numbers(number(left), number(right)),
+    }
+}
+
+/// Null or blank text; zero and false are not empty.
+fn is_empty(view: View<'_>) -> bool {
+    view.is_null() || view.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
+/// The code under which a literal is refused that cannot be read by its type.
+pub(crate) fn refusal(value_type: ValueType, literal: View<'_>) -> Option<Kind> {
+    let code = match value_type {
+        ValueType::Text => return None,
+        ValueType::Number => Kind::BadNumberValue,
+        ValueType::Boolean => Kind::BadBooleanValue,
+        ValueType::Date | ValueType::Datetime => Kind::BadDateValue,
+        ValueType::RelativeTime => {
+            let parses = literal.as_str().and_then(RelativeTime::parse).is_some();
+            return (!parses).then_some(Kind::BadRelativeTime);
+        }
+    };
+    read(value_type, literal).is_none().then_some(code)
+}
+
+/// Whether a switch's match value has the format of the switch's type.
+pub(crate) fn has_format(value_type: ValueType, literal: View<'_>) -> bool {
+    match (value_type, literal.as_str()) {
+        (ValueType::Date, text) => text.is_some_and(time::is_date_format),
+        (ValueType::Datetime, text) => text.is_some_and(time::is_datetime_format),
+        _ => refusal(value_type, literal).is_none(),
+    }
+}

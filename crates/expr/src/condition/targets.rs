@@ -1,0 +1,220 @@
+//! Target lists: `conditions: [{target, operator, value, value_type}]` with `match: all | any`, beside `if`.
+
+use bumpalo::Bump;
+
+use super::target::{Operator, TargetTest, ValueType, refusal};
+use super::test::{Rule, Test};
+use crate::builtins;
+use crate::compile::Place;
+use crate::located::{Located, Shape};
+use crate::pattern::{Pattern, PatternError};
+use crate::program::{Access, Id, Node};
+use crate::template::Single;
+use crate::unit::{UNKNOWN, Unit, place_of};
+use crate::value::keep;
+use crate::work::Work;
+use crate::{Kind, Span};
+
+const ENTRY_KEYS: [&str; 5] = ["target", "operator", "value", "value_type", "comment"];
+
+impl Unit<'_> {
+    /// The condition of a step: exactly one of `conditions` and `if`.
+    pub(crate) fn step_condition(&mut self, step: &Located) -> Id {
+        match (step.get("conditions"), step.get("if")) {
+            (Some(_), Some(condition)) => {
+                self.error(Kind::TwoConditions, condition.span, "both `conditions` and `if` are given").help =
+                    Some("keep one of them".into());
+                UNKNOWN
+            }
+            (None, None) => {
+                self.error(Kind::NoConditions, step.span, "there is no condition here").help =
+                    Some("give `if` with an expression, or `conditions` with a list".into());
+                UNKNOWN
+            }
+            (None, Some(condition)) => self.if_condition(condition),
+            (Some(conditions), None) => self.target_list(conditions, step.get("match")),
+        }
+    }
+
+    /// The key `if`: an expression or a typed group.
+    pub(crate) fn if_condition(&mut self, located: &Located) -> Id {
+        match &located.shape {
+            Shape::Str { text, .. } => self.condition(text, place_of(located)),
+            // YAML reads `if: true` as a boolean; its text is meant.
+            Shape::Bool(bool) => self.condition(if *bool { "true" } else { "false" }, Place::At(located.span)),
+            Shape::Object(_) => self.group(located),
+            _ => {
+                let message = format!("`if` takes an expression or a group, and this is {}", located.describe());
+                self.error(Kind::InvalidCondition, located.span, message);
+                UNKNOWN
+            }
+        }
+    }
+
+    fn target_list(&mut self, conditions: &Located, mode: Option<&Located>) -> Id {
+        let all = match mode.map(|mode| (mode, mode.text().map(|text| &**text))) {
+            None | Some((_, Some("all"))) => true,
+            Some((_, Some("any"))) => false,
+            Some((mode, written)) => {
+                let message = format!("`match` is `all` or `any`, not `{}`", written.unwrap_or(mode.describe()));
+                self.error(Kind::UnknownMatch, mode.span, message);
+                true
+            }
+        };
+        let Some(items) = conditions.items() else {
+            let message = format!("`conditions` is a list, and this is {}", conditions.describe());
+            self.error(Kind::BadField, conditions.span, message);
+            return UNKNOWN;
+        };
+        if items.is_empty() {
+            self.error(Kind::NoConditions, conditions.span, "this list of conditions is empty");
+            return UNKNOWN;
+        }
+        let ids: Vec<_> = items.iter().map(|item| self.target_entry(item)).collect();
+        self.emit_all(if all { Node::Every } else { Node::Some }, &ids, conditions.span)
+    }
+
+    /// An entry is a comparison, an expression, or a group.
+    fn target_entry(&mut self, entry: &Located) -> Id {
+        match &entry.shape {
+            Shape::Str { text, .. } => self.condition(text, place_of(entry)),
+            Shape::Object(_) if super::group::is_group(entry) => self.group(entry),
+            Shape::Object(_) => self.comparison(entry),
+            _ => {
+                let message = format!("a condition is an object or an expression, and this is {}", entry.describe());
+                self.error(Kind::BadField, entry.span, message);
+                UNKNOWN
+            }
+        }
+    }
+
+    fn comparison(&mut self, entry: &Located) -> Id {
+        self.unknown_keys(entry, &ENTRY_KEYS);
+        let target = self.target(entry);
+        let (Some(operator), Some(value_type)) = (self.operator(entry), self.value_type(entry, &ValueType::ALL)) else {
+            return UNKNOWN;
+        };
+        let unordered = operator.is_ordering() || operator.takes_pattern();
+        if value_type == ValueType::Boolean && unordered {
+            let message = format!("`{}` does not work on booleans", operator.as_str());
+            self.error(Kind::OperatorValueType, entry.span, message);
+            return UNKNOWN;
+        }
+        let mut test = TargetTest { operator, value_type, pattern: None };
+        let null = Located { shape: Shape::Null, span: entry.span };
+        let value = entry.get("value").unwrap_or(&null);
+        let right = operator.takes_value().then(|| {
+            let compiled = self.template_value(value, Single::Text);
+            if operator.takes_pattern() {
+                test.pattern = if compiled.literal { self.literal_pattern(value) } else { None };
+            } else {
+                self.literal_values(value, &test);
+            }
+            compiled.id
+        });
+        let now = (value_type == ValueType::RelativeTime && operator.takes_value() && !operator.takes_pattern())
+            .then(|| self.known_path(&["datetime", "now"], Access::JsonText, entry.span));
+        self.program.test(Test { rule: Rule::Target(test), left: target, right, now }, entry.span)
+    }
+
+    fn target(&mut self, entry: &Located) -> Id {
+        let Some(target) = entry.get("target") else {
+            self.warn(Kind::TargetOmitted, entry.span, "this condition has no `target`; `input` is meant");
+            return self.known_path(&["input"], Access::JsonText, entry.span);
+        };
+        let written = target.text().map_or("", |text| &**text);
+        match written {
+            "input" | "input_content_type" => self.known_path(&[written], Access::JsonText, target.span),
+            "input_length" => self.input_length(target.span),
+            _ => match written.strip_prefix("metadata.").filter(|path| !path.is_empty()) {
+                Some(path) => {
+                    let parts: Vec<_> = std::iter::once("metadata").chain(path.split('.')).collect();
+                    self.known_path(&parts, Access::JsonText, target.span)
+                }
+                None => {
+                    self.error(Kind::UnknownTarget, target.span, format!("there is no target `{written}`"));
+                    self.suggest(written, ["input", "input_length", "input_content_type", "metadata."]);
+                    UNKNOWN
+                }
+            },
+        }
+    }
+
+    /// The number of characters of the input's text form.
+    fn input_length(&mut self, span: Span) -> Id {
+        let input = self.known_path(&["input"], Access::Blank, span);
+        let text = self.emit_all(Node::Template, &[input], span);
+        let arguments = self.program.ids(&[text]);
+        self.program.emit(Node::Call { builtin: builtins::inner("len"), arguments }, span)
+    }
+
+    fn operator(&mut self, entry: &Located) -> Option<Operator> {
+        let written = entry.get("operator").and_then(Located::text).map_or("", |text| &**text);
+        let span = entry.get("operator").map_or(entry.span, |operator| operator.span);
+        if written == "equals" {
+            self.warn(Kind::AliasUsed, span, "`equals` is an older name").help = Some("write `$eq`".into());
+            return Some(Operator::Equal);
+        }
+        let known = Operator::ALL.into_iter().find(|known| known.as_str() == written);
+        if known.is_none() {
+            self.error(Kind::UnknownOperator, span, format!("there is no operator `{written}`"));
+            let dollar = format!("${}", written.trim_start_matches('$'));
+            self.suggest(&dollar, Operator::ALL.map(Operator::as_str));
+        }
+        known
+    }
+
+    pub(crate) fn value_type(&mut self, entry: &Located, allowed: &[ValueType]) -> Option<ValueType> {
+        let Some(value_type) = entry.get("value_type").filter(|value_type| !value_type.is_null()) else {
+            return Some(ValueType::Text);
+        };
+        let written = value_type.text().map_or("", |text| &**text);
+        let known = allowed.iter().copied().find(|known| known.as_str() == written);
+        if known.is_none() {
+            self.error(Kind::UnknownValueType, value_type.span, format!("there is no value type `{written}`"));
+            self.suggest(written, allowed.iter().map(|known| known.as_str()));
+        }
+        known
+    }
+
+    fn literal_pattern(&mut self, value: &Located) -> Option<Pattern> {
+        let refused = match Pattern::python(&value.to_value().to_string()) {
+            _ if value.is_null() => "there is no pattern here".to_owned(),
+            Ok(pattern) => return Some(pattern),
+            Err(PatternError::Invalid(message)) => message,
+            Err(PatternError::TooMuchWork) => "it is too large".into(),
+        };
+        self.error(Kind::BadRegex, value.span, format!("this is not a regular expression: {refused}"));
+        None
+    }
+
+    /// Literals that can never be read by their type are refused; texts with placeholders are read when evaluating.
+    fn literal_values(&mut self, value: &Located, test: &TargetTest) {
+        let bump = Bump::new();
+        if let (true, Some(items)) = (test.operator.takes_list(), value.items()) {
+            for item in items {
+                self.literal_value(item, test, &bump);
+            }
+        } else {
+            self.literal_value(value, test, &bump);
+        }
+    }
+
+    fn literal_value(&mut self, value: &Located, test: &TargetTest, bump: &Bump) {
+        if value.text().is_some_and(|text| text.contains("{{")) {
+            return;
+        }
+        let view = keep(value.to_value().view(), bump);
+        let mut literals = vec![view];
+        if test.operator.takes_list()
+            && let Some(text) = view.as_str().filter(|text| text.trim_start().starts_with('['))
+            && let Ok(Ok(crate::View::List(list))) = Work::new(bump).json(text)
+        {
+            literals = list.iter().collect();
+        }
+        if let Some(code) = literals.into_iter().find_map(|literal| refusal(test.value_type, literal)) {
+            let message = format!("{} cannot be read as {}", crate::fault::shown(view), test.value_type.as_str());
+            self.error(code, value.span, message);
+        }
+    }
+}

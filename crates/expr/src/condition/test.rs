@@ -1,0 +1,43 @@
+//! One comparison by the rules of a typed group or of a target list.
+
+use super::target::TargetTest;
+use super::typed::TypedTest;
+use crate::fault::Outcome;
+use crate::program::Id;
+use crate::value::View;
+use crate::work::Work;
+
+/// A comparison and the nodes of its operands.
+#[derive(Clone, Debug)]
+pub(crate) struct Test {
+    pub(crate) rule: Rule,
+    pub(crate) left: Id,
+    /// None for operators that take no value.
+    pub(crate) right: Option<Id>,
+    /// The clock, for relative times.
+    pub(crate) now: Option<Id>,
+}
+
+/// By whose rules.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    Typed(TypedTest),
+    Target(TargetTest),
+}
+
+impl Test {
+    pub(crate) fn holds<'a>(&self, work: &Work<'a>, left: View<'a>, right: View<'a>, now: View<'a>) -> Outcome<bool> {
+        match &self.rule {
+            Rule::Typed(test) => test.holds(work, left, right),
+            Rule::Target(test) => test.holds(work, left, right, now),
+        }
+    }
+
+    /// The operator as the document writes it.
+    pub(crate) fn operator(&self) -> &'static str {
+        match &self.rule {
+            Rule::Typed(test) => test.operator.as_str(),
+            Rule::Target(test) => test.operator.as_str(),
+        }
+    }
+}

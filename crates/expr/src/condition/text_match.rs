@@ -1,0 +1,75 @@
+//! The text match of graphs: conditions tried in order over lower-cased text (`docs/spec/graph.md`, section 3).
+
+use crate::builtins;
+use crate::located::{Located, Shape};
+use crate::program::{Access, Id, Node};
+use crate::syntax::ast::Binary;
+use crate::unit::{UNKNOWN, Unit};
+use crate::value::{Value, View};
+use crate::Kind;
+
+impl Unit<'_> {
+    /// One entry of an `if` node's `conditions`.
+    pub(crate) fn text_match(&mut self, entry: &Located) -> Id {
+        if !entry.is_object() {
+            let message = format!("a condition is an object, and this is {}", entry.describe());
+            self.error(Kind::InvalidField, entry.span, message);
+            return UNKNOWN;
+        }
+        if let Some(condition) = entry.get("if") {
+            if entry.get("value").is_some() || entry.get("operator").is_some() {
+                self.error(Kind::TwoConditions, condition.span, "both `operator` and `if` are given");
+                return UNKNOWN;
+            }
+            return self.if_condition(condition);
+        }
+        let operator = match entry.get("operator").map(|operator| (operator, operator.text().map(|text| &**text))) {
+            None | Some((_, Some("equal"))) => Binary::Equal,
+            Some((_, Some("contains"))) => Binary::Contains,
+            Some((operator, written)) => {
+                let written = written.unwrap_or(operator.describe());
+                self.error(Kind::UnknownOperator, operator.span, format!("there is no operator `{written}`"));
+                self.suggest(written, ["equal", "contains"]);
+                return UNKNOWN;
+            }
+        };
+        let Some(wanted) = self.wanted_text(entry) else {
+            return UNKNOWN;
+        };
+        // A blank value never matches.
+        if wanted.is_empty() {
+            return self.program.constant(Value::Bool(false), entry.span);
+        }
+        let text = self.lowered_input(entry);
+        let wanted = self.program.constant(Value::from(wanted), entry.span);
+        self.program.emit(Node::Binary(operator, text, wanted), entry.span)
+    }
+
+    /// The value's text form, trimmed and lower-cased; null is empty.
+    fn wanted_text(&mut self, entry: &Located) -> Option<String> {
+        let Some(value) = entry.get("value") else {
+            return Some(String::new());
+        };
+        if matches!(value.shape, Shape::List(_) | Shape::Object(_)) {
+            let message = format!("the value of a condition is text, and this is {}", value.describe());
+            self.error(Kind::InvalidField, value.span, message);
+            return None;
+        }
+        let text = match value.to_value().view() {
+            View::Null => String::new(),
+            view => view.to_string(),
+        };
+        Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_lowercase())
+    }
+
+    /// The previous output's text in lower case; null is empty text.
+    fn lowered_input(&mut self, entry: &Located) -> Id {
+        let span = entry.span;
+        let input = self.known_path(&["input"], Access::Nil, span);
+        let nothing = self.program.constant(Value::from(""), span);
+        let input = self.program.emit(Node::Coalesce(input, nothing), span);
+        let text = self.emit_all(Node::Template, &[input], span);
+        let arguments = self.program.ids(&[text]);
+        self.program.emit(Node::Call { builtin: builtins::inner("lower"), arguments }, span)
+    }
+}

@@ -1,0 +1,38 @@
+//! Where an expression reads its names.
+
+use crate::program::Name;
+use crate::value::{Value, View};
+
+/// What a condition is evaluated over: its names, and nothing else from outside.
+///
+/// It is implemented for JSON (`serde_json::Value`, by name), for [`Value`] (by name), and for [`Slots`] (by number). A
+/// host with values of its own implements it over them, so that nothing is converted.
+pub trait Context {
+    /// The value of a root; none when there is no such name.
+    fn read(&self, name: &Name) -> Option<View<'_>>;
+}
+
+impl Context for serde_json::Value {
+    #[inline]
+    fn read(&self, name: &Name) -> Option<View<'_>> {
+        self.as_object()?.get(&*name.text).map(View::from)
+    }
+}
+
+impl Context for Value {
+    #[inline]
+    fn read(&self, name: &Name) -> Option<View<'_>> {
+        self.get(&name.text).map(Value::view)
+    }
+}
+
+/// The slots of a run, for conditions whose names were bound when compiling.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots<'s>(pub &'s [Value]);
+
+impl Context for Slots<'_> {
+    #[inline]
+    fn read(&self, name: &Name) -> Option<View<'_>> {
+        self.0.get(name.slot? as usize).map(Value::view)
+    }
+}

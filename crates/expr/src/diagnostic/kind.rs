@@ -1,0 +1,192 @@
+//! The stable names of everything that can be wrong. Each has a page in `docs/diagnostics/`.
+
+use std::fmt;
+
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// The stable name of a finding or a failure, as the specs give it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Kind {
+            /// All kinds, in the order in which they are declared.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    // What a dialect calls a condition that does not compile.
+    /// `machine`: a condition that does not compile, or whose result can never be boolean.
+    BadCondition = "bad_condition",
+    /// `steps`, `flow`: an expression that does not compile.
+    BadExpression = "bad_expression",
+    /// A placeholder or reference that does not parse.
+    BadTemplate = "bad_template",
+
+    // Why an expression does not compile.
+    /// The text does not parse.
+    Syntax = "syntax",
+    /// No such function.
+    UnknownFunction = "unknown_function",
+    /// A function with too many or too few arguments.
+    WrongArity = "wrong_arity",
+    /// Operands whose kinds are known from the text and can never fit.
+    TypeClash = "type_clash",
+    /// Division or remainder by a literal zero.
+    ZeroDivisor = "zero_divisor",
+    /// An integer literal beyond 64 bits.
+    IntegerRange = "integer_range",
+    /// `let` with a name that is taken already.
+    Redeclared = "redeclared",
+    /// `#`, `#index` or `#acc` where there is no element.
+    NoElement = "no_element",
+    /// The result is neither boolean nor nil.
+    NotBoolean = "not_boolean",
+    /// A regular expression that does not compile.
+    BadRegex = "bad_regex",
+    /// A secret where none may be read.
+    SecretNotAllowed = "secret_not_allowed",
+
+    // Names that a document cannot have.
+    /// A root or state that the document cannot have.
+    UnknownName = "unknown_name",
+    /// A property that no value of this name has.
+    UnknownProperty = "unknown_property",
+    /// A reference to an id that does not exist in the document.
+    UnknownReference = "unknown_reference",
+
+    // What a dialect calls a condition that cannot be evaluated.
+    /// `machine`, `graph`: an evaluation error.
+    ConditionError = "condition_error",
+    /// `steps`: an evaluation error of an expression.
+    ConditionType = "condition_type",
+    /// `flow`: an evaluation error of an expression.
+    Expression = "expression",
+
+    // Why an expression cannot be evaluated.
+    /// Values of kinds that the operation does not take.
+    WrongKind = "wrong_kind",
+    /// Division or remainder by zero.
+    DivisionByZero = "division_by_zero",
+    /// A result that leaves the range of numbers.
+    OutOfRange = "out_of_range",
+    /// An argument of the right kind that the function cannot use.
+    BadArgument = "bad_argument",
+    /// Text that is not JSON.
+    BadJson = "bad_json",
+    /// A path that does not exist.
+    MissingVariable = "missing_variable",
+
+    // Bounds.
+    /// Nested too deeply.
+    DepthLimit = "depth_limit",
+    /// Too long or too many parts.
+    NodeLimit = "node_limit",
+    /// Too much work.
+    StepLimit = "step_limit",
+    /// Too much produced.
+    SizeLimit = "size_limit",
+    /// Too much work for a regular expression.
+    RegexLimit = "regex_limit",
+
+    // Typed groups.
+    /// The shape of a condition.
+    InvalidCondition = "invalid_condition",
+    /// A combinator other than and, or, not.
+    InvalidCombinator = "invalid_combinator",
+    /// A combinator was left out.
+    CombinatorAbsent = "combinator_absent",
+    /// A group without conditions.
+    EmptyConditions = "empty_conditions",
+    /// `not` with other than one condition.
+    NotArity = "not_arity",
+    /// No such operator.
+    UnknownOperator = "unknown_operator",
+    /// No such type.
+    UnknownType = "unknown_type",
+    /// A value that is required is absent or null.
+    MissingValue = "missing_value",
+    /// The operator does not work on that type.
+    InvalidOperatorForType = "invalid_operator_for_type",
+    /// A value of another type than declared.
+    TypeMismatch = "type_mismatch",
+    /// Text that cannot be read as its declared type.
+    Parse = "parse",
+    /// Numeric text beyond the range of numbers.
+    Overflow = "overflow",
+    /// Values that have no order.
+    Incomparable = "incomparable",
+    /// A key that no table lists.
+    UnknownKey = "unknown_key",
+
+    // Target lists and switches.
+    /// Both `conditions` and `if`.
+    TwoConditions = "two_conditions",
+    /// Neither `conditions` nor `if`, or an empty list.
+    NoConditions = "no_conditions",
+    /// `match` other than all or any.
+    UnknownMatch = "unknown_match",
+    /// `on_match` other than continue or stop.
+    UnknownOnMatch = "unknown_on_match",
+    /// No such target.
+    UnknownTarget = "unknown_target",
+    /// `target` was left out.
+    TargetOmitted = "target_omitted",
+    /// An older spelling.
+    AliasUsed = "alias_used",
+    /// No such value type.
+    UnknownValueType = "unknown_value_type",
+    /// The operator does not work on that value type.
+    OperatorValueType = "operator_value_type",
+    /// A literal that is no number.
+    BadNumberValue = "bad_number_value",
+    /// A literal that is no date.
+    BadDateValue = "bad_date_value",
+    /// A literal that is no boolean.
+    BadBooleanValue = "bad_boolean_value",
+    /// A phrase that names no time.
+    BadRelativeTime = "bad_relative_time",
+    /// A field of the wrong type.
+    BadField = "bad_field",
+    /// A switch without cases.
+    NoCases = "no_cases",
+    /// A case without a name.
+    CaseName = "case_name",
+    /// Two cases of one name.
+    CaseNameDuplicate = "case_name_duplicate",
+    /// A case named `else`.
+    CaseNameReserved = "case_name_reserved",
+    /// A case without a match value.
+    CaseMatchMissing = "case_match_missing",
+    /// A match value that has not the format of its type.
+    CaseMatchFormat = "case_match_format",
+    /// One match value in two cases.
+    DuplicateMatch = "duplicate_match",
+
+    // History conditions.
+    /// No such condition type.
+    UnknownConditionType = "unknown_condition_type",
+    /// `sequence_match` in a step without a sequence.
+    MissingSequence = "missing_sequence",
+
+    // Text match.
+    /// A field neither text nor null, or a value of the wrong kind.
+    InvalidField = "invalid_field",
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,94 @@
+//! What can be wrong with a condition or a template, as data. Renderers are apart.
+
+mod kind;
+mod render;
+mod span;
+mod suggest;
+
+use std::fmt;
+
+pub use kind::Kind;
+pub use render::{render_json, render_terminal};
+pub use span::Span;
+pub(crate) use suggest::nearest;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Refused: nothing runs.
+    Error,
+    /// Suspicious, but it loads.
+    Warning,
+}
+
+/// One finding in a source text: what happened, where, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The stable name, as the dialect's spec gives it.
+    pub kind: Kind,
+    /// The finer cause, where the dialect has one name for many.
+    pub detail: Option<Kind>,
+    /// Error or warning.
+    pub severity: Severity,
+    /// One sentence for people.
+    pub message: String,
+    /// The place in the source text.
+    pub span: Span,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error without help.
+    pub fn error(kind: Kind, span: Span, message: impl Into<String>) -> Self {
+        Self { kind, detail: None, severity: Severity::Error, message: message.into(), span, help: None }
+    }
+
+    /// A warning without help.
+    pub fn warning(kind: Kind, span: Span, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(kind, span, message) }
+    }
+
+    /// The same with a way out.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same with a "did you mean", when some candidate is near enough to the name that was written.
+    #[must_use]
+    pub fn suggest<'c>(self, written: &str, candidates: impl IntoIterator<Item = &'c str>) -> Self {
+        match nearest(written, candidates) {
+            Some(near) => self.with_help(format!("did you mean `{near}`?")),
+            None => self,
+        }
+    }
+
+    /// The most exact name of what is wrong.
+    pub fn cause(&self) -> Kind {
+        self.detail.unwrap_or(self.kind)
+    }
+
+    /// The same under a dialect's own name; the finer cause stays readable.
+    #[must_use]
+    pub(crate) fn named(mut self, kind: Kind) -> Self {
+        if self.kind != kind {
+            self.detail = Some(self.cause());
+            self.kind = kind;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Diagnostic {}

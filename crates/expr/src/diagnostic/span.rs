@@ -1,0 +1,51 @@
+//! A place in a source text.
+
+/// A half-open range of bytes in the source text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes from `start` up to `end`. Positions beyond 4 GiB are cut: no source text is that long.
+    pub fn new(start: usize, end: usize) -> Self {
+        let cut = |position: usize| u32::try_from(position).unwrap_or(u32::MAX);
+        Self { start: cut(start), end: cut(end) }
+    }
+
+    /// The smallest span that covers both.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The same place after the text was put `offset` bytes into a longer one.
+    #[must_use]
+    pub fn shifted(self, offset: u32) -> Self {
+        Self { start: self.start.saturating_add(offset), end: self.end.saturating_add(offset) }
+    }
+
+    /// The bytes as a range for indexing.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// The text at this place; empty when the place does not lie in the source.
+    pub fn text(self, source: &str) -> &str {
+        source.get(self.range()).unwrap_or("")
+    }
+
+    /// Line and column of the first byte, counted from 1, columns in characters.
+    pub fn line_column(self, source: &str) -> (usize, usize) {
+        let mut start = source.len().min(self.start as usize);
+        while !source.is_char_boundary(start) {
+            start -= 1;
+        }
+        let before = &source[..start];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}

@@ -1,0 +1,35 @@
+//! A condition or template that could not be evaluated.
+
+use crate::Kind;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::fault::Fault;
+use crate::program::Program;
+use crate::rules::Dialect;
+
+/// Why an evaluation failed: what happened and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {message}")]
+pub struct EvalError {
+    /// The stable name, as the dialect's spec gives it.
+    pub kind: Kind,
+    /// The finer cause.
+    pub detail: Kind,
+    /// One sentence for people.
+    pub message: String,
+    /// The place in the source text.
+    pub span: Span,
+}
+
+impl EvalError {
+    #[cold]
+    pub(crate) fn new(fault: Fault, program: &Program, dialect: Dialect) -> Self {
+        let span = fault.node.and_then(|node| program.spans.get(node as usize)).copied().unwrap_or_default();
+        Self { kind: dialect.failure(fault.kind), detail: fault.kind, message: fault.message, span }
+    }
+
+    /// The failure as a finding, for the renderers.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        let detail = (self.detail != self.kind).then_some(self.detail);
+        Diagnostic { detail, ..Diagnostic::error(self.kind, self.span, self.message.clone()) }
+    }
+}

@@ -1,0 +1,163 @@
+//! Functions that evaluate an expression for every element of a list.
+
+use indexmap::IndexMap;
+
+use super::record::Record;
+use super::{Evaluator, operators};
+use crate::builtins::{Fold, sorted};
+use crate::context::Context;
+use crate::fault::{Outcome, wrong_kind};
+use crate::program::Id;
+use crate::syntax::ast::Binary;
+use crate::value::{ListView, View};
+
+impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
+    pub(super) fn fold(
+        &mut self,
+        fold: Fold,
+        list: Id,
+        body: Option<Id>,
+        extra: Option<Id>,
+        local: u16,
+    ) -> Outcome<View<'a>> {
+        let list = match self.eval(list)? {
+            View::List(list) => list,
+            View::Null => return Ok(View::Null),
+            other => return wrong_kind("a predicate function", "a list", other),
+        };
+        let extra = extra.map(|extra| self.eval(extra)).transpose()?;
+        let over = Over { list, body, local };
+        match fold {
+            Fold::All => Ok(View::Bool(self.hit(&over, false)?.is_none())),
+            Fold::Any => Ok(View::Bool(self.hit(&over, true)?.is_some())),
+            Fold::None => Ok(View::Bool(self.hit(&over, true)?.is_none())),
+            Fold::One => Ok(View::Bool(self.count(&over)? == 1)),
+            Fold::Count => Ok(View::Int(self.count(&over)?)),
+            Fold::Find => Ok(self.hit(&over, true)?.and_then(|at| list.get(at)).unwrap_or(View::Null)),
+            Fold::FindIndex => Ok(self.hit(&over, true)?.map_or(View::Null, index)),
+            Fold::FindLast => Ok(self.last_hit(&over)?.and_then(|at| list.get(at)).unwrap_or(View::Null)),
+            Fold::FindLastIndex => Ok(self.last_hit(&over)?.map_or(View::Null, index)),
+            Fold::Filter => self.filter(&over),
+            Fold::Map => self.map(&over).and_then(|mapped| self.work.list(&mapped)),
+            Fold::Sum => self.sum(&over),
+            Fold::SortBy => self.sort_by(&over, extra),
+            Fold::GroupBy => self.group_by(&over),
+            Fold::Reduce => self.reduce(&over, extra),
+        }
+    }
+
+    /// The body's value for one element; without a body, the element itself.
+    fn value_at(&mut self, over: &Over<'a>, at: usize) -> Outcome<View<'a>> {
+        self.work.spend(1)?;
+        let item = over.list.get(at).unwrap_or(View::Null);
+        let Some(body) = over.body else {
+            return Ok(item);
+        };
+        self.locals[usize::from(over.local)] = item;
+        self.locals[usize::from(over.local) + 1] = index(at);
+        self.eval(body)
+    }
+
+    fn holds_at(&mut self, over: &Over<'a>, at: usize) -> Outcome<bool> {
+        match self.value_at(over, at)? {
+            View::Bool(bool) => Ok(bool),
+            View::Null => Ok(false),
+            other => wrong_kind("a predicate", "a boolean", other),
+        }
+    }
+
+    /// The first element for which the predicate gives `wanted`.
+    fn hit(&mut self, over: &Over<'a>, wanted: bool) -> Outcome<Option<usize>> {
+        for at in 0..over.list.len() {
+            if self.holds_at(over, at)? == wanted {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn last_hit(&mut self, over: &Over<'a>) -> Outcome<Option<usize>> {
+        for at in (0..over.list.len()).rev() {
+            if self.holds_at(over, at)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn count(&mut self, over: &Over<'a>) -> Outcome<i64> {
+        let mut count = 0;
+        for at in 0..over.list.len() {
+            count += i64::from(self.holds_at(over, at)?);
+        }
+        Ok(count)
+    }
+
+    fn filter(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
+        let mut kept = Vec::new();
+        for at in 0..over.list.len() {
+            if self.holds_at(over, at)? {
+                kept.extend(over.list.get(at));
+            }
+        }
+        self.work.list(&kept)
+    }
+
+    fn map(&mut self, over: &Over<'a>) -> Outcome<Vec<View<'a>>> {
+        (0..over.list.len()).map(|at| self.value_at(over, at)).collect()
+    }
+
+    fn sum(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
+        let mut sum = View::Int(0);
+        for at in 0..over.list.len() {
+            let value = self.value_at(over, at)?;
+            if value.as_str().is_some() {
+                return wrong_kind("sum()", "numbers", value);
+            }
+            sum = operators::binary(&self.work, Binary::Add, sum, value)?;
+        }
+        Ok(sum)
+    }
+
+    fn sort_by(&mut self, over: &Over<'a>, direction: Option<View<'a>>) -> Outcome<View<'a>> {
+        let keys = self.map(over)?;
+        let keyed = keys.into_iter().zip(over.list.iter()).collect();
+        let sorted = sorted("sortBy", keyed, direction)?;
+        self.work.list(&sorted)
+    }
+
+    fn group_by(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
+        let mut groups = IndexMap::<&'a str, Vec<View<'a>>, foldhash::fast::RandomState>::default();
+        for at in 0..over.list.len() {
+            let key = self.value_at(over, at)?;
+            groups.entry(self.work.text_form(key)?).or_default().extend(over.list.get(at));
+        }
+        let entries: Outcome<Vec<_>> =
+            groups.into_iter().map(|(key, items)| Ok((key, self.work.list(&items)?))).collect();
+        self.work.object(&entries?)
+    }
+
+    /// Without a start, the first element is it.
+    fn reduce(&mut self, over: &Over<'a>, start: Option<View<'a>>) -> Outcome<View<'a>> {
+        let (mut accumulated, first) = match start {
+            Some(start) => (start, 0),
+            None => (over.list.get(0).unwrap_or(View::Null), 1),
+        };
+        for at in first..over.list.len() {
+            self.locals[usize::from(over.local) + 2] = accumulated;
+            accumulated = self.value_at(over, at)?;
+        }
+        Ok(accumulated)
+    }
+}
+
+/// A list, and what is asked about its elements.
+struct Over<'a> {
+    list: ListView<'a>,
+    body: Option<Id>,
+    local: u16,
+}
+
+fn index(at: usize) -> View<'static> {
+    View::Int(i64::try_from(at).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,233 @@
+//! Operators on values: what each does with numbers, text and nil.
+
+use std::cmp::Ordering;
+
+use crate::builtins::{as_float, compare, finite, integer};
+use crate::fault::{Outcome, article, fault, shown, wrong_kind};
+use crate::pattern::{Pattern, PatternError};
+use crate::syntax::ast::Binary;
+use crate::value::{ListView, View, number, relate};
+use crate::work::Work;
+use crate::Kind;
+
+#[inline]
+pub(crate) fn binary<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+    match operator {
+        Binary::Equal => Ok(View::Bool(relate::equal(left, right))),
+        Binary::NotEqual => Ok(View::Bool(!relate::equal(left, right))),
+        Binary::Less => ordered(operator, left, right, Ordering::is_lt),
+        Binary::LessOrEqual => ordered(operator, left, right, Ordering::is_le),
+        Binary::Greater => ordered(operator, left, right, Ordering::is_gt),
+        Binary::GreaterOrEqual => ordered(operator, left, right, Ordering::is_ge),
+        Binary::Contains => texts(operator, left, right, |whole, part| whole.contains(part)),
+        Binary::StartsWith => texts(operator, left, right, |whole, part| whole.starts_with(part)),
+        Binary::EndsWith => texts(operator, left, right, |whole, part| whole.ends_with(part)),
+        Binary::In => contained(work, left, right),
+        Binary::Matches => matches_text(left, right),
+        _ if left.is_null() || right.is_null() => Ok(View::Null),
+        Binary::Range => range(left, right),
+        Binary::Add => add(work, left, right),
+        Binary::Subtract => arithmetic(operator, left, right, i64::checked_sub, |left, right| left - right),
+        Binary::Multiply => arithmetic(operator, left, right, i64::checked_mul, |left, right| left * right),
+        Binary::Divide => divide(left, right),
+        Binary::Remainder => remainder(left, right),
+        Binary::Power => power(left, right),
+    }
+}
+
+/// Two numbers or two texts have an order; with nil it is false.
+#[inline]
+fn ordered<'a>(
+    operator: Binary,
+    left: View<'a>,
+    right: View<'a>,
+    holds: fn(Ordering) -> bool,
+) -> Outcome<View<'a>> {
+    match compare(left, right) {
+        Some(order) => Ok(View::Bool(holds(order))),
+        None if left.is_null() || right.is_null() => Ok(View::Bool(false)),
+        None => clash(operator, left, right),
+    }
+}
+
+#[cold]
+fn clash<'a>(operator: Binary, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+    let message = format!(
+        "{} cannot compare {} {} with {} {}",
+        operator.quoted(),
+        article(left),
+        shown(left),
+        article(right),
+        shown(right)
+    );
+    fault(Kind::WrongKind, message)
+}
+
+#[inline]
+fn texts<'a>(
+    operator: Binary,
+    left: View<'a>,
+    right: View<'a>,
+    holds: fn(&str, &str) -> bool,
+) -> Outcome<View<'a>> {
+    match (left.as_str(), right.as_str()) {
+        (Some(left), Some(right)) => Ok(View::Bool(holds(left, right))),
+        _ if left.is_null() || right.is_null() => Ok(View::Bool(false)),
+        (None, _) => wrong_kind(operator.quoted(), "text", left),
+        _ => wrong_kind(operator.quoted(), "text", right),
+    }
+}
+
+fn contained<'a>(work: &Work<'a>, needle: View<'a>, container: View<'a>) -> Outcome<View<'a>> {
+    match container {
+        View::Null => Ok(View::Bool(false)),
+        _ if needle.is_null() => Ok(View::Bool(false)),
+        View::List(list) => in_list(work, needle, list).map(View::Bool),
+        View::Object(object) => match needle.as_str() {
+            Some(key) => Ok(View::Bool(super::access::has_key(object, key))),
+            None => wrong_kind("a key of an object", "text", needle),
+        },
+        other => wrong_kind("the right side of `in`", "a list or an object", other),
+    }
+}
+
+fn in_list<'a>(work: &Work<'a>, needle: View<'a>, list: ListView<'a>) -> Outcome<bool> {
+    if let ListView::Range(first, last) = list {
+        let int = match needle {
+            View::Int(int) => Some(int),
+            View::Float(float) => number::integral(float),
+            _ => None,
+        };
+        return Ok(int.is_some_and(|int| (first..=last).contains(&int)));
+    }
+    work.spend(list.len())?;
+    Ok(match (list, needle.as_str()) {
+        // Text in a list of text is what people ask most, and these loops compare nothing but text.
+        (ListView::Shared(items), Some(text)) => items.iter().any(|item| item.as_str() == Some(text)),
+        (ListView::Json(items), Some(text)) => items.iter().any(|item| item.as_str() == Some(text)),
+        _ => list.iter().any(|item| relate::equal(item, needle)),
+    })
+}
+
+/// A search with a pattern that is known only now.
+fn matches_text<'a>(text: View<'a>, pattern: View<'a>) -> Outcome<View<'a>> {
+    match (text.as_str(), pattern.as_str()) {
+        (Some(_), Some(pattern)) => match Pattern::re2(pattern) {
+            Ok(pattern) => matches(text, &pattern),
+            Err(error) => Err(pattern_fault(error)),
+        },
+        _ => texts(Binary::Matches, text, pattern, |_, _| false),
+    }
+}
+
+pub(crate) fn matches<'a>(text: View<'a>, pattern: &Pattern) -> Outcome<View<'a>> {
+    match text.as_str() {
+        Some(text) => pattern.is_match(text).map(View::Bool).map_err(pattern_fault),
+        None if text.is_null() => Ok(View::Bool(false)),
+        None => wrong_kind("`matches`", "text", text),
+    }
+}
+
+pub(crate) fn pattern_fault(error: PatternError) -> Box<crate::fault::Fault> {
+    let (kind, message) = match error {
+        PatternError::Invalid(message) => (Kind::BadRegex, format!("this is not a regular expression: {message}")),
+        PatternError::TooMuchWork => (Kind::RegexLimit, "this regular expression takes too much work".into()),
+    };
+    Box::new(crate::fault::Fault { kind, message, node: None })
+}
+
+fn range<'a>(first: View<'a>, last: View<'a>) -> Outcome<View<'a>> {
+    Ok(View::List(ListView::Range(integer("a range", first)?, integer("a range", last)?)))
+}
+
+fn add<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+    if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
+        work.reserve(left.len() + right.len())?;
+        return Ok(View::Str(work.bump.alloc_str(&[left, right].concat())));
+    }
+    arithmetic(Binary::Add, left, right, i64::checked_add, |left, right| left + right)
+}
+
+/// Integers stay integers and never wrap; a float on either side makes floats of both.
+fn arithmetic<'a>(
+    operator: Binary,
+    left: View<'a>,
+    right: View<'a>,
+    ints: fn(i64, i64) -> Option<i64>,
+    floats: fn(f64, f64) -> f64,
+) -> Outcome<View<'a>> {
+    match (left, right) {
+        (View::Int(left), View::Int(right)) => match ints(left, right) {
+            Some(int) => Ok(View::Int(int)),
+            None => fault(Kind::OutOfRange, format!("{} leaves the 64-bit range", operator.quoted())),
+        },
+        _ => {
+            numbers(operator, left, right)?;
+            finite(floats(as_float(left), as_float(right)))
+        }
+    }
+}
+
+fn numbers(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<()> {
+    for operand in [left, right] {
+        if !matches!(operand, View::Int(_) | View::Float(_)) {
+            let other = if operator == Binary::Add { "two numbers or two texts" } else { "numbers" };
+            return wrong_kind(operator.quoted(), other, operand);
+        }
+    }
+    Ok(())
+}
+
+fn divide<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+    numbers(Binary::Divide, left, right)?;
+    match as_float(right) {
+        0.0 => fault(Kind::DivisionByZero, "this divides by zero"),
+        divisor => finite(as_float(left) / divisor),
+    }
+}
+
+fn remainder<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+    numbers(Binary::Remainder, left, right)?;
+    match (integer("`%`", left)?, integer("`%`", right)?) {
+        (_, 0) => fault(Kind::DivisionByZero, "this divides by zero"),
+        // The smallest integer divided by -1 leaves the range, but its remainder does not.
+        (left, right) => Ok(View::Int(left.checked_rem(right).unwrap_or(0))),
+    }
+}
+
+fn power<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+    numbers(Binary::Power, left, right)?;
+    finite(as_float(left).powf(as_float(right)))
+}
+
+pub(crate) fn negate<'a>(operand: View<'a>) -> Outcome<View<'a>> {
+    match operand {
+        View::Null => Ok(View::Null),
+        View::Int(int) => match int.checked_neg() {
+            Some(int) => Ok(View::Int(int)),
+            None => fault(Kind::OutOfRange, "`-` leaves the 64-bit range"),
+        },
+        View::Float(float) => Ok(View::Float(-float)),
+        other => wrong_kind("`-`", "a number", other),
+    }
+}
+
+pub(crate) fn plus<'a>(operand: View<'a>) -> Outcome<View<'a>> {
+    match operand {
+        View::Null | View::Int(_) | View::Float(_) => Ok(operand),
+        other => wrong_kind("`+`", "a number", other),
+    }
+}
+
+/// What a default replaces: null, false, empty text, an empty list or object. Zero is a value.
+pub(crate) fn is_falsy(view: View<'_>) -> bool {
+    match view {
+        View::Null => true,
+        View::Bool(bool) => !bool,
+        View::Str(text) => text.is_empty(),
+        View::Text(text) => text.is_empty(),
+        View::List(list) => list.is_empty(),
+        View::Object(object) => object.is_empty(),
+        View::Int(_) | View::Float(_) => false,
+    }
+}

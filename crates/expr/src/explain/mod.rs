@@ -1,0 +1,253 @@
+//! Why a condition gave what it gave: every sub-result with its place, and one plain sentence.
+
+mod sentence;
+
+use serde_json::json;
+
+use crate::builtins;
+use crate::diagnostic::Span;
+use crate::error::EvalError;
+use crate::eval::record::{Noted, Results};
+use crate::fault::shown;
+use crate::program::{Id, Key, Node, Program};
+use crate::value::Value;
+
+/// A condition's outcome and the reasons for it.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// What the condition gave.
+    pub outcome: Result<bool, EvalError>,
+    /// One plain sentence.
+    pub sentence: String,
+    /// Every part that was looked at.
+    pub tree: Part,
+}
+
+/// One part of a condition with what it gave.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The place in the source text.
+    pub span: Span,
+    /// The part as people write it.
+    pub text: String,
+    /// What it gave; none when it was not looked at.
+    pub value: Option<Value>,
+    /// Why it gave nothing.
+    pub error: Option<String>,
+    /// How often it was looked at; in a predicate, once for each element, and the value is that of the last.
+    pub times: u32,
+    /// Whether the outcome would have been another without this part.
+    pub decided: bool,
+    /// What it is made of.
+    pub children: Vec<Part>,
+}
+
+pub(crate) fn explain(
+    program: &Program,
+    results: &Results,
+    outcome: Result<bool, EvalError>,
+    source: &str,
+) -> Explanation {
+    let explainer = Explainer { program, results, source };
+    let sentence = match &outcome {
+        Ok(holds) => format!("{holds} because {}", explainer.because(program.root)),
+        Err(error) => format!("cannot be decided: {}", error.message),
+    };
+    Explanation { sentence, tree: explainer.part(program.root, true), outcome }
+}
+
+impl Explanation {
+    /// The explanation as JSON; long values are cut, with their length told.
+    pub fn to_json(&self) -> serde_json::Value {
+        let outcome = match &self.outcome {
+            Ok(holds) => json!(holds),
+            Err(error) => json!({"error": error.kind.as_str(), "message": error.message}),
+        };
+        json!({"outcome": outcome, "sentence": self.sentence, "tree": self.tree.to_json()})
+    }
+}
+
+impl Part {
+    fn to_json(&self) -> serde_json::Value {
+        json!({
+            "start": self.span.start,
+            "end": self.span.end,
+            "text": self.text,
+            "type": self.value.as_ref().map(|value| value.view().type_name()),
+            "value": self.value.as_ref().map(|value| shown(value.view())),
+            "error": self.error,
+            "times": self.times,
+            "decided": self.decided,
+            "children": self.children.iter().map(Part::to_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The tree as indented lines: `✓` what held, `✗` what did not, `!` what failed, `·` what was not looked at.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        self.render_into(&mut out, 0);
+        out
+    }
+
+    fn render_into(&self, out: &mut String, depth: usize) {
+        let (mark, told) = match (&self.value, &self.error) {
+            (_, Some(error)) => ("!", format!("  {error}")),
+            (Some(Value::Bool(true)), _) => ("✓", String::new()),
+            (Some(Value::Bool(false)), _) => ("✗", String::new()),
+            (Some(value), _) => ("=", format!("  {}", shown(value.view()))),
+            (None, None) => ("·", "  not looked at".into()),
+        };
+        let arrow = if self.decided && depth > 0 { "  ← decided" } else { "" };
+        out.push_str(&format!("{}{mark} {}{told}{arrow}\n", "  ".repeat(depth), self.text));
+        for child in &self.children {
+            child.render_into(out, depth + 1);
+        }
+    }
+}
+
+pub(crate) struct Explainer<'e> {
+    program: &'e Program,
+    results: &'e Results,
+    source: &'e str,
+}
+
+impl Explainer<'_> {
+    fn node(&self, id: Id) -> Node {
+        self.program.nodes[id as usize]
+    }
+
+    fn noted(&self, id: Id) -> Option<&Noted> {
+        self.results.0[id as usize].as_ref()
+    }
+
+    fn value(&self, id: Id) -> Option<&Value> {
+        self.noted(id)?.result.as_ref().ok()
+    }
+
+    fn holds(&self, id: Id) -> bool {
+        matches!(self.value(id), Some(Value::Bool(true)))
+    }
+
+    fn part(&self, id: Id, decided: bool) -> Part {
+        let noted = self.noted(id);
+        let deciding = if decided { self.deciding(id) } else { Vec::new() };
+        let children = self.children(id).into_iter().map(|child| self.part(child, deciding.contains(&child)));
+        Part {
+            span: self.program.spans[id as usize],
+            text: self.text(id),
+            value: noted.and_then(|noted| noted.result.as_ref().ok()).cloned(),
+            error: noted.and_then(|noted| noted.result.as_ref().err()).cloned(),
+            times: noted.map_or(0, |noted| noted.times),
+            decided,
+            children: children.collect(),
+        }
+    }
+
+    /// The parts without which the outcome would have been another.
+    fn deciding(&self, id: Id) -> Vec<Id> {
+        let holds = self.holds(id);
+        let with = |ids: &[Id], wanted: bool| {
+            ids.iter().copied().filter(|id| self.noted(*id).is_some() && self.holds(*id) == wanted).collect()
+        };
+        match self.node(id) {
+            Node::And(parts) | Node::Every(parts) | Node::Or(parts) | Node::Some(parts) => {
+                with(self.program.list(parts), holds)
+            }
+            Node::Not(operand) => vec![operand],
+            Node::Conditional(condition, then, otherwise) => {
+                vec![condition, if self.holds(condition) { then } else { otherwise }]
+            }
+            Node::Let { body, .. } => vec![body],
+            Node::Sequence(_, rest) => vec![rest],
+            _ => self.children(id),
+        }
+    }
+
+    /// Constants and templates' plain texts are told with what uses them; everything else is a part of its own.
+    fn children(&self, id: Id) -> Vec<Id> {
+        let program = self.program;
+        let all: Vec<Id> = match self.node(id) {
+            Node::Constant(_) | Node::Path(_) | Node::Local(_) => Vec::new(),
+            Node::Coerced(part) | Node::Not(part) | Node::Negate(part) | Node::Plus(part) => vec![part],
+            Node::InSet { needle: part, .. } | Node::Matches { text: part, .. } => vec![part],
+            Node::Member { object, key, .. } => vec![object, key],
+            Node::Project { list, rest, .. } => vec![list, rest],
+            Node::Slice { object, from, to } => [Some(object), from, to].into_iter().flatten().collect(),
+            Node::Binary(_, left, right)
+            | Node::Both(left, right)
+            | Node::Either(left, right)
+            | Node::Coalesce(left, right)
+            | Node::Elvis(left, right)
+            | Node::Sequence(left, right) => vec![left, right],
+            Node::Let { value, body, .. } => vec![value, body],
+            Node::Conditional(condition, then, otherwise) => vec![condition, then, otherwise],
+            Node::And(parts) | Node::Or(parts) | Node::Every(parts) | Node::Some(parts) => program.list(parts).to_vec(),
+            Node::List(parts) | Node::Object(parts) | Node::Template(parts) => program.list(parts).to_vec(),
+            Node::Call { arguments, .. } => program.list(arguments).to_vec(),
+            Node::Fold { list, body, extra, .. } => [Some(list), body, extra].into_iter().flatten().collect(),
+            Node::Test(test) => {
+                let test = &program.tests[test as usize];
+                [Some(test.left), test.right].into_iter().flatten().collect()
+            }
+        };
+        all.into_iter().filter(|id| !matches!(self.node(*id), Node::Constant(_))).collect()
+    }
+
+    /// A part as people write it: from the source where it stands there, else from what it is made of.
+    fn text(&self, id: Id) -> String {
+        match self.node(id) {
+            Node::Constant(constant) => shown(self.program.constants[constant as usize].view()),
+            Node::Path(path) => self.path_text(path),
+            Node::Test(test) => {
+                let test = &self.program.tests[test as usize];
+                let right = test.right.map(|right| format!(" {}", self.text(right))).unwrap_or_default();
+                format!("{} {}{right}", self.text(test.left), test.operator())
+            }
+            Node::Every(_) => "all of".into(),
+            Node::Some(_) => "any of".into(),
+            node => {
+                let written = self.program.spans[id as usize].text(self.source).trim();
+                let structured = written.starts_with('{') && !matches!(node, Node::Object(_));
+                if written.is_empty() || structured || written.contains('\n') { self.composed(id) } else { written.into() }
+            }
+        }
+    }
+
+    fn composed(&self, id: Id) -> String {
+        let joined = |ids: Vec<Id>, by: &str| ids.into_iter().map(|id| self.text(id)).collect::<Vec<_>>().join(by);
+        match self.node(id) {
+            Node::Binary(operator, left, right) => {
+                format!("{} {} {}", self.text(left), operator.quoted().trim_matches('`'), self.text(right))
+            }
+            Node::Not(operand) => format!("not ({})", self.text(operand)),
+            Node::Call { builtin, arguments } => {
+                let name = builtins::TABLE[usize::from(builtin)].name;
+                format!("{name}({})", joined(self.program.list(arguments).to_vec(), ", "))
+            }
+            Node::Template(parts) => joined(self.program.list(parts).to_vec(), ""),
+            Node::And(parts) => joined(self.program.list(parts).to_vec(), " && "),
+            Node::Or(parts) => joined(self.program.list(parts).to_vec(), " || "),
+            Node::Coalesce(left, _) => self.text(left),
+            Node::Slice { object, .. } => format!("part of {}", self.text(object)),
+            Node::Member { object, key, .. } => format!("{}[{}]", self.text(object), self.text(key)),
+            Node::Matches { text, .. } => format!("{} matches the pattern", self.text(text)),
+            _ => "this part".into(),
+        }
+    }
+
+    fn path_text(&self, path: u32) -> String {
+        let path = &self.program.paths[path as usize];
+        let mut text = self.program.names[path.root as usize].text.to_string();
+        for key in &path.keys {
+            match key {
+                Key::Field(field) if field.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                    text.push('.');
+                    text.push_str(field);
+                }
+                Key::Field(field) => text.push_str(&format!("[{:?}]", crate::View::Str(field))),
+                Key::Index(index) => text.push_str(&format!("[{index}]")),
+            }
+        }
+        text
+    }
+}

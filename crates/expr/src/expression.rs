@@ -1,0 +1,88 @@
+//! Expressions and templates that give a value of any type.
+
+use bumpalo::Bump;
+
+use crate::compile::Place;
+use crate::condition::run;
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use crate::error::EvalError;
+use crate::located::Located;
+use crate::program::{Id, Program};
+use crate::rules::Dialect;
+use crate::template::Single;
+use crate::unit::{Options, Problems, Unit};
+use crate::value::Value;
+
+/// A compiled expression or template that gives a value.
+///
+/// ```
+/// use branchpoint_expr::{Dialect, Expression, Options, Value};
+/// use serde_json::json;
+///
+/// let total = Expression::compile("sum(map(items, .price * .qty))", Options::default())?;
+/// let order = json!({"items": [{"price": 2.5, "qty": 2}, {"price": 1, "qty": 3}]});
+/// assert_eq!(total.value(&order)?, Value::Int(8));
+///
+/// // A text that is one placeholder keeps the value's type; any other text is text.
+/// let options = Options::dialect(Dialect::Flow);
+/// assert_eq!(Expression::template("{{ $n + 1 }}", options)?.value(&json!({"n": 1}))?, Value::Int(2));
+/// assert_eq!(Expression::template("n={{ $n }}", options)?.value(&json!({"n": 1}))?, Value::from("n=1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Expression {
+    program: Program,
+    dialect: Dialect,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Expression {
+    /// Compiles an expression.
+    pub fn compile(text: &str, options: Options<'_>) -> Result<Self, Problems> {
+        Self::unit(options, |unit| unit.expression(text, Place::From(0)).0)
+    }
+
+    /// Compiles a text with placeholders. A text that is one placeholder gives the value itself.
+    pub fn template(text: &str, options: Options<'_>) -> Result<Self, Problems> {
+        Self::unit(options, |unit| unit.template_text(text, Place::From(0), Single::Value).id)
+    }
+
+    /// Compiles a text with placeholders whose result is always text.
+    pub fn text(text: &str, options: Options<'_>) -> Result<Self, Problems> {
+        Self::unit(options, |unit| unit.template_text(text, Place::From(0), Single::Text).id)
+    }
+
+    /// Compiles a document's value: every text in it may hold placeholders.
+    pub fn document(value: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::unit(options, |unit| unit.template_value(value, Single::Value).id)
+    }
+
+    fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
+        let mut unit = Unit::new(options);
+        let root = compile(&mut unit);
+        let (program, warnings) = unit.finish(root)?;
+        Ok(Self { program, dialect: options.dialect, warnings })
+    }
+
+    /// What is suspicious about it, though it compiles.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// The value.
+    pub fn value<C: Context + ?Sized>(&self, context: &C) -> Result<Value, EvalError> {
+        let bump = Bump::new();
+        run(&self.program, self.dialect, context, &bump).map(crate::View::to_value)
+    }
+
+    /// The files whose content this reads: the host reads them and gives the n-th under the name `file:<n>`.
+    pub fn files<C: Context + ?Sized>(&self, context: &C) -> Result<Vec<Value>, EvalError> {
+        let names = self.program.files.iter().map(|file| {
+            let bump = Bump::new();
+            let program = Program { root: *file, ..self.program.clone() };
+            run(&program, self.dialect, context, &bump).map(crate::View::to_value)
+        });
+        names.collect()
+    }
+}

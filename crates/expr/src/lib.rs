@@ -1,0 +1,54 @@
+//! The condition and template language of Branchpoint.
+//!
+//! A condition is compiled once, checked before anything runs, evaluated over borrowed data, and explained afterwards.
+//! It can be written in five spellings ([`Condition::expression`], [`Condition::group`], [`Condition::targets`],
+//! [`Condition::history`], [`Condition::text_match`]); all compile to one form and share one evaluator.
+//!
+//! ```
+//! use branchpoint_expr::Condition;
+//!
+//! let condition = Condition::compile("inputs.count > 10")?;
+//! assert!(condition.evaluate(&serde_json::json!({"inputs": {"count": 11}}))?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Nothing here knows the clock, the disk, the network or workflows. Evaluation never panics and is bounded in depth,
+//! work and size, whatever the text and whatever the data.
+
+mod builtins;
+mod check;
+mod compile;
+mod condition;
+mod context;
+mod diagnostic;
+mod error;
+mod eval;
+mod explain;
+mod expression;
+mod fault;
+mod limits;
+mod located;
+mod names;
+mod pattern;
+mod program;
+mod rules;
+mod syntax;
+mod template;
+mod time;
+mod types;
+mod unit;
+mod value;
+mod work;
+
+pub use compile::{Bind, Bound};
+pub use condition::{Cases, Condition, Gate};
+pub use context::{Context, Slots};
+pub use diagnostic::{Diagnostic, Kind, Severity, Span, render_json, render_terminal};
+pub use error::EvalError;
+pub use explain::{Explanation, Part};
+pub use expression::Expression;
+pub use located::{Field, Located, Shape};
+pub use program::Name;
+pub use rules::Dialect;
+pub use unit::{Options, Problems};
+pub use value::{ListView, Object, ObjectView, Value, View};

@@ -1,0 +1,156 @@
+//! A document's value with the place of every part: what structured conditions are compiled from.
+
+use std::sync::Arc;
+
+use crate::diagnostic::Span;
+use crate::value::{Object, Value, View};
+
+/// A value in a source text.
+///
+/// A reader of documents makes these with real places. [`Located::from`] a [`Value`] makes one without: every place is
+/// then the empty one at the start.
+#[derive(Clone, Debug)]
+pub struct Located {
+    /// The value.
+    pub shape: Shape,
+    /// Its place in the source text, quotes and brackets included.
+    pub span: Span,
+}
+
+/// The value of a [`Located`].
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// Null.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// Text.
+    Str {
+        /// The text.
+        text: Arc<str>,
+        /// Where its first character stands, if the source holds the text letter for letter: then a place inside the
+        /// text is a place in the source.
+        verbatim: Option<u32>,
+    },
+    /// A list.
+    List(Vec<Located>),
+    /// An object; keys are unique.
+    Object(Vec<Field>),
+}
+
+/// A key and its value.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// The key.
+    pub key: Arc<str>,
+    /// The key's place.
+    pub key_span: Span,
+    /// The value.
+    pub value: Located,
+}
+
+impl Located {
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.fields().iter().find(|field| &*field.key == key).map(|field| &field.value)
+    }
+
+    /// The fields of an object; none for anything else.
+    pub fn fields(&self) -> &[Field] {
+        match &self.shape {
+            Shape::Object(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// The elements, if this is a list.
+    pub fn items(&self) -> Option<&[Self]> {
+        match &self.shape {
+            Shape::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is text.
+    pub fn text(&self) -> Option<&Arc<str>> {
+        match &self.shape {
+            Shape::Str { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether this is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self.shape, Shape::Null)
+    }
+
+    /// Whether this is an object.
+    pub fn is_object(&self) -> bool {
+        matches!(self.shape, Shape::Object(_))
+    }
+
+    /// What kind of value this is, as a person would say it.
+    pub fn describe(&self) -> &'static str {
+        match self.shape {
+            Shape::Null => "null",
+            Shape::Bool(_) => "a boolean",
+            Shape::Int(_) | Shape::Float(_) => "a number",
+            Shape::Str { .. } => "text",
+            Shape::List(_) => "a list",
+            Shape::Object(_) => "an object",
+        }
+    }
+
+    /// The value without its places.
+    pub fn to_value(&self) -> Value {
+        match &self.shape {
+            Shape::Null => Value::Null,
+            Shape::Bool(bool) => Value::Bool(*bool),
+            Shape::Int(int) => Value::Int(*int),
+            Shape::Float(float) => Value::number(*float),
+            Shape::Str { text, .. } => Value::Str(Arc::clone(text)),
+            Shape::List(items) => Value::List(Arc::new(items.iter().map(Self::to_value).collect())),
+            Shape::Object(fields) => {
+                let entries = fields.iter().map(|field| (Arc::clone(&field.key), field.value.to_value()));
+                Value::Object(Arc::new(entries.collect::<Object>()))
+            }
+        }
+    }
+
+    /// The place of a part of this text, as exactly as the source tells.
+    pub(crate) fn inside(&self, part: Span) -> Span {
+        match self.shape {
+            Shape::Str { verbatim: Some(start), .. } => part.shifted(start),
+            _ => self.span,
+        }
+    }
+}
+
+impl From<&Value> for Located {
+    fn from(value: &Value) -> Self {
+        let shape = match value.view() {
+            View::Null => Shape::Null,
+            View::Bool(bool) => Shape::Bool(bool),
+            View::Int(int) => Shape::Int(int),
+            View::Float(float) => Shape::Float(float),
+            View::Str(text) => Shape::Str { text: text.into(), verbatim: None },
+            View::Text(text) => Shape::Str { text: Arc::clone(text), verbatim: None },
+            View::List(_) => Shape::List(value.as_list().unwrap_or_default().iter().map(Self::from).collect()),
+            View::Object(object) => Shape::Object(
+                object
+                    .iter()
+                    .map(|(key, value)| Field {
+                        key: key.into(),
+                        key_span: Span::default(),
+                        value: Self::from(&value.to_value()),
+                    })
+                    .collect(),
+            ),
+        };
+        Self { shape, span: Span::default() }
+    }
+}

@@ -1,0 +1,169 @@
+//! The names a dialect's conditions and templates can see, for canonical spelling and for "did you mean".
+
+use std::borrow::Cow;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::rules::Dialect;
+use crate::syntax::ast::{Expr, ExprKind};
+use crate::Kind;
+
+const MACHINE_ROOTS: &[&str] = &["inputs", "states", "workflow", "env", "loop", "error", "context"];
+const STEPS_ROOTS: &[&str] = &[
+    "input", "agent", "step", "metadata", "datetime", "error", "attachments", "input_length", "input_content_type",
+];
+const SESSION_ROOTS: &[&str] = &["message", "tools", "step", "sequence_index"];
+const GRAPH_ROOTS: &[&str] = &["input", "text"];
+
+const STATE: &[&str] = &["Output", "Stderr", "ExitCode", "Status", "Response", "TokensUsed"];
+const WORKFLOW: &[&str] = &["ID", "Name", "CurrentState", "Duration"];
+const LOOP: &[&str] = &["Index", "Index1", "Item", "Length", "First", "Last", "Parent"];
+const ERROR: &[&str] = &["Message", "State", "ExitCode", "Type"];
+const CONTEXT: &[&str] = &["WorkingDir", "User", "Hostname"];
+
+/// Secrets stay with the host: no condition and no pure step may read one.
+const SECRET: &str = "secret";
+
+fn roots(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Machine => MACHINE_ROOTS,
+        Dialect::Steps => STEPS_ROOTS,
+        Dialect::Session => SESSION_ROOTS,
+        Dialect::Graph => GRAPH_ROOTS,
+        Dialect::Flow => &[],
+    }
+}
+
+/// Properties of `machine` namespaces that braces may write in any case, with or without `_`.
+fn properties(root: &str) -> Option<&'static [&'static str]> {
+    match root {
+        "workflow" => Some(WORKFLOW),
+        "loop" => Some(LOOP),
+        "error" => Some(ERROR),
+        "context" => Some(CONTEXT),
+        _ => None,
+    }
+}
+
+/// Looks for names that can never exist. What is found is a warning; only secrets are refused.
+pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, findings: &mut Vec<Diagnostic>) {
+    let mut variables = Vec::new();
+    walk(expr, &mut variables, &mut |path, variables| {
+        let (root, keys) = split(path);
+        let ExprKind::Name(name) = &root.kind else { return };
+        if variables.contains(&&**name) {
+            return;
+        }
+        if name == SECRET {
+            findings.push(
+                Diagnostic::error(Kind::SecretNotAllowed, path.span, "a secret cannot be read here")
+                    .with_help("secrets are for the fields of steps that call the outside"),
+            );
+        } else if dialect != Dialect::Flow && !roots(dialect).contains(&&**name) {
+            let message = format!("there is no `{name}` here, so this is always nil");
+            let finding = Diagnostic::warning(Kind::UnknownName, root.span, message);
+            findings.push(finding.suggest(name, roots(dialect).iter().copied()));
+        } else if dialect == Dialect::Machine {
+            findings.extend(unknown_property(name, &keys));
+        }
+    });
+}
+
+/// The first property that its namespace does not have.
+fn unknown_property(root: &str, keys: &[(&str, Span)]) -> Option<Diagnostic> {
+    let (known, key, span) = match (root, keys) {
+        ("states", [(_, _), (key, span), ..]) => (STATE, *key, *span),
+        ("loop", _) => {
+            let (key, span) = keys.iter().find(|(key, _)| *key != "Parent")?;
+            (LOOP, *key, *span)
+        }
+        (_, [(key, span), ..]) => (properties(root)?, *key, *span),
+        _ => return None,
+    };
+    if known.contains(&key) {
+        return None;
+    }
+    let message = format!("`{root}` has no property `{key}`, so this is always nil");
+    Some(Diagnostic::warning(Kind::UnknownProperty, span, message).suggest(key, known.iter().copied()))
+}
+
+/// The root of a path and its literal keys, in order.
+fn split<'e, 's>(path: &'e Expr<'s>) -> (&'e Expr<'s>, Vec<(&'e str, Span)>) {
+    let mut keys = Vec::new();
+    let mut root = path;
+    while let ExprKind::Member(object, key) = &root.kind {
+        match &key.kind {
+            ExprKind::Str(text) => keys.push((&**text, key.span)),
+            // What stands before an index is all that can be judged.
+            _ => keys.clear(),
+        }
+        root = object;
+    }
+    keys.reverse();
+    (root, keys)
+}
+
+/// Gives properties of `loop`, `context`, `error` and `workflow` their own spelling: braces may write them in any case.
+pub(crate) fn canonical(reference: &mut Expr<'_>, in_template: bool) {
+    let mut keys: Vec<&mut Cow<'_, str>> = Vec::new();
+    let mut part = reference;
+    let root = loop {
+        match &mut part.kind {
+            ExprKind::Member(object, key) => {
+                if let ExprKind::Str(text) = &mut key.kind {
+                    keys.push(text);
+                }
+                part = object;
+            }
+            ExprKind::Name(name) => break name.clone(),
+            _ => return,
+        }
+    };
+    keys.reverse();
+    if in_template && root == "states" && let [_, property, ..] = &mut keys[..] && *property == "JSON" {
+        **property = Cow::Borrowed("Response");
+    }
+    let Some(known) = properties(&root) else { return };
+    for key in keys {
+        let Some(property) = known.iter().find(|property| same(property, key)) else { return };
+        *key = Cow::Borrowed(property);
+        if *property != "Parent" {
+            return;
+        }
+    }
+}
+
+fn same(property: &str, written: &str) -> bool {
+    written.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).eq(property.chars().flat_map(char::to_lowercase))
+}
+
+/// Calls `visit` with every path, longest first, and the `let` variables that are known there.
+fn walk<'e, 's>(
+    expr: &'e Expr<'s>,
+    variables: &mut Vec<&'s str>,
+    visit: &mut impl FnMut(&'e Expr<'s>, &[&'s str]),
+) {
+    match &expr.kind {
+        ExprKind::Name(_) => visit(expr, variables),
+        ExprKind::Member(object, key) => {
+            if let ExprKind::Name(_) = split(expr).0.kind {
+                visit(expr, variables);
+                // The keys of the path may hold paths of their own.
+                let mut part = expr;
+                while let ExprKind::Member(object, key) = &part.kind {
+                    walk(key, variables, visit);
+                    part = object;
+                }
+            } else {
+                walk(object, variables, visit);
+                walk(key, variables, visit);
+            }
+        }
+        ExprKind::Let(name, value, body) => {
+            walk(value, variables, visit);
+            variables.push(name);
+            walk(body, variables, visit);
+            variables.pop();
+        }
+        _ => expr.parts(&mut |part| walk(part, variables, visit)),
+    }
+}

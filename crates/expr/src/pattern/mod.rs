@@ -1,0 +1,156 @@
+//! Regular expressions in the two flavours that documents use.
+//!
+//! - [`Pattern::re2`]: the `matches` operator and message conditions. RE2 as Go has it; always linear.
+//! - [`Pattern::python`]: `$regex` and `regex_replace` of the `steps` dialect. Python's `re`, look-around and
+//!   back-references included.
+//!
+//! Both are read here in full and written anew for the engine (`regex`, `fancy_regex`). A feature is thus either
+//! understood, with the meaning its flavour gives it, or refused; none slips through to an engine that takes it for
+//! something else. All work is bounded by numbers, never by a clock, so that the same input always has the same end.
+
+mod python;
+mod re2;
+mod scan;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A pattern that compiled. Copies share what was compiled.
+#[derive(Clone)]
+pub(crate) struct Pattern(Arc<Compiled>);
+
+struct Compiled {
+    source: String,
+    /// The single-character parts of the pattern with counted repetitions written out: the cost of one step.
+    copies: u64,
+    engine: Engine,
+}
+
+enum Engine {
+    Re2(regex::Regex),
+    Python(Box<python::Compiled>),
+}
+
+/// Why a pattern cannot be had or cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PatternError {
+    /// The pattern, or a substitution for it, is wrong. The message is one line for people.
+    #[error("{0}")]
+    Invalid(String),
+    /// The search or the replacement would go over its bounds.
+    #[error("the regular expression needs too much work on this text")]
+    TooMuchWork,
+}
+
+/// Longer patterns are refused; lists of some thousand words still fit.
+const MAX_PATTERN_BYTES: usize = 64 * 1024;
+/// The bytes an engine may use for one compiled pattern. Python's `\w{1,100}`, which is Unicode, needs most of it.
+const MAX_COMPILED_BYTES: usize = 8 * 1024 * 1024;
+/// The bytes of the cache with which a linear engine speeds itself up.
+const MAX_CACHE_BYTES: usize = 2 * 1024 * 1024;
+/// The bound on `copies` times the bytes of the text, which is the most steps that a linear search takes.
+const MAX_STEPS: u64 = 4_000_000_000;
+
+impl Pattern {
+    /// Compiles a pattern in RE2 syntax: `\d \w \s \b` are ASCII, `$` is the end of the text, no look-around.
+    pub(crate) fn re2(text: &str) -> Result<Pattern, PatternError> {
+        check_length(text)?;
+        let translation = re2::translate(text)?;
+        let built = regex::RegexBuilder::new(&translation.pattern)
+            .size_limit(MAX_COMPILED_BYTES)
+            .dfa_size_limit(MAX_CACHE_BYTES)
+            .build();
+        let engine = Engine::Re2(built.map_err(|error| PatternError::from_engine(&error.to_string()))?);
+        Ok(Pattern(Arc::new(Compiled { source: text.to_owned(), copies: translation.copies, engine })))
+    }
+
+    /// Compiles a pattern in the syntax of Python's `re`: `\d \w \s \b` are Unicode, `$` also matches before a final
+    /// newline, `\Z` is the end of the text.
+    pub(crate) fn python(text: &str) -> Result<Pattern, PatternError> {
+        check_length(text)?;
+        let translation = python::translate(text)?;
+        let copies = translation.copies;
+        let engine = Engine::Python(Box::new(python::Compiled::new(translation)?));
+        Ok(Pattern(Arc::new(Compiled { source: text.to_owned(), copies, engine })))
+    }
+
+    /// Whether the pattern is found anywhere in the text.
+    pub(crate) fn is_match(&self, text: &str) -> Result<bool, PatternError> {
+        self.0.check_work(text)?;
+        match &self.0.engine {
+            Engine::Re2(regex) => Ok(regex.is_match(text)),
+            Engine::Python(python) => python.is_match(text),
+        }
+    }
+
+    /// Replaces every match of a Python pattern, with `\1` and `\g<name>` in the substitution standing for groups.
+    /// A result of more than `max_bytes` is too much work.
+    pub(crate) fn replace_all(&self, text: &str, substitution: &str, max_bytes: usize) -> Result<String, PatternError> {
+        self.0.check_work(text)?;
+        self.0.python()?.replace_all(text, substitution, max_bytes)
+    }
+
+    /// Whether `replace_all` would take this substitution; for finding mistakes before anything runs.
+    pub(crate) fn check_substitution(&self, substitution: &str) -> Result<(), PatternError> {
+        self.0.python()?.template(substitution).map(drop)
+    }
+
+    /// The pattern as the author wrote it.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0.source
+    }
+}
+
+impl Compiled {
+    fn check_work(&self, text: &str) -> Result<(), PatternError> {
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        if self.copies.saturating_mul(bytes) > MAX_STEPS { Err(PatternError::TooMuchWork) } else { Ok(()) }
+    }
+
+    fn python(&self) -> Result<&python::Compiled, PatternError> {
+        match &self.engine {
+            Engine::Python(python) => Ok(python),
+            Engine::Re2(_) => Err(PatternError::invalid("a pattern in RE2 syntax searches only and does not replace")),
+        }
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flavour = match self.0.engine {
+            Engine::Re2(_) => "re2",
+            Engine::Python(_) => "python",
+        };
+        write!(f, "Pattern::{flavour}({:?})", self.0.source)
+    }
+}
+
+impl PatternError {
+    /// Parts of the author's text may stand in a message; it stays one line whatever they hold.
+    fn invalid(message: &str) -> PatternError {
+        PatternError::Invalid(message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+    }
+
+    /// What an engine still finds wrong with what we wrote. Positions in its message would be those of our text.
+    fn from_engine(message: &str) -> PatternError {
+        let says = |part: &str| message.contains(part);
+        if says("size limit") || says("too complex") || says("building NFA") {
+            return PatternError::invalid("the regular expression is too large");
+        }
+        if says("Target of repeat") {
+            return PatternError::invalid("a repetition of nothing, or of something without width");
+        }
+        let line = message.lines().last().unwrap_or_default();
+        PatternError::invalid(line.rsplit_once(": ").map_or(line, |(_, what)| what))
+    }
+}
+
+fn check_length(text: &str) -> Result<(), PatternError> {
+    if text.len() > MAX_PATTERN_BYTES {
+        return Err(PatternError::invalid(&format!("the regular expression is longer than {MAX_PATTERN_BYTES} bytes")));
+    }
+    Ok(())
+}

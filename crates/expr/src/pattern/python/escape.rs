@@ -1,0 +1,137 @@
+//! The escapes and the bracketed classes of Python's `re`.
+
+use super::Translator;
+use crate::pattern::PatternError;
+use crate::pattern::scan::{char_of, is_octal, push_literal};
+use crate::pattern::shape::Shape;
+
+impl Translator<'_> {
+    /// What follows a backslash outside brackets.
+    pub(super) fn escape(&mut self) -> Result<(), PatternError> {
+        let Some(c) = self.scan.next() else {
+            return self.scan.fail("a single backslash at the end");
+        };
+        match c {
+            'A' => self.assertion(r"\A"),
+            'Z' | 'z' => self.assertion(r"\z"),
+            'b' => self.assertion(r"\b"),
+            'B' => self.assertion(r"\B"),
+            'd' | 'D' | 's' | 'S' | 'w' | 'W' => self.atom(&format!("\\{c}"), Shape::CHARACTER),
+            '1'..='9' => return self.reference_or_octal(c),
+            _ => {
+                let c = self.escaped(c)?;
+                self.literal(c);
+            }
+        }
+        Ok(())
+    }
+
+    /// Three octal digits are a character; anything else that begins with a digit is a group of one or two digits.
+    fn reference_or_octal(&mut self, first: char) -> Result<(), PatternError> {
+        let mark = self.scan.mark();
+        let octal = self.scan.take_while(2, is_octal);
+        if is_octal(first) && octal.len() == 2 {
+            let c = self.byte(&format!("{first}{octal}"))?;
+            self.literal(c);
+            return Ok(());
+        }
+        self.scan.back_to(mark);
+        let second = self.scan.take_while(1, |c| c.is_ascii_digit());
+        self.reference(format!("{first}{second}").parse().unwrap_or(usize::MAX))
+    }
+
+    /// The character that an escape stands for, inside brackets and outside; `c` follows the backslash.
+    fn escaped(&mut self, c: char) -> Result<char, PatternError> {
+        let found = match c {
+            'a' => Some('\x07'),
+            'f' => Some('\x0C'),
+            'n' => Some('\n'),
+            'r' => Some('\r'),
+            't' => Some('\t'),
+            'v' => Some('\x0B'),
+            'x' => self.scan.hex(2),
+            'u' => self.scan.hex(4),
+            'U' => self.scan.hex(8),
+            '0' => {
+                let more = self.scan.take_while(2, is_octal);
+                char_of(&format!("0{more}"), 8)
+            }
+            _ if c.is_ascii_alphanumeric() => None,
+            _ => Some(c),
+        };
+        match found {
+            Some(found) => Ok(found),
+            None => self.scan.fail(&format!("`\\{c}` is not an escape, or not complete")),
+        }
+    }
+
+    fn byte(&self, octal: &str) -> Result<char, PatternError> {
+        match u8::from_str_radix(octal, 8) {
+            Ok(byte) => Ok(char::from(byte)),
+            Err(_) => self.scan.fail("an octal escape above \\377"),
+        }
+    }
+
+    /// The rest of a class, after its `[`. All of it is characters, ranges and `\d`-like classes: Python has neither
+    /// nested classes nor set operations nor `[:alpha:]`.
+    pub(super) fn class(&mut self) -> Result<(), PatternError> {
+        self.out.push('[');
+        if self.scan.eat("^") {
+            self.out.push('^');
+        }
+        // A `]` in the first place stands for itself.
+        let mut first = true;
+        while first || !self.scan.eat("]") {
+            first = false;
+            let Some(low) = self.class_member()? else {
+                // After a class such as `\d` a range cannot go on, but a last `-` stands for itself.
+                if self.scan.rest().starts_with('-') && !self.scan.rest().starts_with("-]") {
+                    return self.scan.fail("a range in brackets must go from one character to another");
+                }
+                continue;
+            };
+            push_literal(&mut self.out, low);
+            if !self.scan.rest().starts_with("-]") && self.scan.eat("-") {
+                let Some(high) = self.range_end()? else {
+                    return self.scan.fail("a range in brackets must go from one character to another");
+                };
+                if high < low {
+                    return self.scan.fail("the range in brackets runs backwards");
+                }
+                self.out.push('-');
+                push_literal(&mut self.out, high);
+            }
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    /// A character, or nothing if it was a class, which is then written.
+    fn class_member(&mut self) -> Result<Option<char>, PatternError> {
+        match self.scan.next() {
+            None => self.scan.fail("`[` is not closed"),
+            Some('\\') => match self.scan.next() {
+                None => self.scan.fail("`[` is not closed"),
+                Some(c @ ('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
+                    self.out.push('\\');
+                    self.out.push(c);
+                    Ok(None)
+                }
+                Some('b') => Ok(Some('\x08')),
+                Some(c) if is_octal(c) => {
+                    let more = self.scan.take_while(2, is_octal);
+                    self.byte(&format!("{c}{more}")).map(Some)
+                }
+                Some(c) => self.escaped(c).map(Some),
+            },
+            Some(c) => Ok(Some(c)),
+        }
+    }
+
+    fn range_end(&mut self) -> Result<Option<char>, PatternError> {
+        let written = self.out.len();
+        let end = self.class_member()?;
+        self.out.truncate(written);
+        Ok(end)
+    }
+}

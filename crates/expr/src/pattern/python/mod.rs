@@ -1,0 +1,297 @@
+//! The syntax of Python's `re`, written for the `fancy_regex` crate.
+//!
+//! Names of groups become numbers, flags become what they change, and verbose spacing goes away, so that the engine
+//! sees only constructs that it and Python agree on.
+
+mod escape;
+mod group;
+mod run;
+mod template;
+
+use crate::pattern::PatternError;
+use crate::pattern::scan::{Scanner, push_literal};
+use crate::pattern::shape::{Body, CannotRepeat, Count, Shape};
+
+pub(super) use run::Compiled;
+
+/// The pattern for the engine, in two forms that differ in `$` only.
+#[derive(Debug)]
+pub(super) struct Translation {
+    /// For yes or no. A `$` after which nothing can come may take the final newline in, which is cheaper to find.
+    search: String,
+    /// For replacing. A `$` only looks ahead, so that the match ends before the newline.
+    replace: String,
+    /// The names of groups by number; the whole match is number 0.
+    names: Vec<Option<String>>,
+    /// Whether the engine has to try ways one after the other instead of all at once.
+    backtracks: bool,
+    pub(super) copies: u64,
+}
+
+/// The size up to which the engine is asked at all.
+const MAX_COPIES: u64 = 100_000;
+
+pub(super) fn translate(text: &str) -> Result<Translation, PatternError> {
+    let mut translator = Translator {
+        scan: Scanner::new(text),
+        out: String::new(),
+        level: Level::new(Kind::Plain, Flags::default()),
+        outer: Vec::new(),
+        groups: vec![Group { name: None, closed: false, width: None }],
+        dollars: Vec::new(),
+        backtracks: false,
+    };
+    while let Some(c) = translator.scan.next() {
+        translator.item(c)?;
+    }
+    translator.finish()
+}
+
+struct Translator<'t> {
+    scan: Scanner<'t>,
+    out: String,
+    level: Level,
+    outer: Vec<Level>,
+    /// The first stands for the whole match.
+    groups: Vec<Group>,
+    /// Where each `$` belongs in `out`; it is written at the end, when it is known what can follow it.
+    dollars: Vec<usize>,
+    backtracks: bool,
+}
+
+/// The inside of a group, or the whole pattern, as far as it was read.
+struct Level {
+    kind: Kind,
+    flags: Flags,
+    body: Body,
+    /// The numbers of the `$` after which nothing has come on this level: in this branch, and in earlier ones.
+    tails: Vec<usize>,
+    earlier_tails: Vec<usize>,
+    branches: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Capture(usize),
+    Ahead,
+    /// With the number of the first group that could be inside.
+    Behind(usize),
+    Atomic,
+    Condition,
+}
+
+/// Each is a letter of the syntax.
+#[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools)]
+struct Flags {
+    ignore_case: bool,
+    multi_line: bool,
+    dot_all: bool,
+    verbose: bool,
+}
+
+struct Group {
+    name: Option<String>,
+    closed: bool,
+    width: Option<u64>,
+}
+
+impl Level {
+    fn new(kind: Kind, flags: Flags) -> Level {
+        Level { kind, flags, body: Body::new(), tails: Vec::new(), earlier_tails: Vec::new(), branches: 1 }
+    }
+
+    fn push(&mut self, shape: Shape) {
+        self.tails.clear();
+        self.body.push(shape);
+    }
+
+    fn alternative(&mut self) {
+        self.earlier_tails.append(&mut self.tails);
+        self.body.alternative();
+        self.branches += 1;
+    }
+}
+
+impl Translator<'_> {
+    fn item(&mut self, c: char) -> Result<(), PatternError> {
+        let flags = self.level.flags;
+        match c {
+            ' ' | '\t' | '\n' | '\r' | '\x0B' | '\x0C' if flags.verbose => {}
+            '#' if flags.verbose => {
+                self.scan.take_while(usize::MAX, |c| c != '\n');
+            }
+            '(' if self.scan.eat("?") => self.extension()?,
+            '(' => self.open_capture(None)?,
+            ')' => self.close()?,
+            '|' => self.alternative()?,
+            '*' | '+' | '?' => self.repeat(Count::of_sign(c))?,
+            '{' => match self.count()? {
+                Some(count) => self.repeat(count)?,
+                None => self.literal('{'),
+            },
+            '[' => {
+                self.class()?;
+                self.level.push(Shape::CHARACTER);
+            }
+            '\\' => self.escape()?,
+            '.' => self.atom(if flags.dot_all { "(?s:.)" } else { "." }, Shape::CHARACTER),
+            '^' => self.assertion(if flags.multi_line { "(?m:^)" } else { r"\A" }),
+            '$' if flags.multi_line => self.assertion("(?m:$)"),
+            '$' => {
+                self.assertion("");
+                self.level.tails.push(self.dollars.len());
+                self.dollars.push(self.out.len());
+            }
+            _ => self.literal(c),
+        }
+        Ok(())
+    }
+
+    fn atom(&mut self, written: &str, shape: Shape) {
+        self.out.push_str(written);
+        self.level.push(shape);
+    }
+
+    fn literal(&mut self, c: char) {
+        push_literal(&mut self.out, c);
+        self.level.push(Shape::CHARACTER);
+    }
+
+    /// Writes something that Python does not let one repeat.
+    fn assertion(&mut self, written: &str) {
+        self.atom(written, Shape::ASSERTION);
+        self.level.body.settle();
+    }
+
+    /// Writes a reference to an earlier group; parentheses keep digits that follow out of its number.
+    fn reference(&mut self, group: usize) -> Result<(), PatternError> {
+        let shape = match self.groups.get(group) {
+            Some(group) if group.closed => Shape { width: group.width, ..Shape::CHARACTER },
+            Some(_) if group > 0 => return self.scan.fail(&format!("group {group} is referred to inside itself")),
+            _ => return self.scan.fail(&format!("there is no group {group} before this reference")),
+        };
+        let inside = |level: &Level| matches!(level.kind, Kind::Behind(first) if group >= first);
+        if inside(&self.level) || self.outer.iter().any(inside) {
+            return self.scan.fail("a reference to a group in the same look-behind");
+        }
+        self.backtracks = true;
+        self.atom(&format!("(?:\\{group})"), shape);
+        Ok(())
+    }
+
+    fn alternative(&mut self) -> Result<(), PatternError> {
+        self.level.alternative();
+        if self.level.kind == Kind::Condition && self.level.branches > 2 {
+            return self.scan.fail("a condition has more than two branches");
+        }
+        self.out.push('|');
+        Ok(())
+    }
+
+    fn repeat(&mut self, count: Count) -> Result<(), PatternError> {
+        let shape = match self.level.body.repeat(count) {
+            Ok(shape) => shape,
+            Err(CannotRepeat::Nothing) => return self.scan.fail("nothing to repeat here"),
+            Err(CannotRepeat::Twice) => {
+                return self.scan.fail("a repetition of a repetition; put the first in parentheses");
+            }
+        };
+        // Python takes such repetitions, but the engine does not in all places, and they mean nothing.
+        if shape.width == Some(0) {
+            return self.scan.fail("a repetition of something without width");
+        }
+        if shape.copies > MAX_COPIES {
+            return self.scan.fail("the regular expression is too large");
+        }
+        self.level.tails.clear();
+        self.out.push_str(&count.to_string());
+        if self.scan.eat("?") {
+            self.out.push('?');
+        } else if self.scan.eat("+") {
+            self.out.push('+');
+            self.backtracks = true;
+        }
+        Ok(())
+    }
+
+    /// `{2}`, `{2,}`, `{,5}` or `{2,5}`; in any other shape the brace stands for itself.
+    fn count(&mut self) -> Result<Option<Count>, PatternError> {
+        let mark = self.scan.mark();
+        let low = self.scan.take_while(usize::MAX, |c| c.is_ascii_digit());
+        let comma = self.scan.eat(",");
+        let high = if comma { self.scan.take_while(usize::MAX, |c| c.is_ascii_digit()) } else { low };
+        if !self.scan.eat("}") || (low.is_empty() && !comma) {
+            self.scan.back_to(mark);
+            return Ok(None);
+        }
+        // A number too large for 64 bits is only as good as any other above the limit.
+        let number = |digits: &str| digits.parse().unwrap_or(u64::MAX);
+        let min = if low.is_empty() { 0 } else { number(low) };
+        let max = if high.is_empty() { None } else { Some(number(high)) };
+        if max.is_some_and(|max| max < min) {
+            return self.scan.fail("the second count is smaller than the first");
+        }
+        Ok(Some(Count { min, max, counted: true }))
+    }
+
+    fn close(&mut self) -> Result<(), PatternError> {
+        let Some(outer) = self.outer.pop() else {
+            return self.scan.fail("`)` without `(`");
+        };
+        let mut inner = std::mem::replace(&mut self.level, outer);
+        if inner.kind == Kind::Condition && inner.branches == 1 {
+            inner.alternative();
+        }
+        let shape = inner.body.close();
+        self.out.push(')');
+        match inner.kind {
+            Kind::Plain | Kind::Capture(_) => {
+                self.level.push(shape);
+                self.level.tails.append(&mut inner.earlier_tails);
+                self.level.tails.append(&mut inner.tails);
+            }
+            Kind::Behind(_) if shape.width.is_none() => {
+                return self.scan.fail("what looks behind must always have the same width");
+            }
+            Kind::Ahead | Kind::Behind(_) => {
+                self.level.push(Shape { width: Some(0), ..shape });
+                self.level.body.settle();
+            }
+            Kind::Condition if shape.copies == 0 => return self.scan.fail("the condition has nothing to choose"),
+            Kind::Condition | Kind::Atomic => self.level.push(shape),
+        }
+        if let Kind::Capture(number) = inner.kind {
+            self.groups[number].closed = true;
+            self.groups[number].width = shape.width;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Translation, PatternError> {
+        if !self.outer.is_empty() {
+            return self.scan.fail("`(` is not closed");
+        }
+        self.level.alternative();
+        let tails = &self.level.earlier_tails;
+        let (mut search, mut replace, mut from) = (String::new(), String::new(), 0);
+        for (number, at) in self.dollars.iter().enumerate() {
+            let before = &self.out[from..*at];
+            search.push_str(before);
+            search.push_str(if tails.contains(&number) { r"(?:\n?\z)" } else { r"(?=\n?\z)" });
+            replace.push_str(before);
+            replace.push_str(r"(?=\n?\z)");
+            from = *at;
+        }
+        search.push_str(&self.out[from..]);
+        replace.push_str(&self.out[from..]);
+        Ok(Translation {
+            search,
+            replace,
+            names: self.groups.into_iter().map(|group| group.name).collect(),
+            backtracks: self.backtracks,
+            copies: self.level.body.close().copies,
+        })
+    }
+}

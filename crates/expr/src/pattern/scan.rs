@@ -1,0 +1,102 @@
+//! What the two translators share: reading the author's pattern and writing the engine's.
+
+use super::PatternError;
+
+/// A cursor over the pattern as the author wrote it.
+pub(super) struct Scanner<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Scanner<'t> {
+    pub(super) fn new(text: &'t str) -> Scanner<'t> {
+        Scanner { text, at: 0 }
+    }
+
+    pub(super) fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(super) fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    pub(super) fn eat(&mut self, wanted: &str) -> bool {
+        let found = self.rest().starts_with(wanted);
+        if found {
+            self.at += wanted.len();
+        }
+        found
+    }
+
+    /// The text up to the mark, which is passed over too; nothing is read if the mark does not come.
+    pub(super) fn until(&mut self, mark: &str) -> Option<&'t str> {
+        let rest = self.rest();
+        let end = rest.find(mark)?;
+        self.at += end + mark.len();
+        Some(&rest[..end])
+    }
+
+    /// At most so many characters of a kind, maybe none.
+    pub(super) fn take_while(&mut self, most: usize, kind: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let end = rest.char_indices().take(most).find(|(_, c)| !kind(*c)).map(|(at, _)| at);
+        let end = end.unwrap_or_else(|| rest.char_indices().nth(most).map_or(rest.len(), |(at, _)| at));
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Exactly so many hexadecimal digits.
+    pub(super) fn hex(&mut self, digits: usize) -> Option<char> {
+        let text = self.take_while(digits, |c| c.is_ascii_hexdigit());
+        if text.len() == digits { char_of(text, 16) } else { None }
+    }
+
+    /// Where we are, for going back there.
+    pub(super) fn mark(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn back_to(&mut self, mark: usize) {
+        self.at = mark;
+    }
+
+    /// The error at the character that was read last.
+    pub(super) fn fail<T>(&self, what: &str) -> Result<T, PatternError> {
+        let position = self.text[..self.at].chars().count().max(1);
+        Err(PatternError::invalid(&format!("{what} (at character {position})")))
+    }
+}
+
+/// The character with this number; none if there is none, surrogates included.
+pub(super) fn char_of(digits: &str, radix: u32) -> Option<char> {
+    char::from_u32(u32::from_str_radix(digits, radix).ok()?)
+}
+
+pub(super) fn is_octal(c: char) -> bool {
+    ('0'..='7').contains(&c)
+}
+
+/// Writes a character that stands for itself, inside brackets and outside.
+///
+/// Everything that could mean something to an engine is written by number, so no list of special characters has to
+/// be kept in step with the engines.
+pub(super) fn push_literal(out: &mut String, c: char) {
+    if c.is_ascii() && !c.is_ascii_alphanumeric() {
+        out.extend(c.escape_unicode());
+    } else {
+        out.push(c);
+    }
+}
+
+/// Shortens a piece of the author's text for a message.
+pub(super) fn quote(text: &str) -> String {
+    let short: String = text.chars().take(30).collect();
+    if short.len() < text.len() { format!("`{short}…`") } else { format!("`{short}`") }
+}

@@ -1,0 +1,196 @@
+//! The compiled form: a flat table of nodes that name each other by number. Every node keeps its place in the source.
+
+use std::sync::Arc;
+
+use crate::builtins::Fold;
+use crate::condition::test::Test;
+use crate::diagnostic::Span;
+use crate::pattern::Pattern;
+use crate::syntax::ast::Binary;
+use crate::value::Value;
+
+/// The number of a node.
+pub(crate) type Id = u32;
+
+/// A run of node numbers in [`Program::lists`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ids {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Node {
+    Constant(u32),
+    Path(u32),
+    Local(u16),
+    /// A field or an index that is known only when evaluating.
+    Member { object: Id, key: Id, access: Access },
+    /// The rest of a path over every element of a list that has it.
+    Project { list: Id, rest: Id, local: u16 },
+    Slice { object: Id, from: Option<Id>, to: Option<Id> },
+    /// An object whose top-level texts are coerced.
+    Coerced(Id),
+    Not(Id),
+    Negate(Id),
+    Plus(Id),
+    Binary(Binary, Id, Id),
+    /// Membership in a list of literal texts.
+    InSet { needle: Id, set: u32 },
+    /// A search with a pattern that is known.
+    Matches { text: Id, pattern: u32 },
+    /// Stops at the first false.
+    And(Ids),
+    /// Stops at the first true.
+    Or(Ids),
+    /// All are evaluated; the first error counts.
+    Every(Ids),
+    /// All are evaluated; the first error counts.
+    Some(Ids),
+    /// `a && b` on any values: a when it is empty or false, else b.
+    Both(Id, Id),
+    /// `a || b` on any values: b when a is empty or false, else a.
+    Either(Id, Id),
+    Coalesce(Id, Id),
+    Conditional(Id, Id, Id),
+    Elvis(Id, Id),
+    Let { local: u16, value: Id, body: Id },
+    Sequence(Id, Id),
+    List(Ids),
+    /// Keys and values in turn.
+    Object(Ids),
+    Call { builtin: u16, arguments: Ids },
+    /// `local` is the element, the next its index, the one after the accumulator.
+    Fold { fold: Fold, list: Id, body: Option<Id>, extra: Option<Id>, local: u16 },
+    /// The text forms of the parts, joined.
+    Template(Ids),
+    /// A comparison by the rules of a typed group or a target list.
+    Test(u32),
+}
+
+/// How a field or an index is looked up; a dialect's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// What is not there is nil; a field of text or of a number is an error.
+    Nil,
+    /// What is not there, a field of text or of a number included, is an error.
+    Required,
+    /// What is not there is nil, and so is what cannot be there.
+    Absent,
+    /// What is not there is nil; a field of text is the field of the JSON that it holds; lists take positions as keys.
+    JsonText,
+    /// As `JsonText`, but what is not there is empty text: what a template shows for it.
+    Blank,
+}
+
+/// A path from a root of the context, known when compiling.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) root: u32,
+    pub(crate) keys: Box<[Key]>,
+    pub(crate) access: Access,
+    /// Whether the value of the first key is coerced.
+    pub(crate) coerce: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Key {
+    Field(Arc<str>),
+    Index(i64),
+}
+
+/// A root of the context: a name and, where the host bound it when compiling, the number of a slot.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// The name as the document writes it.
+    pub text: Arc<str>,
+    /// The slot it was bound to.
+    pub slot: Option<u32>,
+}
+
+/// A list of literal texts, kept for looking one up.
+pub(crate) type LiteralSet = indexmap::IndexSet<Arc<str>, foldhash::fast::RandomState>;
+
+/// A compiled condition or template.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) lists: Vec<Id>,
+    pub(crate) constants: Vec<Value>,
+    pub(crate) names: Vec<Name>,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) sets: Vec<LiteralSet>,
+    pub(crate) tests: Vec<Test>,
+    /// The names of files whose content the host reads before it evaluates; their content is read under `file:<n>`.
+    pub(crate) files: Vec<Id>,
+    pub(crate) root: Id,
+    pub(crate) locals: u16,
+}
+
+impl Program {
+    pub(crate) fn emit(&mut self, node: Node, span: Span) -> Id {
+        self.nodes.push(node);
+        self.spans.push(span);
+        index(self.nodes.len() - 1)
+    }
+
+    pub(crate) fn constant(&mut self, value: Value, span: Span) -> Id {
+        self.constants.push(value);
+        self.emit(Node::Constant(index(self.constants.len() - 1)), span)
+    }
+
+    pub(crate) fn path(&mut self, path: Path, span: Span) -> Id {
+        self.paths.push(path);
+        self.emit(Node::Path(index(self.paths.len() - 1)), span)
+    }
+
+    /// The content of a file, which the host reads: nothing here touches the disk.
+    pub(crate) fn file(&mut self, name: Id, span: Span) -> Id {
+        let root = self.name(&format!("file:{}", self.files.len()), None);
+        self.files.push(name);
+        self.path(Path { root, keys: Box::default(), access: Access::Required, coerce: false }, span)
+    }
+
+    pub(crate) fn test(&mut self, test: Test, span: Span) -> Id {
+        self.tests.push(test);
+        self.emit(Node::Test(index(self.tests.len() - 1)), span)
+    }
+
+    pub(crate) fn pattern(&mut self, pattern: Pattern) -> u32 {
+        self.patterns.push(pattern);
+        index(self.patterns.len() - 1)
+    }
+
+    pub(crate) fn set(&mut self, set: LiteralSet) -> u32 {
+        self.sets.push(set);
+        index(self.sets.len() - 1)
+    }
+
+    pub(crate) fn ids(&mut self, ids: &[Id]) -> Ids {
+        let start = index(self.lists.len());
+        self.lists.extend_from_slice(ids);
+        Ids { start, len: index(ids.len()) }
+    }
+
+    /// The number of a root; equal names share one.
+    pub(crate) fn name(&mut self, text: &str, slot: Option<u32>) -> u32 {
+        let found = self.names.iter().position(|name| &*name.text == text && name.slot == slot);
+        index(found.unwrap_or_else(|| {
+            self.names.push(Name { text: text.into(), slot });
+            self.names.len() - 1
+        }))
+    }
+
+    #[inline]
+    pub(crate) fn list(&self, ids: Ids) -> &[Id] {
+        &self.lists[ids.start as usize..(ids.start + ids.len) as usize]
+    }
+}
+
+/// Table positions fit in 32 bits: the number of nodes is limited long before.
+fn index(position: usize) -> u32 {
+    u32::try_from(position).expect("the limit on nodes keeps every table below 32 bits")
+}

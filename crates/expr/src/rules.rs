@@ -1,0 +1,95 @@
+//! What a dialect changes in the one language: parameters of the compile, never branches of the evaluator.
+
+use crate::Kind;
+use crate::program::Access;
+use crate::syntax::Grammar;
+
+/// The dialect whose rules a condition or a template follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// State machines: expressions; missing is nil; texts of `inputs` are coerced.
+    #[default]
+    Machine,
+    /// JSON flows: typed groups; `$name`; a missing path is an error.
+    Flow,
+    /// Step trees: target lists, expressions, typed groups; text is read as the JSON it holds.
+    Steps,
+    /// Tool gating: history conditions; missing is nil.
+    Session,
+    /// Graphs: text match; missing is nil.
+    Graph,
+}
+
+impl Dialect {
+    /// All dialects.
+    pub const ALL: [Self; 5] = [Self::Machine, Self::Flow, Self::Steps, Self::Session, Self::Graph];
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Flow => "flow",
+            Self::Steps => "steps",
+            Self::Session => "session",
+            Self::Graph => "graph",
+        }
+    }
+
+    pub(crate) fn grammar(self) -> Grammar {
+        match self {
+            Self::Machine => Grammar::AnyCase,
+            Self::Flow => Grammar::Dollar,
+            Self::Steps | Self::Session | Self::Graph => Grammar::Plain,
+        }
+    }
+
+    /// How paths are looked up in expressions.
+    pub(crate) fn access(self) -> Access {
+        match self {
+            Self::Machine | Self::Session | Self::Graph => Access::Nil,
+            Self::Flow => Access::Required,
+            Self::Steps => Access::JsonText,
+        }
+    }
+
+    /// The root whose top-level texts are read as the booleans and numbers they spell.
+    pub(crate) fn coerced_root(self) -> Option<&'static str> {
+        (self == Self::Machine).then_some("inputs")
+    }
+
+    /// Whether `&&` and `||` take any values, so that defaults can be written with them.
+    pub(crate) fn values_in_logic(self) -> bool {
+        self == Self::Flow
+    }
+
+    /// What the dialect calls an expression that does not compile.
+    pub(crate) fn refusal(self, cause: Kind) -> Kind {
+        match self {
+            Self::Steps if matches!(cause, Kind::BadRegex) => cause,
+            Self::Flow | Self::Steps => Kind::BadExpression,
+            Self::Machine | Self::Session | Self::Graph => Kind::BadCondition,
+        }
+    }
+
+    /// What the dialect calls an expression that cannot be evaluated.
+    pub(crate) fn failure(self, cause: Kind) -> Kind {
+        match self {
+            Self::Steps if matches!(cause, Kind::BadRegex | Kind::RegexLimit | Kind::BadRelativeTime) => cause,
+            _ if TYPED.contains(&cause) => cause,
+            Self::Steps => Kind::ConditionType,
+            Self::Flow if matches!(cause, Kind::MissingVariable) => cause,
+            Self::Flow => Kind::Expression,
+            Self::Machine | Self::Session | Self::Graph => Kind::ConditionError,
+        }
+    }
+}
+
+/// Failures of typed groups keep their names in every dialect.
+const TYPED: [Kind; 6] = [
+    Kind::TypeMismatch,
+    Kind::Parse,
+    Kind::Overflow,
+    Kind::Incomparable,
+    Kind::MissingValue,
+    Kind::InvalidOperatorForType,
+];

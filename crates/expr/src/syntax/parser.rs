@@ -1,0 +1,472 @@
+//! Precedence climbing over the grammar of `docs/spec/machine.md`, section 3.3.
+
+use std::borrow::Cow;
+
+use super::ast::{Binary, Expr, ExprKind};
+use super::lexer::{Lexer, Token};
+use super::{Grammar, Parsed, reference, syntax_error};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::{Kind, limits, names};
+
+/// Parses a whole expression.
+pub(crate) fn parse(source: &str, grammar: Grammar) -> Parsed<Expr<'_>> {
+    if source.len() > limits::SOURCE_BYTES {
+        let message = format!("this text has {} bytes, at most {} are read", source.len(), limits::SOURCE_BYTES);
+        return Err(Box::new(Diagnostic::error(Kind::NodeLimit, Span::new(0, 0), message)));
+    }
+    let mut parser = Parser::new(source, grammar)?;
+    if parser.token == Token::End {
+        return Err(syntax_error(Span::new(0, source.len()), "there is no expression here"));
+    }
+    let expr = parser.sequence()?;
+    match parser.token {
+        Token::End => Ok(expr),
+        _ => Err(parser.unexpected("after a complete expression")),
+    }
+}
+
+/// Loosest first. Prefix operators and the pipe have levels of their own in between.
+mod level {
+    pub(super) const PIPE: u8 = 1;
+    pub(super) const OR: u8 = 2;
+    pub(super) const AND: u8 = 3;
+    pub(super) const COMPARE: u8 = 4;
+    pub(super) const RANGE: u8 = 5;
+    pub(super) const ADD: u8 = 6;
+    pub(super) const NOT: u8 = 7;
+    pub(super) const MULTIPLY: u8 = 8;
+    pub(super) const SIGN: u8 = 9;
+    pub(super) const POWER: u8 = 10;
+    pub(super) const COALESCE: u8 = 11;
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Infix {
+    Pipe,
+    Or,
+    And,
+    Coalesce,
+    Plain(Binary),
+}
+
+pub(super) struct Parser<'s> {
+    lexer: Lexer<'s>,
+    pub(super) token: Token<'s>,
+    pub(super) span: Span,
+    /// The end of the token before this one: where a finished part ends.
+    end: u32,
+    grammar: Grammar,
+    /// How many predicates are open: `#` and `.field` mean something only inside one.
+    pub(super) predicates: usize,
+    /// How many calls of this parser are open; text like `((((…` must not use up the stack.
+    nesting: u16,
+    nodes: usize,
+}
+
+impl<'s> Parser<'s> {
+    fn new(source: &'s str, grammar: Grammar) -> Parsed<Self> {
+        let mut lexer = Lexer::new(source);
+        let (token, span) = lexer.next()?;
+        Ok(Self { lexer, token, span, end: 0, grammar, predicates: 0, nesting: 0, nodes: 0 })
+    }
+
+    /// `a; b; c`: where a whole expression may stand.
+    pub(super) fn sequence(&mut self) -> Parsed<Expr<'s>> {
+        let first = self.expression()?;
+        if !self.eat(";")? || self.at_close() {
+            return Ok(first);
+        }
+        let rest = self.sequence()?;
+        let span = first.span.to(rest.span);
+        self.build(span, ExprKind::Sequence(Box::new(first), Box::new(rest)))
+    }
+
+    fn at_close(&self) -> bool {
+        matches!(self.token, Token::End | Token::Symbol(")" | "}"))
+    }
+
+    /// One expression, down to the loosest operators; `let` and `if` may stand here and nowhere deeper.
+    pub(super) fn expression(&mut self) -> Parsed<Expr<'s>> {
+        self.nested(|parser| match parser.token {
+            Token::Word("let") => parser.variable_declaration(),
+            Token::Word("if") => parser.conditional_block(),
+            _ => {
+                let condition = parser.binary(level::PIPE)?;
+                parser.conditional(condition)
+            }
+        })
+    }
+
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.nesting += 1;
+        if self.nesting > limits::DEPTH {
+            return Err(self.too_deep(self.span));
+        }
+        let parsed = parse(self)?;
+        self.nesting -= 1;
+        Ok(parsed)
+    }
+
+    fn variable_declaration(&mut self) -> Parsed<Expr<'s>> {
+        let start = self.span;
+        self.advance()?;
+        let Token::Word(name) = self.token else {
+            return Err(self.unexpected("where the name of a variable must stand"));
+        };
+        self.advance()?;
+        self.expect("=")?;
+        let value = self.expression()?;
+        self.expect(";")?;
+        let body = self.sequence()?;
+        self.build(start.to(body.span), ExprKind::Let(name, Box::new(value), Box::new(body)))
+    }
+
+    fn conditional_block(&mut self) -> Parsed<Expr<'s>> {
+        let start = self.span;
+        self.advance()?;
+        let condition = self.expression()?;
+        let then = self.block()?;
+        if self.token != Token::Word("else") {
+            return Err(self.unexpected("where `else` must stand"));
+        }
+        self.advance()?;
+        let otherwise =
+            if self.token == Token::Word("if") { self.nested(Self::conditional_block)? } else { self.block()? };
+        let span = start.to(self.finished());
+        self.build(span, ExprKind::Conditional(Box::new([condition, then, otherwise])))
+    }
+
+    fn block(&mut self) -> Parsed<Expr<'s>> {
+        self.expect("{")?;
+        let body = self.sequence()?;
+        self.expect("}")?;
+        Ok(body)
+    }
+
+    /// `c ? a : b` and `a ?: b` after a condition that was read already.
+    fn conditional(&mut self, condition: Expr<'s>) -> Parsed<Expr<'s>> {
+        if self.eat("?:")? {
+            let otherwise = self.expression()?;
+            let span = condition.span.to(otherwise.span);
+            return self.build(span, ExprKind::Elvis(Box::new(condition), Box::new(otherwise)));
+        }
+        if !self.eat("?")? {
+            return Ok(condition);
+        }
+        let then = self.expression()?;
+        self.expect(":")?;
+        let otherwise = self.expression()?;
+        let span = condition.span.to(otherwise.span);
+        self.build(span, ExprKind::Conditional(Box::new([condition, then, otherwise])))
+    }
+
+    /// Operators that bind at least as tightly as `lowest`.
+    fn binary(&mut self, lowest: u8) -> Parsed<Expr<'s>> {
+        let mut left = self.prefix()?;
+        let mut after_coalesce = false;
+        while let Some((infix, level, negated)) = self.infix(lowest)? {
+            let operator_span = self.span;
+            self.advance()?;
+            if after_coalesce && !matches!(infix, Infix::Coalesce | Infix::Pipe) {
+                let error = syntax_error(operator_span, "`??` and another operator cannot be mixed without parentheses");
+                return Err(Box::new(error.with_help("put parentheses around the `??` expression")));
+            }
+            after_coalesce = infix == Infix::Coalesce;
+            left = match infix {
+                Infix::Pipe => self.pipe(left)?,
+                Infix::Plain(operator) if operator.is_ordering() => self.comparison(left, operator)?,
+                _ => {
+                    let right_level = if infix == Infix::Plain(Binary::Power) { level } else { level + 1 };
+                    let right = self.nested(|parser| parser.binary(right_level))?;
+                    self.join(infix, left, right)?
+                }
+            };
+            if negated {
+                let span = left.span;
+                left = self.build(span, ExprKind::Not(Box::new(left)))?;
+            }
+        }
+        Ok(left)
+    }
+
+    /// The operator at this place, if it binds tightly enough. `not in` and its like are read up to their last word.
+    fn infix(&mut self, lowest: u8) -> Parsed<Option<(Infix, u8, bool)>> {
+        if self.token == Token::Word("not") {
+            let mut ahead = self.lexer;
+            let (next, span) = ahead.next()?;
+            let negatable = matches!(next, Token::Word("in" | "contains" | "startsWith" | "endsWith" | "matches"));
+            if !negatable || level::COMPARE < lowest {
+                return Ok(None);
+            }
+            (self.lexer, self.token, self.span) = (ahead, next, span);
+            return Ok(infix_of(&self.token).map(|(infix, level)| (infix, level, true)));
+        }
+        Ok(infix_of(&self.token).filter(|(_, level)| *level >= lowest).map(|(infix, level)| (infix, level, false)))
+    }
+
+    fn join(&mut self, infix: Infix, left: Expr<'s>, right: Expr<'s>) -> Parsed<Expr<'s>> {
+        let span = left.span.to(right.span);
+        let kind = match (infix, left.kind) {
+            // A chain grows in place, so that a thousand terms are neither deep nor slow to read.
+            (Infix::And, ExprKind::And(parts)) => return self.extend(span, left.depth, parts, right, ExprKind::And),
+            (Infix::Or, ExprKind::Or(parts)) => return self.extend(span, left.depth, parts, right, ExprKind::Or),
+            (Infix::And, kind) => ExprKind::And(vec![Expr { kind, ..left }, right]),
+            (Infix::Or, kind) => ExprKind::Or(vec![Expr { kind, ..left }, right]),
+            (Infix::Coalesce, kind) => ExprKind::Coalesce(Box::new(Expr { kind, ..left }), Box::new(right)),
+            (Infix::Plain(operator), kind) => {
+                ExprKind::Binary(operator, Box::new(Expr { kind, ..left }), Box::new(right))
+            }
+            (Infix::Pipe, _) => unreachable!("a pipe is built by `pipe`"),
+        };
+        self.build(span, kind)
+    }
+
+    fn extend(
+        &mut self,
+        span: Span,
+        depth: u16,
+        mut parts: Vec<Expr<'s>>,
+        right: Expr<'s>,
+        wrap: fn(Vec<Expr<'s>>) -> ExprKind<'s>,
+    ) -> Parsed<Expr<'s>> {
+        self.count(span)?;
+        let depth = depth.max(right.depth + 1);
+        parts.push(right);
+        if depth > limits::DEPTH { Err(self.too_deep(span)) } else { Ok(Expr { kind: wrap(parts), span, depth }) }
+    }
+
+    /// `a < b <= c` means `a < b && b <= c`.
+    fn comparison(&mut self, first: Expr<'s>, operator: Binary) -> Parsed<Expr<'s>> {
+        let second = self.nested(|parser| parser.binary(level::COMPARE + 1))?;
+        let mut span = first.span.to(second.span);
+        let mut rest = vec![(operator, second)];
+        while let Some((Infix::Plain(operator), _)) = infix_of(&self.token)
+            && operator.is_ordering()
+        {
+            self.advance()?;
+            let next = self.nested(|parser| parser.binary(level::COMPARE + 1))?;
+            span = span.to(next.span);
+            rest.push((operator, next));
+        }
+        if rest.len() > 1 {
+            return self.build(span, ExprKind::Chain(Box::new(first), rest));
+        }
+        let (operator, second) = rest.swap_remove(0);
+        self.build(span, ExprKind::Binary(operator, Box::new(first), Box::new(second)))
+    }
+
+    fn prefix(&mut self) -> Parsed<Expr<'s>> {
+        let start = self.span;
+        let (level, wrap): (u8, fn(Box<Expr<'s>>) -> ExprKind<'s>) = match self.token {
+            Token::Symbol("!") | Token::Word("not") => (level::NOT, ExprKind::Not),
+            Token::Symbol("-") => (level::SIGN, ExprKind::Negate),
+            Token::Symbol("+") => (level::SIGN, ExprKind::Plus),
+            _ => {
+                let primary = self.primary()?;
+                return self.postfix(primary);
+            }
+        };
+        self.advance()?;
+        let operand = self.nested(|parser| parser.binary(level))?;
+        self.build(start.to(operand.span), wrap(Box::new(operand)))
+    }
+
+    fn primary(&mut self) -> Parsed<Expr<'s>> {
+        let span = self.span;
+        let kind = match std::mem::replace(&mut self.token, Token::End) {
+            Token::Int(int) => ExprKind::Int(int),
+            Token::Float(float) => ExprKind::Float(float),
+            Token::Str(text) => ExprKind::Str(text),
+            Token::Variable(name) if self.grammar == Grammar::Dollar => ExprKind::Variable(name),
+            Token::Braces(content) if self.grammar != Grammar::Dollar => {
+                self.advance()?;
+                let mut reference = reference::parse(content, span.start + 2)?;
+                if self.grammar == Grammar::AnyCase {
+                    names::canonical(&mut reference, false);
+                }
+                return self.build(span, reference.kind);
+            }
+            Token::Word(word) => return self.word(word, span),
+            Token::Symbol("(") => return self.parentheses(),
+            Token::Symbol("[") => return self.list(span),
+            Token::Symbol("{") => return self.object(span),
+            Token::Symbol("#") => return self.element(span),
+            Token::Symbol(".") if self.predicates > 0 => return self.implied_member(span),
+            other => {
+                self.token = other;
+                return Err(self.unexpected("where a value must stand"));
+            }
+        };
+        self.advance()?;
+        self.build(span, kind)
+    }
+
+    fn word(&mut self, word: &'s str, span: Span) -> Parsed<Expr<'s>> {
+        self.advance()?;
+        let kind = match word {
+            "true" => ExprKind::Bool(true),
+            "false" => ExprKind::Bool(false),
+            "nil" | "null" => ExprKind::Nil,
+            _ if self.token == Token::Symbol("(") => return self.call(word, span, None),
+            "let" | "if" | "else" | "in" | "or" | "and" | "matches" | "contains" | "startsWith" | "endsWith" => {
+                let message = format!("`{word}` cannot stand here");
+                let help = match word {
+                    "let" | "if" => "put it in parentheses",
+                    _ => "an operator needs a value on its left",
+                };
+                return Err(Box::new(syntax_error(span, message).with_help(help)));
+            }
+            _ => ExprKind::Name(Cow::Borrowed(word)),
+        };
+        self.build(span, kind)
+    }
+
+    fn parentheses(&mut self) -> Parsed<Expr<'s>> {
+        self.advance()?;
+        let inner = self.sequence()?;
+        self.expect(")")?;
+        Ok(inner)
+    }
+
+    fn list(&mut self, start: Span) -> Parsed<Expr<'s>> {
+        self.advance()?;
+        let mut items = Vec::new();
+        while self.token != Token::Symbol("]") {
+            items.push(self.expression()?);
+            if !self.eat(",")? {
+                break;
+            }
+        }
+        self.expect("]")?;
+        let span = start.to(self.finished());
+        self.build(span, ExprKind::List(items))
+    }
+
+    fn object(&mut self, start: Span) -> Parsed<Expr<'s>> {
+        self.advance()?;
+        let mut entries = Vec::new();
+        while self.token != Token::Symbol("}") {
+            let key = self.object_key()?;
+            self.expect(":")?;
+            entries.push((key, self.expression()?));
+            if !self.eat(",")? {
+                break;
+            }
+        }
+        self.expect("}")?;
+        let span = start.to(self.finished());
+        self.build(span, ExprKind::Object(entries))
+    }
+
+    fn object_key(&mut self) -> Parsed<Expr<'s>> {
+        let span = self.span;
+        let key = match std::mem::replace(&mut self.token, Token::End) {
+            Token::Word(word) => Cow::Borrowed(word),
+            Token::Str(text) => text,
+            Token::Int(int) => Cow::Owned(int.to_string()),
+            Token::Symbol("(") => return self.parentheses(),
+            other => {
+                self.token = other;
+                return Err(self.unexpected("where a key must stand"));
+            }
+        };
+        self.advance()?;
+        self.build(span, ExprKind::Str(key))
+    }
+
+    pub(super) fn advance(&mut self) -> Parsed<()> {
+        self.end = self.span.end;
+        (self.token, self.span) = self.lexer.next()?;
+        Ok(())
+    }
+
+    pub(super) fn eat(&mut self, symbol: &str) -> Parsed<bool> {
+        let here = matches!(self.token, Token::Symbol(found) if found == symbol);
+        if here {
+            self.advance()?;
+        }
+        Ok(here)
+    }
+
+    pub(super) fn expect(&mut self, symbol: &str) -> Parsed<()> {
+        if self.eat(symbol)? { Ok(()) } else { Err(self.unexpected(&format!("where `{symbol}` must stand"))) }
+    }
+
+    pub(super) fn dollar(&self) -> bool {
+        self.grammar == Grammar::Dollar
+    }
+
+    /// The end of what was read last, as an empty place.
+    pub(super) fn finished(&self) -> Span {
+        Span { start: self.end, end: self.end }
+    }
+
+    pub(super) fn build(&mut self, span: Span, kind: ExprKind<'s>) -> Parsed<Expr<'s>> {
+        self.count(span)?;
+        let mut expr = Expr { kind, span, depth: 0 };
+        let mut deepest = 0;
+        expr.parts(&mut |part| deepest = deepest.max(part.depth));
+        expr.depth = deepest + 1;
+        if expr.depth > limits::DEPTH { Err(self.too_deep(span)) } else { Ok(expr) }
+    }
+
+    fn count(&mut self, span: Span) -> Parsed<()> {
+        self.nodes += 1;
+        if self.nodes <= limits::NODES {
+            return Ok(());
+        }
+        let message = format!("this expression has more than {} parts", limits::NODES);
+        Err(Box::new(Diagnostic::error(Kind::NodeLimit, span, message)))
+    }
+
+    fn too_deep(&self, span: Span) -> Box<Diagnostic> {
+        let message = format!("this is nested more than {} levels deep", limits::DEPTH);
+        Box::new(Diagnostic::error(Kind::DepthLimit, span, message).with_help("name parts of it with `let`"))
+    }
+
+    pub(super) fn unexpected(&self, place: &str) -> Box<Diagnostic> {
+        let found = match &self.token {
+            Token::End => return syntax_error(self.span, format!("the text ends {place}")),
+            Token::Int(_) | Token::Float(_) => "a number".into(),
+            Token::Str(_) => "text".into(),
+            Token::Variable(name) => format!("`${name}`"),
+            Token::Braces(_) => "a reference in braces".into(),
+            Token::Word(word) => format!("`{word}`"),
+            Token::Symbol("=") => {
+                let error = syntax_error(self.span, format!("`=` stands {place}"));
+                return Box::new(error.with_help("write `==` to compare"));
+            }
+            Token::Symbol(symbol) => format!("`{symbol}`"),
+        };
+        syntax_error(self.span, format!("{found} stands {place}"))
+    }
+}
+
+fn infix_of(token: &Token<'_>) -> Option<(Infix, u8)> {
+    let (infix, level) = match *token {
+        Token::Symbol("|") => (Infix::Pipe, level::PIPE),
+        Token::Symbol("||") | Token::Word("or") => (Infix::Or, level::OR),
+        Token::Symbol("&&") | Token::Word("and") => (Infix::And, level::AND),
+        Token::Symbol("==") => (Infix::Plain(Binary::Equal), level::COMPARE),
+        Token::Symbol("!=") => (Infix::Plain(Binary::NotEqual), level::COMPARE),
+        Token::Symbol("<") => (Infix::Plain(Binary::Less), level::COMPARE),
+        Token::Symbol("<=") => (Infix::Plain(Binary::LessOrEqual), level::COMPARE),
+        Token::Symbol(">") => (Infix::Plain(Binary::Greater), level::COMPARE),
+        Token::Symbol(">=") => (Infix::Plain(Binary::GreaterOrEqual), level::COMPARE),
+        Token::Word("in") => (Infix::Plain(Binary::In), level::COMPARE),
+        Token::Word("contains") => (Infix::Plain(Binary::Contains), level::COMPARE),
+        Token::Word("startsWith") => (Infix::Plain(Binary::StartsWith), level::COMPARE),
+        Token::Word("endsWith") => (Infix::Plain(Binary::EndsWith), level::COMPARE),
+        Token::Word("matches") => (Infix::Plain(Binary::Matches), level::COMPARE),
+        Token::Symbol("..") => (Infix::Plain(Binary::Range), level::RANGE),
+        Token::Symbol("+") => (Infix::Plain(Binary::Add), level::ADD),
+        Token::Symbol("-") => (Infix::Plain(Binary::Subtract), level::ADD),
+        Token::Symbol("*") => (Infix::Plain(Binary::Multiply), level::MULTIPLY),
+        Token::Symbol("/") => (Infix::Plain(Binary::Divide), level::MULTIPLY),
+        Token::Symbol("%") => (Infix::Plain(Binary::Remainder), level::MULTIPLY),
+        Token::Symbol("**" | "^") => (Infix::Plain(Binary::Power), level::POWER),
+        Token::Symbol("??") => (Infix::Coalesce, level::COALESCE),
+        _ => return None,
+    };
+    Some((infix, level))
+}

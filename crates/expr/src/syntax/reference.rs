@@ -1,0 +1,87 @@
+//! References: `ns.path`, `.ns.path`, `[n]`, `["key"]`, with names that may hold a `-`. No operators.
+
+use std::borrow::Cow;
+
+use super::ast::{Expr, ExprKind};
+use super::{Parsed, literal, syntax_error};
+use crate::diagnostic::Span;
+use crate::limits;
+
+/// Parses what stands between braces. `offset` is where it begins in the source.
+pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
+    let start = content.len() - content.trim_start().len();
+    let mut cursor = Cursor { content: content.trim_end(), at: start, offset };
+    cursor.eat('.');
+    let root = cursor.name()?;
+    let mut expr = cursor.built(start, ExprKind::Name(Cow::Borrowed(root)), 0)?;
+    while cursor.at < cursor.content.len() {
+        let from = cursor.at;
+        let (key, depth) = (cursor.segment()?, expr.depth);
+        let key = cursor.built(from, key, 0)?;
+        expr = cursor.built(start, ExprKind::Member(Box::new(expr), Box::new(key)), depth)?;
+    }
+    Ok(expr)
+}
+
+struct Cursor<'s> {
+    content: &'s str,
+    at: usize,
+    offset: u32,
+}
+
+impl<'s> Cursor<'s> {
+    fn rest(&self) -> &'s str {
+        &self.content[self.at..]
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let here = self.rest().starts_with(c);
+        self.at += if here { c.len_utf8() } else { 0 };
+        here
+    }
+
+    fn built(&self, from: usize, kind: ExprKind<'s>, depth: u16) -> Parsed<Expr<'s>> {
+        let span = Span::new(from, self.at).shifted(self.offset);
+        if depth >= limits::DEPTH {
+            return Err(syntax_error(span, "this path is too long"));
+        }
+        Ok(Expr { kind, span, depth: depth + 1 })
+    }
+
+    fn refused(&self) -> Box<crate::Diagnostic> {
+        let span = Span::new(self.at, self.content.len().max(self.at)).shifted(self.offset);
+        let error = syntax_error(span, "only a reference may stand between braces");
+        Box::new(error.with_help("write `{{namespace.name}}`; operators and functions go outside the braces"))
+    }
+
+    fn name(&mut self) -> Parsed<&'s str> {
+        let rest = self.rest();
+        let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
+        if length == 0 {
+            return Err(self.refused());
+        }
+        self.at += length;
+        Ok(&rest[..length])
+    }
+
+    fn segment(&mut self) -> Parsed<ExprKind<'s>> {
+        if self.eat('.') {
+            return self.name().map(|name| ExprKind::Str(Cow::Borrowed(name)));
+        }
+        if !self.eat('[') {
+            return Err(self.refused());
+        }
+        let key = if self.rest().starts_with(['"', '\'']) {
+            let (text, length) = literal::string(self.rest())
+                .map_err(|error| error.shifted(self.offset as usize + self.at))?;
+            self.at += length;
+            ExprKind::Str(text)
+        } else {
+            let negative = self.eat('-');
+            let digits = self.name()?;
+            let int = digits.parse::<i64>().map_err(|_| self.refused())?;
+            ExprKind::Int(if negative { -int } else { int })
+        };
+        if self.eat(']') { Ok(key) } else { Err(self.refused()) }
+    }
+}

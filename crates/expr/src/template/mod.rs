@@ -1,0 +1,185 @@
+//! Templates: text with placeholders, in the spelling of each dialect, over one renderer.
+//!
+//! A template is expanded once; what a placeholder yields is never expanded again. A text that is one placeholder and
+//! nothing else can keep the value's type.
+
+mod functions;
+mod scan;
+
+use crate::compile::Place;
+use crate::diagnostic::Diagnostic;
+use crate::located::{Located, Shape};
+use crate::names;
+use crate::program::{Access, Id, Node};
+use crate::rules::Dialect;
+use crate::syntax::reference;
+use crate::types::Types;
+use crate::unit::{UNKNOWN, Unit, place_of};
+use crate::value::Value;
+use crate::{Kind, Span};
+use scan::Part;
+
+/// What a text that is one placeholder and nothing else gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Single {
+    /// The value itself, with its type.
+    Value,
+    /// Its text form, like every other text with placeholders.
+    Text,
+}
+
+/// A compiled template: its node, and whether it holds any placeholder.
+#[derive(Clone, Copy)]
+pub(crate) struct Compiled {
+    pub(crate) id: Id,
+    pub(crate) literal: bool,
+}
+
+impl Unit<'_> {
+    /// Compiles a document's value: every text in it may hold placeholders; keys are literal.
+    pub(crate) fn template_value(&mut self, located: &Located, single: Single) -> Compiled {
+        let (ids, wrap): (Vec<Compiled>, fn(crate::program::Ids) -> Node) = match &located.shape {
+            Shape::Str { text, .. } => return self.template_text(text, place_of(located), single),
+            Shape::List(items) => {
+                (items.iter().map(|item| self.template_value(item, single)).collect(), Node::List)
+            }
+            Shape::Object(fields) => {
+                let mut ids = Vec::new();
+                for field in fields {
+                    let key = self.program.constant(Value::Str(field.key.clone()), field.key_span);
+                    ids.push(Compiled { id: key, literal: true });
+                    ids.push(self.template_value(&field.value, single));
+                }
+                (ids, Node::Object)
+            }
+            _ => {
+                let id = self.program.constant(located.to_value(), located.span);
+                return Compiled { id, literal: true };
+            }
+        };
+        if ids.iter().all(|compiled| compiled.literal) {
+            let id = self.program.constant(located.to_value(), located.span);
+            return Compiled { id, literal: true };
+        }
+        let ids: Vec<_> = ids.into_iter().map(|compiled| compiled.id).collect();
+        Compiled { id: self.emit_all(wrap, &ids, located.span), literal: false }
+    }
+
+    /// Compiles a text with placeholders.
+    pub(crate) fn template_text(&mut self, text: &str, place: Place, single: Single) -> Compiled {
+        let parts = match scan::parts(text, self.dialect()) {
+            Ok(parts) => parts,
+            Err(finding) => {
+                self.refuse(*finding, place);
+                return Compiled { id: UNKNOWN, literal: false };
+            }
+        };
+        let span = place.of(Span::new(0, text.len()));
+        if parts.iter().all(|part| matches!(part, Part::Text(_))) {
+            return Compiled { id: self.program.constant(Value::from(text), span), literal: true };
+        }
+        if single == Single::Value && let Some((content, start)) = scan::only(&parts, text) {
+            return Compiled { id: self.placeholder(content, start, place, true), literal: false };
+        }
+        let ids: Vec<_> = parts
+            .iter()
+            .map(|part| match *part {
+                Part::Text(range) => self.program.constant(Value::from(range.text(text)), place.of(range)),
+                Part::Placeholder { content, start } => self.placeholder(content, start, place, false),
+            })
+            .collect();
+        Compiled { id: self.emit_all(Node::Template, &ids, span), literal: false }
+    }
+
+    fn refuse(&mut self, finding: Diagnostic, place: Place) {
+        let name = match self.dialect() {
+            Dialect::Flow => Kind::BadExpression,
+            _ => Kind::BadTemplate,
+        };
+        let span = place.of(finding.span);
+        self.findings.push(Diagnostic { span, ..finding }.named(name));
+    }
+
+    /// What stands between the braces. `alone`: it is the whole text, and its value is wanted.
+    fn placeholder(&mut self, content: &str, start: usize, place: Place, alone: bool) -> Id {
+        let inner = match place {
+            Place::From(from) => Place::From(from + u32::try_from(start).unwrap_or(u32::MAX)),
+            whole @ Place::At(_) => whole,
+        };
+        let span = inner.of(Span::new(0, content.len()));
+        match self.dialect() {
+            Dialect::Flow => self.expression(content, inner).0,
+            Dialect::Machine => self.machine_placeholder(content, inner),
+            Dialect::Steps => self.steps_placeholder(content, inner, alone),
+            Dialect::Session => self.named_reference(content, inner, Access::Nil),
+            Dialect::Graph => {
+                let previous = self.known_path(&[content], Access::Nil, span);
+                let nothing = self.program.constant(Value::from(""), span);
+                self.program.emit(Node::Coalesce(previous, nothing), span)
+            }
+        }
+    }
+
+    fn machine_placeholder(&mut self, content: &str, place: Place) -> Id {
+        match functions::parse(content) {
+            Ok(Some(pipeline)) => self.pipeline(&pipeline, place),
+            Ok(None) => self.named_reference(content, place, Access::Required),
+            Err(finding) => {
+                self.refuse(*finding, place);
+                UNKNOWN
+            }
+        }
+    }
+
+    /// A reference, and nothing else.
+    pub(crate) fn named_reference(&mut self, content: &str, place: Place, access: Access) -> Id {
+        let in_template = self.dialect() == Dialect::Machine;
+        let parsed = reference::parse(content, 0).map(|mut reference| {
+            if in_template {
+                names::canonical(&mut reference, true);
+            }
+            reference
+        });
+        match parsed {
+            Ok(reference) => self.uncoerced(|unit| unit.parsed(Ok(reference), place, access)).0,
+            Err(finding) => {
+                self.refuse(*finding, place);
+                UNKNOWN
+            }
+        }
+    }
+
+    /// Templates show inputs as they were given; only conditions coerce them.
+    fn uncoerced(&mut self, compile: impl FnOnce(&mut Self) -> (Id, Types)) -> (Id, Types) {
+        let paths = self.program.paths.len();
+        let (id, types) = compile(self);
+        for path in &mut self.program.paths[paths..] {
+            path.coerce = false;
+        }
+        match self.program.nodes.get(id as usize) {
+            Some(Node::Coerced(inner)) => (*inner, types),
+            _ => (id, types),
+        }
+    }
+
+    /// Missing is nil where the value is wanted and empty text where it is shown.
+    fn steps_placeholder(&mut self, content: &str, place: Place, alone: bool) -> Id {
+        let access = if alone { Access::JsonText } else { Access::Blank };
+        let name = content.trim();
+        let span = place.of(Span::new(0, content.len()));
+        // Clocks of a zone and attachments are names of their own, which the host knows.
+        let opaque = ["datetime ", "date ", "attachments["].iter().any(|prefix| name.starts_with(prefix));
+        if opaque {
+            let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+            return self.known_path(&[&name], access, span);
+        }
+        match reference::parse(content, 0) {
+            Ok(reference) => self.parsed(Ok(reference), place, access).0,
+            Err(_) => {
+                let message = format!("`{name}` is no reference, so this is always empty");
+                self.warn(Kind::UnknownReference, span, message);
+                self.program.constant(if alone { Value::Null } else { Value::from("") }, span)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Instants, their text forms and the relative phrases that name one.
+//!
+//! Everything here is arithmetic on values that are handed in: the clock belongs to the host, and all calendars are UTC.
+
+mod parse;
+mod relative;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use jiff::SignedDuration;
+use jiff::civil::Date;
+
+pub(crate) use parse::{is_date_format, is_datetime_format, parse_iso, parse_strict};
+pub(crate) use relative::RelativeTime;
+
+/// A moment in UTC, in nanoseconds since the Unix epoch.
+///
+/// Invariant: it lies in the years 0001 to 9999, so it has a calendar date and a text form. Every constructor checks
+/// this. `jiff::Timestamp` is not used because it ends a day before the year 9999 does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Instant(i128);
+
+const EPOCH: Date = Date::constant(1970, 1, 1);
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
+const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
+/// The start of 0001-01-01 and the end of 9999-12-31.
+const CALENDAR: std::ops::Range<i128> = -62_135_596_800 * NANOS_PER_SECOND..253_402_300_800 * NANOS_PER_SECOND;
+
+impl Instant {
+    pub(crate) fn from_unix_nanos(nanos: i128) -> Option<Instant> {
+        CALENDAR.contains(&nanos).then_some(Instant(nanos))
+    }
+
+    pub(crate) fn from_unix_seconds_int(seconds: i64) -> Option<Instant> {
+        Instant::from_unix_nanos(i128::from(seconds) * NANOS_PER_SECOND)
+    }
+
+    /// Reads the number by its shortest decimal digits and cuts them after the nanosecond.
+    ///
+    /// The digits are what the author wrote and what the text form shows, so `1714521600.1` is the same instant as
+    /// the text `2024-05-01T00:00:00.1Z`. The exact binary value would fall short of it by 95 nanoseconds.
+    pub(crate) fn from_unix_seconds_float(seconds: f64) -> Option<Instant> {
+        // Anything larger is outside the calendar anyway; the test also refuses infinities and NaN.
+        if seconds.is_nan() || seconds.abs() > 1e12 {
+            return None;
+        }
+        let digits = seconds.abs().to_string();
+        let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+        let nanos = whole.parse::<i128>().ok()? * NANOS_PER_SECOND + fraction_nanos(fraction);
+        Instant::from_unix_nanos(if seconds < 0.0 { -nanos } else { nanos })
+    }
+
+    pub(crate) fn unix_nanos(self) -> i128 {
+        self.0
+    }
+
+    /// The calendar date in UTC, by which values of the type `date` are compared.
+    pub(crate) fn date(self) -> Date {
+        let days = self.0.div_euclid(NANOS_PER_DAY);
+        let hours = i64::try_from(days * 24).expect("the calendar has fewer than 2^63 hours");
+        EPOCH.checked_add(SignedDuration::from_hours(hours)).expect("an instant lies in the years 0001 to 9999")
+    }
+
+    /// ISO 8601 in UTC with `Z`; the fraction has only the digits it needs.
+    pub(crate) fn to_iso(self) -> String {
+        self.to_string()
+    }
+
+    fn start_of_day(self) -> Instant {
+        // The range begins at a midnight, so rounding down never leaves it.
+        Instant(self.0.div_euclid(NANOS_PER_DAY) * NANOS_PER_DAY)
+    }
+
+    fn checked_add_nanos(self, nanos: i128) -> Option<Instant> {
+        Instant::from_unix_nanos(self.0.checked_add(nanos)?)
+    }
+}
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let in_day = self.0.rem_euclid(NANOS_PER_DAY);
+        let (seconds, nanos) = (in_day / NANOS_PER_SECOND, in_day % NANOS_PER_SECOND);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{}T{hour:02}:{minute:02}:{second:02}", self.date())?;
+        if nanos != 0 {
+            write!(f, ".{}", format!("{nanos:09}").trim_end_matches('0'))?;
+        }
+        f.write_str("Z")
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Instant({self})")
+    }
+}
+
+fn days_since_epoch(date: Date) -> i128 {
+    i128::from(date.duration_since(EPOCH).as_hours() / 24)
+}
+
+/// The nanoseconds that the decimal digits after the point stand for; digits after the ninth are cut.
+fn fraction_nanos(digits: &str) -> i128 {
+    let nine = digits.bytes().chain(std::iter::repeat(b'0')).take(9);
+    nine.fold(0, |nanos, digit| nanos * 10 + i128::from(digit - b'0'))
+}

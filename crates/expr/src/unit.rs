@@ -1,0 +1,172 @@
+//! One condition or template while it is being compiled: the program so far and everything found on the way.
+
+use std::sync::Arc;
+
+use crate::check;
+use crate::compile::{Bind, Compiler, Place};
+use crate::diagnostic::{Diagnostic, Severity, Span};
+use crate::located::{Located, Shape};
+use crate::names;
+use crate::program::{Access, Id, Key, Node, Path, Program};
+use crate::rules::Dialect;
+use crate::syntax::{self, ast::Expr};
+use crate::types::Types;
+use crate::Kind;
+
+/// How a condition or template is compiled.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'o> {
+    /// The dialect whose rules it follows.
+    pub dialect: Dialect,
+    /// The host's slots, when it has some.
+    pub bind: Option<&'o dyn Bind>,
+}
+
+impl<'o> Options<'o> {
+    /// The rules of a dialect, names looked up when evaluating.
+    pub fn dialect(dialect: Dialect) -> Self {
+        Self { dialect, bind: None }
+    }
+
+    /// The same with names bound to the host's slots.
+    #[must_use]
+    pub fn bound(self, bind: &'o dyn Bind) -> Self {
+        Self { bind: Some(bind), ..self }
+    }
+}
+
+/// Everything that is wrong with a condition or template, in document order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct Problems(pub Vec<Diagnostic>);
+
+impl Problems {
+    /// The first error in document order.
+    pub fn first(&self) -> &Diagnostic {
+        self.0
+            .iter()
+            .find(|finding| finding.severity == Severity::Error)
+            .expect("problems are reported only when there is an error")
+    }
+}
+
+/// What stands where a value is expected and could not be compiled: nothing is run with it, compiling only goes on to
+/// find more problems.
+pub(crate) const UNKNOWN: Id = 0;
+
+pub(crate) struct Unit<'o> {
+    pub(crate) program: Program,
+    pub(crate) options: Options<'o>,
+    pub(crate) findings: Vec<Diagnostic>,
+}
+
+impl<'o> Unit<'o> {
+    pub(crate) fn new(options: Options<'o>) -> Self {
+        Self { program: Program::default(), options, findings: Vec::new() }
+    }
+
+    /// The finished program, with its warnings, unless something is wrong with it.
+    pub(crate) fn finish(mut self, root: Id) -> Result<(Program, Vec<Diagnostic>), Problems> {
+        if self.findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(Problems(self.findings));
+        }
+        self.program.root = root;
+        Ok((self.program, self.findings))
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.options.dialect
+    }
+
+    pub(crate) fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.findings.push(Diagnostic::error(kind, span, message));
+        self.findings.last_mut().expect("one was pushed just now")
+    }
+
+    pub(crate) fn warn(&mut self, kind: Kind, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.findings.push(Diagnostic::warning(kind, span, message));
+        self.findings.last_mut().expect("one was pushed just now")
+    }
+
+    /// Compiles an expression and tells what it can give.
+    pub(crate) fn expression(&mut self, text: &str, place: Place) -> (Id, Types) {
+        let parsed = syntax::parse(text, self.dialect().grammar());
+        self.parsed(parsed.map_err(|finding| vec![*finding]), place, self.dialect().access())
+    }
+
+    /// Checks and compiles a tree; problems get the dialect's own name for them.
+    pub(crate) fn parsed(
+        &mut self,
+        parsed: Result<Expr<'_>, Vec<Diagnostic>>,
+        place: Place,
+        access: Access,
+    ) -> (Id, Types) {
+        let dialect = self.dialect();
+        let mut findings = Vec::new();
+        let mut compiled = (UNKNOWN, Types::ANY);
+        match parsed {
+            Err(refused) => findings = refused,
+            Ok(expr) => {
+                let types = check::check(&expr, dialect, &mut findings);
+                names::check(&expr, dialect, &mut findings);
+                if findings.iter().all(|finding| finding.severity == Severity::Warning) {
+                    compiled = (self.compile(&expr, place, access), types);
+                }
+            }
+        }
+        self.findings.extend(findings.into_iter().map(|mut finding| {
+            finding.span = place.of(finding.span);
+            let keeps_name = finding.severity == Severity::Warning || finding.kind == Kind::SecretNotAllowed;
+            if keeps_name { finding } else { let name = dialect.refusal(finding.kind); finding.named(name) }
+        }));
+        compiled
+    }
+
+    fn compile<'s>(&mut self, expr: &Expr<'s>, place: Place, access: Access) -> Id {
+        let options = self.options;
+        let mut compiler = Compiler {
+            dialect: options.dialect,
+            bind: options.bind,
+            program: &mut self.program,
+            access,
+            variables: Vec::new(),
+            elements: Vec::new(),
+            place,
+        };
+        compiler.node(expr)
+    }
+
+    /// A condition written as an expression: its result must be able to be boolean or nil.
+    pub(crate) fn condition(&mut self, text: &str, place: Place) -> Id {
+        let (id, types) = self.expression(text, place);
+        if !types.meets(Types::BOOL | Types::NIL) {
+            let dialect = self.dialect();
+            let span = place.of(Span::new(0, text.len()));
+            let finding = Diagnostic::error(Kind::NotBoolean, span, format!("a condition is true or false, and this is {types}"));
+            self.findings.push(finding.named(dialect.refusal(Kind::NotBoolean)));
+        }
+        id
+    }
+
+    /// A path whose names are known to the compiler itself.
+    pub(crate) fn known_path(&mut self, parts: &[&str], access: Access, span: Span) -> Id {
+        let bound = self.options.bind.and_then(|bind| bind.bind(parts));
+        let used = bound.map_or(1, |bound| bound.parts.clamp(1, parts.len()));
+        let root = self.program.name(&parts[..used].join("."), bound.map(|bound| bound.slot));
+        let keys = parts[used..].iter().map(|part| Key::Field(Arc::from(*part))).collect();
+        self.program.path(Path { root, keys, access, coerce: false }, span)
+    }
+
+    pub(crate) fn emit_all(&mut self, wrap: fn(crate::program::Ids) -> Node, ids: &[Id], span: Span) -> Id {
+        let ids = self.program.ids(ids);
+        self.program.emit(wrap(ids), span)
+    }
+}
+
+/// Where the text of a document's value stands.
+pub(crate) fn place_of(located: &Located) -> Place {
+    match located.shape {
+        Shape::Str { verbatim: Some(start), .. } => Place::From(start),
+        _ => Place::At(located.span),
+    }
+}

@@ -1,0 +1,118 @@
+//! Values from and to JSON (or any other format serde speaks), keys in document order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::{ListView, Object, ObjectView, Value, View, number};
+
+/// Reads JSON text into memory that lives as long as one evaluation.
+pub(crate) fn parse_json<'a>(text: &str, bump: &'a Bump) -> Result<View<'a>, serde_json::Error> {
+    serde_json::from_str::<Value>(text).map(|value| keep(value.view(), bump))
+}
+
+/// Copies a value into memory that lives as long as one evaluation.
+///
+/// The memory is given back at once and runs no destructor, so nothing shared may be put there.
+pub(crate) fn keep<'a>(view: View<'_>, bump: &'a Bump) -> View<'a> {
+    match view {
+        View::Null => View::Null,
+        View::Bool(bool) => View::Bool(bool),
+        View::Int(int) => View::Int(int),
+        View::Float(float) => View::Float(float),
+        View::Str(text) => View::Str(bump.alloc_str(text)),
+        View::Text(text) => View::Str(bump.alloc_str(text)),
+        View::List(list) => {
+            let items: Vec<_> = list.iter().map(|item| keep(item, bump)).collect();
+            View::List(ListView::Made(bump.alloc_slice_copy(&items)))
+        }
+        View::Object(object) => {
+            let entries: Vec<_> =
+                object.iter().map(|(key, value)| (&*bump.alloc_str(key), keep(value, bump))).collect();
+            View::Object(ObjectView::Made(bump.alloc_slice_copy(&entries)))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IntoValue)
+    }
+}
+
+struct IntoValue;
+
+impl<'de> Visitor<'de> for IntoValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, bool: bool) -> Result<Value, E> {
+        Ok(Value::Bool(bool))
+    }
+
+    fn visit_i64<E: Error>(self, int: i64) -> Result<Value, E> {
+        Ok(Value::Int(int))
+    }
+
+    fn visit_u64<E: Error>(self, int: u64) -> Result<Value, E> {
+        Ok(i64::try_from(int).map_or_else(|_| Value::Float(int as f64), Value::Int))
+    }
+
+    fn visit_f64<E: Error>(self, float: f64) -> Result<Value, E> {
+        Ok(Value::number(float))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Str(text.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::List(Arc::new(items)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut object = Object::default();
+        while let Some((key, value)) = map.next_entry::<std::borrow::Cow<'_, str>, Value>()? {
+            object.insert(key.into(), value);
+        }
+        Ok(Value::Object(Arc::new(object)))
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.view().serialize(serializer)
+    }
+}
+
+impl Serialize for View<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(bool) => serializer.serialize_bool(bool),
+            Self::Int(int) => serializer.serialize_i64(int),
+            Self::Float(float) => match number::integral(float) {
+                Some(int) => serializer.serialize_i64(int),
+                None => serializer.serialize_f64(float),
+            },
+            Self::Str(text) => serializer.serialize_str(text),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(list) => serializer.collect_seq(list.iter()),
+            Self::Object(object) => serializer.collect_map(object.iter()),
+        }
+    }
+}

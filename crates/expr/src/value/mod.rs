@@ -1,0 +1,180 @@
+//! The one value type of Branchpoint: JSON, with exact 64-bit integers beside floats.
+//!
+//! [`Value`] is owned and cheap to clone: text, lists and objects are shared. [`View`] is what an expression reads: a
+//! copyable look at a [`Value`], at a `serde_json::Value`, or at something produced while evaluating. Nothing is
+//! converted on the way in, so the size of a context costs nothing.
+
+mod json;
+pub(crate) mod number;
+pub(crate) mod relate;
+mod text;
+mod view;
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+pub(crate) use json::{keep, parse_json};
+pub(crate) use text::push_text;
+pub use view::{ListView, ObjectView, View};
+
+/// An object: keys in the order in which they were set.
+pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
+
+/// A JSON value that is cheap to clone.
+///
+/// A float is always finite. A number with an integral value that fits 64 bits becomes [`Value::Int`] when it enters
+/// from JSON, however it was written.
+///
+/// ```
+/// use branchpoint_expr::Value;
+///
+/// let value: Value = serde_json::from_str(r#"{"b": 7.0, "a": [1.5, "x"]}"#).unwrap();
+/// assert_eq!(value.to_string(), r#"{"b":7,"a":[1.5,"x"]}"#);
+/// assert_eq!(value.get("b"), Some(&Value::Int(7)));
+/// ```
+#[derive(Clone, Default)]
+pub enum Value {
+    /// JSON `null`, and what a missing value reads as in most dialects.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An exact 64-bit integer.
+    Int(i64),
+    /// Any other number; finite.
+    Float(f64),
+    /// Text.
+    Str(Arc<str>),
+    /// A list.
+    List(Arc<Vec<Value>>),
+    /// An object.
+    Object(Arc<Object>),
+}
+
+impl Value {
+    /// A number from a float: an integer when it has an integral value that fits, null when it is not finite.
+    pub fn number(number: f64) -> Self {
+        match number::integral(number) {
+            Some(int) => Self::Int(int),
+            None if number.is_finite() => Self::Float(number),
+            None => Self::Null,
+        }
+    }
+
+    /// The field of an object.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Object(object) => object.get(key),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is text.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements, if this is a list.
+    pub fn as_list(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The object, if this is one.
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// A copyable look at this value.
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        match self {
+            Self::Null => View::Null,
+            Self::Bool(bool) => View::Bool(*bool),
+            Self::Int(int) => View::Int(*int),
+            Self::Float(float) => View::Float(*float),
+            Self::Str(text) => View::Text(text),
+            Self::List(items) => View::List(ListView::Shared(items)),
+            Self::Object(object) => View::Object(ObjectView::Shared(object)),
+        }
+    }
+}
+
+/// Structural equality: numbers by value (`1` equals `1.0`), objects without regard to key order.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        relate::equal(self.view(), other.view())
+    }
+}
+
+/// The text form: text as it is, everything else compact JSON.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.view(), f)
+    }
+}
+
+/// Compact JSON, text quoted: what a failing test should print.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.view(), f)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(bool: bool) -> Self {
+        Self::Bool(bool)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(int: i64) -> Self {
+        Self::Int(int)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(float: f64) -> Self {
+        Self::number(float)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Str(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Str(text.into())
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(items: Vec<Value>) -> Self {
+        Self::List(Arc::new(items))
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Self {
+        Self::Object(Arc::new(object))
+    }
+}
+
+impl From<&serde_json::Value> for Value {
+    fn from(json: &serde_json::Value) -> Self {
+        View::from(json).to_value()
+    }
+}

@@ -1,0 +1,20 @@
+//! `machine-conditions.json`.
+
+use branchpoint_expr::{Condition, Kind, Value};
+
+use super::{Verdict, error, verdict};
+
+pub(super) fn condition(vector: &Value) -> Verdict {
+    let text = vector.get("expr").and_then(Value::as_str).unwrap_or_default();
+    let context = vector.get("context").cloned().unwrap_or_default();
+    let got = match Condition::compile(text) {
+        Err(problems) if problems.0.iter().all(|problem| problem.cause() == Kind::NotBoolean) => error("type"),
+        Err(_) => error("compile"),
+        Ok(condition) => match condition.evaluate(&context) {
+            Ok(holds) => Value::Bool(holds),
+            Err(failure) if failure.detail == Kind::NotBoolean => error("type"),
+            Err(_) => error("runtime"),
+        },
+    };
+    verdict(vector, &got)
+}

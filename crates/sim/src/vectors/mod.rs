@@ -1,0 +1,62 @@
+//! One runner for every format of conformance vectors (`vectors/README*.md`).
+
+mod compare;
+mod flow;
+mod golden;
+mod machine;
+mod steps;
+
+use anyhow::{Context, Result, bail};
+use branchpoint_expr::Value;
+
+/// What became of one vector.
+#[derive(Debug)]
+pub struct Verdict {
+    /// The vector's name.
+    pub name: String,
+    /// What it expects and what came instead; none when they agree.
+    pub failure: Option<Failure>,
+}
+
+/// A vector that did not pass.
+#[derive(Debug)]
+pub struct Failure {
+    /// What the vector expects.
+    pub expected: String,
+    /// What came instead.
+    pub got: String,
+}
+
+/// Runs every vector of a file's text.
+pub fn run(text: &str) -> Result<Vec<Verdict>> {
+    let file: Value = serde_json::from_str(text).context("this is not JSON")?;
+    let field = |key: &str| file.get(key).and_then(Value::as_str).with_context(|| format!("the file has no `{key}`"));
+    let vectors = file.get("vectors").and_then(Value::as_list).context("the file has no list `vectors`")?;
+    let env = file.get("env").cloned().unwrap_or_default();
+    let runner: &dyn Fn(&Value) -> Verdict = match (field("dialect")?, field("kind")?) {
+        ("expr", "golden") => &|vector| golden::run(vector, &env),
+        ("machine", "conditions") => &machine::condition,
+        ("flow", "conditions") => &flow::condition,
+        ("steps", "conditions") => &steps::condition,
+        (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
+    };
+    Ok(vectors.iter().map(runner).collect())
+}
+
+/// Compares what came with what the vector expects; a vector is named by `name`, or by its expression.
+fn verdict(vector: &Value, got: &Value) -> Verdict {
+    let name = ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned();
+    let expected = vector.get("expect").cloned().unwrap_or_default();
+    let failure = (!compare::same(&expected, got))
+        .then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
+    Verdict { name, failure }
+}
+
+/// `{"error": kind}`
+fn error(kind: &str) -> Value {
+    object([("error", Value::from(kind))])
+}
+
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::from(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<branchpoint_expr::Object>())
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# A tour of `branchpoint eval`, run by `make run`. Each command is shown before its output. False (exit 1) is an answer like
+# true (exit 0), so it does not end the tour; an exit status other than the one announced does.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+binary=${BRANCHPOINT:-target/release/branchpoint}
+if [[ ! -x $binary ]]; then
+  echo "tour: no program at $binary; build it with 'make run', or set BRANCHPOINT to its path" >&2
+  exit 1
+fi
+
+# Prints the arguments as one would type them.
+typed() {
+  local word
+  for word in "$@"; do
+    if [[ $word =~ ^[A-Za-z0-9_./=-]+$ ]]; then printf ' %s' "$word"; else printf " '%s'" "${word//\'/\'\\\'\'}"; fi
+  done
+}
+
+# show WHAT EXIT ARGUMENT...: says what comes, shows the command, runs it, and requires that exit status.
+show() {
+  local what=$1 expected=$2 status=0
+  shift 2
+  printf '\n# %s\n$ branchpoint%s\n' "$what" "$(typed "$@")"
+  "$binary" "$@" 2>&1 || status=$?
+  printf '(exit %s)\n' "$status"
+  if [[ $status != "$expected" ]]; then
+    echo "tour: expected exit $expected, got $status; this is a defect of the program or of the tour" >&2
+    exit 1
+  fi
+}
+
+here=examples/eval
+
+show 'An expression over the state of a run. Inputs given as text count as numbers.' 0 \
+  eval 'inputs.count > 10 && inputs.mode == "prod"' --context $here/deploy.json
+
+show 'Why not? Every part with its value, and one plain sentence.' 1 \
+  eval 'states.lint.ExitCode == 0 && states.check.Output contains "success"' --context $here/deploy.json --explain
+
+show 'A mistake is neither true nor false, and the message points at it.' 2 \
+  eval 'inputs.mode startsWith "pr" && any(inputs.regions, hasPrefx(#, "eu"))' --context $here/deploy.json
+
+show 'The same evaluator, written as a typed group (flow).' 0 \
+  eval --dialect flow --condition $here/flow-condition.json --context $here/flow-variables.json
+
+show 'As a target list (steps): here a word in the input says no.' 1 \
+  eval --dialect steps --condition $here/steps-condition.json --context $here/steps-context.json --explain
+
+show 'As conditions on the history of a session.' 0 \
+  eval --dialect session --condition $here/session-condition.json --context $here/session-context.json
+
+show 'As the text match of a graph, for a program to read.' 0 \
+  eval --dialect graph --condition $here/graph-condition.json --context $here/graph-context.json --json
+
+printf '\nThat was the tour. Try your own: branchpoint eval --help\n'
