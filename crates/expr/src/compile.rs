@@ -15,6 +15,9 @@ use crate::value::Value;
 /// A path that begins with a bound prefix reads that slot directly; nothing is looked up by name at run time.
 pub trait Bind {
     /// The slot of the longest known prefix of a path, and how many of its parts that prefix has.
+    ///
+    /// Where a dialect coerces the values of a namespace (`inputs` of `machine`), a slot for one of them holds the
+    /// coerced value: it is coerced once, when it is set.
     fn bind(&self, path: &[&str]) -> Option<Bound>;
 }
 
@@ -231,7 +234,8 @@ impl<'s> Compiler<'_, 's> {
             root: self.program.name(&name, bound.map(|bound| bound.slot)),
             keys: keys[used - 1..].into(),
             access: self.access,
-            coerce: coerced && !keys.is_empty(),
+            // A slot of its own holds what the host put there, coerced once.
+            coerce: coerced && used == 1 && !keys.is_empty(),
         };
         let id = self.program.path(path, self.place.of(expr.span));
         if coerced && keys.is_empty() { self.emit(expr, Node::Coerced(id)) } else { id }

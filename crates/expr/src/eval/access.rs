@@ -147,6 +147,10 @@ pub(crate) fn coerced(view: View<'_>) -> View<'_> {
     let Some(text) = view.as_str() else {
         return view;
     };
+    // Most texts are told apart by their first letter.
+    if !text.starts_with(['t', 'T', 'f', 'F', '+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+        return view;
+    }
     if text.eq_ignore_ascii_case("true") {
         return View::Bool(true);
     }

@@ -127,17 +127,13 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
     fn path(&self, path: &'a Path) -> Outcome<View<'a>> {
         let name = &self.program.names[path.root as usize];
         let mut found = self.context.read(name);
-        // A slot may stand for the first key too; what it holds is then what has to be coerced.
-        let mut coerce = path.coerce && name.text.contains('.');
-        if path.coerce && coerce {
-            found = found.map(access::coerced);
-        }
+        let mut coerce = path.coerce;
         for key in &path.keys {
             let Some(object) = found else { break };
             found = access::step(&self.work, object, key, path.access)?;
-            if path.coerce && !coerce {
+            if coerce {
                 found = found.map(access::coerced);
-                coerce = true;
+                coerce = false;
             }
         }
         match found {

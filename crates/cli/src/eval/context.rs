@@ -1,0 +1,69 @@
+//! The values a condition can see: the context file, and what a host would add to it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Object, Span, Value};
+
+use super::source::{Source, Stop};
+
+/// Reads the context; without a file it is empty.
+pub(crate) fn read(path: Option<&Path>, dialect: Dialect) -> Result<Value, Stop> {
+    let mut names = match path {
+        Some(path) => parse(Source::file(path)?)?,
+        None => Object::default(),
+    };
+    match dialect {
+        Dialect::Steps => add_clock(&mut names),
+        Dialect::Graph => add_text(&mut names),
+        Dialect::Machine | Dialect::Flow | Dialect::Session => {}
+    }
+    Ok(Value::from(names))
+}
+
+fn parse(source: Source) -> Result<Object, Stop> {
+    match serde_json::from_str(&source.text) {
+        Ok(Value::Object(names)) => Ok(Arc::unwrap_or_clone(names)),
+        Ok(other) => {
+            let (origin, found) = (&source.origin, Located::from(&other).describe());
+            Err(Stop::Trouble(anyhow!(
+                "the context is a JSON object with the names that a condition can see; {origin} holds {found}"
+            )))
+        }
+        Err(error) => {
+            let findings = vec![not_json(&error, &source.text)];
+            Err(Stop::Found { source, findings })
+        }
+    }
+}
+
+/// What serde says, with its line and column turned into a place.
+pub(crate) fn not_json(error: &serde_json::Error, text: &str) -> Diagnostic {
+    let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let start = (before + error.column().saturating_sub(1)).min(text.len());
+    let told = error.to_string();
+    let reason = told.rsplit_once(" at line ").map_or(&*told, |(reason, _)| reason);
+    let message = format!("the context is not JSON: {reason}");
+    Diagnostic::error(Kind::BadJson, Span::new(start, start + 1), message)
+}
+
+/// The language has no clock; its host has one. A context that tells the time is taken at its word.
+fn add_clock(names: &mut Object) {
+    let datetime = names.entry("datetime".into()).or_insert_with(|| Value::from(Object::default()));
+    if let Value::Object(datetime) = datetime
+        && !datetime.contains_key("now")
+    {
+        let now = jiff::Timestamp::now().to_string();
+        Arc::make_mut(datetime).insert("now".into(), Value::from(now));
+    }
+}
+
+/// A graph's conditions can also see the text of `input` in lower case.
+fn add_text(names: &mut Object) {
+    let text = match names.get("input") {
+        None | Some(Value::Null) => String::new(),
+        Some(input) => input.to_string().to_lowercase(),
+    };
+    names.entry("text".into()).or_insert_with(|| Value::from(text));
+}

@@ -1,0 +1,129 @@
+//! What is to be decided: which of the library's doors a condition goes through, by its dialect and form.
+
+use std::slice;
+
+use branchpoint_expr::{Condition, Diagnostic, Dialect, Field, Gate, Kind, Located, Options, Problems, Shape, Value};
+
+use super::report::{Answer, Report};
+use super::source::{Form, Source};
+
+/// A compiled question.
+pub(crate) enum Decision {
+    /// Whether a condition holds.
+    Holds(Condition),
+    /// Whether a gate lets the run pass.
+    Passes(Gate),
+    /// Which of several conditions holds first.
+    First(Vec<Condition>),
+}
+
+impl Decision {
+    /// Compiles what was written, or tells everything that is wrong with it.
+    pub(crate) fn compile(source: &Source, dialect: Dialect) -> Result<Self, Vec<Diagnostic>> {
+        let options = Options::dialect(dialect);
+        let compiled = match source.form {
+            Form::Expression => Condition::expression(&source.text, options).map(Self::Holds),
+            Form::Document => {
+                let document = super::read_document(&source.text)?;
+                match dialect {
+                    Dialect::Machine => Condition::targets(&under_if(document), options).map(Self::Holds),
+                    Dialect::Flow => flow(&document, options).map(Self::Holds),
+                    Dialect::Steps => steps(&document, options),
+                    Dialect::Session => session(&document, options).map(Self::Holds),
+                    Dialect::Graph => graph(&document, options),
+                }
+            }
+        };
+        compiled.map_err(|problems| problems.0)
+    }
+
+    /// Decides, and tells why if asked to. The first condition that holds or fails ends it.
+    pub(crate) fn decide(&self, context: &Value, source: Source, explain: bool) -> Report {
+        let conditions = self.conditions();
+        let findings = conditions.iter().flat_map(Condition::warnings).cloned().collect();
+        let mut report = Report::new(source, findings);
+        let mut holds = None;
+        for (position, condition) in conditions.iter().enumerate() {
+            let outcome = if explain { report.explain(condition, context) } else { condition.evaluate(context) };
+            match outcome {
+                Err(error) => return report.failed(&error),
+                Ok(false) => {}
+                Ok(true) => {
+                    holds = Some(position);
+                    break;
+                }
+            }
+        }
+        report.answer = match self {
+            Self::Holds(_) => Answer::Holds(holds.is_some()),
+            Self::First(_) => Answer::First(holds),
+            Self::Passes(gate) => match gate.passes(context) {
+                Ok(passes) => Answer::Passes(passes),
+                Err(error) => return report.failed(&error),
+            },
+        };
+        report
+    }
+
+    fn conditions(&self) -> &[Condition] {
+        match self {
+            Self::Holds(condition) => slice::from_ref(condition),
+            Self::Passes(gate) => slice::from_ref(gate.condition()),
+            Self::First(conditions) => conditions,
+        }
+    }
+}
+
+/// The document itself if it has the key `if`, else the document as the value of one.
+fn under_if(document: Located) -> Located {
+    if document.get("if").is_some() {
+        return document;
+    }
+    let span = document.span;
+    Located { shape: Shape::Object(vec![Field { key: "if".into(), key_span: span, value: document }]), span }
+}
+
+fn flow(document: &Located, options: Options<'_>) -> Result<Condition, Problems> {
+    match document.get("if") {
+        Some(_) => Condition::targets(document, options),
+        None => Condition::group(document, options),
+    }
+}
+
+fn steps(step: &Located, options: Options<'_>) -> Result<Decision, Problems> {
+    match step.get("on_match") {
+        Some(_) => Gate::compile(step, options).map(Decision::Passes),
+        None => Condition::targets(step, options).map(Decision::Holds),
+    }
+}
+
+fn session(step: &Located, options: Options<'_>) -> Result<Condition, Problems> {
+    match step.get("conditions") {
+        Some(conditions) => Condition::history(conditions, step.get("sequence"), options),
+        None => {
+            let finding = Diagnostic::error(Kind::NoConditions, step.span, "there is no condition here")
+                .with_help("give `conditions` with a list, and `sequence` if a condition is about it");
+            Err(Problems(vec![finding]))
+        }
+    }
+}
+
+/// One entry of an `if` node, or all of them: then everything that is wrong with any is told.
+fn graph(node: &Located, options: Options<'_>) -> Result<Decision, Problems> {
+    let Some(conditions) = node.get("conditions") else {
+        return Condition::text_match(node, options).map(Decision::Holds);
+    };
+    let Some(entries) = conditions.items() else {
+        let message = format!("`conditions` is a list, and this is {}", conditions.describe());
+        return Err(Problems(vec![Diagnostic::error(Kind::InvalidField, conditions.span, message)]));
+    };
+    let mut compiled = Vec::new();
+    let mut findings = Vec::new();
+    for entry in entries {
+        match Condition::text_match(entry, options) {
+            Ok(condition) => compiled.push(condition),
+            Err(problems) => findings.extend(problems.0),
+        }
+    }
+    if findings.is_empty() { Ok(Decision::First(compiled)) } else { Err(Problems(findings)) }
+}

@@ -1,0 +1,84 @@
+//! What came out of an evaluation, as one JSON object on one line.
+
+use anyhow::Result;
+use branchpoint_expr::{Diagnostic, Explanation, render_json};
+use serde::Serialize;
+
+use super::report::{Answer, Report};
+use super::source::Source;
+use crate::terminal;
+
+/// The object, its keys in the order in which a person reads them.
+#[derive(Serialize)]
+struct Told {
+    outcome: Option<bool>,
+    /// For a list of conditions only: the position of the one that holds, or null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched: Option<Option<usize>>,
+    error: Option<Error>,
+    diagnostics: serde_json::Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<serde_json::Value>,
+    /// For a list of conditions only: one explanation for each that was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanations: Option<Vec<serde_json::Value>>,
+}
+
+/// Why there is no outcome. Without a kind it is about files or arguments, not about a condition.
+#[derive(Serialize)]
+struct Error {
+    kind: Option<&'static str>,
+    detail: Option<&'static str>,
+    message: String,
+    origin: Option<String>,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+/// Prints a report.
+pub(crate) fn print(report: &Report) -> Result<()> {
+    let mut explanations = report.explanations.iter().map(Explanation::to_json);
+    let (matched, explanation, explanations) = match report.answer {
+        Answer::First(position) => (Some(position), None, Some(explanations.collect()).filter(|told: &Vec<_>| !told.is_empty())),
+        _ => (None, explanations.next_back(), None),
+    };
+    let Source { text, origin, .. } = &report.source;
+    line(&Told {
+        outcome: report.answer.outcome(),
+        matched,
+        error: report.error().map(|finding| error(finding, &report.source)),
+        diagnostics: render_json(&report.findings, text, origin),
+        explanation,
+        explanations,
+    })
+}
+
+/// Prints that there was nothing to evaluate.
+pub(crate) fn print_trouble(trouble: &anyhow::Error) -> Result<()> {
+    let message = format!("{trouble:#}");
+    let error = Error { kind: None, detail: None, message, origin: None, line: None, column: None };
+    line(&Told {
+        outcome: None,
+        matched: None,
+        error: Some(error),
+        diagnostics: serde_json::json!([]),
+        explanation: None,
+        explanations: None,
+    })
+}
+
+fn error(finding: &Diagnostic, source: &Source) -> Error {
+    let (line, column) = finding.span.line_column(&source.text);
+    Error {
+        kind: Some(finding.kind.as_str()),
+        detail: finding.detail.map(branchpoint_expr::Kind::as_str),
+        message: finding.message.clone(),
+        origin: Some(source.origin.clone()),
+        line: Some(line),
+        column: Some(column),
+    }
+}
+
+fn line(told: &Told) -> Result<()> {
+    terminal::print(&(serde_json::to_string(told)? + "\n"))
+}

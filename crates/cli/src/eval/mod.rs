@@ -1,0 +1,110 @@
+//! `branchpoint eval`: one condition over one context.
+
+mod context;
+mod decision;
+mod json;
+mod report;
+mod source;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use branchpoint_expr::{Diagnostic, Dialect, Located, Value};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use self::decision::Decision;
+use self::report::Report;
+use self::source::{Source, Stop};
+use crate::terminal;
+
+/// Evaluate a condition over a context
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("about.txt")),
+    after_long_help = terminal::page(include_str!("after.txt")),
+)]
+pub(crate) struct Arguments {
+    /// The condition, as an expression
+    #[arg(value_name = "EXPR", required_unless_present = "condition", conflicts_with = "condition")]
+    expression: Option<String>,
+
+    /// A JSON object with the values that the condition can see; `-` is stdin
+    ///
+    /// Without it the condition sees nothing.
+    #[arg(long, short, value_name = "FILE")]
+    context: Option<PathBuf>,
+
+    /// A file with the condition, YAML or JSON, instead of EXPR; `-` is stdin
+    ///
+    /// A file whose name ends in `.expr` or `.txt` holds the text of an expression.
+    #[arg(long, value_name = "FILE")]
+    condition: Option<PathBuf>,
+
+    /// The dialect whose rules the condition follows
+    #[arg(long, short, default_value = "machine", value_parser = dialects())]
+    dialect: Dialect,
+
+    /// Tell why: one sentence, and every part with its value
+    #[arg(long, short)]
+    explain: bool,
+
+    /// Print one JSON object instead of text
+    #[arg(long, short)]
+    json: bool,
+}
+
+fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    let named = Dialect::ALL.map(|dialect| {
+        let help = match dialect {
+            Dialect::Machine => "state machines: expressions, typed groups",
+            Dialect::Flow => "JSON flows: typed groups",
+            Dialect::Steps => "step trees: target lists, gates, expressions",
+            Dialect::Session => "tool gating: conditions on the history",
+            Dialect::Graph => "graphs: text match",
+        };
+        PossibleValue::new(dialect.as_str()).help(help)
+    });
+    PossibleValuesParser::new(named).map(|name| {
+        let dialect = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == name);
+        dialect.expect("clap accepts the names of dialects only")
+    })
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let report = match evaluate(arguments) {
+        Ok(report) => report,
+        Err(Stop::Found { source, findings }) => Report::new(source, findings),
+        Err(Stop::Trouble(trouble)) => {
+            // A program that reads JSON is told on the channel that it reads, too.
+            if arguments.json {
+                json::print_trouble(&trouble)?;
+            }
+            return Err(trouble);
+        }
+    };
+    if arguments.json { json::print(&report)? } else { report.print()? }
+    Ok(report.exit_code())
+}
+
+fn evaluate(arguments: &Arguments) -> Result<Report, Stop> {
+    let is_stdin = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if is_stdin(&arguments.condition) && is_stdin(&arguments.context) {
+        return Err(anyhow!("the condition and the context cannot both come from stdin").into());
+    }
+    let source = match (&arguments.expression, &arguments.condition) {
+        (_, Some(path)) => Source::file(path)?,
+        (expression, None) => Source::expression(expression.as_deref().unwrap_or_default()),
+    };
+    let context = context::read(arguments.context.as_deref(), arguments.dialect)?;
+    match Decision::compile(&source, arguments.dialect) {
+        Ok(decision) => Ok(decision.decide(&context, source, arguments.explain)),
+        Err(findings) => Err(Stop::Found { source, findings }),
+    }
+}
+
+/// Until the reader that knows places is there.
+fn read_document(text: &str) -> Result<Located, Vec<Diagnostic>> {
+    let value: Value = serde_json::from_str(text).map_err(|error| vec![context::not_json(&error, text)])?;
+    Ok(Located::from(&value))
+}

@@ -1,0 +1,109 @@
+//! What came out of an evaluation, told as text.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value, render_terminal};
+
+use super::source::Source;
+use crate::{TROUBLE, explain, terminal};
+
+/// Everything there is to tell about one evaluation.
+pub(crate) struct Report {
+    pub(crate) answer: Answer,
+    /// The text that the findings are about.
+    pub(crate) source: Source,
+    pub(crate) findings: Vec<Diagnostic>,
+    /// One for each condition that was evaluated, if they were asked for.
+    pub(crate) explanations: Vec<Explanation>,
+}
+
+/// The answer, in the words of what was asked.
+#[derive(Clone, Copy)]
+pub(crate) enum Answer {
+    /// None: there is an error among the findings.
+    None,
+    /// Whether the condition holds.
+    Holds(bool),
+    /// Whether the gate lets the run pass.
+    Passes(bool),
+    /// The position of the first condition that holds, if one does.
+    First(Option<usize>),
+}
+
+impl Answer {
+    pub(crate) fn outcome(self) -> Option<bool> {
+        match self {
+            Self::None => None,
+            Self::Holds(outcome) | Self::Passes(outcome) => Some(outcome),
+            Self::First(position) => Some(position.is_some()),
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn new(source: Source, findings: Vec<Diagnostic>) -> Self {
+        Self { answer: Answer::None, source, findings, explanations: Vec::new() }
+    }
+
+    /// Evaluates a condition and keeps the reasons for what it gave.
+    pub(crate) fn explain(&mut self, condition: &Condition, context: &Value) -> Result<bool, EvalError> {
+        let explanation = condition.explain(context, &self.source.text);
+        let outcome = explanation.outcome.clone();
+        self.explanations.push(explanation);
+        outcome
+    }
+
+    /// The same, ended by an error.
+    pub(crate) fn failed(mut self, error: &EvalError) -> Self {
+        self.findings.push(error.to_diagnostic());
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self.answer.outcome() {
+            Some(true) => ExitCode::SUCCESS,
+            Some(false) => ExitCode::FAILURE,
+            None => ExitCode::from(TROUBLE),
+        }
+    }
+
+    /// The finding because of which there is no answer.
+    pub(crate) fn error(&self) -> Option<&Diagnostic> {
+        self.findings.iter().find(|finding| finding.severity == Severity::Error)
+    }
+
+    pub(crate) fn print(&self) -> Result<()> {
+        terminal::tell(&render_terminal(&self.findings, &self.source.text, &self.source.origin, true));
+        if let Some(kind) = self.error().map(|error| error.cause().as_str())
+            && explain::page(kind).is_some()
+        {
+            terminal::tell(&format!("More about this: branchpoint explain {kind}\n"));
+        }
+        terminal::print(&self.text())
+    }
+
+    /// The first word is the answer.
+    fn text(&self) -> String {
+        let headline = match self.answer {
+            Answer::None => None,
+            // An explanation begins with the outcome itself.
+            Answer::Holds(_) if !self.explanations.is_empty() => None,
+            Answer::Holds(outcome) => Some(format!("{outcome}\n")),
+            Answer::Passes(true) => Some("true: the gate passes\n".to_owned()),
+            Answer::Passes(false) => Some("false: the gate blocks\n".to_owned()),
+            Answer::First(Some(position)) => Some(format!("true: condition-{position}\n")),
+            Answer::First(None) => Some("false: no condition matches\n".to_owned()),
+        };
+        let mut text = headline.unwrap_or_default();
+        for (position, explanation) in self.explanations.iter().enumerate() {
+            if matches!(self.answer, Answer::First(_)) || self.explanations.len() > 1 {
+                text.push_str(&format!("condition-{position}: "));
+            }
+            text.push_str(&explanation.sentence);
+            text.push('\n');
+            text.push_str(&explanation.tree.render());
+        }
+        text
+    }
+}

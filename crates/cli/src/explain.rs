@@ -1,0 +1,75 @@
+//! `branchpoint explain`: the page of a kind of finding, from `docs/diagnostics`.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use branchpoint_expr::{Diagnostic, Kind, Span};
+use include_dir::{Dir, include_dir};
+
+use crate::terminal;
+
+/// The pages are part of the program, so that they fit its version and need no network.
+static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../docs/diagnostics");
+
+/// Print the page about a kind of error or warning
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("explain.txt")),
+)]
+pub(crate) struct Arguments {
+    /// The name that stands in brackets behind `error` or `warning`; without it, all names are listed
+    kind: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.kind {
+        None => terminal::print(&list())?,
+        Some(kind) => match page(kind) {
+            Some(page) => terminal::print(page)?,
+            None => bail!(unknown(kind)),
+        },
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of a kind.
+pub(crate) fn page(kind: &str) -> Option<&'static str> {
+    let known = Kind::ALL.iter().find(|known| known.as_str() == kind)?;
+    PAGES.get_file(format!("{known}.md"))?.contents_utf8()
+}
+
+/// Every kind with the first paragraph of its page on one line.
+fn list() -> String {
+    let width = names().map(str::len).max().unwrap_or_default();
+    let mut names: Vec<_> = names().collect();
+    names.sort_unstable();
+    let lines = names.into_iter().map(|name| {
+        let summary = summary(page(name).unwrap_or_default());
+        format!("{name:width$}  {summary}").trim_end().to_owned() + "\n"
+    });
+    lines.collect()
+}
+
+fn summary(page: &str) -> String {
+    let paragraph = page.lines().skip_while(|line| line.starts_with('#') || line.trim().is_empty());
+    paragraph.take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    Kind::ALL.iter().map(|kind| kind.as_str())
+}
+
+/// Names that hold the word come first, then the one that differs by a letter or two.
+fn unknown(written: &str) -> String {
+    let mut near: Vec<String> = names().filter(|name| name.contains(written)).map(|name| format!("`{name}`")).collect();
+    let finding = Diagnostic::error(Kind::UnknownName, Span::default(), "").suggest(written, names());
+    let help = match (near.is_empty(), finding.help) {
+        (false, _) => {
+            near.sort_unstable();
+            format!("did you mean {}?", near.join(" or "))
+        }
+        (true, Some(help)) => help,
+        (true, None) => "`branchpoint explain` lists all kinds".to_owned(),
+    };
+    format!("there is no kind `{written}`\nhelp: {help}")
+}

@@ -1,0 +1,37 @@
+//! Printing: stdout for data, stderr for messages, colours only where someone can see them.
+
+use std::io::{self, ErrorKind, Write};
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, Result};
+
+/// Prints data. A reader that has seen enough and closed the pipe (`| head`) is no trouble.
+pub(crate) fn print(data: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(data.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the output"),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a message that may hold colours: they are taken out unless stderr is a terminal that wants them (`NO_COLOR`).
+pub(crate) fn tell(message: &str) {
+    // When not even stderr takes it, there is nobody left to tell.
+    let _ = anstream::stderr().lock().write_all(message.as_bytes());
+}
+
+/// Prints an error that has no place in a source text, in the looks of those that have one.
+pub(crate) fn complain(message: &str) {
+    let (red, bold) = (Style::new().bold().fg_color(Some(AnsiColor::BrightRed.into())), Style::new().bold());
+    tell(&format!("{red}error{red:#}{bold}: {message}{bold:#}\n"));
+}
+
+/// A page of help: lines that stand at the margin and end with a colon look like clap's own headings.
+pub(crate) fn page(text: &str) -> String {
+    let heading = Style::new().bold().underline();
+    let lines = text.trim_end().lines().map(|line| {
+        let is_heading = line.ends_with(':') && !line.starts_with(' ');
+        if is_heading { format!("{heading}{line}{heading:#}") } else { line.to_owned() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,143 @@
+//! A document as lines and fenced blocks, and what comes of running the blocks that are examples.
+
+use branchpoint_expr::{Kind, Severity, Value};
+
+use crate::examples::{Example, Found};
+
+pub(crate) struct Page {
+    pub(crate) lines: Vec<String>,
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    /// What stands after the fence.
+    words: String,
+    text: String,
+    /// The lines between the fences, counted from 0.
+    start: usize,
+    end: usize,
+}
+
+/// What the examples of a page showed.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) examples: usize,
+    /// Examples that say what they give, and give it without a finding.
+    pub(crate) mended: usize,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) complaints: Vec<String>,
+    /// What the `text` blocks have to hold, by the position of the block.
+    pub(crate) printed: Vec<(usize, String)>,
+}
+
+impl Page {
+    pub(crate) fn parse(text: &str) -> Self {
+        let lines: Vec<String> = text.lines().map(String::from).collect();
+        let mut blocks = Vec::new();
+        let mut open: Option<(String, usize)> = None;
+        for (at, line) in lines.iter().enumerate() {
+            let Some(words) = line.strip_prefix("```") else { continue };
+            match open.take() {
+                None => open = Some((words.trim().to_owned(), at + 1)),
+                Some((words, start)) => {
+                    blocks.push(Block { words, text: lines[start..at].join("\n"), start, end: at });
+                }
+            }
+        }
+        Self { lines, blocks }
+    }
+
+    /// The document with other texts in its `text` blocks.
+    pub(crate) fn with(&self, printed: &[(usize, String)]) -> String {
+        let mut lines = self.lines.clone();
+        for (block, text) in printed.iter().rev() {
+            let block = &self.blocks[*block];
+            lines.splice(block.start..block.end, text.lines().map(String::from));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// Runs every example. A `text` block after an example shows what is printed for it.
+    pub(crate) fn run(&self) -> Seen {
+        let mut seen = Seen::default();
+        let mut context = Value::Null;
+        for (at, block) in self.blocks.iter().enumerate() {
+            if block.words == "json context" {
+                context = serde_json::from_str(&block.text).unwrap_or_else(|error| {
+                    seen.complaints.push(format!("{}: {error}", block.start + 1));
+                    Value::Null
+                });
+                continue;
+            }
+            let example = match Example::parse(&block.words) {
+                Ok(None) => continue,
+                Ok(Some(example)) => example,
+                Err(complaint) => {
+                    seen.complaints.push(format!("{}: {complaint}", block.start));
+                    continue;
+                }
+            };
+            let shows = self.blocks.get(at + 1).filter(|next| next.words == "text");
+            match (&example.gives, shows) {
+                (Some(gives), _) => seen.judge(block.start + 1, &example, &block.text, gives, &context),
+                (None, Some(shows)) => {
+                    let found = example.run(&block.text, &context);
+                    seen.note(&found);
+                    if found.printed != shows.text {
+                        let complaint = format!("{}: printed is\n{}", shows.start + 1, found.printed);
+                        seen.complaints.push(complaint);
+                    }
+                    seen.printed.push((at + 1, found.printed));
+                }
+                (None, None) => {
+                    for (line, text) in block.text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
+                        let line = block.start + 1 + line;
+                        match text.rsplit_once(" => ") {
+                            Some((source, gives)) => seen.judge(line, &example, source.trim_end(), gives, &context),
+                            None => seen.complaints.push(format!("{line}: `{text}` does not say what it gives")),
+                        }
+                    }
+                }
+            }
+        }
+        seen
+    }
+}
+
+impl Seen {
+    /// Compares what an example gives with what the document says: a JSON value, `refused <kind>` or `error <kind>`.
+    fn judge(&mut self, line: usize, example: &Example, source: &str, says: &str, context: &Value) {
+        let found = example.run(source, context);
+        self.note(&found);
+        let gives = match &found.result {
+            None => found.name("refused"),
+            Some(Err(_)) => found.name("error"),
+            Some(Ok(_)) if !found.findings.is_empty() => found.name("warned of"),
+            Some(Ok(value)) => {
+                self.mended += 1;
+                format!("{:?}", value.view())
+            }
+        };
+        let says = match serde_json::from_str::<Value>(says) {
+            Ok(value) => format!("{:?}", value.view()),
+            Err(_) => says.to_owned(),
+        };
+        if gives != says {
+            self.complaints.push(format!("{line}: `{source}` gives {gives}, not {says}"));
+        }
+    }
+
+    fn note(&mut self, found: &Found) {
+        self.examples += 1;
+        self.kinds.extend(found.findings.iter().flat_map(|finding| [finding.kind, finding.cause()]));
+    }
+}
+
+impl Found {
+    /// The most exact kind of what stopped the example.
+    fn name(&self, how: &str) -> String {
+        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let finding = errors.chain(&self.findings).next().expect("something was found");
+        format!("{how} {}", finding.cause())
+    }
+}
