@@ -61,7 +61,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 /// Names that hold the word come first, then the one that differs by a letter or two.
 fn unknown(written: &str) -> String {
-    let mut near: Vec<String> = names().filter(|name| name.contains(written)).map(|name| format!("`{name}`")).collect();
+    let holds_it = |name: &&str| written.len() > 2 && name.contains(written);
+    let mut near: Vec<String> = names().filter(holds_it).map(|name| format!("`{name}`")).collect();
     let finding = Diagnostic::error(Kind::UnknownName, Span::default(), "").suggest(written, names());
     let help = match (near.is_empty(), finding.help) {
         (false, _) => {

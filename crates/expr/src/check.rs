@@ -342,7 +342,8 @@ impl<'s> Checker<'_, 's> {
             (least, most) if most == usize::from(u8::MAX) => format!("{least} or more"),
             (least, most) => format!("{least} to {most}"),
         };
-        let message = format!("{}() takes {wanted} arguments, not {given}", call.function);
+        let noun = if wanted == "1" { "argument" } else { "arguments" };
+        let message = format!("{}() takes {wanted} {noun}, not {given}", call.function);
         self.report(Kind::WrongArity, expr, message);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::builtins;
 use crate::diagnostic::Span;
 use crate::pattern::Pattern;
-use crate::program::{Access, Id, Key, Node, Path, Program};
+use crate::program::{Access, Id, Key, Name, Node, Path, Program};
 use crate::rules::Dialect;
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::value::Value;
@@ -39,6 +39,8 @@ pub(crate) struct Compiler<'p, 's> {
     pub(crate) variables: Vec<(&'s str, u16)>,
     /// The local of the element of each open predicate.
     pub(crate) elements: Vec<u16>,
+    /// How many variables of open scopes there are; nesting is limited, and so is this.
+    pub(crate) open_locals: u16,
     /// Where this text stands in the source.
     pub(crate) place: Place,
 }
@@ -183,10 +185,16 @@ impl<'s> Compiler<'_, 's> {
         }
     }
 
-    fn locals(&mut self, count: u16) -> u16 {
-        let first = self.program.locals;
-        self.program.locals += count;
+    /// Room for variables of a scope that is about to open; scopes beside each other share it.
+    fn open(&mut self, count: u16) -> u16 {
+        let first = self.open_locals;
+        self.open_locals += count;
+        self.program.locals = self.program.locals.max(self.open_locals);
         first
+    }
+
+    fn close(&mut self, count: u16) {
+        self.open_locals -= count;
     }
 
     /// A field or index: part of a path where everything before it is known, else an operation of its own.
@@ -228,10 +236,9 @@ impl<'s> Compiler<'_, 's> {
         }));
         let bound = self.bind.and_then(|bind| bind.bind(&parts));
         let used = bound.map_or(1, |bound| bound.parts.clamp(1, parts.len()));
-        let name = parts[..used].join(".");
         let coerced = self.dialect.coerced_root() == Some(root);
         let path = Path {
-            root: self.program.name(&name, bound.map(|bound| bound.slot)),
+            root: Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) },
             keys: keys[used - 1..].into(),
             access: self.access,
             // A slot of its own holds what the host put there, coerced once.
@@ -243,13 +250,14 @@ impl<'s> Compiler<'_, 's> {
 
     fn project(&mut self, list: &Expr<'s>, rest: &Expr<'s>) -> Node {
         let list = self.node(list);
-        let local = self.locals(3);
+        let local = self.open(3);
         self.elements.push(local);
         // Elements that lack the rest are left out, so inside it a missing part is no error.
         let access = std::mem::replace(&mut self.access, Access::Required);
         let rest = self.node(rest);
         self.access = access;
         self.elements.pop();
+        self.close(3);
         Node::Project { list, rest, local }
     }
 
@@ -283,10 +291,11 @@ impl<'s> Compiler<'_, 's> {
 
     fn declaration(&mut self, name: &'s str, value: &Expr<'s>, body: &Expr<'s>) -> Node {
         let value = self.strict(value);
-        let local = self.locals(1);
+        let local = self.open(1);
         self.variables.push((name, local));
         let body = self.node(body);
         self.variables.pop();
+        self.close(1);
         Node::Let { local, value, body }
     }
 
@@ -298,10 +307,11 @@ impl<'s> Compiler<'_, 's> {
                 .expect("the checker refuses unknown functions");
             return Node::Call { builtin, arguments: self.program.ids(&arguments) };
         };
-        let local = self.locals(3);
+        let local = self.open(3);
         self.elements.push(local);
         let body = call.predicate.as_ref().map(|predicate| self.strict(predicate));
         self.elements.pop();
+        self.close(3);
         Node::Fold { fold: signature.fold, list: arguments[0], body, extra: arguments.get(1).copied(), local }
     }
 }

@@ -1,7 +1,7 @@
 //! Where an expression reads its names.
 
 use crate::program::Name;
-use crate::value::{Value, View};
+use crate::value::{Source, Value};
 
 /// What a condition is evaluated over: its names, and nothing else from outside.
 ///
@@ -9,20 +9,20 @@ use crate::value::{Value, View};
 /// host with values of its own implements it over them, so that nothing is converted.
 pub trait Context {
     /// The value of a root; none when there is no such name.
-    fn read(&self, name: &Name) -> Option<View<'_>>;
+    fn read(&self, name: &Name) -> Option<Source<'_>>;
 }
 
 impl Context for serde_json::Value {
     #[inline]
-    fn read(&self, name: &Name) -> Option<View<'_>> {
-        self.as_object()?.get(&*name.text).map(View::from)
+    fn read(&self, name: &Name) -> Option<Source<'_>> {
+        self.as_object()?.get(&*name.text).map(Source::Json)
     }
 }
 
 impl Context for Value {
     #[inline]
-    fn read(&self, name: &Name) -> Option<View<'_>> {
-        self.get(&name.text).map(Value::view)
+    fn read(&self, name: &Name) -> Option<Source<'_>> {
+        self.get(&name.text).map(Source::Value)
     }
 }
 
@@ -32,7 +32,7 @@ pub struct Slots<'s>(pub &'s [Value]);
 
 impl Context for Slots<'_> {
     #[inline]
-    fn read(&self, name: &Name) -> Option<View<'_>> {
-        self.0.get(name.slot? as usize).map(Value::view)
+    fn read(&self, name: &Name) -> Option<Source<'_>> {
+        self.0.get(name.slot? as usize).map(Source::Value)
     }
 }

@@ -58,6 +58,12 @@ impl Expression {
         Self::unit(options, |unit| unit.template_value(value, Single::Value).id)
     }
 
+    /// Compiles ordered replacements in the text of `input`: a list of `{pattern, substitution}`, each working on the
+    /// result of the one before. Groups are written `\\1` or `\\g<name>`.
+    pub fn replacements(rules: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::unit(options, |unit| unit.replacements(rules))
+    }
+
     fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
         let mut unit = Unit::new(options);
         let root = compile(&mut unit);

@@ -42,9 +42,19 @@ const SHOWN_CHARS: usize = 60;
 
 /// A value as people are shown it: JSON, cut when long, with its full length told.
 pub(crate) fn shown(view: View<'_>) -> String {
-    let text = format!("{view:?}");
-    match text.char_indices().nth(SHOWN_CHARS) {
-        None => text,
-        Some((at, _)) => format!("{}… ({} characters)", &text[..at], text.chars().count()),
+    // A long text is told with its own length, not with that of its quotes and escapes.
+    if let Some((start, length)) = view.as_str().and_then(cut) {
+        return format!("{:?}… ({length} characters)", View::Str(start));
     }
+    let json = format!("{view:?}");
+    match cut(&json).filter(|_| view.as_str().is_none()) {
+        Some((start, length)) => format!("{start}… ({length} characters)"),
+        None => json,
+    }
+}
+
+/// The part of a long text that is shown, and how long the whole is.
+fn cut(text: &str) -> Option<(&str, usize)> {
+    let (at, _) = text.char_indices().nth(SHOWN_CHARS)?;
+    Some((&text[..at], text.chars().count()))
 }

@@ -120,14 +120,6 @@ impl Located {
             }
         }
     }
-
-    /// The place of a part of this text, as exactly as the source tells.
-    pub(crate) fn inside(&self, part: Span) -> Span {
-        match self.shape {
-            Shape::Str { verbatim: Some(start), .. } => part.shifted(start),
-            _ => self.span,
-        }
-    }
 }
 
 impl From<&Value> for Located {

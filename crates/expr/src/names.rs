@@ -86,6 +86,19 @@ fn unknown_property(root: &str, keys: &[(&str, Span)]) -> Option<Diagnostic> {
     Some(Diagnostic::warning(Kind::UnknownProperty, span, message).suggest(key, known.iter().copied()))
 }
 
+/// A property that no state has, which a template may not name.
+pub(crate) fn unknown_state_property(reference: &Expr<'_>) -> Option<Box<Diagnostic>> {
+    let (root, keys) = split(reference);
+    let (ExprKind::Name(name), [_, (key, span), ..]) = (&root.kind, &keys[..]) else {
+        return None;
+    };
+    if name != "states" || STATE.contains(key) {
+        return None;
+    }
+    let finding = Diagnostic::error(Kind::UnknownProperty, *span, format!("a state has no property `{key}`"));
+    Some(Box::new(finding.suggest(key, STATE.iter().copied())))
+}
+
 /// The root of a path and its literal keys, in order.
 fn split<'e, 's>(path: &'e Expr<'s>) -> (&'e Expr<'s>, Vec<(&'e str, Span)>) {
     let mut keys = Vec::new();

@@ -1,13 +1,16 @@
 //! The compiled form: a flat table of nodes that name each other by number. Every node keeps its place in the source.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use crate::builtins::Fold;
 use crate::condition::test::Test;
 use crate::diagnostic::Span;
 use crate::pattern::Pattern;
 use crate::syntax::ast::Binary;
-use crate::value::Value;
+use crate::value::{Value, View};
 
 /// The number of a node.
 pub(crate) type Id = u32;
@@ -63,6 +66,8 @@ pub(crate) enum Node {
     Call { builtin: u16, arguments: Ids },
     /// `local` is the element, the next its index, the one after the accumulator.
     Fold { fold: Fold, list: Id, body: Option<Id>, extra: Option<Id>, local: u16 },
+    /// A text with what a pattern finds in it replaced.
+    Replace { text: Id, replacement: u32 },
     /// The text forms of the parts, joined.
     Template(Ids),
     /// A comparison by the rules of a typed group or a target list.
@@ -87,7 +92,7 @@ pub(crate) enum Access {
 /// A path from a root of the context, known when compiling.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    pub(crate) root: u32,
+    pub(crate) root: Name,
     pub(crate) keys: Box<[Key]>,
     pub(crate) access: Access,
     /// Whether the value of the first key is coerced.
@@ -119,13 +124,16 @@ pub(crate) struct Program {
     pub(crate) spans: Vec<Span>,
     pub(crate) lists: Vec<Id>,
     pub(crate) constants: Vec<Value>,
-    pub(crate) names: Vec<Name>,
     pub(crate) paths: Vec<Path>,
     pub(crate) patterns: Vec<Pattern>,
+    pub(crate) replacements: Vec<(Pattern, Arc<str>)>,
     pub(crate) sets: Vec<LiteralSet>,
     pub(crate) tests: Vec<Test>,
     /// The names of files whose content the host reads before it evaluates; their content is read under `file:<n>`.
     pub(crate) files: Vec<Id>,
+    /// The nodes of expressions that the source holds letter for letter. All others were made from structure, and their
+    /// place in the source does not read like what they do.
+    pub(crate) verbatim: SmallVec<[Range<usize>; 1]>,
     pub(crate) root: Id,
     pub(crate) locals: u16,
 }
@@ -147,9 +155,19 @@ impl Program {
         self.emit(Node::Path(index(self.paths.len() - 1)), span)
     }
 
+    /// A path as people write it.
+    pub(crate) fn path_text(&self, path: &Path) -> String {
+        let keys = path.keys.iter().map(|key| match key {
+            Key::Field(field) if field.chars().all(|c| c.is_alphanumeric() || c == '_') => format!(".{field}"),
+            Key::Field(field) => format!("[{:?}]", View::Str(field)),
+            Key::Index(index) => format!("[{index}]"),
+        });
+        path.root.text.to_string() + &keys.collect::<String>()
+    }
+
     /// The content of a file, which the host reads: nothing here touches the disk.
     pub(crate) fn file(&mut self, name: Id, span: Span) -> Id {
-        let root = self.name(&format!("file:{}", self.files.len()), None);
+        let root = Name { text: format!("file:{}", self.files.len()).into(), slot: None };
         self.files.push(name);
         self.path(Path { root, keys: Box::default(), access: Access::Required, coerce: false }, span)
     }
@@ -173,15 +191,6 @@ impl Program {
         let start = index(self.lists.len());
         self.lists.extend_from_slice(ids);
         Ids { start, len: index(ids.len()) }
-    }
-
-    /// The number of a root; equal names share one.
-    pub(crate) fn name(&mut self, text: &str, slot: Option<u32>) -> u32 {
-        let found = self.names.iter().position(|name| &*name.text == text && name.slot == slot);
-        index(found.unwrap_or_else(|| {
-            self.names.push(Name { text: text.into(), slot });
-            self.names.len() - 1
-        }))
     }
 
     #[inline]

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::ops::BitOr;
 
-use crate::View;
-
 /// A set of kinds of values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Types(u8);
@@ -19,19 +17,6 @@ impl Types {
     pub(crate) const OBJECT: Self = Self(64);
     pub(crate) const NUMBER: Self = Self(4 | 8);
     pub(crate) const ANY: Self = Self(127);
-
-    /// The kind of one value.
-    pub(crate) fn of(view: View<'_>) -> Self {
-        match view {
-            View::Null => Self::NIL,
-            View::Bool(_) => Self::BOOL,
-            View::Int(_) => Self::INT,
-            View::Float(_) => Self::FLOAT,
-            View::Str(_) | View::Text(_) => Self::STR,
-            View::List(_) => Self::LIST,
-            View::Object(_) => Self::OBJECT,
-        }
-    }
 
     /// Both sets together; usable in constants.
     pub(crate) const fn union(self, other: Self) -> Self {

@@ -7,11 +7,11 @@ use crate::compile::{Bind, Compiler, Place};
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::located::{Located, Shape};
 use crate::names;
-use crate::program::{Access, Id, Key, Node, Path, Program};
+use crate::program::{Access, Id, Key, Name, Node, Path, Program};
 use crate::rules::Dialect;
 use crate::syntax::{self, ast::Expr};
 use crate::types::Types;
-use crate::Kind;
+use crate::{Kind, limits};
 
 /// How a condition or template is compiled.
 #[derive(Clone, Copy, Default)]
@@ -67,6 +67,11 @@ impl<'o> Unit<'o> {
 
     /// The finished program, with its warnings, unless something is wrong with it.
     pub(crate) fn finish(mut self, root: Id) -> Result<(Program, Vec<Diagnostic>), Problems> {
+        if self.program.nodes.len() > limits::NODES {
+            let span = self.program.spans.get(root as usize).copied().unwrap_or_default();
+            let message = format!("this has more than {} parts", limits::NODES);
+            self.error(Kind::NodeLimit, span, message);
+        }
         if self.findings.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(Problems(self.findings));
         }
@@ -124,6 +129,7 @@ impl<'o> Unit<'o> {
 
     fn compile<'s>(&mut self, expr: &Expr<'s>, place: Place, access: Access) -> Id {
         let options = self.options;
+        let first = self.program.nodes.len();
         let mut compiler = Compiler {
             dialect: options.dialect,
             bind: options.bind,
@@ -131,9 +137,14 @@ impl<'o> Unit<'o> {
             access,
             variables: Vec::new(),
             elements: Vec::new(),
+            open_locals: 0,
             place,
         };
-        compiler.node(expr)
+        let id = compiler.node(expr);
+        if let Place::From(_) = place {
+            self.program.verbatim.push(first..self.program.nodes.len());
+        }
+        id
     }
 
     /// A condition written as an expression: its result must be able to be boolean or nil.
@@ -152,7 +163,7 @@ impl<'o> Unit<'o> {
     pub(crate) fn known_path(&mut self, parts: &[&str], access: Access, span: Span) -> Id {
         let bound = self.options.bind.and_then(|bind| bind.bind(parts));
         let used = bound.map_or(1, |bound| bound.parts.clamp(1, parts.len()));
-        let root = self.program.name(&parts[..used].join("."), bound.map(|bound| bound.slot));
+        let root = Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) };
         let keys = parts[used..].iter().map(|part| Key::Field(Arc::from(*part))).collect();
         self.program.path(Path { root, keys, access, coerce: false }, span)
     }

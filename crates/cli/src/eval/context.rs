@@ -27,9 +27,8 @@ fn parse(source: Source) -> Result<Object, Stop> {
         Ok(Value::Object(names)) => Ok(Arc::unwrap_or_clone(names)),
         Ok(other) => {
             let (origin, found) = (&source.origin, Located::from(&other).describe());
-            Err(Stop::Trouble(anyhow!(
-                "the context is a JSON object with the names that a condition can see; {origin} holds {found}"
-            )))
+            let help = "write an object; its keys are the names that the condition can see";
+            Err(anyhow!("a context is a JSON object, and {origin} holds {found}\nhelp: {help}").into())
         }
         Err(error) => {
             let findings = vec![not_json(&error, &source.text)];
@@ -39,13 +38,17 @@ fn parse(source: Source) -> Result<Object, Stop> {
 }
 
 /// What serde says, with its line and column turned into a place.
-pub(crate) fn not_json(error: &serde_json::Error, text: &str) -> Diagnostic {
+fn not_json(error: &serde_json::Error, text: &str) -> Diagnostic {
     let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     let start = (before + error.column().saturating_sub(1)).min(text.len());
     let told = error.to_string();
-    let reason = told.rsplit_once(" at line ").map_or(&*told, |(reason, _)| reason);
-    let message = format!("the context is not JSON: {reason}");
-    Diagnostic::error(Kind::BadJson, Span::new(start, start + 1), message)
+    let reason = match told.rsplit_once(" at line ") {
+        _ if text.trim().is_empty() => "it is empty",
+        Some((reason, _)) => reason,
+        None => &told,
+    };
+    let finding = Diagnostic::error(Kind::BadJson, Span::new(start, start + 1), format!("this is not JSON: {reason}"));
+    if text.trim().is_empty() { finding.with_help("an empty context is written {}") } else { finding }
 }
 
 /// The language has no clock; its host has one. A context that tells the time is taken at its word.

@@ -24,7 +24,7 @@ impl Decision {
         let compiled = match source.form {
             Form::Expression => Condition::expression(&source.text, options).map(Self::Holds),
             Form::Document => {
-                let document = super::read_document(&source.text)?;
+                let document = branchpoint_dialects::read(&source.text)?;
                 match dialect {
                     Dialect::Machine => Condition::targets(&under_if(document), options).map(Self::Holds),
                     Dialect::Flow => flow(&document, options).map(Self::Holds),
@@ -98,14 +98,12 @@ fn steps(step: &Located, options: Options<'_>) -> Result<Decision, Problems> {
 }
 
 fn session(step: &Located, options: Options<'_>) -> Result<Condition, Problems> {
-    match step.get("conditions") {
-        Some(conditions) => Condition::history(conditions, step.get("sequence"), options),
-        None => {
-            let finding = Diagnostic::error(Kind::NoConditions, step.span, "there is no condition here")
-                .with_help("give `conditions` with a list, and `sequence` if a condition is about it");
-            Err(Problems(vec![finding]))
-        }
-    }
+    let Some(conditions) = step.get("conditions") else {
+        let finding = Diagnostic::error(Kind::NoConditions, step.span, "there is no condition here");
+        let help = "give `conditions` with a list, and `sequence` if a condition is about it";
+        return Err(Problems(vec![finding.with_help(help)]));
+    };
+    Condition::history(conditions, step.get("sequence"), options)
 }
 
 /// One entry of an `if` node, or all of them: then everything that is wrong with any is told.

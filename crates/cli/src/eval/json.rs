@@ -3,6 +3,7 @@
 use anyhow::Result;
 use branchpoint_expr::{Diagnostic, Explanation, render_json};
 use serde::Serialize;
+use serde_json::json;
 
 use super::report::{Answer, Report};
 use super::source::Source;
@@ -14,7 +15,7 @@ struct Told {
     outcome: Option<bool>,
     /// For a list of conditions only: the position of the one that holds, or null.
     #[serde(skip_serializing_if = "Option::is_none")]
-    matched: Option<Option<usize>>,
+    matched: Option<serde_json::Value>,
     error: Option<Error>,
     diagnostics: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,10 +38,10 @@ struct Error {
 
 /// Prints a report.
 pub(crate) fn print(report: &Report) -> Result<()> {
-    let mut explanations = report.explanations.iter().map(Explanation::to_json);
+    let mut reasons: Vec<_> = report.explanations.iter().map(Explanation::to_json).collect();
     let (matched, explanation, explanations) = match report.answer {
-        Answer::First(position) => (Some(position), None, Some(explanations.collect()).filter(|told: &Vec<_>| !told.is_empty())),
-        _ => (None, explanations.next_back(), None),
+        Answer::First(position) => (Some(json!(position)), None, Some(reasons).filter(|reasons| !reasons.is_empty())),
+        _ => (None, reasons.pop(), None),
     };
     let Source { text, origin, .. } = &report.source;
     line(&Told {
@@ -61,7 +62,7 @@ pub(crate) fn print_trouble(trouble: &anyhow::Error) -> Result<()> {
         outcome: None,
         matched: None,
         error: Some(error),
-        diagnostics: serde_json::json!([]),
+        diagnostics: json!([]),
         explanation: None,
         explanations: None,
     })

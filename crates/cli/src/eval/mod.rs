@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use branchpoint_expr::{Diagnostic, Dialect, Located, Value};
+use branchpoint_expr::Dialect;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use self::decision::Decision;
@@ -21,6 +21,7 @@ use crate::terminal;
 /// Evaluate a condition over a context
 #[derive(clap::Args)]
 #[command(
+    override_usage = "branchpoint eval [OPTIONS] <EXPR>\n       branchpoint eval [OPTIONS] --condition <FILE>",
     long_about = terminal::page(include_str!("about.txt")),
     after_long_help = terminal::page(include_str!("after.txt")),
 )]
@@ -83,7 +84,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             return Err(trouble);
         }
     };
-    if arguments.json { json::print(&report)? } else { report.print()? }
+    let print = if arguments.json { json::print } else { Report::print };
+    print(&report)?;
     Ok(report.exit_code())
 }
 
@@ -101,10 +103,4 @@ fn evaluate(arguments: &Arguments) -> Result<Report, Stop> {
         Ok(decision) => Ok(decision.decide(&context, source, arguments.explain)),
         Err(findings) => Err(Stop::Found { source, findings }),
     }
-}
-
-/// Until the reader that knows places is there.
-fn read_document(text: &str) -> Result<Located, Vec<Diagnostic>> {
-    let value: Value = serde_json::from_str(text).map_err(|error| vec![context::not_json(&error, text)])?;
-    Ok(Located::from(&value))
 }

@@ -1,5 +1,6 @@
 //! What came out of an evaluation, told as text.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -78,7 +79,7 @@ impl Report {
         if let Some(kind) = self.error().map(|error| error.cause().as_str())
             && explain::page(kind).is_some()
         {
-            terminal::tell(&format!("More about this: branchpoint explain {kind}\n"));
+            terminal::tell(&format!("\nMore about this: branchpoint explain {kind}\n"));
         }
         terminal::print(&self.text())
     }
@@ -98,11 +99,9 @@ impl Report {
         let mut text = headline.unwrap_or_default();
         for (position, explanation) in self.explanations.iter().enumerate() {
             if matches!(self.answer, Answer::First(_)) || self.explanations.len() > 1 {
-                text.push_str(&format!("condition-{position}: "));
+                let _ = write!(text, "condition-{position}: ");
             }
-            text.push_str(&explanation.sentence);
-            text.push('\n');
-            text.push_str(&explanation.tree.render());
+            let _ = write!(text, "{}\n{}", explanation.sentence, explanation.tree.render());
         }
         text
     }

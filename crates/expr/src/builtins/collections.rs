@@ -210,19 +210,20 @@ pub(crate) fn sorted<'a>(
         }
     };
     if let Some((first, _)) = keyed.first().copied()
-        && let Some((odd, _)) = keyed.iter().find(|(key, _)| compare(first, *key).is_none())
+        && let Some((odd, _)) = keyed.iter().find(|(key, _)| compare(&first, key).is_none())
     {
         return wrong_kind(&format!("{function}()"), "only numbers or only text", *odd);
     }
     keyed.sort_by(|(left, _), (right, _)| {
-        let order = compare(*left, *right).unwrap_or(Ordering::Equal);
+        let order = compare(left, right).unwrap_or(Ordering::Equal);
         if descending { order.reverse() } else { order }
     });
     Ok(keyed.into_iter().map(|(_, item)| item).collect())
 }
 
 /// The order of two numbers or two texts.
-pub(crate) fn compare(left: View<'_>, right: View<'_>) -> Option<Ordering> {
+#[inline(always)]
+pub(crate) fn compare(left: &View<'_>, right: &View<'_>) -> Option<Ordering> {
     match (left.as_str(), right.as_str()) {
         (Some(left), Some(right)) => Some(left.cmp(right)),
         _ => relate::compare_numbers(left, right),

@@ -88,7 +88,7 @@ pub(super) fn min<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
 fn extreme<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], wanted: Ordering) -> Outcome<View<'a>> {
     let numbers = numbers(work, function, arguments)?;
     let better = |best: View<'a>, next: View<'a>| {
-        if relate::compare_numbers(next, best) == Some(wanted) { next } else { best }
+        if relate::compare_numbers(&next, &best) == Some(wanted) { next } else { best }
     };
     Ok(numbers.into_iter().reduce(better).unwrap_or(View::Null))
 }
@@ -103,7 +103,7 @@ pub(super) fn mean<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
 
 pub(super) fn median<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut numbers = numbers(work, "median()", arguments)?;
-    numbers.sort_by(|left, right| relate::compare_numbers(*left, *right).unwrap_or(Ordering::Equal));
+    numbers.sort_by(|left, right| relate::compare_numbers(left, right).unwrap_or(Ordering::Equal));
     let middle = numbers.len() / 2;
     match (numbers.len(), numbers.len() % 2) {
         (0, _) => Ok(View::Int(0)),

@@ -16,15 +16,13 @@ use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::error::EvalError;
 use crate::eval::record::{Off, Results};
-use crate::eval::{self};
+use crate::eval;
 use crate::explain::Explanation;
-use crate::fault::shown;
 use crate::located::Located;
 use crate::program::{Id, Program};
 use crate::rules::Dialect;
 use crate::unit::{Options, Problems, Unit};
 use crate::value::View;
-use crate::Kind;
 
 pub use cases::{Cases, Gate};
 
@@ -107,11 +105,8 @@ impl Condition {
     #[inline]
     pub fn evaluate<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
         let bump = Bump::new();
-        match run(&self.program, self.dialect, context, &bump)? {
-            View::Bool(bool) => Ok(bool),
-            View::Null => Ok(false),
-            other => Err(self.not_boolean(other)),
-        }
+        eval::holds(&self.program, context, &bump, &mut Off)
+            .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))
     }
 
     /// Whether the condition holds, and why: the same evaluation with recording on.
@@ -128,24 +123,9 @@ impl Condition {
     pub fn explain<C: Context + ?Sized>(&self, context: &C, source: &str) -> Explanation {
         let bump = Bump::new();
         let mut results = Results::new(&self.program);
-        let outcome = eval::evaluate(&self.program, context, &bump, &mut results);
-        let outcome = match outcome {
-            Ok(View::Bool(bool)) => Ok(bool),
-            Ok(View::Null) => Ok(false),
-            Ok(other) => Err(self.not_boolean(other)),
-            Err(fault) => Err(EvalError::new(*fault, &self.program, self.dialect)),
-        };
+        let outcome = eval::holds(&self.program, context, &bump, &mut results)
+            .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect));
         crate::explain::explain(&self.program, &results, outcome, source)
-    }
-
-    #[cold]
-    fn not_boolean(&self, result: View<'_>) -> EvalError {
-        EvalError {
-            kind: self.dialect.failure(Kind::NotBoolean),
-            detail: Kind::NotBoolean,
-            message: format!("a condition is true or false, and this is {}", shown(result)),
-            span: self.program.spans[self.program.root as usize],
-        }
     }
 }
 

@@ -265,7 +265,7 @@ fn order(left: Read, right: Read) -> Option<Ordering> {
         (Read::Bool(left), Read::Bool(right)) => Some(left.cmp(&right)),
         (Read::Day(left), Read::Day(right)) => Some(left.cmp(&right)),
         (Read::Instant(left), Read::Instant(right)) => Some(left.cmp(&right)),
-        _ => relate::compare_numbers(number(left), number(right)),
+        _ => relate::compare_numbers(&number(left), &number(right)),
     }
 }
 

@@ -150,9 +150,9 @@ impl TypedTest {
             Type::Datetime => self.operator.admits(instant(left)?.cmp(&instant(right)?)),
             Type::Array => match self.operator {
                 Operator::Contains | Operator::NotContains => has_element(work, list(work, left)?, right)?,
-                _ => relate::equal(View::List(list(work, left)?), View::List(list(work, right)?)),
+                _ => relate::equal(&View::List(list(work, left)?), &View::List(list(work, right)?)),
             },
-            Type::Object => relate::equal(View::Object(object(work, left)?), View::Object(object(work, right)?)),
+            Type::Object => relate::equal(&View::Object(object(work, left)?), &View::Object(object(work, right)?)),
         };
         Ok(plain != self.operator.negated())
     }
@@ -264,7 +264,7 @@ fn checked_number(view: View<'_>) -> Outcome<View<'_>> {
 }
 
 fn numbers(left: View<'_>, right: View<'_>) -> Ordering {
-    relate::compare_numbers(left, right).unwrap_or(Ordering::Equal)
+    relate::compare_numbers(&left, &right).unwrap_or(Ordering::Equal)
 }
 
 fn instant(view: View<'_>) -> Outcome<Instant> {
@@ -304,7 +304,7 @@ fn collection<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<View<'a>> {
 
 fn has_element<'a>(work: &Work<'a>, list: ListView<'a>, wanted: View<'a>) -> Outcome<bool> {
     work.spend(list.len())?;
-    Ok(list.iter().any(|item| relate::equal(item, wanted)))
+    Ok(list.iter().any(|item| relate::equal(&item, &wanted)))
 }
 
 fn auto_contains<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
@@ -335,7 +335,7 @@ fn numeric_order(left: View<'_>, right: View<'_>) -> Outcome<Option<Ordering>> {
         Parsed::Float(float) => Ok(View::Float(float)),
         Parsed::Overflow => fault(Kind::Overflow, "this numeric text is beyond the range of numbers"),
     };
-    Ok(relate::compare_numbers(view(left)?, view(right)?))
+    Ok(relate::compare_numbers(&view(left)?, &view(right)?))
 }
 
 fn auto_equals<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
@@ -343,7 +343,7 @@ fn auto_equals<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<
         return Ok(order.is_eq());
     }
     match (left, right) {
-        (View::List(_), View::List(_)) | (View::Object(_), View::Object(_)) => Ok(relate::equal(left, right)),
+        (View::List(_), View::List(_)) | (View::Object(_), View::Object(_)) => Ok(relate::equal(&left, &right)),
         (View::Null, _) | (_, View::Null) => Ok(left.is_null() && right.is_null()),
         _ => Ok(work.text_form(left)? == work.text_form(right)?),
     }

@@ -33,6 +33,8 @@ kinds! {
     BadExpression = "bad_expression",
     /// A placeholder or reference that does not parse.
     BadTemplate = "bad_template",
+    /// The text is not YAML or JSON.
+    Yaml = "yaml",
 
     // Why an expression does not compile.
     /// The text does not parse.

@@ -29,6 +29,9 @@ pub fn render_terminal(diagnostics: &[Diagnostic], source: &str, origin: &str, c
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help));
         }
+        if !out.is_empty() {
+            out.push('\n');
+        }
         out.push_str(&renderer.render(&[group]));
         out.push('\n');
     }

@@ -4,7 +4,7 @@ use crate::builtins::integer;
 use crate::fault::{Outcome, article, fault, wrong_kind};
 use crate::program::{Access, Key};
 use crate::value::number::{self, Parsed};
-use crate::value::{ListView, ObjectView, View};
+use crate::value::{ListView, Source, View};
 use crate::work::Work;
 use crate::Kind;
 
@@ -104,7 +104,7 @@ pub(crate) fn missing<'a>(access: Access, name: impl FnOnce() -> String) -> Outc
     match access {
         Access::Nil | Access::Absent | Access::JsonText => Ok(View::Null),
         Access::Blank => Ok(View::Str("")),
-        Access::Required => fault(Kind::MissingVariable, format!("{} does not exist", name())),
+        Access::Required => fault(Kind::MissingVariable, format!("`{}` does not exist", name())),
     }
 }
 
@@ -147,8 +147,7 @@ pub(crate) fn coerced(view: View<'_>) -> View<'_> {
     let Some(text) = view.as_str() else {
         return view;
     };
-    // Most texts are told apart by their first letter.
-    if !text.starts_with(['t', 'T', 'f', 'F', '+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+    if !spells_more(text) {
         return view;
     }
     if text.eq_ignore_ascii_case("true") {
@@ -164,6 +163,18 @@ pub(crate) fn coerced(view: View<'_>) -> View<'_> {
     }
 }
 
+/// Most texts that stay text are told by their first letter.
+#[inline(always)]
+fn spells_more(text: &str) -> bool {
+    matches!(text.as_bytes().first(), Some(b't' | b'T' | b'f' | b'F' | b'+' | b'-' | b'.' | b'0'..=b'9'))
+}
+
+/// Whether coercing could change this value.
+#[inline(always)]
+pub(crate) fn may_coerce(source: Source<'_>) -> bool {
+    super::quick::text(source).is_some_and(spells_more)
+}
+
 /// An object with its top-level texts coerced.
 pub(crate) fn coerced_object<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<View<'a>> {
     match view {
@@ -173,9 +184,4 @@ pub(crate) fn coerced_object<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<Vie
         }
         other => Ok(other),
     }
-}
-
-/// Whether an object has a key.
-pub(crate) fn has_key(object: ObjectView<'_>, key: &str) -> bool {
-    object.get(key).is_some()
 }

@@ -14,13 +14,16 @@ use crate::value::{ListView, View};
 impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
     pub(super) fn fold(
         &mut self,
+        id: Id,
         fold: Fold,
         list: Id,
         body: Option<Id>,
         extra: Option<Id>,
         local: u16,
     ) -> Outcome<View<'a>> {
-        let list = match self.eval(list)? {
+        let list = self.eval(list)?;
+        self.at = id;
+        let list = match list {
             View::List(list) => list,
             View::Null => return Ok(View::Null),
             other => return wrong_kind("a predicate function", "a list", other),
@@ -48,22 +51,32 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
 
     /// The body's value for one element; without a body, the element itself.
     fn value_at(&mut self, over: &Over<'a>, at: usize) -> Outcome<View<'a>> {
+        let item = self.enter(over, at)?;
+        match over.body {
+            Some(body) => self.eval(body),
+            None => Ok(item),
+        }
+    }
+
+    /// Makes an element what `#` and `#index` stand for.
+    fn enter(&mut self, over: &Over<'a>, at: usize) -> Outcome<View<'a>> {
         self.work.spend(1)?;
         let item = over.list.get(at).unwrap_or(View::Null);
-        let Some(body) = over.body else {
-            return Ok(item);
-        };
         self.locals[usize::from(over.local)] = item;
         self.locals[usize::from(over.local) + 1] = index(at);
-        self.eval(body)
+        Ok(item)
     }
 
     fn holds_at(&mut self, over: &Over<'a>, at: usize) -> Outcome<bool> {
-        match self.value_at(over, at)? {
-            View::Bool(bool) => Ok(bool),
-            View::Null => Ok(false),
-            other => wrong_kind("a predicate", "a boolean", other),
-        }
+        let Some(body) = over.body else {
+            return match over.list.get(at) {
+                Some(View::Bool(bool)) => Ok(bool),
+                None | Some(View::Null) => Ok(false),
+                Some(other) => wrong_kind("count()", "booleans", other),
+            };
+        };
+        self.enter(over, at)?;
+        self.truth(body)
     }
 
     /// The first element for which the predicate gives `wanted`.
@@ -114,7 +127,7 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
             if value.as_str().is_some() {
                 return wrong_kind("sum()", "numbers", value);
             }
-            sum = operators::binary(&self.work, Binary::Add, sum, value)?;
+            sum = operators::compute(&self.work, Binary::Add, sum, value)?;
         }
         Ok(sum)
     }

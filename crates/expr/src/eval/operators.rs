@@ -10,11 +10,14 @@ use crate::value::{ListView, View, number, relate};
 use crate::work::Work;
 use crate::Kind;
 
-#[inline]
-pub(crate) fn binary<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+/// Operators that are true or false.
+///
+/// Inlined with what it calls, and taking references: copying a view costs more than comparing two.
+#[inline(always)]
+pub(crate) fn test<'a>(work: &Work<'a>, operator: Binary, left: &View<'a>, right: &View<'a>) -> Outcome<bool> {
     match operator {
-        Binary::Equal => Ok(View::Bool(relate::equal(left, right))),
-        Binary::NotEqual => Ok(View::Bool(!relate::equal(left, right))),
+        Binary::Equal => Ok(relate::equal(left, right)),
+        Binary::NotEqual => Ok(!relate::equal(left, right)),
         Binary::Less => ordered(operator, left, right, Ordering::is_lt),
         Binary::LessOrEqual => ordered(operator, left, right, Ordering::is_le),
         Binary::Greater => ordered(operator, left, right, Ordering::is_gt),
@@ -22,8 +25,14 @@ pub(crate) fn binary<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, righ
         Binary::Contains => texts(operator, left, right, |whole, part| whole.contains(part)),
         Binary::StartsWith => texts(operator, left, right, |whole, part| whole.starts_with(part)),
         Binary::EndsWith => texts(operator, left, right, |whole, part| whole.ends_with(part)),
-        Binary::In => contained(work, left, right),
-        Binary::Matches => matches_text(left, right),
+        Binary::In => contained(work, *left, *right),
+        _ => matches_text(*left, *right),
+    }
+}
+
+/// Operators that give a value; with nil they give nil.
+pub(crate) fn compute<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+    match operator {
         _ if left.is_null() || right.is_null() => Ok(View::Null),
         Binary::Range => range(left, right),
         Binary::Add => add(work, left, right),
@@ -32,26 +41,27 @@ pub(crate) fn binary<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, righ
         Binary::Divide => divide(left, right),
         Binary::Remainder => remainder(left, right),
         Binary::Power => power(left, right),
+        _ => test(work, operator, &left, &right).map(View::Bool),
     }
 }
 
 /// Two numbers or two texts have an order; with nil it is false.
-#[inline]
-fn ordered<'a>(
+#[inline(always)]
+fn ordered(
     operator: Binary,
-    left: View<'a>,
-    right: View<'a>,
+    left: &View<'_>,
+    right: &View<'_>,
     holds: fn(Ordering) -> bool,
-) -> Outcome<View<'a>> {
+) -> Outcome<bool> {
     match compare(left, right) {
-        Some(order) => Ok(View::Bool(holds(order))),
-        None if left.is_null() || right.is_null() => Ok(View::Bool(false)),
-        None => clash(operator, left, right),
+        Some(order) => Ok(holds(order)),
+        None if left.is_null() || right.is_null() => Ok(false),
+        None => clash(operator, *left, *right),
     }
 }
 
 #[cold]
-fn clash<'a>(operator: Binary, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
+fn clash(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<bool> {
     let message = format!(
         "{} cannot compare {} {} with {} {}",
         operator.quoted(),
@@ -63,28 +73,28 @@ fn clash<'a>(operator: Binary, left: View<'a>, right: View<'a>) -> Outcome<View<
     fault(Kind::WrongKind, message)
 }
 
-#[inline]
-fn texts<'a>(
+#[inline(always)]
+fn texts(
     operator: Binary,
-    left: View<'a>,
-    right: View<'a>,
+    left: &View<'_>,
+    right: &View<'_>,
     holds: fn(&str, &str) -> bool,
-) -> Outcome<View<'a>> {
+) -> Outcome<bool> {
     match (left.as_str(), right.as_str()) {
-        (Some(left), Some(right)) => Ok(View::Bool(holds(left, right))),
-        _ if left.is_null() || right.is_null() => Ok(View::Bool(false)),
-        (None, _) => wrong_kind(operator.quoted(), "text", left),
-        _ => wrong_kind(operator.quoted(), "text", right),
+        (Some(left), Some(right)) => Ok(holds(left, right)),
+        _ if left.is_null() || right.is_null() => Ok(false),
+        (None, _) => wrong_kind(operator.quoted(), "text", *left),
+        _ => wrong_kind(operator.quoted(), "text", *right),
     }
 }
 
-fn contained<'a>(work: &Work<'a>, needle: View<'a>, container: View<'a>) -> Outcome<View<'a>> {
+fn contained<'a>(work: &Work<'a>, needle: View<'a>, container: View<'a>) -> Outcome<bool> {
     match container {
-        View::Null => Ok(View::Bool(false)),
-        _ if needle.is_null() => Ok(View::Bool(false)),
-        View::List(list) => in_list(work, needle, list).map(View::Bool),
+        View::Null => Ok(false),
+        _ if needle.is_null() => Ok(false),
+        View::List(list) => in_list(work, needle, list),
         View::Object(object) => match needle.as_str() {
-            Some(key) => Ok(View::Bool(super::access::has_key(object, key))),
+            Some(key) => Ok(object.get(key).is_some()),
             None => wrong_kind("a key of an object", "text", needle),
         },
         other => wrong_kind("the right side of `in`", "a list or an object", other),
@@ -105,25 +115,25 @@ fn in_list<'a>(work: &Work<'a>, needle: View<'a>, list: ListView<'a>) -> Outcome
         // Text in a list of text is what people ask most, and these loops compare nothing but text.
         (ListView::Shared(items), Some(text)) => items.iter().any(|item| item.as_str() == Some(text)),
         (ListView::Json(items), Some(text)) => items.iter().any(|item| item.as_str() == Some(text)),
-        _ => list.iter().any(|item| relate::equal(item, needle)),
+        _ => list.iter().any(|item| relate::equal(&item, &needle)),
     })
 }
 
 /// A search with a pattern that is known only now.
-fn matches_text<'a>(text: View<'a>, pattern: View<'a>) -> Outcome<View<'a>> {
+fn matches_text(text: View<'_>, pattern: View<'_>) -> Outcome<bool> {
     match (text.as_str(), pattern.as_str()) {
         (Some(_), Some(pattern)) => match Pattern::re2(pattern) {
             Ok(pattern) => matches(text, &pattern),
             Err(error) => Err(pattern_fault(error)),
         },
-        _ => texts(Binary::Matches, text, pattern, |_, _| false),
+        _ => texts(Binary::Matches, &text, &pattern, |_, _| false),
     }
 }
 
-pub(crate) fn matches<'a>(text: View<'a>, pattern: &Pattern) -> Outcome<View<'a>> {
+pub(crate) fn matches(text: View<'_>, pattern: &Pattern) -> Outcome<bool> {
     match text.as_str() {
-        Some(text) => pattern.is_match(text).map(View::Bool).map_err(pattern_fault),
-        None if text.is_null() => Ok(View::Bool(false)),
+        Some(text) => pattern.is_match(text).map_err(pattern_fault),
+        None if text.is_null() => Ok(false),
         None => wrong_kind("`matches`", "text", text),
     }
 }

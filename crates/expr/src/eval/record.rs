@@ -1,20 +1,28 @@
 //! What an evaluation tells while it runs: nothing on the hot path, everything for an explanation.
 
-use crate::fault::Outcome;
+use crate::fault::{Fault, Outcome};
 use crate::program::{Id, Program};
 use crate::value::{Value, View};
 
 /// Something that is told the result of every node.
 pub(crate) trait Record {
+    /// Whether anybody listens; what is not listened to costs nothing.
+    const ON: bool;
+
     fn note(&mut self, id: Id, result: &Outcome<View<'_>>);
+
+    fn note_truth(&mut self, id: Id, result: &Outcome<bool>);
 }
 
 /// Tells nobody. Compiles to nothing.
 pub(crate) struct Off;
 
 impl Record for Off {
-    #[inline(always)]
+    const ON: bool = false;
+
     fn note(&mut self, _: Id, _: &Outcome<View<'_>>) {}
+
+    fn note_truth(&mut self, _: Id, _: &Outcome<bool>) {}
 }
 
 /// Keeps the newest result of every node.
@@ -34,14 +42,23 @@ impl Results {
     }
 }
 
-impl Record for Results {
-    fn note(&mut self, id: Id, result: &Outcome<View<'_>>) {
+impl Results {
+    fn keep(&mut self, id: Id, result: Result<Value, &Fault>) {
         let entry = &mut self.0[id as usize];
         let times = entry.as_ref().map_or(0, |noted| noted.times) + 1;
-        let result = match result {
-            Ok(view) => Ok(view.to_value()),
-            Err(fault) => Err(fault.message.clone()),
-        };
+        let result = result.map_err(|fault| fault.message.clone());
         *entry = Some(Noted { result, times });
+    }
+}
+
+impl Record for Results {
+    const ON: bool = true;
+
+    fn note(&mut self, id: Id, result: &Outcome<View<'_>>) {
+        self.keep(id, result.as_ref().map(|view| view.to_value()).map_err(|fault| &**fault));
+    }
+
+    fn note_truth(&mut self, id: Id, result: &Outcome<bool>) {
+        self.keep(id, result.as_ref().map(|holds| Value::Bool(*holds)).map_err(|fault| &**fault));
     }
 }

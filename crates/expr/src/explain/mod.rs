@@ -9,8 +9,8 @@ use crate::diagnostic::Span;
 use crate::error::EvalError;
 use crate::eval::record::{Noted, Results};
 use crate::fault::shown;
-use crate::program::{Id, Key, Node, Program};
-use crate::value::Value;
+use crate::program::{Id, Node, Program};
+use crate::value::{Value, View};
 
 /// A condition's outcome and the reasons for it.
 #[derive(Clone, Debug)]
@@ -91,13 +91,15 @@ impl Part {
 
     fn render_into(&self, out: &mut String, depth: usize) {
         let (mark, told) = match (&self.value, &self.error) {
+            // A failure stops everything around it; it is told where it happened.
+            (_, Some(_)) if self.children.iter().any(|child| child.error.is_some()) => ("!", String::new()),
             (_, Some(error)) => ("!", format!("  {error}")),
             (Some(Value::Bool(true)), _) => ("✓", String::new()),
             (Some(Value::Bool(false)), _) => ("✗", String::new()),
             (Some(value), _) => ("=", format!("  {}", shown(value.view()))),
             (None, None) => ("·", "  not looked at".into()),
         };
-        let arrow = if self.decided && depth > 0 { "  ← decided" } else { "" };
+        let arrow = if self.decided && depth > 0 && mark != "=" { "  ← decided" } else { "" };
         out.push_str(&format!("{}{mark} {}{told}{arrow}\n", "  ".repeat(depth), self.text));
         for child in &self.children {
             child.render_into(out, depth + 1);
@@ -130,8 +132,6 @@ impl Explainer<'_> {
 
     fn part(&self, id: Id, decided: bool) -> Part {
         let noted = self.noted(id);
-        let deciding = if decided { self.deciding(id) } else { Vec::new() };
-        let children = self.children(id).into_iter().map(|child| self.part(child, deciding.contains(&child)));
         Part {
             span: self.program.spans[id as usize],
             text: self.text(id),
@@ -139,8 +139,20 @@ impl Explainer<'_> {
             error: noted.and_then(|noted| noted.result.as_ref().err()).cloned(),
             times: noted.map_or(0, |noted| noted.times),
             decided,
-            children: children.collect(),
+            children: self.parts(id, decided),
         }
+    }
+
+    /// What a part is made of. What reads like the part and gave the same is not told twice.
+    fn parts(&self, id: Id, decided: bool) -> Vec<Part> {
+        let deciding = if decided { self.deciding(id) } else { Vec::new() };
+        let text = self.text(id);
+        let parts = self.children(id).into_iter().flat_map(|child| {
+            let decided = deciding.contains(&child);
+            let repeated = self.text(child) == text && self.value(child) == self.value(id);
+            if repeated { self.parts(child, decided) } else { vec![self.part(child, decided)] }
+        });
+        parts.collect()
     }
 
     /// The parts without which the outcome would have been another.
@@ -169,7 +181,9 @@ impl Explainer<'_> {
         let all: Vec<Id> = match self.node(id) {
             Node::Constant(_) | Node::Path(_) | Node::Local(_) => Vec::new(),
             Node::Coerced(part) | Node::Not(part) | Node::Negate(part) | Node::Plus(part) => vec![part],
-            Node::InSet { needle: part, .. } | Node::Matches { text: part, .. } => vec![part],
+            Node::InSet { needle: part, .. } | Node::Matches { text: part, .. } | Node::Replace { text: part, .. } => {
+                vec![part]
+            }
             Node::Member { object, key, .. } => vec![object, key],
             Node::Project { list, rest, .. } => vec![list, rest],
             Node::Slice { object, from, to } => [Some(object), from, to].into_iter().flatten().collect(),
@@ -197,7 +211,7 @@ impl Explainer<'_> {
     fn text(&self, id: Id) -> String {
         match self.node(id) {
             Node::Constant(constant) => shown(self.program.constants[constant as usize].view()),
-            Node::Path(path) => self.path_text(path),
+            Node::Path(path) => self.program.path_text(&self.program.paths[path as usize]),
             Node::Test(test) => {
                 let test = &self.program.tests[test as usize];
                 let right = test.right.map(|right| format!(" {}", self.text(right))).unwrap_or_default();
@@ -205,11 +219,8 @@ impl Explainer<'_> {
             }
             Node::Every(_) => "all of".into(),
             Node::Some(_) => "any of".into(),
-            node => {
-                let written = self.program.spans[id as usize].text(self.source).trim();
-                let structured = written.starts_with('{') && !matches!(node, Node::Object(_));
-                if written.is_empty() || structured || written.contains('\n') { self.composed(id) } else { written.into() }
-            }
+            _ if self.program.verbatim.iter().any(|nodes| nodes.contains(&(id as usize))) => self.written(id),
+            _ => self.composed(id),
         }
     }
 
@@ -228,26 +239,27 @@ impl Explainer<'_> {
             Node::And(parts) => joined(self.program.list(parts).to_vec(), " && "),
             Node::Or(parts) => joined(self.program.list(parts).to_vec(), " || "),
             Node::Coalesce(left, _) => self.text(left),
-            Node::Slice { object, .. } => format!("part of {}", self.text(object)),
+            Node::Slice { object, from, to } => match (from.and_then(|from| self.value(from)), to) {
+                (Some(Value::Int(from @ ..0)), None) => {
+                    format!("the last {} of {}", from.unsigned_abs(), self.text(object))
+                }
+                _ => format!("part of {}", self.text(object)),
+            },
             Node::Member { object, key, .. } => format!("{}[{}]", self.text(object), self.text(key)),
-            Node::Matches { text, .. } => format!("{} matches the pattern", self.text(text)),
-            _ => "this part".into(),
+            Node::Matches { text, pattern } => format!("{} matches {}", self.text(text), self.pattern_text(pattern)),
+            _ => self.written(id),
         }
     }
 
-    fn path_text(&self, path: u32) -> String {
-        let path = &self.program.paths[path as usize];
-        let mut text = self.program.names[path.root as usize].text.to_string();
-        for key in &path.keys {
-            match key {
-                Key::Field(field) if field.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                    text.push('.');
-                    text.push_str(field);
-                }
-                Key::Field(field) => text.push_str(&format!("[{:?}]", crate::View::Str(field))),
-                Key::Index(index) => text.push_str(&format!("[{index}]")),
-            }
+    /// What stands at the part's place, on one line.
+    fn written(&self, id: Id) -> String {
+        match self.program.spans[id as usize].text(self.source).split_whitespace().collect::<Vec<_>>() {
+            words if words.is_empty() => "this part".into(),
+            words => words.join(" "),
         }
-        text
+    }
+
+    fn pattern_text(&self, pattern: u32) -> String {
+        shown(View::Str(self.program.patterns[pattern as usize].as_str()))
     }
 }

@@ -20,9 +20,9 @@ use std::sync::Arc;
 
 /// A pattern that compiled. Copies share what was compiled.
 #[derive(Clone)]
-pub(crate) struct Pattern(Arc<Compiled>);
+pub(crate) struct Pattern(Arc<Shared>);
 
-struct Compiled {
+struct Shared {
     source: String,
     /// The single-character parts of the pattern with counted repetitions written out: the cost of one step.
     copies: u64,
@@ -52,7 +52,7 @@ const MAX_COMPILED_BYTES: usize = 8 * 1024 * 1024;
 /// The bytes of the cache with which a linear engine speeds itself up.
 const MAX_CACHE_BYTES: usize = 2 * 1024 * 1024;
 /// The bound on `copies` times the bytes of the text, which is the most steps that a linear search takes.
-const MAX_STEPS: u64 = 4_000_000_000;
+const MAX_STEPS: u64 = 1_000_000_000;
 
 impl Pattern {
     /// Compiles a pattern in RE2 syntax: `\d \w \s \b` are ASCII, `$` is the end of the text, no look-around.
@@ -64,7 +64,7 @@ impl Pattern {
             .dfa_size_limit(MAX_CACHE_BYTES)
             .build();
         let engine = Engine::Re2(built.map_err(|error| PatternError::from_engine(&error.to_string()))?);
-        Ok(Pattern(Arc::new(Compiled { source: text.to_owned(), copies: translation.copies, engine })))
+        Ok(Pattern(Arc::new(Shared { source: text.to_owned(), copies: translation.copies, engine })))
     }
 
     /// Compiles a pattern in the syntax of Python's `re`: `\d \w \s \b` are Unicode, `$` also matches before a final
@@ -74,7 +74,7 @@ impl Pattern {
         let translation = python::translate(text)?;
         let copies = translation.copies;
         let engine = Engine::Python(Box::new(python::Compiled::new(translation)?));
-        Ok(Pattern(Arc::new(Compiled { source: text.to_owned(), copies, engine })))
+        Ok(Pattern(Arc::new(Shared { source: text.to_owned(), copies, engine })))
     }
 
     /// Whether the pattern is found anywhere in the text.
@@ -104,7 +104,7 @@ impl Pattern {
     }
 }
 
-impl Compiled {
+impl Shared {
     fn check_work(&self, text: &str) -> Result<(), PatternError> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         if self.copies.saturating_mul(bytes) > MAX_STEPS { Err(PatternError::TooMuchWork) } else { Ok(()) }
@@ -142,6 +142,9 @@ impl PatternError {
         }
         if says("Target of repeat") {
             return PatternError::invalid("a repetition of nothing, or of something without width");
+        }
+        if says("Unicode property") {
+            return PatternError::invalid("`\\p` or `\\P` names a script that is not known");
         }
         let line = message.lines().last().unwrap_or_default();
         PatternError::invalid(line.rsplit_once(": ").map_or(line, |(_, what)| what))

@@ -83,16 +83,12 @@ pub(super) fn is_octal(c: char) -> bool {
     ('0'..='7').contains(&c)
 }
 
-/// Writes a character that stands for itself, inside brackets and outside.
+/// A character that stands for itself, as both engines read it, inside brackets and outside.
 ///
 /// Everything that could mean something to an engine is written by number, so no list of special characters has to
 /// be kept in step with the engines.
-pub(super) fn push_literal(out: &mut String, c: char) {
-    if c.is_ascii() && !c.is_ascii_alphanumeric() {
-        out.extend(c.escape_unicode());
-    } else {
-        out.push(c);
-    }
+pub(super) fn literal(c: char) -> String {
+    if c.is_ascii() && !c.is_ascii_alphanumeric() { c.escape_unicode().to_string() } else { c.to_string() }
 }
 
 /// Shortens a piece of the author's text for a message.

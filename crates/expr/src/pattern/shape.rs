@@ -132,6 +132,14 @@ impl Body {
         Ok(shape)
     }
 
+    /// The width of what a repetition would repeat now, if that is fixed.
+    pub(super) fn last_width(&self) -> Option<u64> {
+        match self.last {
+            Last::Atom(shape) => shape.width,
+            Last::Nothing | Last::Repeated(_) => None,
+        }
+    }
+
     pub(super) fn alternative(&mut self) {
         let done = self.close();
         *self = Body { alternatives: Some(done), untouched: false, ..Body::new() };

@@ -118,6 +118,21 @@ impl Binary {
         }
     }
 
+    /// Whether the operator is true or false, and nothing else.
+    pub(crate) fn is_test(self) -> bool {
+        self.is_ordering()
+            || matches!(
+                self,
+                Self::Equal
+                    | Self::NotEqual
+                    | Self::In
+                    | Self::Contains
+                    | Self::StartsWith
+                    | Self::EndsWith
+                    | Self::Matches
+            )
+    }
+
     pub(crate) fn is_ordering(self) -> bool {
         matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
     }

@@ -322,10 +322,13 @@ impl<'s> Parser<'s> {
     }
 
     fn parentheses(&mut self) -> Parsed<Expr<'s>> {
+        let open = self.span;
         self.advance()?;
         let inner = self.sequence()?;
         self.expect(")")?;
-        Ok(inner)
+        // The parentheses belong to what they hold, so that its place reads as it was written.
+        let span = open.to(self.finished());
+        Ok(Expr { span, ..inner })
     }
 
     fn list(&mut self, start: Span) -> Parsed<Expr<'s>> {

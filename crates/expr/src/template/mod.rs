@@ -141,7 +141,13 @@ impl Unit<'_> {
             reference
         });
         match parsed {
-            Ok(reference) => self.uncoerced(|unit| unit.parsed(Ok(reference), place, access)).0,
+            Ok(reference) => {
+                if let Some(property) = in_template.then(|| names::unknown_state_property(&reference)).flatten() {
+                    self.refuse(*property, place);
+                    return UNKNOWN;
+                }
+                self.uncoerced(|unit| unit.parsed(Ok(reference), place, access)).0
+            }
             Err(finding) => {
                 self.refuse(*finding, place);
                 UNKNOWN

@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 
 pub(crate) use json::{keep, parse_json};
 pub(crate) use text::push_text;
-pub use view::{ListView, ObjectView, View};
+pub use view::{ListView, ObjectView, Source, View};
 
 /// An object: keys in the order in which they were set.
 pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
@@ -96,7 +96,7 @@ impl Value {
     }
 
     /// A copyable look at this value.
-    #[inline]
+    #[inline(always)]
     pub fn view(&self) -> View<'_> {
         match self {
             Self::Null => View::Null,
@@ -113,7 +113,7 @@ impl Value {
 /// Structural equality: numbers by value (`1` equals `1.0`), objects without regard to key order.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        relate::equal(self.view(), other.view())
+        relate::equal(&self.view(), &other.view())
     }
 }
 

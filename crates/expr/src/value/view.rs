@@ -57,9 +57,38 @@ pub enum ObjectView<'a> {
     Made(&'a [(&'a str, View<'a>)]),
 }
 
+/// A value where it lies, of a context. It fits in two registers, which is what makes comparing two of them cheap.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// One of our own.
+    Value(&'a Value),
+    /// JSON.
+    Json(&'a serde_json::Value),
+}
+
+impl<'a> Source<'a> {
+    /// A look at the value.
+    #[inline(always)]
+    pub fn view(self) -> View<'a> {
+        match self {
+            Self::Value(value) => value.view(),
+            Self::Json(json) => View::from(json),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn field(self, key: &str) -> Option<Self> {
+        match self {
+            Self::Value(Value::Object(object)) => object.get(key).map(Self::Value),
+            Self::Json(serde_json::Value::Object(object)) => object.get(key).map(Self::Json),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> View<'a> {
     /// The text, if this is text.
-    #[inline]
+    #[inline(always)]
     pub fn as_str(self) -> Option<&'a str> {
         match self {
             Self::Str(text) => Some(text),
@@ -128,10 +157,11 @@ impl<'a> From<&'a serde_json::Value> for View<'a> {
         match json {
             Json::Null => Self::Null,
             Json::Bool(bool) => Self::Bool(*bool),
-            Json::Number(number) => match (number.as_i64(), number.as_f64()) {
-                (Some(int), _) => Self::Int(int),
-                (None, Some(float)) => number::integral(float).map_or(Self::Float(float), Self::Int),
-                (None, None) => Self::Null,
+            Json::Number(number) => match number.as_i64() {
+                Some(int) => Self::Int(int),
+                None => number.as_f64().map_or(Self::Null, |float| {
+                    number::integral(float).map_or(Self::Float(float), Self::Int)
+                }),
             },
             Json::String(text) => Self::Str(text),
             Json::Array(items) => Self::List(ListView::Json(items)),

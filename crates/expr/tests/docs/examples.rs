@@ -54,6 +54,11 @@ enum Compiled {
 }
 
 impl Example {
+    /// An expression that gives any value, by the rules of `machine`.
+    pub(crate) fn value() -> Self {
+        Self { dialect: Dialect::Machine, spelling: Spelling::Value, explained: false, gives: None }
+    }
+
     /// Reads the words after a fence. None: this block is no example.
     pub(crate) fn parse(words: &str) -> Result<Option<Self>, String> {
         let (head, gives) = match words.split_once(" => ") {
@@ -98,7 +103,7 @@ impl Example {
         let printed = match &compiled {
             Some(Compiled::Condition(condition)) if self.explained => {
                 let explanation = condition.explain(context, source);
-                format!("{}\n\n{}", explanation.sentence, explanation.tree.render())
+                format!("{}\n{}", explanation.sentence, explanation.tree.render())
             }
             _ => render_terminal(&findings, source, self.origin(), false),
         };
@@ -107,7 +112,7 @@ impl Example {
 
     fn origin(&self) -> &'static str {
         match self.spelling {
-            Spelling::Condition | Spelling::Value => "condition",
+            Spelling::Condition | Spelling::Value => "expression",
             Spelling::Template | Spelling::Text => "template",
             _ => "condition.json",
         }

@@ -22,55 +22,101 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Checks one document, or rewrites what it shows as printed.
-#[track_caller]
-fn check(name: &str) -> (Page, Seen) {
+fn read(name: &str) -> String {
     let path = docs().join(name);
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Runs the examples of one document. With `UPDATE_DOCS` set, what it shows as printed is written anew.
+fn run(name: &str) -> (Page, Seen) {
+    let text = read(name);
     let page = Page::parse(&text);
-    let seen = page.run();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, page.with(&seen.printed)).expect("the document can be written");
-        return (page, seen);
+    let mut seen = page.run();
+    let updated = page.with(&seen.printed);
+    if std::env::var_os("UPDATE_DOCS").is_some() && updated != text {
+        fs::write(docs().join(name), updated).expect("the document can be written");
     }
-    assert!(seen.complaints.is_empty(), "docs/{name}:\n{}", seen.complaints.join("\n"));
+    for complaint in &mut seen.complaints {
+        complaint.insert_str(0, &format!("docs/{name}:"));
+    }
     (page, seen)
+}
+
+#[track_caller]
+fn expect_none(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
 #[test]
 fn every_example_of_the_language_reference_gives_what_it_says() {
-    let (_, seen) = check("expressions.md");
-    assert!(seen.examples > 100, "the reference has {} examples that are checked", seen.examples);
+    let (_, seen) = run("expressions.md");
+    expect_none(&seen.complaints);
+    assert!(seen.examples > 100, "the reference has only {} examples", seen.examples);
+}
+
+/// Functions that only templates and structured conditions are made of.
+const INNER_FUNCTIONS: [&str; 2] = ["shellQuote", "splitTrimmed"];
+
+#[test]
+fn the_language_reference_has_an_example_of_every_function() {
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/builtins/mod.rs");
+    let table = fs::read_to_string(table).expect("the table of functions is there");
+    let entries = ["function(\"", " test(\"", "    (\""];
+    let names = table.lines().filter_map(|line| {
+        let (_, rest) = entries.iter().find_map(|entry| line.split_once(entry))?;
+        rest.split_once('"').map(|(name, _)| name)
+    });
+    let names: Vec<_> = names.filter(|name| !INNER_FUNCTIONS.contains(name)).collect();
+    assert!(names.len() > 60, "the table is written otherwise now: only {} functions were found in it", names.len());
+    let page = Page::parse(&read("expressions.md"));
+    let lacking: Vec<_> = names.iter().filter(|name| !page.sources().any(|source| calls(source, name))).collect();
+    assert!(lacking.is_empty(), "docs/expressions.md has no example of {lacking:?}");
+}
+
+fn calls(source: &str, function: &str) -> bool {
+    source.match_indices(&format!("{function}(")).any(|(at, _)| !source[..at].ends_with(char::is_alphanumeric))
 }
 
 #[test]
 fn every_example_of_the_guide_to_conditions_gives_what_it_says() {
-    let (_, seen) = check("conditions.md");
-    assert!(seen.examples > 10, "the guide has {} examples that are checked", seen.examples);
+    let (_, seen) = run("conditions.md");
+    expect_none(&seen.complaints);
+    assert!(seen.examples > 10, "the guide has only {} examples", seen.examples);
 }
 
 #[test]
 fn every_diagnostic_page_shows_its_kind_and_a_way_out() {
+    let mut complaints = Vec::new();
     for kind in Kind::ALL {
         let name = format!("diagnostics/{kind}.md");
-        let (page, seen) = check(&name);
+        let (page, seen) = run(&name);
+        complaints.extend(seen.complaints);
+        let mut complain = |about: &str| complaints.push(format!("docs/{name}: {about}"));
         let mut lines = page.lines.iter().map(String::as_str);
-        assert_eq!(lines.next(), Some(&*format!("# {kind}")), "docs/{name}: the heading is the kind");
-        let summary: Vec<_> = lines.skip(1).take_while(|line| !line.is_empty()).collect();
-        assert_eq!(summary.len(), 1, "docs/{name}: the first paragraph is one line");
+        if lines.next() != Some(&format!("# {kind}")) {
+            complain("the heading is not the kind");
+        }
+        if lines.skip(1).take_while(|line| !line.is_empty()).count() != 1 {
+            complain("the first paragraph is not one line");
+        }
         if FOUND_ELSEWHERE.contains(&kind.as_str()) {
             continue;
         }
-        assert!(seen.kinds.contains(kind), "docs/{name}: no example gives this kind, only {:?}", seen.kinds);
-        assert!(seen.mended > 0, "docs/{name}: no example shows the way out");
+        if !seen.kinds.contains(kind) {
+            complain("no example gives this kind");
+        }
+        if seen.mended == 0 {
+            complain("no example shows the way out");
+        }
     }
+    expect_none(&complaints);
 }
 
 #[test]
 fn the_list_of_pages_tells_every_kind_in_the_words_of_its_page() {
-    let list = fs::read_to_string(docs().join("diagnostics/README.md")).expect("the list of pages is there");
+    let list = read("diagnostics/README.md");
     for kind in Kind::ALL {
-        let page = fs::read_to_string(docs().join(format!("diagnostics/{kind}.md"))).expect("every kind has a page");
+        let page = read(&format!("diagnostics/{kind}.md"));
         let summary = page.lines().nth(2).unwrap_or_default();
         let row = format!("| [`{kind}`]({kind}.md) | {summary} |");
         assert!(list.contains(&row), "docs/diagnostics/README.md lacks this row:\n{row}");

@@ -7,6 +7,7 @@ use crate::examples::{Example, Found};
 pub(crate) struct Page {
     pub(crate) lines: Vec<String>,
     blocks: Vec<Block>,
+    rows: Vec<Row>,
 }
 
 struct Block {
@@ -16,6 +17,13 @@ struct Block {
     /// The lines between the fences, counted from 0.
     start: usize,
     end: usize,
+}
+
+/// A row of a table whose last two columns are called `example` and `gives`.
+struct Row {
+    line: usize,
+    source: String,
+    gives: String,
 }
 
 /// What the examples of a page showed.
@@ -44,7 +52,8 @@ impl Page {
                 }
             }
         }
-        Self { lines, blocks }
+        let rows = rows(&lines);
+        Self { lines, blocks, rows }
     }
 
     /// The document with other texts in its `text` blocks.
@@ -57,11 +66,21 @@ impl Page {
         lines.join("\n") + "\n"
     }
 
+    /// The examples in tables and blocks, as they are written.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &str> {
+        let rows = self.rows.iter().map(|row| &*row.source);
+        rows.chain(self.blocks.iter().map(|block| &*block.text))
+    }
+
     /// Runs every example. A `text` block after an example shows what is printed for it.
     pub(crate) fn run(&self) -> Seen {
         let mut seen = Seen::default();
         let mut context = Value::Null;
+        let mut rows = self.rows.iter().peekable();
         for (at, block) in self.blocks.iter().enumerate() {
+            while let Some(row) = rows.next_if(|row| row.line <= block.start) {
+                seen.judge(row.line, &Example::value(), &row.source, &row.gives, &context);
+            }
             if block.words == "json context" {
                 context = serde_json::from_str(&block.text).unwrap_or_else(|error| {
                     seen.complaints.push(format!("{}: {error}", block.start + 1));
@@ -100,8 +119,41 @@ impl Page {
                 }
             }
         }
+        for row in rows {
+            seen.judge(row.line, &Example::value(), &row.source, &row.gives, &context);
+        }
         seen
     }
+}
+
+/// The rows of all tables that show examples.
+fn rows(lines: &[String]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut shows_examples = false;
+    for (at, line) in lines.iter().enumerate() {
+        let cells = cells(line);
+        match &cells[..] {
+            [] => shows_examples = false,
+            [.., example, gives] if example == "example" && gives == "gives" => shows_examples = true,
+            [.., example, gives] if shows_examples && !example.starts_with("---") => {
+                rows.push(Row { line: at + 1, source: code(example), gives: code(gives) });
+            }
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// The cells of a row; none when the line is no row. `\|` is a bar that separates nothing.
+fn cells(line: &str) -> Vec<String> {
+    let Some(row) = line.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else { return Vec::new() };
+    row.replace("\\|", "\0").split('|').map(|cell| cell.replace('\0', "|").trim().to_owned()).collect()
+}
+
+/// What stands between backticks; two of them on each side let one stand inside.
+fn code(cell: &str) -> String {
+    let ticks = cell.len() - cell.trim_start_matches('`').len();
+    cell.get(ticks..cell.len() - ticks).unwrap_or(cell).trim().to_owned()
 }
 
 impl Seen {

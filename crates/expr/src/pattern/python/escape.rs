@@ -2,7 +2,7 @@
 
 use super::Translator;
 use crate::pattern::PatternError;
-use crate::pattern::scan::{char_of, is_octal, push_literal};
+use crate::pattern::scan::{char_of, is_octal, literal};
 use crate::pattern::shape::Shape;
 
 impl Translator<'_> {
@@ -72,66 +72,63 @@ impl Translator<'_> {
         }
     }
 
-    /// The rest of a class, after its `[`. All of it is characters, ranges and `\d`-like classes: Python has neither
+    /// The rest of a class, after its `[`. All of it is characters, ranges and classes such as `\d`: Python has neither
     /// nested classes nor set operations nor `[:alpha:]`.
-    pub(super) fn class(&mut self) -> Result<(), PatternError> {
-        self.out.push('[');
-        if self.scan.eat("^") {
-            self.out.push('^');
-        }
+    pub(super) fn class(&mut self) -> Result<String, PatternError> {
+        let mut class = String::from(if self.scan.eat("^") { "[^" } else { "[" });
         // A `]` in the first place stands for itself.
         let mut first = true;
         while first || !self.scan.eat("]") {
             first = false;
-            let Some(low) = self.class_member()? else {
-                // After a class such as `\d` a range cannot go on, but a last `-` stands for itself.
-                if self.scan.rest().starts_with('-') && !self.scan.rest().starts_with("-]") {
-                    return self.scan.fail("a range in brackets must go from one character to another");
-                }
+            let low = self.class_member()?;
+            // So does a `-` in the last place.
+            if self.scan.rest().starts_with("-]") || !self.scan.eat("-") {
+                class.push_str(&low.written());
                 continue;
-            };
-            push_literal(&mut self.out, low);
-            if !self.scan.rest().starts_with("-]") && self.scan.eat("-") {
-                let Some(high) = self.range_end()? else {
-                    return self.scan.fail("a range in brackets must go from one character to another");
-                };
-                if high < low {
-                    return self.scan.fail("the range in brackets runs backwards");
-                }
-                self.out.push('-');
-                push_literal(&mut self.out, high);
             }
+            let (Member::Character(low), Member::Character(high)) = (low, self.class_member()?) else {
+                return self.scan.fail("a range in brackets must go from one character to another");
+            };
+            if high < low {
+                return self.scan.fail("the range in brackets runs backwards");
+            }
+            class.extend([&literal(low), "-", &literal(high)]);
         }
-        self.out.push(']');
-        Ok(())
+        class.push(']');
+        Ok(class)
     }
 
-    /// A character, or nothing if it was a class, which is then written.
-    fn class_member(&mut self) -> Result<Option<char>, PatternError> {
-        match self.scan.next() {
-            None => self.scan.fail("`[` is not closed"),
+    fn class_member(&mut self) -> Result<Member, PatternError> {
+        let c = match self.scan.next() {
+            None => return self.scan.fail("`[` is not closed"),
             Some('\\') => match self.scan.next() {
-                None => self.scan.fail("`[` is not closed"),
-                Some(c @ ('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
-                    self.out.push('\\');
-                    self.out.push(c);
-                    Ok(None)
-                }
-                Some('b') => Ok(Some('\x08')),
+                None => return self.scan.fail("`[` is not closed"),
+                Some(c @ ('d' | 'D' | 's' | 'S' | 'w' | 'W')) => return Ok(Member::Class(c)),
+                Some('b') => '\x08',
                 Some(c) if is_octal(c) => {
                     let more = self.scan.take_while(2, is_octal);
-                    self.byte(&format!("{c}{more}")).map(Some)
+                    self.byte(&format!("{c}{more}"))?
                 }
-                Some(c) => self.escaped(c).map(Some),
+                Some(c) => self.escaped(c)?,
             },
-            Some(c) => Ok(Some(c)),
-        }
+            Some(c) => c,
+        };
+        Ok(Member::Character(c))
     }
+}
 
-    fn range_end(&mut self) -> Result<Option<char>, PatternError> {
-        let written = self.out.len();
-        let end = self.class_member()?;
-        self.out.truncate(written);
-        Ok(end)
+/// What can stand in brackets.
+enum Member {
+    Character(char),
+    /// `\d` and the like, by their letter.
+    Class(char),
+}
+
+impl Member {
+    fn written(&self) -> String {
+        match self {
+            Member::Character(c) => literal(*c),
+            Member::Class(letter) => format!("\\{letter}"),
+        }
     }
 }

@@ -15,12 +15,12 @@ impl Translator<'_> {
             return self.scan.fail("`(` is not closed");
         };
         match c {
-            ':' => self.open(Kind::Plain, flags, "(?:"),
-            '=' => self.open(Kind::Ahead, flags, "(?="),
-            '!' => self.open(Kind::Ahead, flags, "(?!"),
-            '>' => self.open(Kind::Atomic, flags, "(?>"),
-            '<' if self.scan.eat("=") => self.open(Kind::Behind(self.groups.len()), flags, "(?<="),
-            '<' if self.scan.eat("!") => self.open(Kind::Behind(self.groups.len()), flags, "(?<!"),
+            ':' => self.open(Kind::Plain, flags, "(?:", "(?:"),
+            '=' => self.open(Kind::Ahead, flags, "(?=", ""),
+            '!' => self.open(Kind::Ahead, flags, "(?!", ""),
+            '>' => self.open(Kind::Atomic, flags, "(?>", "(?:"),
+            '<' if self.scan.eat("=") => self.open(Kind::Behind(self.groups.len()), flags, "(?<=", ""),
+            '<' if self.scan.eat("!") => self.open(Kind::Behind(self.groups.len()), flags, "(?<!", ""),
             'P' if self.scan.eat("<") => {
                 let name = self.new_name()?;
                 self.open_capture(Some(name))
@@ -39,12 +39,15 @@ impl Translator<'_> {
         }
     }
 
-    fn open(&mut self, kind: Kind, flags: Flags, written: &str) -> Result<(), PatternError> {
+    fn open(&mut self, kind: Kind, flags: Flags, exact: &str, rough: &str) -> Result<(), PatternError> {
         if self.outer.len() >= MAX_DEPTH {
             return self.scan.fail(&format!("more than {MAX_DEPTH} groups inside one another"));
         }
         self.backtracks |= !matches!(kind, Kind::Plain | Kind::Capture(_));
-        self.out.push_str(written);
+        match kind {
+            Kind::Ahead | Kind::Behind(_) => self.out.open_look_around(exact),
+            _ => self.out.push_two(exact, rough),
+        }
         self.outer.push(std::mem::replace(&mut self.level, Level::new(kind, flags)));
         Ok(())
     }
@@ -52,7 +55,7 @@ impl Translator<'_> {
     pub(super) fn open_capture(&mut self, name: Option<String>) -> Result<(), PatternError> {
         let number = self.groups.len();
         self.groups.push(Group { name, closed: false, width: None });
-        self.open(Kind::Capture(number), self.level.flags, "(")
+        self.open(Kind::Capture(number), self.level.flags, "(", "(?:")
     }
 
     /// The name of a new group, up to `>`.
@@ -98,12 +101,13 @@ impl Translator<'_> {
         if !self.groups.get(group).is_some_and(|group| group.closed) {
             return self.scan.fail("the condition does not name a group before it");
         }
-        self.open(Kind::Condition, self.level.flags, &format!("(?({group})"))
+        self.refuse_same_look_behind(group)?;
+        self.open(Kind::Condition, self.level.flags, &format!("(?({group})"), "(?:")
     }
 
     /// `(?i)` for the whole pattern, only at its start, or `(?i-s:` for a group; `c` is the first letter.
     fn flags(&mut self, mut c: char) -> Result<(), PatternError> {
-        let (mut flags, mut on, mut set) = (self.level.flags, true, String::new());
+        let (mut flags, mut on, mut turned_on, mut last) = (self.level.flags, true, String::new(), ' ');
         loop {
             match c {
                 'i' => flags.ignore_case = on,
@@ -113,21 +117,24 @@ impl Translator<'_> {
                 'u' if on => {}
                 '-' if on => on = false,
                 ')' if on && self.outer.is_empty() && self.level.body.is_new() => {
-                    self.out.push_str(if flags.ignore_case { "(?i)" } else { "" });
+                    self.out.push(if flags.ignore_case { "(?i)" } else { "" });
                     self.level.flags = flags;
                     return Ok(());
                 }
                 ')' if on => return self.scan.fail("flags for the whole pattern must stand at its start"),
-                ':' if !set.ends_with('-') => {
-                    return self.open(Kind::Plain, flags, if flags.ignore_case { "(?i:" } else { "(?-i:" });
+                ':' if last != '-' => {
+                    let group = if flags.ignore_case { "(?i:" } else { "(?-i:" };
+                    return self.open(Kind::Plain, flags, group, group);
                 }
                 'a' | 'L' => return self.scan.fail(&format!("the flag `{c}` is not supported")),
                 _ => return self.scan.fail("unknown flag"),
             }
-            if c != 'u' && set.contains(c) && set.contains('-') {
+            if on {
+                turned_on.push(c);
+            } else if turned_on.contains(c) {
                 return self.scan.fail("a flag is turned on and off");
             }
-            set.push(c);
+            last = c;
             let Some(next) = self.scan.next() else {
                 return self.scan.fail("`(` is not closed");
             };

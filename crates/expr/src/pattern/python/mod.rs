@@ -7,20 +7,21 @@ mod escape;
 mod group;
 mod run;
 mod template;
+#[cfg(test)]
+mod tests;
+mod write;
 
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, push_literal};
+use crate::pattern::scan::{Scanner, literal};
 use crate::pattern::shape::{Body, CannotRepeat, Count, Shape};
+use write::{Writer, Written};
 
 pub(super) use run::Compiled;
 
-/// The pattern for the engine, in two forms that differ in `$` only.
+/// The pattern for the engine, and what is known of it.
 #[derive(Debug)]
 pub(super) struct Translation {
-    /// For yes or no. A `$` after which nothing can come may take the final newline in, which is cheaper to find.
-    search: String,
-    /// For replacing. A `$` only looks ahead, so that the match ends before the newline.
-    replace: String,
+    written: Written,
     /// The names of groups by number; the whole match is number 0.
     names: Vec<Option<String>>,
     /// Whether the engine has to try ways one after the other instead of all at once.
@@ -28,17 +29,17 @@ pub(super) struct Translation {
     pub(super) copies: u64,
 }
 
-/// The size up to which the engine is asked at all.
+/// The size up to which the engine is asked at all. It also keeps the products of sizes, which the engine does not
+/// check, far from overflowing.
 const MAX_COPIES: u64 = 100_000;
 
 pub(super) fn translate(text: &str) -> Result<Translation, PatternError> {
     let mut translator = Translator {
         scan: Scanner::new(text),
-        out: String::new(),
+        out: Writer::default(),
         level: Level::new(Kind::Plain, Flags::default()),
         outer: Vec::new(),
         groups: vec![Group { name: None, closed: false, width: None }],
-        dollars: Vec::new(),
         backtracks: false,
     };
     while let Some(c) = translator.scan.next() {
@@ -49,13 +50,11 @@ pub(super) fn translate(text: &str) -> Result<Translation, PatternError> {
 
 struct Translator<'t> {
     scan: Scanner<'t>,
-    out: String,
+    out: Writer,
     level: Level,
     outer: Vec<Level>,
     /// The first stands for the whole match.
     groups: Vec<Group>,
-    /// Where each `$` belongs in `out`; it is written at the end, when it is known what can follow it.
-    dollars: Vec<usize>,
     backtracks: bool,
 }
 
@@ -132,8 +131,8 @@ impl Translator<'_> {
                 None => self.literal('{'),
             },
             '[' => {
-                self.class()?;
-                self.level.push(Shape::CHARACTER);
+                let class = self.class()?;
+                self.atom(&class, Shape::CHARACTER);
             }
             '\\' => self.escape()?,
             '.' => self.atom(if flags.dot_all { "(?s:.)" } else { "." }, Shape::CHARACTER),
@@ -141,8 +140,7 @@ impl Translator<'_> {
             '$' if flags.multi_line => self.assertion("(?m:$)"),
             '$' => {
                 self.assertion("");
-                self.level.tails.push(self.dollars.len());
-                self.dollars.push(self.out.len());
+                self.level.tails.push(self.out.dollar());
             }
             _ => self.literal(c),
         }
@@ -150,13 +148,12 @@ impl Translator<'_> {
     }
 
     fn atom(&mut self, written: &str, shape: Shape) {
-        self.out.push_str(written);
+        self.out.push(written);
         self.level.push(shape);
     }
 
     fn literal(&mut self, c: char) {
-        push_literal(&mut self.out, c);
-        self.level.push(Shape::CHARACTER);
+        self.atom(&literal(c), Shape::CHARACTER);
     }
 
     /// Writes something that Python does not let one repeat.
@@ -172,12 +169,19 @@ impl Translator<'_> {
             Some(_) if group > 0 => return self.scan.fail(&format!("group {group} is referred to inside itself")),
             _ => return self.scan.fail(&format!("there is no group {group} before this reference")),
         };
+        self.refuse_same_look_behind(group)?;
+        self.backtracks = true;
+        self.out.push_two(&format!("(?:\\{group})"), "(?:(?s:.)*)");
+        self.level.push(shape);
+        Ok(())
+    }
+
+    /// Python refuses this too: whether such a group has a value yet depends on the engine.
+    fn refuse_same_look_behind(&self, group: usize) -> Result<(), PatternError> {
         let inside = |level: &Level| matches!(level.kind, Kind::Behind(first) if group >= first);
         if inside(&self.level) || self.outer.iter().any(inside) {
             return self.scan.fail("a reference to a group in the same look-behind");
         }
-        self.backtracks = true;
-        self.atom(&format!("(?:\\{group})"), shape);
         Ok(())
     }
 
@@ -186,11 +190,15 @@ impl Translator<'_> {
         if self.level.kind == Kind::Condition && self.level.branches > 2 {
             return self.scan.fail("a condition has more than two branches");
         }
-        self.out.push('|');
+        self.out.push("|");
         Ok(())
     }
 
     fn repeat(&mut self, count: Count) -> Result<(), PatternError> {
+        // Python takes such repetitions, but the engine does not in all places, and they mean nothing.
+        if self.level.body.last_width() == Some(0) {
+            return self.scan.fail("a repetition of something without width");
+        }
         let shape = match self.level.body.repeat(count) {
             Ok(shape) => shape,
             Err(CannotRepeat::Nothing) => return self.scan.fail("nothing to repeat here"),
@@ -198,19 +206,15 @@ impl Translator<'_> {
                 return self.scan.fail("a repetition of a repetition; put the first in parentheses");
             }
         };
-        // Python takes such repetitions, but the engine does not in all places, and they mean nothing.
-        if shape.width == Some(0) {
-            return self.scan.fail("a repetition of something without width");
-        }
         if shape.copies > MAX_COPIES {
             return self.scan.fail("the regular expression is too large");
         }
         self.level.tails.clear();
-        self.out.push_str(&count.to_string());
+        self.out.push(&count.to_string());
         if self.scan.eat("?") {
-            self.out.push('?');
+            self.out.push("?");
         } else if self.scan.eat("+") {
-            self.out.push('+');
+            self.out.push_two("+", "");
             self.backtracks = true;
         }
         Ok(())
@@ -243,9 +247,14 @@ impl Translator<'_> {
         let mut inner = std::mem::replace(&mut self.level, outer);
         if inner.kind == Kind::Condition && inner.branches == 1 {
             inner.alternative();
+            self.out.push("|");
         }
         let shape = inner.body.close();
-        self.out.push(')');
+        if matches!(inner.kind, Kind::Ahead | Kind::Behind(_)) {
+            self.out.close_look_around();
+        } else {
+            self.out.push(")");
+        }
         match inner.kind {
             Kind::Plain | Kind::Capture(_) => {
                 self.level.push(shape);
@@ -274,21 +283,9 @@ impl Translator<'_> {
             return self.scan.fail("`(` is not closed");
         }
         self.level.alternative();
-        let tails = &self.level.earlier_tails;
-        let (mut search, mut replace, mut from) = (String::new(), String::new(), 0);
-        for (number, at) in self.dollars.iter().enumerate() {
-            let before = &self.out[from..*at];
-            search.push_str(before);
-            search.push_str(if tails.contains(&number) { r"(?:\n?\z)" } else { r"(?=\n?\z)" });
-            replace.push_str(before);
-            replace.push_str(r"(?=\n?\z)");
-            from = *at;
-        }
-        search.push_str(&self.out[from..]);
-        replace.push_str(&self.out[from..]);
+        let written = self.out.finish(&self.level.earlier_tails);
         Ok(Translation {
-            search,
-            replace,
+            written,
             names: self.groups.into_iter().map(|group| group.name).collect(),
             backtracks: self.backtracks,
             copies: self.level.body.close().copies,

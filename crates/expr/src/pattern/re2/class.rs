@@ -2,7 +2,7 @@
 
 use super::Translator;
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, push_literal, quote};
+use crate::pattern::scan::{Scanner, literal, quote};
 
 /// The short names of general categories. Surrogates (`Cs`) are left out: no text holds any.
 const CATEGORIES: [&str; 37] = [
@@ -49,7 +49,7 @@ impl Translator<'_> {
         }
         let low = self.class_char()?;
         self.refuse_set_operation()?;
-        push_literal(&mut self.out, low);
+        self.out.push_str(&literal(low));
         if self.scan.rest().starts_with("-]") || !self.scan.eat("-") {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl Translator<'_> {
             return self.scan.fail("the range in brackets runs backwards");
         }
         self.out.push('-');
-        push_literal(&mut self.out, high);
+        self.out.push_str(&literal(high));
         Ok(())
     }
 

@@ -5,10 +5,12 @@
 //! captures, and greed (`*?`, `(?U)`) is read and left out.
 
 mod class;
+#[cfg(test)]
+mod tests;
 
 use self::class::{push_perl, push_unicode};
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, char_of, is_octal, push_literal, quote};
+use crate::pattern::scan::{Scanner, char_of, is_octal, literal, quote};
 use crate::pattern::shape::{Body, CannotRepeat, Count, Shape};
 
 /// The pattern for the engine, and its size.
@@ -97,9 +99,7 @@ impl Translator<'_> {
 
     #[allow(clippy::unnecessary_wraps)]
     fn literal(&mut self, c: char) -> Result<(), PatternError> {
-        push_literal(&mut self.out, c);
-        self.body.push(Shape::CHARACTER);
-        Ok(())
+        self.atom(&literal(c), Shape::CHARACTER)
     }
 
     fn open(&mut self, inside: Flags) -> Result<(), PatternError> {

@@ -1,0 +1,85 @@
+//! The real program, run the way people run it: what it prints, where, and how it exits.
+//!
+//! The expected output stands in `snapshots`. After a change that is meant, `INSTA_UPDATE=always cargo test -p branchpoint`
+//! writes what is printed now; read the difference before you commit it.
+
+mod completions;
+mod conditions;
+mod contexts;
+mod documents;
+mod expressions;
+mod files;
+mod json;
+mod kinds;
+mod usage;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The state of a deployment, from the examples.
+const DEPLOY: &str = "examples/eval/deploy.json";
+
+/// The root of the repository, in which everything runs: so paths in messages are the same everywhere.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A command whose colours do not depend on who runs the tests.
+fn quiet(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
+    command
+}
+
+/// Runs the program with a text on stdin.
+fn run(arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
+    let mut child = quiet(env!("CARGO_BIN_EXE_branchpoint"))
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // A program that does not read its stdin has closed it by now, perhaps.
+    let _ = child.stdin.take().expect("stdin is piped").write_all(stdin.as_bytes());
+    child.wait_with_output().expect("the program ends")
+}
+
+/// Everything that can be seen of a run, as one text.
+fn seen(arguments: &[&str], output: &Output) -> String {
+    let typed: Vec<String> = arguments.iter().map(|argument| typed(argument)).collect();
+    let status = output.status.code().map_or("none".to_owned(), |code| code.to_string());
+    let mut text = format!("$ branchpoint {}\n(exit {status})\n", typed.join(" "));
+    for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        if !bytes.is_empty() {
+            let _ = write!(text, "--- {name}\n{}", String::from_utf8_lossy(bytes));
+        }
+    }
+    // Escapes are shown, so that colours can be read in a snapshot.
+    text.replace('\u{1b}', "␛")
+}
+
+/// An argument as one would type it.
+fn typed(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./=-".contains(c);
+    if argument.chars().all(is_plain) && !argument.is_empty() { argument.to_owned() } else { format!("'{argument}'") }
+}
+
+/// Compares what is seen with the snapshot of that name.
+#[track_caller]
+fn check(name: &str, arguments: &[&str]) {
+    check_with(name, arguments, "", &[]);
+}
+
+#[track_caller]
+fn check_with(name: &str, arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) {
+    let output = run(arguments, stdin, environment);
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, seen(arguments, &output)));
+}

@@ -1,0 +1,106 @@
+//! One reader for YAML 1.2 and JSON that knows the place of everything it reads.
+//!
+//! Text becomes a flat list of [`parts`], by [`json`] when it is strictly that and by [`yaml`] otherwise; then
+//! [`build`] makes the tree of it, expanding aliases. The list between them is what keeps hostile text cheap: limits are
+//! checked before anything is nested, and an anchor costs nothing until an alias uses it.
+//!
+//! What the YAML 1.2 core schema leaves open, or we decided against it:
+//!
+//! - A number with an integral value in the 64-bit range is an integer: `7.0` is 7.
+//! - `.inf` and `.nan` are refused, like `1e400`. A value here is a JSON value, which has no such numbers, and to take
+//!   them for text would be a quiet change of meaning.
+//! - Tags other than those of the core schema (`!!str`, `!!int` …) are refused. They say that a value means something
+//!   else than it looks like (`!include`, `!!binary`); to ignore them would run another document than the author's.
+//! - `<<` is an ordinary key: merging left YAML with version 1.2.
+//! - Keys are text. A number or boolean as a key is its text as written; null, lists and objects are refused.
+//! - Only one document in a text, and no key twice in an object.
+//! - What an alias stands for has the places of its definition, where the text is that a person would change.
+
+mod build;
+mod complaint;
+mod json;
+mod parts;
+mod scalar;
+mod yaml;
+
+use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
+
+/// The longest text that is read.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// How deep lists and objects may be nested, aliases expanded.
+const MAX_DEPTH: usize = 100;
+/// How many values a document may have, aliases expanded.
+const MAX_NODES: usize = 200_000;
+/// How many problems are told one by one. Each may name a line, and counting lines takes time in long texts.
+const MAX_FINDINGS: usize = 50;
+
+/// Reads a text that is YAML 1.2 or JSON.
+///
+/// All places are in bytes of `source`. The place of text in block style (`|`, `>`) is its content. An empty text is
+/// null.
+///
+/// ```
+/// let document = branchpoint_dialects::read("steps:\n  - id: greet\n").unwrap();
+/// let id = document.get("steps").unwrap().items().unwrap()[0].get("id").unwrap();
+/// assert_eq!(id.text().unwrap().as_ref(), "greet");
+/// assert_eq!((id.span.start, id.span.end), (15, 20));
+/// ```
+///
+/// # Errors
+///
+/// What is not YAML or JSON ([`Kind::Yaml`]), keys that are there twice or cannot be keys ([`Kind::BadField`]), and what
+/// exceeds a limit ([`Kind::SizeLimit`], [`Kind::DepthLimit`], [`Kind::NodeLimit`]), in the order of the text.
+pub fn read(source: &str) -> Result<Located, Vec<Diagnostic>> {
+    if source.len() > MAX_BYTES {
+        let message = format!("the document has {} bytes; {MAX_BYTES} are allowed", source.len());
+        return Err(vec![Diagnostic::error(Kind::SizeLimit, Span::new(0, 0), message).with_help("split it")]);
+    }
+    let mut findings = Findings::default();
+    let parts = json::parts(source).unwrap_or_else(|| yaml::parts(source, &mut findings));
+    let root = build::tree(source, &parts, &mut findings);
+    findings.none_or(root.unwrap_or(Located { shape: Shape::Null, span: Span::new(0, 0) }))
+}
+
+/// The problems found so far.
+#[derive(Default)]
+struct Findings {
+    told: Vec<Diagnostic>,
+    /// The first that is not told one by one, and how many there are.
+    untold: Option<(Diagnostic, usize)>,
+}
+
+impl Findings {
+    fn push(&mut self, finding: Diagnostic) {
+        if self.is_full() {
+            self.untold.get_or_insert((finding, 0)).1 += 1;
+        } else {
+            self.told.push(finding);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.told.len() >= MAX_FINDINGS
+    }
+
+    fn none_or(mut self, root: Located) -> Result<Located, Vec<Diagnostic>> {
+        if self.told.is_empty() {
+            return Ok(root);
+        }
+        self.told.sort_by_key(|finding| finding.span.start);
+        if let Some((first, count)) = self.untold {
+            let message = format!("and {count} more problems, the first of them here");
+            self.told.push(Diagnostic::error(first.kind, first.span, message).with_help("solve the others first"));
+        }
+        Err(self.told)
+    }
+}
+
+/// Text for a message, cut when it is long.
+fn shown(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let escaped = |text: &str| text.chars().flat_map(char::escape_debug).collect::<String>();
+    match text.char_indices().nth(LONGEST) {
+        None => escaped(text),
+        Some((cut, _)) => format!("{}…", escaped(&text[..cut])),
+    }
+}

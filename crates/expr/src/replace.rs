@@ -1,0 +1,52 @@
+//! Ordered replacements in a text: `[{pattern, substitution}]`, each working on the result of the one before.
+
+use std::sync::Arc;
+
+use crate::Kind;
+use crate::located::Located;
+use crate::pattern::{Pattern, PatternError};
+use crate::program::{Access, Id, Node};
+use crate::unit::Unit;
+
+impl Unit<'_> {
+    pub(crate) fn replacements(&mut self, rules: &Located) -> Id {
+        let mut text = self.known_path(&["input"], Access::Blank, rules.span);
+        let Some(items) = rules.items() else {
+            let message = format!("the rules are a list, and this is {}", rules.describe());
+            self.error(Kind::BadField, rules.span, message);
+            return text;
+        };
+        for rule in items {
+            if let Some(replacement) = self.replacement(rule) {
+                text = self.program.emit(Node::Replace { text, replacement }, rule.span);
+            }
+        }
+        self.emit_all(Node::Template, &[text], rules.span)
+    }
+
+    fn replacement(&mut self, rule: &Located) -> Option<u32> {
+        self.unknown_keys(rule, &["pattern", "substitution"]);
+        let text = |key: &str| rule.get(key).and_then(Located::text);
+        let Some(written) = text("pattern") else {
+            self.error(Kind::BadField, rule.span, "a rule needs a `pattern`, which is text");
+            return None;
+        };
+        let substitution = text("substitution").cloned().unwrap_or_else(|| Arc::from(""));
+        let compiled = Pattern::python(written)
+            .and_then(|pattern| pattern.check_substitution(&substitution).map(|()| pattern));
+        match compiled {
+            Ok(pattern) => {
+                self.program.replacements.push((pattern, substitution));
+                u32::try_from(self.program.replacements.len() - 1).ok()
+            }
+            Err(PatternError::Invalid(message)) => {
+                self.error(Kind::BadRegex, rule.span, format!("this is not a regular expression: {message}"));
+                None
+            }
+            Err(PatternError::TooMuchWork) => {
+                self.error(Kind::BadRegex, rule.span, "this regular expression is too large");
+                None
+            }
+        }
+    }
+}
