@@ -72,10 +72,7 @@ fn conditions() -> [(&'static str, String); 7] {
     let modes = ["dev0", "dev1", "dev2", "dev3", "dev4", "dev5", "dev6", "dev7", "dev8", "prod"];
     [
         ("(1) count and mode", "inputs.count > 10 && inputs.mode == \"prod\"".into()),
-        (
-            "(2) exit and output",
-            "states.check.ExitCode == 0 && states.check.Output contains \"success\"".into(),
-        ),
+        ("(2) exit and output", "states.check.ExitCode == 0 && states.check.Output contains \"success\"".into()),
         ("(3) one of ten", modes.map(|mode| format!("inputs.mode == \"{mode}\"")).join(" || ")),
         ("(4) deep number", "a.b.c.d.e >= 3.5".into()),
         ("(5) prefix and suffix", "text startsWith \"release/\" && text endsWith \".tar.gz\"".into()),

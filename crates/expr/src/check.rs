@@ -1,12 +1,12 @@
 //! What can be known to be wrong from the text alone: unknown functions, wrong arity, kinds that can never fit.
 
+use crate::Kind;
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
 use crate::pattern::{Pattern, PatternError};
 use crate::rules::Dialect;
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::types::Types;
-use crate::Kind;
 
 /// Checks an expression and tells what it can give. Findings are appended in document order.
 pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, findings: &mut Vec<Diagnostic>) -> Types {
@@ -93,13 +93,14 @@ impl<'s> Checker<'_, 's> {
         self.findings.push(Diagnostic::error(kind, expr.span, message));
     }
 
-    /// An operand that must be able to be one of these kinds, or nil.
+    /// An operand that must be able to be one of these kinds, or nil. What was complained of once is not judged again.
     fn expect(&mut self, operand: &Expr<'s>, wanted: Types, user: &str) -> Types {
         let found = self.types(operand);
-        if !found.meets(wanted.widened() | Types::NIL) {
-            self.report(Kind::TypeClash, operand, format!("{user} takes {wanted}, and this is {found}"));
+        if found.meets(wanted.widened() | Types::NIL) {
+            return found;
         }
-        found
+        self.report(Kind::TypeClash, operand, format!("{user} takes {wanted}, and this is {found}"));
+        Types::ANY
     }
 
     fn condition(&mut self, operand: &Expr<'s>, user: &str) {
@@ -228,6 +229,7 @@ impl<'s> Checker<'_, 's> {
         let right = self.expect(right, takes, "`+`");
         if known(left, right) && !left.widened().meets(right.widened()) {
             self.report(Kind::TypeClash, expr, format!("{left} and {right} cannot be added"));
+            return Types::ANY;
         }
         let number = left.meets(Types::NUMBER) && right.meets(Types::NUMBER);
         let text = left.meets(Types::STR) && right.meets(Types::STR);
@@ -301,7 +303,7 @@ impl<'s> Checker<'_, 's> {
         let builtin = &builtins::TABLE[found];
         self.arity(call, expr, usize::from(builtin.least), usize::from(builtin.most), call.arguments.len());
         let mut found = Types::INT;
-        for (index, argument) in call.arguments.iter().enumerate() {
+        for (index, argument) in call.arguments.iter().enumerate().take(usize::from(builtin.most)) {
             let wanted = builtin.takes[index.min(builtin.takes.len() - 1)];
             found = found | self.expect(argument, wanted, &format!("{}()", builtin.name));
         }

@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 
+use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::rules::Dialect;
 use crate::syntax::ast::{Expr, ExprKind};
-use crate::Kind;
 
 const MACHINE_ROOTS: &[&str] = &["inputs", "states", "workflow", "env", "loop", "error", "context"];
-const STEPS_ROOTS: &[&str] = &[
-    "input", "agent", "step", "metadata", "datetime", "error", "attachments", "input_length", "input_content_type",
-];
+const STEPS_ROOTS: &[&str] =
+    &["input", "agent", "step", "metadata", "datetime", "error", "attachments", "input_length", "input_content_type"];
 const SESSION_ROOTS: &[&str] = &["message", "tools", "step", "sequence_index"];
 const GRAPH_ROOTS: &[&str] = &["input", "text"];
 
@@ -132,7 +131,11 @@ pub(crate) fn canonical(reference: &mut Expr<'_>, in_template: bool) {
         }
     };
     keys.reverse();
-    if in_template && root == "states" && let [_, property, ..] = &mut keys[..] && *property == "JSON" {
+    if in_template
+        && root == "states"
+        && let [_, property, ..] = &mut keys[..]
+        && *property == "JSON"
+    {
         **property = Cow::Borrowed("Response");
     }
     let Some(known) = properties(&root) else { return };
@@ -150,11 +153,7 @@ fn same(property: &str, written: &str) -> bool {
 }
 
 /// Calls `visit` with every path, longest first, and the `let` variables that are known there.
-fn walk<'e, 's>(
-    expr: &'e Expr<'s>,
-    variables: &mut Vec<&'s str>,
-    visit: &mut impl FnMut(&'e Expr<'s>, &[&'s str]),
-) {
+fn walk<'e, 's>(expr: &'e Expr<'s>, variables: &mut Vec<&'s str>, visit: &mut impl FnMut(&'e Expr<'s>, &[&'s str])) {
     match &expr.kind {
         ExprKind::Name(_) => visit(expr, variables),
         ExprKind::Member(object, key) => {

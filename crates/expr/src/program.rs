@@ -29,10 +29,22 @@ pub(crate) enum Node {
     Path(u32),
     Local(u16),
     /// A field or an index that is known only when evaluating.
-    Member { object: Id, key: Id, access: Access },
+    Member {
+        object: Id,
+        key: Id,
+        access: Access,
+    },
     /// The rest of a path over every element of a list that has it.
-    Project { list: Id, rest: Id, local: u16 },
-    Slice { object: Id, from: Option<Id>, to: Option<Id> },
+    Project {
+        list: Id,
+        rest: Id,
+        local: u16,
+    },
+    Slice {
+        object: Id,
+        from: Option<Id>,
+        to: Option<Id>,
+    },
     /// An object whose top-level texts are coerced.
     Coerced(Id),
     Not(Id),
@@ -40,9 +52,15 @@ pub(crate) enum Node {
     Plus(Id),
     Binary(Binary, Id, Id),
     /// Membership in a list of literal texts.
-    InSet { needle: Id, set: u32 },
+    InSet {
+        needle: Id,
+        set: u32,
+    },
     /// A search with a pattern that is known.
-    Matches { text: Id, pattern: u32 },
+    Matches {
+        text: Id,
+        pattern: u32,
+    },
     /// Stops at the first false.
     And(Ids),
     /// Stops at the first true.
@@ -58,16 +76,32 @@ pub(crate) enum Node {
     Coalesce(Id, Id),
     Conditional(Id, Id, Id),
     Elvis(Id, Id),
-    Let { local: u16, value: Id, body: Id },
+    Let {
+        local: u16,
+        value: Id,
+        body: Id,
+    },
     Sequence(Id, Id),
     List(Ids),
     /// Keys and values in turn.
     Object(Ids),
-    Call { builtin: u16, arguments: Ids },
+    Call {
+        builtin: u16,
+        arguments: Ids,
+    },
     /// `local` is the element, the next its index, the one after the accumulator.
-    Fold { fold: Fold, list: Id, body: Option<Id>, extra: Option<Id>, local: u16 },
+    Fold {
+        fold: Fold,
+        list: Id,
+        body: Option<Id>,
+        extra: Option<Id>,
+        local: u16,
+    },
     /// A text with what a pattern finds in it replaced.
-    Replace { text: Id, replacement: u32 },
+    Replace {
+        text: Id,
+        replacement: u32,
+    },
     /// The text forms of the parts, joined.
     Template(Ids),
     /// A comparison by the rules of a typed group or a target list.

@@ -32,8 +32,8 @@ impl Unit<'_> {
             return None;
         };
         let substitution = text("substitution").cloned().unwrap_or_else(|| Arc::from(""));
-        let compiled = Pattern::python(written)
-            .and_then(|pattern| pattern.check_substitution(&substitution).map(|()| pattern));
+        let compiled =
+            Pattern::python(written).and_then(|pattern| pattern.check_substitution(&substitution).map(|()| pattern));
         match compiled {
             Ok(pattern) => {
                 self.program.replacements.push((pattern, substitution));

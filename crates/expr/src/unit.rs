@@ -122,7 +122,12 @@ impl<'o> Unit<'o> {
         self.findings.extend(findings.into_iter().map(|mut finding| {
             finding.span = place.of(finding.span);
             let keeps_name = finding.severity == Severity::Warning || finding.kind == Kind::SecretNotAllowed;
-            if keeps_name { finding } else { let name = dialect.refusal(finding.kind); finding.named(name) }
+            if keeps_name {
+                finding
+            } else {
+                let name = dialect.refusal(finding.kind);
+                finding.named(name)
+            }
         }));
         compiled
     }
@@ -153,7 +158,8 @@ impl<'o> Unit<'o> {
         if !types.meets(Types::BOOL | Types::NIL) {
             let dialect = self.dialect();
             let span = place.of(Span::new(0, text.len()));
-            let finding = Diagnostic::error(Kind::NotBoolean, span, format!("a condition is true or false, and this is {types}"));
+            let finding =
+                Diagnostic::error(Kind::NotBoolean, span, format!("a condition is true or false, and this is {types}"));
             self.findings.push(finding.named(dialect.refusal(Kind::NotBoolean)));
         }
         id

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use branchpoint_expr::{Condition, Diagnostic, Dialect, Field, Gate, Kind, Located, Options, Problems, Shape, Value};
+use branchpoint_expr::{Condition, Diagnostic, Dialect, Gate, Kind, Located, Options, Problems, Value};
 
 use super::report::{Answer, Report};
 use super::source::{Form, Source};
@@ -26,7 +26,7 @@ impl Decision {
             Form::Document => {
                 let document = branchpoint_dialects::read(&source.text)?;
                 match dialect {
-                    Dialect::Machine => Condition::targets(&under_if(document), options).map(Self::Holds),
+                    Dialect::Machine => under_if(&document, options).map(Self::Holds),
                     Dialect::Flow => flow(&document, options).map(Self::Holds),
                     Dialect::Steps => steps(&document, options),
                     Dialect::Session => session(&document, options).map(Self::Holds),
@@ -74,18 +74,14 @@ impl Decision {
     }
 }
 
-/// The document itself if it has the key `if`, else the document as the value of one.
-fn under_if(document: Located) -> Located {
-    if document.get("if").is_some() {
-        return document;
-    }
-    let span = document.span;
-    Located { shape: Shape::Object(vec![Field { key: "if".into(), key_span: span, value: document }]), span }
+/// What stands under `if`, or the document itself as that.
+fn under_if(document: &Located, options: Options<'_>) -> Result<Condition, Problems> {
+    Condition::under_if(document.get("if").unwrap_or(document), options)
 }
 
 fn flow(document: &Located, options: Options<'_>) -> Result<Condition, Problems> {
     match document.get("if") {
-        Some(_) => Condition::targets(document, options),
+        Some(condition) => Condition::under_if(condition, options),
         None => Condition::group(document, options),
     }
 }

@@ -80,8 +80,9 @@ pub(super) fn get<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
     let (container, key) = (arguments[0], arguments[1]);
     Ok(match (container, key.as_str()) {
         (View::Object(object), Some(key)) => object.get(key),
-        (View::List(list), None) => crate::eval::access::position(list.len(), integer("get", key)?)
-            .and_then(|index| list.get(index)),
+        (View::List(list), None) => {
+            crate::eval::access::position(list.len(), integer("get", key)?).and_then(|index| list.get(index))
+        }
         _ => None,
     }
     .unwrap_or(View::Null))

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Condition;
 use super::target::{Operator, TargetTest, ValueType, has_format};
 use super::test::{Rule, Test};
-use super::Condition;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Shape};
@@ -108,9 +108,9 @@ impl Cases {
 impl Unit<'_> {
     /// The discriminator's text; blank means the input.
     fn discriminator(&mut self, step: &Located) -> Id {
-        let written = step.get("discriminator").filter(|written| {
-            !written.is_null() && !written.text().is_some_and(|text| text.trim().is_empty())
-        });
+        let written = step
+            .get("discriminator")
+            .filter(|written| !written.is_null() && !written.text().is_some_and(|text| text.trim().is_empty()));
         match written {
             Some(written) => self.template_value(written, Single::Text).id,
             None => self.known_path(&["input"], crate::program::Access::JsonText, step.span),

@@ -112,7 +112,8 @@ impl Unit<'_> {
         let variable = located.get("variable").expect("the head was checked");
         let before = self.findings.len();
         let left = self.template_value(variable, Single::Value);
-        let right = value.filter(|_| operator.takes_value()).map(|value| (value, self.template_value(value, Single::Value)));
+        let right =
+            value.filter(|_| operator.takes_value()).map(|value| (value, self.template_value(value, Single::Value)));
         if self.findings[before..].iter().all(|finding| finding.severity == crate::Severity::Warning) {
             self.literals(&test, (variable, left), right);
         }
@@ -188,8 +189,7 @@ impl Unit<'_> {
 
     /// Adds a "did you mean" to the newest finding.
     pub(crate) fn suggest<'c>(&mut self, written: &str, candidates: impl IntoIterator<Item = &'c str>) {
-        if let (Some(finding), Some(near)) =
-            (self.findings.last_mut(), crate::diagnostic::nearest(written, candidates))
+        if let (Some(finding), Some(near)) = (self.findings.last_mut(), crate::diagnostic::nearest(written, candidates))
         {
             finding.help = Some(format!("did you mean `{near}`?"));
         }

@@ -10,14 +10,8 @@ use crate::value::Value;
 use crate::{Kind, Span};
 
 const KEYS: [&str; 5] = ["type", "value", "description", "window", "if"];
-const TYPES: [&str; 6] = [
-    "tool_used",
-    "sequence_match",
-    "message_contains",
-    "message_starts_with",
-    "message_regex",
-    "not_recently_used",
-];
+const TYPES: [&str; 6] =
+    ["tool_used", "sequence_match", "message_contains", "message_starts_with", "message_regex", "not_recently_used"];
 
 /// How far back `not_recently_used` looks unless it says so itself.
 const WINDOW: i64 = 5;
@@ -167,4 +161,3 @@ impl Unit<'_> {
         self.program.emit(Node::Binary(operator, lower, value), span)
     }
 }
-

@@ -15,8 +15,8 @@ use crate::compile::Place;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::error::EvalError;
-use crate::eval::record::{Off, Results};
 use crate::eval;
+use crate::eval::record::{Off, Results};
 use crate::explain::Explanation;
 use crate::located::Located;
 use crate::program::{Id, Program};
@@ -72,6 +72,11 @@ impl Condition {
     /// Compiles the condition of a step: `conditions` with `match`, or `if` with an expression or a group.
     pub fn targets(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.step_condition(step))
+    }
+
+    /// Compiles what the key `if` takes in every dialect: an expression or a typed group.
+    pub fn under_if(condition: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::spelled(options, |unit| unit.if_condition(condition))
     }
 
     /// Compiles the history conditions of a session's step; all must hold.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::Kind;
 use crate::eval::operators::pattern_fault;
 use crate::fault::{Outcome, fault, shown};
 use crate::pattern::Pattern;
@@ -9,7 +10,6 @@ use crate::time::{self, Instant, RelativeTime};
 use crate::value::number::{self, Parsed};
 use crate::value::{View, relate};
 use crate::work::Work;
-use crate::Kind;
 
 /// An operator with the value type it compares by.
 #[derive(Clone, Debug)]
@@ -137,13 +137,7 @@ enum Read {
 }
 
 impl TargetTest {
-    pub(crate) fn holds<'a>(
-        &self,
-        work: &Work<'a>,
-        target: View<'a>,
-        value: View<'a>,
-        now: View<'a>,
-    ) -> Outcome<bool> {
+    pub(crate) fn holds<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>, now: View<'a>) -> Outcome<bool> {
         let plain = match self.operator {
             Operator::Empty | Operator::NotEmpty => is_empty(target),
             Operator::Regex | Operator::NotRegex => self.matches(work, target, value)?,

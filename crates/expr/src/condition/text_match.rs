@@ -1,12 +1,12 @@
 //! The text match of graphs: conditions tried in order over lower-cased text (`docs/spec/graph.md`, section 3).
 
+use crate::Kind;
 use crate::builtins;
 use crate::located::{Located, Shape};
 use crate::program::{Access, Id, Node};
 use crate::syntax::ast::Binary;
 use crate::unit::{UNKNOWN, Unit};
 use crate::value::{Value, View};
-use crate::Kind;
 
 impl Unit<'_> {
     /// One entry of an `if` node's `conditions`.

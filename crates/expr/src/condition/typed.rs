@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
+use crate::Kind;
 use crate::fault::{Outcome, article, fault, shown};
 use crate::time::{self, Instant};
 use crate::value::number::{self, Parsed};
 use crate::value::{ListView, ObjectView, View, relate};
 use crate::work::Work;
-use crate::Kind;
 
 /// An operator with the type it works on.
 #[derive(Clone, Copy, Debug)]
@@ -179,10 +179,7 @@ impl TypedTest {
         let collection = matches!(view, View::List(_) | View::Object(_));
         match self.operator {
             Operator::StartsWith | Operator::EndsWith if collection => not_on_collections(self.operator),
-            Operator::GreaterThan
-            | Operator::LessThan
-            | Operator::GreaterThanOrEqual
-            | Operator::LessThanOrEqual
+            Operator::GreaterThan | Operator::LessThan | Operator::GreaterThanOrEqual | Operator::LessThanOrEqual
                 if collection || view.is_null() =>
             {
                 incomparable(view, View::Null)

@@ -1,12 +1,12 @@
 //! Fields, indexes and slices, and what a dialect makes of those that are not there.
 
+use crate::Kind;
 use crate::builtins::integer;
 use crate::fault::{Outcome, article, fault, wrong_kind};
 use crate::program::{Access, Key};
 use crate::value::number::{self, Parsed};
 use crate::value::{ListView, Source, View};
 use crate::work::Work;
-use crate::Kind;
 
 /// One step of a path. None: there is no such field or index.
 #[inline]
@@ -49,9 +49,7 @@ pub(crate) fn dynamic_step<'a>(
 #[cold]
 fn odd_field<'a>(work: &Work<'a>, object: View<'a>, field: &str, access: Access) -> Outcome<Option<View<'a>>> {
     match access {
-        Access::Nil => {
-            fault(Kind::WrongKind, format!("{} has no field `{field}`", crate::fault::shown(object)))
-        }
+        Access::Nil => fault(Kind::WrongKind, format!("{} has no field `{field}`", crate::fault::shown(object))),
         Access::Required | Access::Absent => Ok(None),
         Access::JsonText | Access::Blank => match (object, object.as_str()) {
             (View::List(list), _) => {
@@ -109,12 +107,7 @@ pub(crate) fn missing<'a>(access: Access, name: impl FnOnce() -> String) -> Outc
 }
 
 /// `[from:to]`: bounds count from the end when negative and are cut to what there is.
-pub(crate) fn slice<'a>(
-    work: &Work<'a>,
-    object: View<'a>,
-    from: Option<i64>,
-    to: Option<i64>,
-) -> Outcome<View<'a>> {
+pub(crate) fn slice<'a>(work: &Work<'a>, object: View<'a>, from: Option<i64>, to: Option<i64>) -> Outcome<View<'a>> {
     let range = |length: usize| {
         let cut = |bound: i64| {
             let bound = if bound < 0 { bound.saturating_add_unsigned(length as u64) } else { bound };

@@ -2,20 +2,20 @@
 
 pub(crate) mod access;
 mod fold;
-mod quick;
 pub(crate) mod operators;
+mod quick;
 pub(crate) mod record;
 
 use bumpalo::Bump;
 use smallvec::SmallVec;
 
+use crate::Kind;
 use crate::builtins::{self, OnNil};
 use crate::context::Context;
 use crate::fault::{Fault, Outcome, fault, shown, wrong_kind};
 use crate::program::{Access, Id, Ids, Key, Node, Path, Program};
 use crate::value::{Source, View};
 use crate::work::Work;
-use crate::Kind;
 use record::Record;
 
 /// Evaluates a program over a context. What it produces lives in `bump`.
@@ -151,7 +151,9 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
                 operators::test(&self.work, operator, &left, &right)
             }
             Node::InSet { needle, set } => {
-                if !R::ON && let Some(text) = self.leaf(needle).and_then(quick::text) {
+                if !R::ON
+                    && let Some(text) = self.leaf(needle).and_then(quick::text)
+                {
                     return Ok(self.program.sets[set as usize].contains(text));
                 }
                 let needle = self.eval(needle)?.as_str();

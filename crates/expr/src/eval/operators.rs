@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
+use crate::Kind;
 use crate::builtins::{as_float, compare, finite, integer};
 use crate::fault::{Outcome, article, fault, shown, wrong_kind};
 use crate::pattern::{Pattern, PatternError};
 use crate::syntax::ast::Binary;
 use crate::value::{ListView, View, number, relate};
 use crate::work::Work;
-use crate::Kind;
 
 /// Operators that are true or false.
 ///
@@ -47,12 +47,7 @@ pub(crate) fn compute<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, rig
 
 /// Two numbers or two texts have an order; with nil it is false.
 #[inline(always)]
-fn ordered(
-    operator: Binary,
-    left: &View<'_>,
-    right: &View<'_>,
-    holds: fn(Ordering) -> bool,
-) -> Outcome<bool> {
+fn ordered(operator: Binary, left: &View<'_>, right: &View<'_>, holds: fn(Ordering) -> bool) -> Outcome<bool> {
     match compare(left, right) {
         Some(order) => Ok(holds(order)),
         None if left.is_null() || right.is_null() => Ok(false),
@@ -74,12 +69,7 @@ fn clash(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<bool> {
 }
 
 #[inline(always)]
-fn texts(
-    operator: Binary,
-    left: &View<'_>,
-    right: &View<'_>,
-    holds: fn(&str, &str) -> bool,
-) -> Outcome<bool> {
+fn texts(operator: Binary, left: &View<'_>, right: &View<'_>, holds: fn(&str, &str) -> bool) -> Outcome<bool> {
     match (left.as_str(), right.as_str()) {
         (Some(left), Some(right)) => Ok(holds(left, right)),
         _ if left.is_null() || right.is_null() => Ok(false),

@@ -73,7 +73,8 @@ impl<'s> Lexer<'s> {
             return Err(syntax_error(span, format!("`{}` has no meaning here", first.escape_debug())));
         };
         // `a ?.5 : 1` is a condition and a number, not an optional field.
-        let length = if symbol == "?." && rest[2..].starts_with(|c: char| c.is_ascii_digit()) { 1 } else { symbol.len() };
+        let length =
+            if symbol == "?." && rest[2..].starts_with(|c: char| c.is_ascii_digit()) { 1 } else { symbol.len() };
         self.position += length;
         Ok(Token::Symbol(if length == 1 && symbol == "?." { "?" } else { symbol }))
     }

@@ -168,7 +168,8 @@ impl<'s> Parser<'s> {
             let operator_span = self.span;
             self.advance()?;
             if after_coalesce && !matches!(infix, Infix::Coalesce | Infix::Pipe) {
-                let error = syntax_error(operator_span, "`??` and another operator cannot be mixed without parentheses");
+                let error =
+                    syntax_error(operator_span, "`??` and another operator cannot be mixed without parentheses");
                 return Err(Box::new(error.with_help("put parentheses around the `??` expression")));
             }
             after_coalesce = infix == Infix::Coalesce;

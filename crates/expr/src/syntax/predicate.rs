@@ -86,7 +86,11 @@ impl<'s> Parser<'s> {
                 Token::Symbol("." | "?.") => {
                     let optional = self.token == Token::Symbol("?.");
                     self.advance()?;
-                    if optional && self.token == Token::Symbol("[") { self.index(object)? } else { self.member(object)? }
+                    if optional && self.token == Token::Symbol("[") {
+                        self.index(object)?
+                    } else {
+                        self.member(object)?
+                    }
                 }
                 Token::Symbol("[") => self.index(object)?,
                 _ => return Ok(object),

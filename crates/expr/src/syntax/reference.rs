@@ -72,8 +72,8 @@ impl<'s> Cursor<'s> {
             return Err(self.refused());
         }
         let key = if self.rest().starts_with(['"', '\'']) {
-            let (text, length) = literal::string(self.rest())
-                .map_err(|error| error.shifted(self.offset as usize + self.at))?;
+            let (text, length) =
+                literal::string(self.rest()).map_err(|error| error.shifted(self.offset as usize + self.at))?;
             self.at += length;
             ExprKind::Str(text)
         } else {

@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 
+use crate::Kind;
 use crate::builtins;
 use crate::compile::Place;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::program::{Access, Id, Node};
 use crate::unit::{UNKNOWN, Unit};
 use crate::value::Value;
-use crate::Kind;
 
 /// A template function, the builtin that does its work, and how many arguments it takes.
 const FUNCTIONS: [(&str, &str, usize); 6] = [
@@ -169,7 +169,8 @@ impl Unit<'_> {
             }
             READ_FILE => self.program.file(arguments[0], span),
             _ => {
-                let builtin = FUNCTIONS.iter().find(|(name, ..)| *name == function).map_or("", |(_, builtin, _)| builtin);
+                let builtin =
+                    FUNCTIONS.iter().find(|(name, ..)| *name == function).map_or("", |(_, builtin, _)| builtin);
                 let arguments = self.program.ids(arguments);
                 self.program.emit(Node::Call { builtin: builtins::inner(builtin), arguments }, span)
             }

@@ -40,9 +40,7 @@ impl Unit<'_> {
     pub(crate) fn template_value(&mut self, located: &Located, single: Single) -> Compiled {
         let (ids, wrap): (Vec<Compiled>, fn(crate::program::Ids) -> Node) = match &located.shape {
             Shape::Str { text, .. } => return self.template_text(text, place_of(located), single),
-            Shape::List(items) => {
-                (items.iter().map(|item| self.template_value(item, single)).collect(), Node::List)
-            }
+            Shape::List(items) => (items.iter().map(|item| self.template_value(item, single)).collect(), Node::List),
             Shape::Object(fields) => {
                 let mut ids = Vec::new();
                 for field in fields {
@@ -78,7 +76,9 @@ impl Unit<'_> {
         if parts.iter().all(|part| matches!(part, Part::Text(_))) {
             return Compiled { id: self.program.constant(Value::from(text), span), literal: true };
         }
-        if single == Single::Value && let Some((content, start)) = scan::only(&parts, text) {
+        if single == Single::Value
+            && let Some((content, start)) = scan::only(&parts, text)
+        {
             return Compiled { id: self.placeholder(content, start, place, true), literal: false };
         }
         let ids: Vec<_> = parts
@@ -109,7 +109,7 @@ impl Unit<'_> {
         let span = inner.of(Span::new(0, content.len()));
         match self.dialect() {
             Dialect::Flow => self.expression(content, inner).0,
-            Dialect::Machine => self.machine_placeholder(content, inner),
+            Dialect::Machine => self.machine_placeholder(content, inner, alone),
             Dialect::Steps => self.steps_placeholder(content, inner, alone),
             Dialect::Session => self.named_reference(content, inner, Access::Nil),
             Dialect::Graph => {
@@ -120,10 +120,12 @@ impl Unit<'_> {
         }
     }
 
-    fn machine_placeholder(&mut self, content: &str, place: Place) -> Id {
+    /// In text an undefined variable is an error; where its value is compared, missing is nil as in expressions.
+    fn machine_placeholder(&mut self, content: &str, place: Place, alone: bool) -> Id {
+        let access = if alone { Access::Nil } else { Access::Required };
         match functions::parse(content) {
             Ok(Some(pipeline)) => self.pipeline(&pipeline, place),
-            Ok(None) => self.named_reference(content, place, Access::Required),
+            Ok(None) => self.named_reference(content, place, access),
             Err(finding) => {
                 self.refuse(*finding, place);
                 UNKNOWN

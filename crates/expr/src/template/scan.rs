@@ -1,8 +1,8 @@
 //! Finding the placeholders in a text.
 
+use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::rules::Dialect;
-use crate::Kind;
 
 /// The one placeholder of the `graph` dialect, written exactly so.
 const PREVIOUS_OUTPUT: &str = "{{PREVIOUS_OUTPUT}}";

@@ -52,20 +52,11 @@ impl Instant {
         Instant::from_unix_nanos(if seconds < 0.0 { -nanos } else { nanos })
     }
 
-    pub(crate) fn unix_nanos(self) -> i128 {
-        self.0
-    }
-
     /// The calendar date in UTC, by which values of the type `date` are compared.
     pub(crate) fn date(self) -> Date {
         let days = self.0.div_euclid(NANOS_PER_DAY);
         let hours = i64::try_from(days * 24).expect("the calendar has fewer than 2^63 hours");
         EPOCH.checked_add(SignedDuration::from_hours(hours)).expect("an instant lies in the years 0001 to 9999")
-    }
-
-    /// ISO 8601 in UTC with `Z`; the fraction has only the digits it needs.
-    pub(crate) fn to_iso(self) -> String {
-        self.to_string()
     }
 
     fn start_of_day(self) -> Instant {
@@ -78,6 +69,16 @@ impl Instant {
     }
 }
 
+/// A time as people and documents write it: ISO 8601 in UTC with `Z`. None outside the years 0001 to 9999.
+///
+/// ```
+/// assert_eq!(branchpoint_expr::iso_utc(1_771_416_000_500).as_deref(), Some("2026-02-18T12:00:00.5Z"));
+/// ```
+pub fn iso_utc(unix_ms: i64) -> Option<String> {
+    Instant::from_unix_nanos(i128::from(unix_ms) * 1_000_000).map(|instant| instant.to_string())
+}
+
+/// ISO 8601 in UTC with `Z`; the fraction has only the digits it needs.
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_day = self.0.rem_euclid(NANOS_PER_DAY);

@@ -159,9 +159,9 @@ impl<'a> From<&'a serde_json::Value> for View<'a> {
             Json::Bool(bool) => Self::Bool(*bool),
             Json::Number(number) => match number.as_i64() {
                 Some(int) => Self::Int(int),
-                None => number.as_f64().map_or(Self::Null, |float| {
-                    number::integral(float).map_or(Self::Float(float), Self::Int)
-                }),
+                None => number
+                    .as_f64()
+                    .map_or(Self::Null, |float| number::integral(float).map_or(Self::Float(float), Self::Int)),
             },
             Json::String(text) => Self::Str(text),
             Json::Array(items) => Self::List(ListView::Json(items)),
@@ -178,7 +178,9 @@ impl<'a> ListView<'a> {
             Self::Json(items) => items.len(),
             Self::Made(items) => items.len(),
             Self::Range(first, last) if first > last => 0,
-            Self::Range(first, last) => usize::try_from(last.abs_diff(first)).map_or(usize::MAX, |n| n.saturating_add(1)),
+            Self::Range(first, last) => {
+                usize::try_from(last.abs_diff(first)).map_or(usize::MAX, |n| n.saturating_add(1))
+            }
         }
     }
 
