@@ -243,6 +243,7 @@ impl<'s> Compiler<'_, 's> {
             access: self.access,
             // A slot of its own holds what the host put there, coerced once.
             coerce: coerced && used == 1 && !keys.is_empty(),
+            parent: 0,
         };
         let id = self.program.path(path, self.place.of(expr.span));
         if coerced && keys.is_empty() { self.emit(expr, Node::Coerced(id)) } else { id }

@@ -2,6 +2,8 @@
 
 use bumpalo::Bump;
 
+use serde::{Deserialize, Serialize};
+
 use crate::compile::Place;
 use crate::condition::run;
 use crate::context::Context;
@@ -30,10 +32,11 @@ use crate::value::Value;
 /// assert_eq!(Expression::template("n={{ $n }}", options)?.value(&json!({"n": 1}))?, Value::from("n=1"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expression {
     program: Program,
     dialect: Dialect,
+    #[serde(skip)]
     warnings: Vec<Diagnostic>,
 }
 

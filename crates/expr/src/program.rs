@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::builtins::Fold;
 use crate::condition::test::Test;
 use crate::diagnostic::Span;
@@ -16,14 +18,14 @@ use crate::value::{Value, View};
 pub(crate) type Id = u32;
 
 /// A run of node numbers in [`Program::lists`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Ids {
     pub(crate) start: u32,
     pub(crate) len: u32,
 }
 
 /// One operation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Node {
     Constant(u32),
     Path(u32),
@@ -51,6 +53,8 @@ pub(crate) enum Node {
     Negate(Id),
     Plus(Id),
     Binary(Binary, Id, Id),
+    /// A test of a path against a constant: what most conditions are made of, with both sides at hand.
+    Compare(u32),
     /// Membership in a list of literal texts.
     InSet {
         needle: Id,
@@ -109,7 +113,7 @@ pub(crate) enum Node {
 }
 
 /// How a field or an index is looked up; a dialect's choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Access {
     /// What is not there is nil; a field of text or of a number is an error.
     Nil,
@@ -124,23 +128,25 @@ pub(crate) enum Access {
 }
 
 /// A path from a root of the context, known when compiling.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Path {
     pub(crate) root: Name,
     pub(crate) keys: Box<[Key]>,
     pub(crate) access: Access,
     /// Whether the value of the first key is coerced.
     pub(crate) coerce: bool,
+    /// Paths of one number lead to fields of one object.
+    pub(crate) parent: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Key {
     Field(Arc<str>),
     Index(i64),
 }
 
 /// A root of the context: a name and, where the host bound it when compiling, the number of a slot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
     /// The name as the document writes it.
     pub text: Arc<str>,
@@ -148,11 +154,21 @@ pub struct Name {
     pub slot: Option<u32>,
 }
 
+/// A test of a path against a constant. The nodes of both sides stay, for the long way and for explanations.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Compare {
+    pub(crate) operator: Binary,
+    pub(crate) path: Path,
+    pub(crate) constant: Value,
+    pub(crate) left: Id,
+    pub(crate) right: Id,
+}
+
 /// A list of literal texts, kept for looking one up.
 pub(crate) type LiteralSet = indexmap::IndexSet<Arc<str>, foldhash::fast::RandomState>;
 
 /// A compiled condition or template.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) nodes: Vec<Node>,
     pub(crate) spans: Vec<Span>,
@@ -161,6 +177,7 @@ pub(crate) struct Program {
     pub(crate) paths: Vec<Path>,
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) replacements: Vec<(Pattern, Arc<str>)>,
+    pub(crate) compares: Vec<Compare>,
     pub(crate) sets: Vec<LiteralSet>,
     pub(crate) tests: Vec<Test>,
     /// The names of files whose content the host reads before it evaluates; their content is read under `file:<n>`.
@@ -184,9 +201,23 @@ impl Program {
         self.emit(Node::Constant(index(self.constants.len() - 1)), span)
     }
 
-    pub(crate) fn path(&mut self, path: Path, span: Span) -> Id {
+    pub(crate) fn path(&mut self, mut path: Path, span: Span) -> Id {
+        path.parent = self.parent(&path);
         self.paths.push(path);
         self.emit(Node::Path(index(self.paths.len() - 1)), span)
+    }
+
+    /// The number of the object that a path ends in. Looking a few paths back finds what conditions repeat.
+    fn parent(&self, path: &Path) -> u32 {
+        const BACK: usize = 8;
+        let before = |path: &Path| path.keys.len().saturating_sub(1);
+        let recent = self.paths.iter().rev().take(BACK);
+        let same = recent.into_iter().find(|known| {
+            known.root == path.root
+                && known.coerce == path.coerce
+                && known.keys[..before(known)] == path.keys[..before(path)]
+        });
+        same.map_or_else(|| index(self.paths.len()), |known| known.parent)
     }
 
     /// A path as people write it.
@@ -203,7 +234,7 @@ impl Program {
     pub(crate) fn file(&mut self, name: Id, span: Span) -> Id {
         let root = Name { text: format!("file:{}", self.files.len()).into(), slot: None };
         self.files.push(name);
-        self.path(Path { root, keys: Box::default(), access: Access::Required, coerce: false }, span)
+        self.path(Path { root, keys: Box::default(), access: Access::Required, coerce: false, parent: 0 }, span)
     }
 
     pub(crate) fn test(&mut self, test: Test, span: Span) -> Id {
@@ -225,6 +256,31 @@ impl Program {
         let start = index(self.lists.len());
         self.lists.extend_from_slice(ids);
         Ids { start, len: index(ids.len()) }
+    }
+
+    /// Puts both sides of tests of a path against a constant into one place.
+    pub(crate) fn fuse(&mut self) {
+        for id in 0..self.nodes.len() {
+            if let Node::Binary(operator, left, right) = self.nodes[id]
+                && operator.is_test()
+                && let (Node::Path(path), Node::Constant(constant)) = (self.node(left), self.node(right))
+            {
+                let (path, constant) = (self.paths[path as usize].clone(), self.constants[constant as usize].clone());
+                self.compares.push(Compare { operator, path, constant, left, right });
+                self.nodes[id] = Node::Compare(index(self.compares.len() - 1));
+            }
+        }
+    }
+
+    /// A node as it was compiled, before tests were fused.
+    pub(crate) fn node(&self, id: Id) -> Node {
+        match self.nodes[id as usize] {
+            Node::Compare(compare) => {
+                let compare = &self.compares[compare as usize];
+                Node::Binary(compare.operator, compare.left, compare.right)
+            }
+            node => node,
+        }
     }
 
     #[inline]

@@ -1,11 +1,13 @@
 //! What a dialect changes in the one language: parameters of the compile, never branches of the evaluator.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Kind;
 use crate::program::Access;
 use crate::syntax::Grammar;
 
 /// The dialect whose rules a condition or a template follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dialect {
     /// State machines: expressions; missing is nil; texts of `inputs` are coerced.
     #[default]

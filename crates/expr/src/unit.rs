@@ -76,6 +76,7 @@ impl<'o> Unit<'o> {
             return Err(Problems(self.findings));
         }
         self.program.root = root;
+        self.program.fuse();
         Ok((self.program, self.findings))
     }
 
@@ -171,7 +172,7 @@ impl<'o> Unit<'o> {
         let used = bound.map_or(1, |bound| bound.parts.clamp(1, parts.len()));
         let root = Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) };
         let keys = parts[used..].iter().map(|part| Key::Field(Arc::from(*part))).collect();
-        self.program.path(Path { root, keys, access, coerce: false }, span)
+        self.program.path(Path { root, keys, access, coerce: false, parent: 0 }, span)
     }
 
     pub(crate) fn emit_all(&mut self, wrap: fn(crate::program::Ids) -> Node, ids: &[Id], span: Span) -> Id {

@@ -8,6 +8,8 @@ mod strings;
 pub(crate) use collections::{compare, integer, sorted};
 pub(crate) use numbers::{as_float, finite};
 
+use serde::{Deserialize, Serialize};
+
 use crate::fault::Outcome;
 use crate::types::Types;
 use crate::value::View;
@@ -141,7 +143,7 @@ pub(crate) fn inner(name: &str) -> u16 {
 }
 
 /// A function whose second argument is an expression about an element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Fold {
     All,
     Any,

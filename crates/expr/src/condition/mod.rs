@@ -11,6 +11,8 @@ pub(crate) mod typed;
 
 use bumpalo::Bump;
 
+use serde::{Deserialize, Serialize};
+
 use crate::compile::Place;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
@@ -44,10 +46,11 @@ pub use cases::{Cases, Gate};
 /// assert!(condition.evaluate(&json!({"inputs": {"count": "many"}})).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Condition {
     pub(crate) program: Program,
     pub(crate) dialect: Dialect,
+    #[serde(skip)]
     warnings: Vec<Diagnostic>,
 }
 
@@ -109,6 +112,9 @@ impl Condition {
     /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.
     #[inline]
     pub fn evaluate<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
+        if let Some(holds) = eval::quick::holds(&self.program, context) {
+            return Ok(holds);
+        }
         let bump = Bump::new();
         eval::holds(&self.program, context, &bump, &mut Off)
             .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Kind;
 use crate::eval::operators::pattern_fault;
 use crate::fault::{Outcome, fault, shown};
@@ -12,7 +14,7 @@ use crate::value::{View, relate};
 use crate::work::Work;
 
 /// An operator with the value type it compares by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TargetTest {
     pub(crate) operator: Operator,
     pub(crate) value_type: ValueType,
@@ -20,7 +22,7 @@ pub(crate) struct TargetTest {
     pub(crate) pattern: Option<Pattern>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Operator {
     Equal,
     NotEqual,
@@ -36,7 +38,7 @@ pub(crate) enum Operator {
     NotEmpty,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ValueType {
     Text,
     Number,

@@ -2,13 +2,15 @@
 
 use super::target::TargetTest;
 use super::typed::TypedTest;
+use serde::{Deserialize, Serialize};
+
 use crate::fault::Outcome;
 use crate::program::Id;
 use crate::value::View;
 use crate::work::Work;
 
 /// A comparison and the nodes of its operands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Test {
     pub(crate) rule: Rule,
     pub(crate) left: Id,
@@ -19,7 +21,7 @@ pub(crate) struct Test {
 }
 
 /// By whose rules.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Rule {
     Typed(TypedTest),
     Target(TargetTest),

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Kind;
 use crate::fault::{Outcome, article, fault, shown};
 use crate::time::{self, Instant};
@@ -10,7 +12,7 @@ use crate::value::{ListView, ObjectView, View, relate};
 use crate::work::Work;
 
 /// An operator with the type it works on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct TypedTest {
     pub(crate) operator: Operator,
     pub(crate) ty: Type,
@@ -18,7 +20,7 @@ pub(crate) struct TypedTest {
     pub(crate) value_required: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Type {
     Auto,
     String,
@@ -29,7 +31,7 @@ pub(crate) enum Type {
     Object,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Operator {
     Equals,
     NotEquals,

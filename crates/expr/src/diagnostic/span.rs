@@ -1,7 +1,9 @@
 //! A place in a source text.
 
+use serde::{Deserialize, Serialize};
+
 /// A half-open range of bytes in the source text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// The first byte.
     pub start: u32,

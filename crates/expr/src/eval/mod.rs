@@ -3,7 +3,7 @@
 pub(crate) mod access;
 mod fold;
 pub(crate) mod operators;
-mod quick;
+pub(crate) mod quick;
 pub(crate) mod record;
 
 use bumpalo::Bump;
@@ -14,7 +14,8 @@ use crate::builtins::{self, OnNil};
 use crate::context::Context;
 use crate::fault::{Fault, Outcome, fault, shown, wrong_kind};
 use crate::program::{Access, Id, Ids, Key, Node, Path, Program};
-use crate::value::{Source, View};
+use crate::syntax::ast::Binary;
+use crate::value::View;
 use crate::work::Work;
 use record::Record;
 
@@ -100,27 +101,6 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
         }
     }
 
-    /// A leaf where it lies: a constant, or a path that leads through objects to something. None: the long way tells.
-    #[inline(always)]
-    fn leaf(&self, id: Id) -> Option<Source<'a>> {
-        match self.program.nodes[id as usize] {
-            Node::Constant(constant) => Some(Source::Value(&self.program.constants[constant as usize])),
-            Node::Path(path) => {
-                let path = &self.program.paths[path as usize];
-                let mut found = self.context.read(&path.root)?;
-                for key in &path.keys {
-                    let Key::Field(field) = key else { return None };
-                    found = found.field(field)?;
-                    if path.coerce && access::may_coerce(found) {
-                        return None;
-                    }
-                }
-                Some(found)
-            }
-            _ => None,
-        }
-    }
-
     /// A condition: nil counts as false, anything else that is no boolean is an error.
     #[inline]
     fn truth(&mut self, id: Id) -> Outcome<bool> {
@@ -137,25 +117,12 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
             Node::And(parts) => self.and(parts),
             Node::Or(parts) => self.or(parts),
             Node::Not(operand) => Ok(!self.truth(operand)?),
-            Node::Binary(operator, left, right) if operator.is_test() => {
-                // Nearly every comparison is of two leaves of one kind, and those are compared where they lie.
-                if !R::ON
-                    && let (Some(left), Some(right)) = (self.leaf(left), self.leaf(right))
-                    && let Some(holds) = quick::test(operator, left, right)
-                {
-                    return Ok(holds);
-                }
-                let left = self.eval(left)?;
-                let right = self.eval(right)?;
-                self.at = id;
-                operators::test(&self.work, operator, &left, &right)
+            Node::Compare(compare) => {
+                let compare = &self.program.compares[compare as usize];
+                self.binary_test(id, compare.operator, compare.left, compare.right)
             }
+            Node::Binary(operator, left, right) if operator.is_test() => self.binary_test(id, operator, left, right),
             Node::InSet { needle, set } => {
-                if !R::ON
-                    && let Some(text) = self.leaf(needle).and_then(quick::text)
-                {
-                    return Ok(self.program.sets[set as usize].contains(text));
-                }
                 let needle = self.eval(needle)?.as_str();
                 Ok(needle.is_some_and(|needle| self.program.sets[set as usize].contains(needle)))
             }
@@ -178,12 +145,20 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
         }
     }
 
+    fn binary_test(&mut self, id: Id, operator: Binary, left: Id, right: Id) -> Outcome<bool> {
+        let left = self.eval(left)?;
+        let right = self.eval(right)?;
+        self.at = id;
+        operators::test(&self.work, operator, &left, &right)
+    }
+
     fn operation(&mut self, id: Id, node: Node) -> Outcome<View<'a>> {
         match node {
             Node::Constant(_) | Node::Path(_) => unreachable!("leaves are read before operations"),
             Node::And(_)
             | Node::Or(_)
             | Node::Not(_)
+            | Node::Compare(_)
             | Node::InSet { .. }
             | Node::Matches { .. }
             | Node::Every(_)

@@ -115,7 +115,7 @@ pub(crate) struct Explainer<'e> {
 
 impl Explainer<'_> {
     fn node(&self, id: Id) -> Node {
-        self.program.nodes[id as usize]
+        self.program.node(id)
     }
 
     fn noted(&self, id: Id) -> Option<&Noted> {
@@ -187,6 +187,7 @@ impl Explainer<'_> {
             Node::Member { object, key, .. } => vec![object, key],
             Node::Project { list, rest, .. } => vec![list, rest],
             Node::Slice { object, from, to } => [Some(object), from, to].into_iter().flatten().collect(),
+            Node::Compare(_) => unreachable!("explanations see tests as they were compiled"),
             Node::Binary(_, left, right)
             | Node::Both(left, right)
             | Node::Either(left, right)

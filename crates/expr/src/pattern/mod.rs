@@ -12,6 +12,7 @@ mod python;
 mod re2;
 mod scan;
 mod shape;
+mod stored;
 #[cfg(test)]
 mod tests;
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnostic::Span;
 
 /// One part of an expression.
@@ -71,7 +73,7 @@ pub(crate) enum Element {
     Accumulator,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Binary {
     Equal,
     NotEqual,

@@ -1,11 +1,13 @@
 //! Values from and to JSON (or any other format serde speaks), keys in document order.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use bumpalo::Bump;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
 use super::{ListView, Object, ObjectView, Value, View, number};
 
@@ -39,7 +41,52 @@ pub(crate) fn keep<'a>(view: View<'_>, bump: &'a Bump) -> View<'a> {
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IntoValue)
+        if deserializer.is_human_readable() {
+            return deserializer.deserialize_any(IntoValue);
+        }
+        Stored::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// A value in formats that do not tell what comes next: its kind stands before it.
+#[derive(Serialize, Deserialize)]
+enum Stored<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Str(#[serde(borrow)] Cow<'a, str>),
+    List(Vec<Value>),
+    Object(Vec<(Arc<str>, Value)>),
+}
+
+impl From<Stored<'_>> for Value {
+    fn from(stored: Stored<'_>) -> Self {
+        match stored {
+            Stored::Null => Self::Null,
+            Stored::Bool(bool) => Self::Bool(bool),
+            Stored::Int(int) => Self::Int(int),
+            Stored::Float(float) => Self::number(float),
+            Stored::Str(text) => Self::Str(text.into()),
+            Stored::List(items) => Self::List(Arc::new(items)),
+            Stored::Object(entries) => Self::Object(Arc::new(entries.into_iter().collect())),
+        }
+    }
+}
+
+impl<'a> From<&'a Value> for Stored<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(bool) => Self::Bool(*bool),
+            Value::Int(int) => Self::Int(*int),
+            Value::Float(float) => Self::Float(*float),
+            Value::Str(text) => Self::Str(Cow::Borrowed(text)),
+            Value::List(items) => Self::List(items.to_vec()),
+            Value::Object(object) => {
+                Self::Object(object.iter().map(|(key, value)| (Arc::clone(key), value.clone())).collect())
+            }
+        }
     }
 }
 
@@ -86,7 +133,7 @@ impl<'de> Visitor<'de> for IntoValue {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut object = Object::default();
-        while let Some((key, value)) = map.next_entry::<std::borrow::Cow<'_, str>, Value>()? {
+        while let Some((key, value)) = map.next_entry::<Cow<'_, str>, Value>()? {
             object.insert(key.into(), value);
         }
         Ok(Value::Object(Arc::new(object)))
@@ -95,7 +142,11 @@ impl<'de> Visitor<'de> for IntoValue {
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.view().serialize(serializer)
+        if serializer.is_human_readable() {
+            self.view().serialize(serializer)
+        } else {
+            Stored::from(self).serialize(serializer)
+        }
     }
 }
 
