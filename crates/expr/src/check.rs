@@ -3,7 +3,7 @@
 use crate::Kind;
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
-use crate::pattern::{Pattern, PatternError};
+use crate::pattern::Pattern;
 use crate::rules::Dialect;
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::types::Types;
@@ -53,23 +53,28 @@ impl<'s> Checker<'_, 's> {
                 Types::LIST
             }
             ExprKind::Slice(object, from, to) => {
+                let mut nil = Types::BOOL;
                 for bound in [from, to].into_iter().flatten() {
-                    self.expect(bound, Types::NUMBER, "a bound of a slice");
+                    nil = nil | self.expect(bound, Types::NUMBER, "a bound of a slice");
                 }
-                self.expect(object, Types::STR | Types::LIST, "a slice") | Types::NIL
+                self.expect(object, Types::STR | Types::LIST, "a slice") | nil_of([nil])
             }
             ExprKind::Not(operand) => {
                 self.condition(operand, "`!`");
                 Types::BOOL
             }
             ExprKind::Negate(operand) | ExprKind::Plus(operand) => {
-                self.expect(operand, Types::NUMBER, "a sign") | Types::NIL
+                let found = self.expect(operand, Types::NUMBER, "a sign");
+                Types::NUMBER | nil_of([found])
             }
             ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right, expr),
             ExprKind::And(parts) | ExprKind::Or(parts) => self.logic(parts),
             ExprKind::Chain(first, rest) => self.chain(first, rest),
             ExprKind::Coalesce(left, right) => self.types(left).without(Types::NIL) | self.types(right),
-            ExprKind::Elvis(left, right) => self.types(left) | self.types(right),
+            ExprKind::Elvis(left, right) => {
+                self.condition(left, "`?:`");
+                Types::BOOL | self.types(right)
+            }
             ExprKind::Conditional(parts) => {
                 self.condition(&parts[0], "the condition of `?:`");
                 self.types(&parts[1]) | self.types(&parts[2])
@@ -184,18 +189,16 @@ impl<'s> Checker<'_, 's> {
                 Types::BOOL
             }
             Binary::Range => {
-                self.expect(left, Types::NUMBER, symbol);
-                self.expect(right, Types::NUMBER, symbol);
-                Types::LIST | Types::NIL
+                let found = [self.expect(left, Types::NUMBER, symbol), self.expect(right, Types::NUMBER, symbol)];
+                Types::LIST | nil_of(found)
             }
             Binary::Add => self.addition(left, right, expr),
             Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder | Binary::Power => {
-                self.expect(left, Types::NUMBER, symbol);
-                self.expect(right, Types::NUMBER, symbol);
+                let found = [self.expect(left, Types::NUMBER, symbol), self.expect(right, Types::NUMBER, symbol)];
                 if matches!(operator, Binary::Divide | Binary::Remainder) {
                     self.divisor(right);
                 }
-                Types::NUMBER | Types::NIL
+                Types::NUMBER | nil_of(found)
             }
         }
     }
@@ -211,7 +214,7 @@ impl<'s> Checker<'_, 's> {
     }
 
     fn chain(&mut self, first: &Expr<'s>, rest: &[(Binary, Expr<'s>)]) -> Types {
-        let mut left = self.types(first);
+        let mut left = self.expect(first, Types::NUMBER | Types::STR, rest[0].0.quoted());
         for (operator, operand) in rest {
             let user = operator.quoted();
             let right = self.expect(operand, Types::NUMBER | Types::STR, user);
@@ -281,11 +284,7 @@ impl<'s> Checker<'_, 's> {
         if let ExprKind::Str(text) = &right.kind
             && let Err(error) = Pattern::re2(text)
         {
-            let message = match error {
-                PatternError::Invalid(message) => format!("this is not a regular expression: {message}"),
-                PatternError::TooMuchWork => "this regular expression is too large".into(),
-            };
-            self.report(Kind::BadRegex, right, message);
+            self.report(Kind::BadRegex, right, error.to_string());
         }
     }
 
@@ -316,23 +315,30 @@ impl<'s> Checker<'_, 's> {
         let given = call.arguments.len() + usize::from(call.predicate.is_some());
         let least = if signature.optional { 1 } else { 2 };
         self.arity(call, expr, least, 2 + usize::from(signature.extra), given);
+        let user = format!("{}()", call.function);
+        let mut list = Types::NIL;
         for (index, argument) in call.arguments.iter().enumerate() {
-            if index == 0 {
-                self.expect(argument, Types::LIST, &format!("{}()", call.function));
-            } else {
-                self.types(argument);
+            match (index, signature.fold) {
+                (0, _) => list = self.expect(argument, Types::LIST, &user),
+                (_, builtins::Fold::SortBy) => drop(self.expect(argument, Types::STR, &user)),
+                _ => drop(self.types(argument)),
             }
         }
         if let Some(predicate) = &call.predicate {
             self.elements.push(signature.fold == builtins::Fold::Reduce);
             let found = self.types(predicate);
             self.elements.pop();
-            if signature.boolean && !found.meets(Types::BOOL | Types::NIL) {
-                let message = format!("a predicate gives a boolean, and this is {found}");
+            let wanted = match signature.fold {
+                builtins::Fold::Sum => Types::NUMBER,
+                _ if signature.boolean => Types::BOOL,
+                _ => Types::ANY,
+            };
+            if !found.meets(wanted | Types::NIL) {
+                let message = format!("this predicate gives {wanted}, and this is {found}");
                 self.report(Kind::TypeClash, predicate, message);
             }
         }
-        signature.gives | Types::NIL
+        signature.gives | nil_of([list])
     }
 
     fn arity(&mut self, call: &Call<'s>, expr: &Expr<'s>, least: usize, most: usize, given: usize) {
@@ -348,6 +354,12 @@ impl<'s> Checker<'_, 's> {
         let message = format!("{}() takes {wanted} {noun}, not {given}", call.function);
         self.report(Kind::WrongArity, expr, message);
     }
+}
+
+/// Nil, if one of these can be nil: most operations hand it on.
+fn nil_of<const N: usize>(operands: [Types; N]) -> Types {
+    let nil = operands.iter().any(|operand| operand.meets(Types::NIL));
+    if nil { Types::NIL } else { Types::NONE }
 }
 
 /// Whether both operands are known well enough for a clash to be certain: nil is never excluded from comparing.

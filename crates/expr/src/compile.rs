@@ -277,16 +277,28 @@ impl<'s> Compiler<'_, 's> {
         Node::Binary(operator, left, self.strict(right))
     }
 
+    /// Neighbours are compared in pairs. What stands in two pairs is evaluated once and kept: chains inside chains would
+    /// otherwise be evaluated twice at every level.
     fn chain(&mut self, first: &Expr<'s>, rest: &[(Binary, Expr<'s>)]) -> Node {
         let mut left = self.strict(first);
         let mut left_span = first.span;
         let mut pairs = Vec::new();
-        for (operator, operand) in rest {
-            let right = self.strict(operand);
+        let mut kept = 0;
+        for (position, (operator, operand)) in rest.iter().enumerate() {
+            let mut right = self.strict(operand);
+            let mut again = right;
+            let leaf = matches!(self.program.nodes[right as usize], Node::Constant(_) | Node::Path(_) | Node::Local(_));
+            if !leaf && position + 1 < rest.len() {
+                let local = self.open(1);
+                kept += 1;
+                again = self.emit(operand, Node::Local(local));
+                right = self.emit(operand, Node::Let { local, value: right, body: again });
+            }
             let span = self.place.of(left_span.to(operand.span));
             pairs.push(self.program.emit(Node::Binary(*operator, left, right), span));
-            (left, left_span) = (right, operand.span);
+            (left, left_span) = (again, operand.span);
         }
+        self.close(kept);
         Node::And(self.program.ids(&pairs))
     }
 

@@ -1,16 +1,14 @@
 //! Expressions and templates that give a value of any type.
 
-use bumpalo::Bump;
-
 use serde::{Deserialize, Serialize};
 
 use crate::compile::Place;
-use crate::condition::run;
 use crate::context::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::error::EvalError;
+use crate::eval;
 use crate::located::Located;
-use crate::program::{Id, Program};
+use crate::program::{Access, Id, Name, Path, Program};
 use crate::rules::Dialect;
 use crate::template::Single;
 use crate::unit::{Options, Problems, Unit};
@@ -34,7 +32,7 @@ use crate::value::Value;
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expression {
-    program: Program,
+    pub(crate) program: Program,
     dialect: Dialect,
     #[serde(skip)]
     warnings: Vec<Diagnostic>,
@@ -67,6 +65,21 @@ impl Expression {
         Self::unit(options, |unit| unit.replacements(rules))
     }
 
+    /// A value that is known: nothing in it is read as a template.
+    pub fn constant(value: Value) -> Self {
+        let mut program = Program::default();
+        program.root = program.constant(value, Span::default());
+        Self { program, dialect: Dialect::default(), warnings: Vec::new() }
+    }
+
+    /// The value of a root of the context; nil when there is none.
+    pub fn read(name: Name) -> Self {
+        let mut program = Program::default();
+        let path = Path { root: name, keys: Box::default(), access: Access::Absent, coerce: false, parent: 0 };
+        program.root = program.path(path, Span::default());
+        Self { program, dialect: Dialect::default(), warnings: Vec::new() }
+    }
+
     fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
         let mut unit = Unit::new(options);
         let root = compile(&mut unit);
@@ -79,19 +92,22 @@ impl Expression {
         &self.warnings
     }
 
+    /// The host's slots that it reads, each once, in ascending order.
+    pub fn slots(&self) -> Vec<u32> {
+        self.program.slots()
+    }
+
     /// The value.
     pub fn value<C: Context + ?Sized>(&self, context: &C) -> Result<Value, EvalError> {
-        let bump = Bump::new();
-        run(&self.program, self.dialect, context, &bump).map(crate::View::to_value)
+        self.value_of(self.program.root, context)
     }
 
     /// The files whose content this reads: the host reads them and gives the n-th under the name `file:<n>`.
     pub fn files<C: Context + ?Sized>(&self, context: &C) -> Result<Vec<Value>, EvalError> {
-        let names = self.program.files.iter().map(|file| {
-            let bump = Bump::new();
-            let program = Program { root: *file, ..self.program.clone() };
-            run(&program, self.dialect, context, &bump).map(crate::View::to_value)
-        });
-        names.collect()
+        self.program.files.iter().map(|file| self.value_of(*file, context)).collect()
+    }
+
+    fn value_of<C: Context + ?Sized>(&self, root: Id, context: &C) -> Result<Value, EvalError> {
+        eval::value(&self.program, root, context).map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))
     }
 }

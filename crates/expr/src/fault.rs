@@ -1,5 +1,9 @@
 //! Why an evaluation stopped, before its place is known.
 
+use std::fmt::{self, Write};
+
+use crate::pattern::PatternError;
+use crate::value::push_shown;
 use crate::{Kind, View};
 
 /// A failure of one operation. Boxed, because it is rare and results are passed around all the time.
@@ -22,39 +26,74 @@ pub(crate) fn fault<T>(kind: Kind, message: impl Into<String>) -> Outcome<T> {
 /// The failure of an operation that does not take this kind of value.
 #[cold]
 pub(crate) fn wrong_kind<T>(operation: &str, expected: &str, found: View<'_>) -> Outcome<T> {
-    fault(Kind::WrongKind, format!("{operation} takes {expected}, not {} {}", article(found), shown(found)))
+    fault(Kind::WrongKind, format!("{operation} takes {expected}, not {}", described(found)))
 }
 
-/// The kind of a value as a person would say it.
-pub(crate) fn article(view: View<'_>) -> &'static str {
-    match view {
-        View::Null => "nil",
-        View::Bool(_) => "the boolean",
-        View::Int(_) | View::Float(_) => "the number",
-        View::Str(_) | View::Text(_) => "the text",
-        View::List(_) => "the list",
-        View::Object(_) => "the object",
+impl From<PatternError> for Box<Fault> {
+    #[cold]
+    fn from(error: PatternError) -> Self {
+        Box::new(Fault { kind: error.kind(), message: error.to_string(), node: None })
     }
+}
+
+/// A value with its kind, as a person would say it: "the number 5".
+pub(crate) fn described(view: View<'_>) -> String {
+    let kind = match view {
+        View::Null => return shown(view),
+        View::Bool(_) => "boolean",
+        View::Int(_) | View::Float(_) => "number",
+        View::Str(_) | View::Text(_) => "text",
+        View::List(_) => "list",
+        View::Object(_) => "object",
+    };
+    format!("the {kind} {}", shown(view))
 }
 
 /// How much of a value is shown to people.
 const SHOWN_CHARS: usize = 60;
+/// How far the rest is counted. A value can be small in memory and endless when it is written out.
+const COUNTED_CHARS: usize = 100_000;
 
-/// A value as people are shown it: JSON, cut when long, with its full length told.
+/// A value as people are shown it: JSON, cut when long, with its full length told. Nothing is nil, as documents write it.
 pub(crate) fn shown(view: View<'_>) -> String {
-    // A long text is told with its own length, not with that of its quotes and escapes.
-    if let Some((start, length)) = view.as_str().and_then(cut) {
-        return format!("{:?}… ({length} characters)", View::Str(start));
+    if view.is_null() {
+        return "nil".into();
     }
-    let json = format!("{view:?}");
-    match cut(&json).filter(|_| view.as_str().is_none()) {
-        Some((start, length)) => format!("{start}… ({length} characters)"),
-        None => json,
+    // A long text is told with its own length, not with that of its quotes and escapes.
+    if let Some(text) = view.as_str() {
+        return match text.char_indices().nth(SHOWN_CHARS) {
+            Some((at, _)) => {
+                told(&format!("{:?}", View::Str(&text[..at])), text.chars().take(COUNTED_CHARS + 1).count())
+            }
+            None => format!("{view:?}"),
+        };
+    }
+    let mut cut = Cut { text: String::new(), chars: 0 };
+    // An error only says that enough was counted.
+    let _ = push_shown(&mut cut, view);
+    if cut.chars > SHOWN_CHARS { told(&cut.text, cut.chars) } else { cut.text }
+}
+
+/// The beginning of something long, with its length.
+fn told(beginning: &str, chars: usize) -> String {
+    if chars > COUNTED_CHARS {
+        format!("{beginning}… (more than {COUNTED_CHARS} characters)")
+    } else {
+        format!("{beginning}… ({chars} characters)")
     }
 }
 
-/// The part of a long text that is shown, and how long the whole is.
-fn cut(text: &str) -> Option<(&str, usize)> {
-    let (at, _) = text.char_indices().nth(SHOWN_CHARS)?;
-    Some((&text[..at], text.chars().count()))
+/// Keeps the beginning of a text and counts the rest, up to a point.
+struct Cut {
+    text: String,
+    chars: usize,
+}
+
+impl Write for Cut {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = SHOWN_CHARS.saturating_sub(self.chars);
+        self.text.extend(part.chars().take(room));
+        self.chars += part.chars().count();
+        if self.chars > COUNTED_CHARS { Err(fmt::Error) } else { Ok(()) }
+    }
 }

@@ -33,6 +33,7 @@ mod pattern;
 mod program;
 mod replace;
 mod rules;
+mod show;
 mod syntax;
 mod template;
 mod time;

@@ -1,5 +1,6 @@
 //! The compiled form: a flat table of nodes that name each other by number. Every node keeps its place in the source.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -145,6 +146,21 @@ pub(crate) enum Key {
     Index(i64),
 }
 
+/// As people write it.
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.root.text)?;
+        for key in &self.keys {
+            match key {
+                Key::Field(field) if field.chars().all(|c| c.is_alphanumeric() || c == '_') => write!(f, ".{field}")?,
+                Key::Field(field) => write!(f, "[{:?}]", View::Str(field))?,
+                Key::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A root of the context: a name and, where the host bound it when compiling, the number of a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
@@ -220,14 +236,12 @@ impl Program {
         same.map_or_else(|| index(self.paths.len()), |known| known.parent)
     }
 
-    /// A path as people write it.
-    pub(crate) fn path_text(&self, path: &Path) -> String {
-        let keys = path.keys.iter().map(|key| match key {
-            Key::Field(field) if field.chars().all(|c| c.is_alphanumeric() || c == '_') => format!(".{field}"),
-            Key::Field(field) => format!("[{:?}]", View::Str(field)),
-            Key::Index(index) => format!("[{index}]"),
-        });
-        path.root.text.to_string() + &keys.collect::<String>()
+    /// The host's slots that it reads, each once, in ascending order.
+    pub(crate) fn slots(&self) -> Vec<u32> {
+        let mut slots: Vec<_> = self.paths.iter().filter_map(|path| path.root.slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
     }
 
     /// The content of a file, which the host reads: nothing here touches the disk.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Kind;
 use crate::located::Located;
-use crate::pattern::{Pattern, PatternError};
+use crate::pattern::Pattern;
 use crate::program::{Access, Id, Node};
 use crate::unit::Unit;
 
@@ -39,12 +39,8 @@ impl Unit<'_> {
                 self.program.replacements.push((pattern, substitution));
                 u32::try_from(self.program.replacements.len() - 1).ok()
             }
-            Err(PatternError::Invalid(message)) => {
-                self.error(Kind::BadRegex, rule.span, format!("this is not a regular expression: {message}"));
-                None
-            }
-            Err(PatternError::TooMuchWork) => {
-                self.error(Kind::BadRegex, rule.span, "this regular expression is too large");
+            Err(error) => {
+                self.error(Kind::BadRegex, rule.span, error.to_string());
                 None
             }
         }

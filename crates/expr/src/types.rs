@@ -8,6 +8,7 @@ use std::ops::BitOr;
 pub(crate) struct Types(u8);
 
 impl Types {
+    pub(crate) const NONE: Self = Self(0);
     pub(crate) const NIL: Self = Self(1);
     pub(crate) const BOOL: Self = Self(2);
     pub(crate) const INT: Self = Self(4);

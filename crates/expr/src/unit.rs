@@ -133,7 +133,7 @@ impl<'o> Unit<'o> {
         compiled
     }
 
-    fn compile<'s>(&mut self, expr: &Expr<'s>, place: Place, access: Access) -> Id {
+    fn compile(&mut self, expr: &Expr<'_>, place: Place, access: Access) -> Id {
         let options = self.options;
         let first = self.program.nodes.len();
         let mut compiler = Compiler {

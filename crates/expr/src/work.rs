@@ -1,12 +1,16 @@
 //! The memory and the budget of one evaluation.
 
-use std::cell::Cell;
-use std::fmt::Write;
+use std::cell::{Cell, RefCell};
+use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use bumpalo::Bump;
 
 use crate::fault::{Outcome, fault};
-use crate::value::{ListView, ObjectView, View, parse_json, push_text};
+use crate::pattern::Pattern;
+use crate::value::{
+    ListView, Object, ObjectView, Value, View, parse_json, push_canonical, push_json, push_text, relate,
+};
 use crate::{Kind, limits};
 
 /// Where an evaluation puts what it produces, and how much more it may do.
@@ -17,15 +21,27 @@ pub(crate) struct Work<'a> {
     pub(crate) bump: &'a Bump,
     steps: Cell<u64>,
     bytes: Cell<usize>,
+    regex: Cell<u64>,
+    /// What was read last from text, because a condition asks the same text again: a pattern that a predicate uses for
+    /// every element, the JSON that a text holds.
+    pattern: RefCell<Option<(&'a str, Pattern)>>,
+    json: Cell<Option<(&'a str, Option<View<'a>>)>>,
 }
 
 impl<'a> Work<'a> {
     #[inline]
     pub(crate) fn new(bump: &'a Bump) -> Self {
-        Self { bump, steps: Cell::new(limits::STEPS), bytes: Cell::new(limits::PRODUCED_BYTES) }
+        Self {
+            bump,
+            steps: Cell::new(limits::STEPS),
+            bytes: Cell::new(limits::PRODUCED_BYTES),
+            regex: Cell::new(limits::REGEX_STEPS),
+            pattern: RefCell::new(None),
+            json: Cell::new(None),
+        }
     }
 
-    /// Counts elements that are looked at.
+    /// Counts parts that are looked at.
     pub(crate) fn spend(&self, steps: usize) -> Outcome<()> {
         match self.steps.get().checked_sub(steps as u64) {
             Some(left) => {
@@ -36,13 +52,25 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Counts bytes of text that are looked at.
+    #[inline]
+    pub(crate) fn scan(&self, bytes: usize) -> Outcome<()> {
+        if bytes < limits::BYTES_PER_STEP { Ok(()) } else { self.spend(bytes / limits::BYTES_PER_STEP) }
+    }
+
     /// Counts bytes that are produced, before they are.
     pub(crate) fn reserve(&self, bytes: usize) -> Outcome<()> {
+        self.left_after(bytes).map(|left| self.bytes.set(left))
+    }
+
+    /// Whether a list of so many elements could still be produced: asked while it is gathered, paid when it is made.
+    pub(crate) fn room(&self, elements: usize) -> Outcome<()> {
+        self.left_after(elements.saturating_mul(size_of::<View<'_>>())).map(drop)
+    }
+
+    fn left_after(&self, bytes: usize) -> Outcome<usize> {
         match self.bytes.get().checked_sub(bytes) {
-            Some(left) => {
-                self.bytes.set(left);
-                Ok(())
-            }
+            Some(left) => Ok(left),
             None => fault(Kind::SizeLimit, format!("this produces more than {} bytes", limits::PRODUCED_BYTES)),
         }
     }
@@ -63,16 +91,80 @@ impl<'a> Work<'a> {
         Ok(View::Object(ObjectView::Made(self.bump.alloc_slice_copy(entries))))
     }
 
+    /// The value of a key.
+    pub(crate) fn field(&self, object: ObjectView<'a>, key: &str) -> Outcome<Option<View<'a>>> {
+        let cost = object.lookup_cost();
+        if cost > 1 {
+            self.spend(cost)?;
+        }
+        Ok(object.get(key))
+    }
+
+    /// Structural equality.
+    #[inline(always)]
+    pub(crate) fn equal(&self, left: &View<'_>, right: &View<'_>) -> Outcome<bool> {
+        relate::equal(left, right, &|parts, depth| {
+            check_depth(depth)?;
+            self.spend(parts)
+        })
+    }
+
     /// The text form, without a copy when it is text already.
     pub(crate) fn text_form(&self, view: View<'a>) -> Outcome<&'a str> {
-        if let Some(text) = view.as_str() {
-            return Ok(text);
+        match view.as_str() {
+            Some(text) => Ok(text),
+            None => self.written(|out| push_text(out, view)).map(|text| &*self.bump.alloc_str(&text)),
         }
-        let mut out = Bounded { text: String::new(), work: self };
-        match push_text(&mut out, view) {
-            Ok(()) => Ok(self.bump.alloc_str(&out.text)),
-            Err(_) => fault(Kind::SizeLimit, format!("this produces more than {} bytes", limits::PRODUCED_BYTES)),
+    }
+
+    /// Compact JSON, text in quotes.
+    pub(crate) fn json_form(&self, view: View<'a>) -> Outcome<&'a str> {
+        self.written(|out| push_json(out, view)).map(|text| &*self.bump.alloc_str(&text))
+    }
+
+    /// A text that equal values, and only they, have in common.
+    pub(crate) fn canonical(&self, view: View<'_>) -> Outcome<String> {
+        self.written(|out| push_canonical(out, view))
+    }
+
+    fn written(&self, write: impl FnOnce(&mut Bounded<'_, 'a>) -> fmt::Result) -> Outcome<String> {
+        let mut out = Bounded { text: String::new(), work: self, full: Ok(()) };
+        match (write(&mut out), out.full) {
+            (Ok(()), _) => Ok(out.text),
+            (Err(_), Err(full)) => Err(full),
+            (Err(_), Ok(())) => too_deep(),
         }
+    }
+
+    /// An owned copy. Parts that are shared already stay shared.
+    pub(crate) fn value(&self, view: View<'_>) -> Outcome<Value> {
+        self.owned(view, 0)
+    }
+
+    fn owned(&self, view: View<'_>, depth: u16) -> Outcome<Value> {
+        match view {
+            View::Str(text) => self.reserve(text.len())?,
+            View::List(list @ (ListView::Json(_) | ListView::Made(_) | ListView::Range(..))) => {
+                check_depth(depth)?;
+                self.reserve(list.len().saturating_mul(size_of::<Value>()))?;
+                let items: Outcome<Vec<_>> = list.iter().map(|item| self.owned(item, depth + 1)).collect();
+                return items.map(Value::from);
+            }
+            View::Object(object @ (ObjectView::Json(_) | ObjectView::Made(_))) => {
+                check_depth(depth)?;
+                self.reserve(object.len().saturating_mul(size_of::<(Arc<str>, Value)>()))?;
+                let entries: Outcome<Object> = object
+                    .iter()
+                    .map(|(key, value)| {
+                        self.reserve(key.len())?;
+                        Ok((key.into(), self.owned(value, depth + 1)?))
+                    })
+                    .collect();
+                return entries.map(Value::from);
+            }
+            _ => {}
+        }
+        Ok(view.to_value())
     }
 
     /// Reads JSON text; the error is for people.
@@ -81,17 +173,90 @@ impl<'a> Work<'a> {
         self.reserve(text.len().saturating_mul(4))?;
         Ok(parse_json(text, self.bump).map_err(|error| error.to_string()))
     }
+
+    /// The list or object that a text holds as JSON.
+    pub(crate) fn json_inside(&self, text: &'a str) -> Outcome<Option<View<'a>>> {
+        if !text.trim_start().starts_with(['{', '[']) {
+            return Ok(None);
+        }
+        if let Some((known, inside)) = self.json.get()
+            && std::ptr::eq(known, text)
+        {
+            return Ok(inside);
+        }
+        let inside = self.json(text)?.ok();
+        self.json.set(Some((text, inside)));
+        Ok(inside)
+    }
+
+    /// Whether a pattern is found in a text.
+    pub(crate) fn search(&self, pattern: &Pattern, text: &str) -> Outcome<bool> {
+        self.spend_regex(pattern.cost(text))?;
+        Ok(pattern.is_match(text)?)
+    }
+
+    /// A text with every match of a pattern replaced.
+    pub(crate) fn replace(&self, pattern: &Pattern, text: &str, substitution: &str) -> Outcome<String> {
+        self.spend_regex(pattern.cost(text))?;
+        Ok(pattern.replace_all(text, substitution, self.bytes.get())?)
+    }
+
+    /// A pattern of RE2 that is known only now.
+    pub(crate) fn re2(&self, text: &'a str) -> Outcome<Pattern> {
+        if let Some((known, pattern)) = &*self.pattern.borrow()
+            && *known == text
+        {
+            return Ok(pattern.clone());
+        }
+        self.compile(text)?;
+        let pattern = Pattern::re2(text)?;
+        self.pattern.replace(Some((text, pattern.clone())));
+        Ok(pattern)
+    }
+
+    /// A pattern of Python that is known only now.
+    pub(crate) fn python(&self, text: &str) -> Outcome<Pattern> {
+        self.compile(text)?;
+        Ok(Pattern::python(text)?)
+    }
+
+    fn compile(&self, text: &str) -> Outcome<()> {
+        let parts = 1 + text.len() as u64 / limits::REGEX_COMPILE_BYTES;
+        self.spend_regex(parts.saturating_mul(limits::REGEX_COMPILE_STEPS))
+    }
+
+    fn spend_regex(&self, steps: u64) -> Outcome<()> {
+        match self.regex.get().checked_sub(steps) {
+            Some(left) => {
+                self.regex.set(left);
+                Ok(())
+            }
+            None => Err(crate::pattern::PatternError::TooMuchWork.into()),
+        }
+    }
+}
+
+/// Whether something nested so deeply may be looked into.
+pub(crate) fn check_depth(depth: u16) -> Outcome<()> {
+    if depth < limits::DEPTH { Ok(()) } else { too_deep() }
+}
+
+#[cold]
+fn too_deep<T>() -> Outcome<T> {
+    fault(Kind::DepthLimit, format!("this value is nested more than {} levels deep", limits::DEPTH))
 }
 
 /// A text that stops growing when the budget is spent.
 struct Bounded<'w, 'a> {
     text: String,
     work: &'w Work<'a>,
+    full: Outcome<()>,
 }
 
 impl Write for Bounded<'_, '_> {
-    fn write_str(&mut self, part: &str) -> std::fmt::Result {
-        self.work.reserve(part.len()).map_err(|_| std::fmt::Error)?;
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.full = self.work.reserve(part.len());
+        self.full.as_ref().map_err(|_| fmt::Error)?;
         self.text.push_str(part);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Functions on lists and objects.
 
 use std::cmp::Ordering;
-use std::fmt::Write;
 
 use indexmap::IndexMap;
 
@@ -9,20 +8,16 @@ use super::strings::text;
 use crate::Kind;
 use crate::fault::{Outcome, fault, wrong_kind};
 use crate::value::{ListView, ObjectView, View, number, relate};
-use crate::work::Work;
+use crate::work::{Work, check_depth};
 
 /// Entries by key, in the order in which they were set.
 type Entries<'a> = IndexMap<&'a str, View<'a>, foldhash::fast::RandomState>;
 
 /// An integer argument; a float with an integral value is one.
 pub(crate) fn integer(function: &str, view: View<'_>) -> Outcome<i64> {
-    match view {
-        View::Int(int) => Ok(int),
-        View::Float(float) => match number::integral(float) {
-            Some(int) => Ok(int),
-            None => wrong_kind(&format!("{function}()"), "an integer", view),
-        },
-        _ => wrong_kind(&format!("{function}()"), "an integer", view),
+    match number::integer(view) {
+        Some(int) => Ok(int),
+        None => wrong_kind(&format!("{function}()"), "an integer", view),
     }
 }
 
@@ -44,6 +39,7 @@ fn object<'a>(function: &str, view: View<'a>) -> Outcome<ObjectView<'a>> {
 fn items<'a>(work: &Work<'a>, function: &str, view: View<'a>) -> Outcome<Vec<View<'a>>> {
     let list = list(function, view)?;
     work.spend(list.len())?;
+    work.room(list.len())?;
     Ok(list.iter().collect())
 }
 
@@ -72,14 +68,15 @@ pub(super) fn take<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
         return fault(Kind::BadArgument, "take() takes a number of elements that is not negative");
     };
     work.spend(most.min(list.len()))?;
+    work.room(most.min(list.len()))?;
     work.list(&list.iter().take(most).collect::<Vec<_>>())
 }
 
 /// Like an index, but nothing is an error: what is not there is nil.
-pub(super) fn get<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+pub(super) fn get<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let (container, key) = (arguments[0], arguments[1]);
     Ok(match (container, key.as_str()) {
-        (View::Object(object), Some(key)) => object.get(key),
+        (View::Object(object), Some(key)) => work.field(object, key)?,
         (View::List(list), None) => {
             crate::eval::access::position(list.len(), integer("get", key)?).and_then(|index| list.get(index))
         }
@@ -89,13 +86,15 @@ pub(super) fn get<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
 }
 
 pub(super) fn keys<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let keys: Vec<_> = object("keys", arguments[0])?.iter().map(|(key, _)| View::Str(key)).collect();
-    work.list(&keys)
+    let object = object("keys", arguments[0])?;
+    work.room(object.len())?;
+    work.list(&object.iter().map(|(key, _)| View::Str(key)).collect::<Vec<_>>())
 }
 
 pub(super) fn values<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let values: Vec<_> = object("values", arguments[0])?.iter().map(|(_, value)| value).collect();
-    work.list(&values)
+    let object = object("values", arguments[0])?;
+    work.room(object.len())?;
+    work.list(&object.iter().map(|(_, value)| value).collect::<Vec<_>>())
 }
 
 pub(super) fn to_pairs<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
@@ -130,61 +129,36 @@ pub(super) fn reverse<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vi
 pub(super) fn uniq<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut seen = IndexMap::<String, View<'a>, foldhash::fast::RandomState>::default();
     for item in items(work, "uniq", arguments[0])? {
-        let mut key = String::new();
-        write_canonical(&mut key, item);
-        work.reserve(key.len())?;
-        seen.entry(key).or_insert(item);
+        seen.entry(work.canonical(item)?).or_insert(item);
     }
     work.list(&seen.into_values().collect::<Vec<_>>())
-}
-
-/// JSON with sorted keys: equal values, and only they, have the same text.
-fn write_canonical(out: &mut String, view: View<'_>) {
-    match view {
-        View::List(list) => {
-            out.push('[');
-            for item in list.iter() {
-                write_canonical(out, item);
-                out.push(',');
-            }
-            out.push(']');
-        }
-        View::Object(object) => {
-            let mut entries: Vec<_> = object.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            out.push('{');
-            for (key, value) in entries {
-                let _ = write!(out, "{:?}:", View::Str(key));
-                write_canonical(out, value);
-                out.push(',');
-            }
-            out.push('}');
-        }
-        scalar => {
-            let _ = write!(out, "{scalar:?}");
-        }
-    }
 }
 
 pub(super) fn concat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut all = Vec::new();
     for argument in arguments {
         all.extend(items(work, "concat", *argument)?);
+        work.room(all.len())?;
     }
     work.list(&all)
 }
 
 pub(super) fn flatten<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut flat = Vec::new();
-    flatten_into(work, arguments[0], &mut flat)?;
+    flatten_into(work, list("flatten", arguments[0])?, 0, &mut flat)?;
     work.list(&flat)
 }
 
-fn flatten_into<'a>(work: &Work<'a>, view: View<'a>, flat: &mut Vec<View<'a>>) -> Outcome<()> {
-    for item in items(work, "flatten", view)? {
+fn flatten_into<'a>(work: &Work<'a>, list: ListView<'a>, depth: u16, flat: &mut Vec<View<'a>>) -> Outcome<()> {
+    check_depth(depth)?;
+    work.spend(list.len())?;
+    for item in list.iter() {
         match item {
-            View::List(_) => flatten_into(work, item, flat)?,
-            other => flat.push(other),
+            View::List(inner) => flatten_into(work, inner, depth + 1, flat)?,
+            other => {
+                work.room(flat.len() + 1)?;
+                flat.push(other);
+            }
         }
     }
     Ok(())

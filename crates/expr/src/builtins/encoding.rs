@@ -9,6 +9,7 @@ use crate::fault::{Outcome, fault};
 use crate::value::View;
 use crate::work::Work;
 
+#[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
 pub(super) fn type_name<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     Ok(View::Str(arguments[0].type_name()))
 }
@@ -18,7 +19,7 @@ pub(super) fn string<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
 }
 
 pub(super) fn to_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text(&format!("{:?}", arguments[0]))
+    work.json_form(arguments[0]).map(View::Str)
 }
 
 pub(super) fn from_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {

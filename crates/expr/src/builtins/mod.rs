@@ -5,7 +5,7 @@ mod encoding;
 mod numbers;
 mod strings;
 
-pub(crate) use collections::{compare, integer, sorted};
+pub(crate) use collections::{compare, sorted};
 pub(crate) use numbers::{as_float, finite};
 
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ const fn test(name: &'static str, run: Run) -> Builtin {
 }
 
 /// A number, or a list of them.
-const NUMBERS: &[Types] = &[Types::ANY];
+const NUMBERS: &[Types] = &[union(NUMBER, LIST)];
 
 pub(crate) static TABLE: &[Builtin] = &[
     test("contains", strings::contains),
@@ -87,8 +87,8 @@ pub(crate) static TABLE: &[Builtin] = &[
     function("join", (1, 2), &[LIST, STR], STR, strings::join),
     function("indexOf", (2, 2), &[STR, STR], INT, strings::index_of),
     function("lastIndexOf", (2, 2), &[STR, STR], INT, strings::last_index_of),
-    function("max", (1, MANY), NUMBERS, NUMBER, numbers::max),
-    function("min", (1, MANY), NUMBERS, NUMBER, numbers::min),
+    function("max", (1, MANY), NUMBERS, union(NUMBER, Types::NIL), numbers::max),
+    function("min", (1, MANY), NUMBERS, union(NUMBER, Types::NIL), numbers::min),
     function("mean", (1, MANY), NUMBERS, NUMBER, numbers::mean),
     function("median", (1, MANY), NUMBERS, NUMBER, numbers::median),
     function("first", (1, 1), &[LIST], ANY, collections::first),

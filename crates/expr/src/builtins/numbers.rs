@@ -7,7 +7,7 @@ use crate::Kind;
 use crate::fault::{Outcome, fault, shown, wrong_kind};
 use crate::value::number::{self, Parsed};
 use crate::value::{View, relate};
-use crate::work::Work;
+use crate::work::{Work, check_depth};
 
 pub(super) fn int<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let argument = arguments[0];
@@ -121,18 +121,25 @@ pub(crate) fn finite<'a>(float: f64) -> Outcome<View<'a>> {
 fn numbers<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>]) -> Outcome<Vec<View<'a>>> {
     let mut numbers = Vec::new();
     for argument in arguments {
-        match *argument {
-            View::Int(_) | View::Float(_) => numbers.push(*argument),
-            View::List(list) => {
-                work.spend(list.len())?;
-                for item in list.iter() {
-                    numbers.extend(self::numbers(work, function, &[item])?);
-                }
-            }
-            other => return wrong_kind(function, "numbers", other),
-        }
+        spread(work, function, *argument, 0, &mut numbers)?;
     }
     Ok(numbers)
+}
+
+fn spread<'a>(work: &Work<'a>, function: &str, view: View<'a>, depth: u16, numbers: &mut Vec<View<'a>>) -> Outcome<()> {
+    match view {
+        View::Int(_) | View::Float(_) => {
+            work.room(numbers.len() + 1)?;
+            numbers.push(view);
+            Ok(())
+        }
+        View::List(list) => {
+            check_depth(depth)?;
+            work.spend(list.len())?;
+            list.iter().try_for_each(|item| spread(work, function, item, depth + 1, numbers))
+        }
+        other => wrong_kind(function, "numbers", other),
+    }
 }
 
 pub(crate) fn as_float(view: View<'_>) -> f64 {

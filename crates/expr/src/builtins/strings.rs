@@ -89,12 +89,11 @@ fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], keep: b
     work.spend(rest.len() / separator.len().max(1))?;
     let mut parts = Vec::new();
     while parts.len() + 1 < most {
-        let found = match separator.is_empty() {
-            true => rest.char_indices().nth(1).map(|(at, _)| at),
-            false => rest.find(separator),
-        };
+        let found =
+            if separator.is_empty() { rest.char_indices().nth(1).map(|(at, _)| at) } else { rest.find(separator) };
         let Some(at) = found else { break };
         let end = if keep { at + separator.len() } else { at };
+        work.room(parts.len() + 1)?;
         parts.push(View::Str(&rest[..end]));
         rest = &rest[at + separator.len()..];
     }
@@ -109,9 +108,11 @@ pub(super) fn replace<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vi
         None => usize::MAX,
         Some(most) => usize::try_from(integer("replace", *most)?).unwrap_or(usize::MAX),
     };
-    let hits = if from.is_empty() { whole.chars().count() + 1 } else { whole.len() / from.len() };
-    work.reserve(hits.min(most).saturating_mul(to.len()))?;
-    work.text(&whole.replacen(from, to, most))
+    // What would be too much must not be made first.
+    let hits = whole.matches(from).take(most).count();
+    let bytes = (whole.len() - hits * from.len()).saturating_add(hits.saturating_mul(to.len()));
+    work.reserve(bytes)?;
+    Ok(View::Str(work.bump.alloc_str(&whole.replacen(from, to, most))))
 }
 
 pub(super) fn repeat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
@@ -120,7 +121,7 @@ pub(super) fn repeat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
         return fault(Kind::BadArgument, "repeat() takes a number of times that is not negative");
     };
     work.reserve(part.len().saturating_mul(times))?;
-    work.text(&part.repeat(times))
+    Ok(View::Str(work.bump.alloc_str(&part.repeat(times))))
 }
 
 pub(super) fn join<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
@@ -131,13 +132,14 @@ pub(super) fn join<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
     let mut joined = String::new();
     for (index, item) in list.iter().enumerate() {
         let item = text("join", item)?;
+        // Empty texts cost, too: a list of them may be long.
         work.reserve(item.len() + separator.len() + 1)?;
         if index > 0 {
             joined.push_str(separator);
         }
         joined.push_str(item);
     }
-    work.text(&joined)
+    Ok(View::Str(work.bump.alloc_str(&joined)))
 }
 
 pub(super) fn index_of<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
@@ -157,12 +159,15 @@ fn position(whole: &str, at: Option<usize>) -> View<'static> {
 
 /// One word for a shell, whatever the text holds.
 pub(super) fn shell_quote<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let word = work.text_form(arguments[0])?;
-    work.text(&format!("'{}'", word.replace('\'', r"'\''")))
+    let text = work.text_form(arguments[0])?;
+    work.text(&format!("'{}'", text.replace('\'', r"'\''")))
 }
 
 pub(super) fn split_trimmed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let (whole, separator) = pair("split", arguments)?;
-    work.spend(whole.len())?;
-    work.list(&whole.split(separator).map(|part| View::Str(part.trim())).collect::<Vec<_>>())
+    let parts = whole.split(separator);
+    let count = parts.clone().count();
+    work.spend(count)?;
+    work.room(count)?;
+    work.list(&parts.map(|part| View::Str(part.trim())).collect::<Vec<_>>())
 }

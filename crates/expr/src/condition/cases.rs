@@ -7,6 +7,7 @@ use super::target::{Operator, TargetTest, ValueType, has_format};
 use super::test::{Rule, Test};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
+use crate::eval;
 use crate::located::{Located, Shape};
 use crate::program::{Id, Node, Program};
 use crate::rules::Dialect;
@@ -93,8 +94,8 @@ impl Cases {
 
     /// The position and the name of the case that matches.
     pub fn choose<C: Context + ?Sized>(&self, context: &C) -> Result<Option<(usize, &str)>, EvalError> {
-        let bump = bumpalo::Bump::new();
-        let holds = super::run(&self.program, self.dialect, context, &bump)?.to_value();
+        let holds = eval::value(&self.program, self.program.root, context)
+            .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))?;
         let position = holds.as_list().and_then(|tests| tests.iter().position(|test| *test == Value::Bool(true)));
         Ok(position.map(|at| (at, &*self.names[at])))
     }

@@ -40,10 +40,7 @@ impl Unit<'_> {
         };
         let ids: Vec<_> = children
             .iter()
-            .map(|child| match is_group(child) {
-                true => self.group_at(child, depth + 1),
-                false => self.clause(child),
-            })
+            .map(|child| if is_group(child) { self.group_at(child, depth + 1) } else { self.clause(child) })
             .collect();
         match combinator {
             Some("or") => self.emit_all(Node::Some, &ids, located.span),
@@ -115,7 +112,7 @@ impl Unit<'_> {
         let right =
             value.filter(|_| operator.takes_value()).map(|value| (value, self.template_value(value, Single::Value)));
         if self.findings[before..].iter().all(|finding| finding.severity == crate::Severity::Warning) {
-            self.literals(&test, (variable, left), right);
+            self.literals(test, (variable, left), right);
         }
         let test = Test { rule: Rule::Typed(test), left: left.id, right: right.map(|(_, right)| right.id), now: None };
         self.program.test(test, located.span)
@@ -159,7 +156,7 @@ impl Unit<'_> {
     }
 
     /// A literal that cannot have its type is refused with the kind it would give at run time.
-    fn literals(&mut self, test: &TypedTest, left: (&Located, Compiled), right: Option<(&Located, Compiled)>) {
+    fn literals(&mut self, test: TypedTest, left: (&Located, Compiled), right: Option<(&Located, Compiled)>) {
         let bump = Bump::new();
         let work = Work::new(&bump);
         let operands = [Some((left.0, left.1, false)), right.map(|(located, compiled)| (located, compiled, true))];

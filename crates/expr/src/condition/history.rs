@@ -2,7 +2,7 @@
 
 use crate::builtins;
 use crate::located::{Located, Shape};
-use crate::pattern::{Pattern, PatternError};
+use crate::pattern::Pattern;
 use crate::program::{Access, Id, Node};
 use crate::syntax::ast::Binary;
 use crate::unit::{UNKNOWN, Unit};
@@ -139,11 +139,7 @@ impl Unit<'_> {
         let pattern = match Pattern::re2(pattern) {
             Ok(pattern) => pattern,
             Err(error) => {
-                let message = match error {
-                    PatternError::Invalid(message) => format!("this is not a regular expression: {message}"),
-                    PatternError::TooMuchWork => "this regular expression is too large".into(),
-                };
-                self.error(Kind::BadRegex, pattern_span, message);
+                self.error(Kind::BadRegex, pattern_span, error.to_string());
                 return UNKNOWN;
             }
         };

@@ -24,7 +24,6 @@ use crate::located::Located;
 use crate::program::{Id, Program};
 use crate::rules::Dialect;
 use crate::unit::{Options, Problems, Unit};
-use crate::value::View;
 
 pub use cases::{Cases, Gate};
 
@@ -109,6 +108,11 @@ impl Condition {
         &self.warnings
     }
 
+    /// The host's slots that it reads, each once, in ascending order.
+    pub fn slots(&self) -> Vec<u32> {
+        self.program.slots()
+    }
+
     /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.
     #[inline]
     pub fn evaluate<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
@@ -136,17 +140,6 @@ impl Condition {
         let mut results = Results::new(&self.program);
         let outcome = eval::holds(&self.program, context, &bump, &mut results)
             .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect));
-        crate::explain::explain(&self.program, &results, outcome, source)
+        crate::explain::explain(&self.program, &results, outcome, source, &bump)
     }
-}
-
-/// Evaluates a program; a failure gets its place and the dialect's name for it.
-#[inline]
-pub(crate) fn run<'a, C: Context + ?Sized>(
-    program: &'a Program,
-    dialect: Dialect,
-    context: &'a C,
-    bump: &'a Bump,
-) -> Result<View<'a>, EvalError> {
-    eval::evaluate(program, context, bump, &mut Off).map_err(|fault| EvalError::new(*fault, program, dialect))
 }

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use crate::Kind;
-use crate::eval::operators::pattern_fault;
 use crate::fault::{Outcome, fault, shown};
 use crate::pattern::Pattern;
 use crate::time::{self, Instant, RelativeTime};
@@ -191,18 +190,14 @@ impl TargetTest {
     }
 
     fn matches<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>) -> Outcome<bool> {
-        let made;
         let pattern = match &self.pattern {
-            Some(pattern) => pattern,
-            None => {
-                made = Pattern::python(work.text_form(value)?).map_err(pattern_fault)?;
-                &made
-            }
+            Some(known) => known.clone(),
+            None => work.python(work.text_form(value)?)?,
         };
         if target.is_null() {
             return Ok(false);
         }
-        pattern.is_match(work.text_form(target)?).map_err(pattern_fault)
+        work.search(&pattern, work.text_form(target)?)
     }
 
     /// A relative time is compared with the instant that the target names.
@@ -237,13 +232,11 @@ fn read(value_type: ValueType, view: View<'_>) -> Option<Read> {
                 Parsed::Overflow => None,
             },
         },
-        ValueType::Boolean => match view {
-            View::Bool(bool) => Some(Read::Bool(bool)),
-            _ => {
-                let text = view.as_str()?;
-                let word = |word: &str| text.eq_ignore_ascii_case(word);
-                if word("true") { Some(Read::Bool(true)) } else { word("false").then_some(Read::Bool(false)) }
-            }
+        ValueType::Boolean => match (view, view.as_str()) {
+            (View::Bool(bool), _) => Some(Read::Bool(bool)),
+            (_, Some(text)) if text.eq_ignore_ascii_case("true") => Some(Read::Bool(true)),
+            (_, Some(text)) if text.eq_ignore_ascii_case("false") => Some(Read::Bool(false)),
+            _ => None,
         },
         ValueType::Date => time::parse_iso(view.as_str()?).map(|instant| Read::Day(instant.date())),
         ValueType::Datetime | ValueType::RelativeTime => time::parse_iso(view.as_str()?).map(Read::Instant),

@@ -7,7 +7,7 @@ use super::test::{Rule, Test};
 use crate::builtins;
 use crate::compile::Place;
 use crate::located::{Located, Shape};
-use crate::pattern::{Pattern, PatternError};
+use crate::pattern::Pattern;
 use crate::program::{Access, Id, Node};
 use crate::template::Single;
 use crate::unit::{UNKNOWN, Unit, place_of};
@@ -123,20 +123,18 @@ impl Unit<'_> {
             return self.known_path(&["input"], Access::JsonText, entry.span);
         };
         let written = target.text().map_or("", |text| &**text);
+        if let Some(path) = written.strip_prefix("metadata.").filter(|path| !path.is_empty()) {
+            let parts: Vec<_> = std::iter::once("metadata").chain(path.split('.')).collect();
+            return self.known_path(&parts, Access::JsonText, target.span);
+        }
         match written {
             "input" | "input_content_type" => self.known_path(&[written], Access::JsonText, target.span),
             "input_length" => self.input_length(target.span),
-            _ => match written.strip_prefix("metadata.").filter(|path| !path.is_empty()) {
-                Some(path) => {
-                    let parts: Vec<_> = std::iter::once("metadata").chain(path.split('.')).collect();
-                    self.known_path(&parts, Access::JsonText, target.span)
-                }
-                None => {
-                    self.error(Kind::UnknownTarget, target.span, format!("there is no target `{written}`"));
-                    self.suggest(written, ["input", "input_length", "input_content_type", "metadata."]);
-                    UNKNOWN
-                }
-            },
+            _ => {
+                self.error(Kind::UnknownTarget, target.span, format!("there is no target `{written}`"));
+                self.suggest(written, ["input", "input_length", "input_content_type", "metadata."]);
+                UNKNOWN
+            }
         }
     }
 
@@ -179,12 +177,11 @@ impl Unit<'_> {
 
     fn literal_pattern(&mut self, value: &Located) -> Option<Pattern> {
         let refused = match Pattern::python(&value.to_value().to_string()) {
-            _ if value.is_null() => "there is no pattern here".to_owned(),
+            _ if value.is_null() => "there is no regular expression here".to_owned(),
             Ok(pattern) => return Some(pattern),
-            Err(PatternError::Invalid(message)) => message,
-            Err(PatternError::TooMuchWork) => "it is too large".into(),
+            Err(error) => error.to_string(),
         };
-        self.error(Kind::BadRegex, value.span, format!("this is not a regular expression: {refused}"));
+        self.error(Kind::BadRegex, value.span, refused);
         None
     }
 

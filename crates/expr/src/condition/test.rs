@@ -29,6 +29,7 @@ pub(crate) enum Rule {
 
 impl Test {
     pub(crate) fn holds<'a>(&self, work: &Work<'a>, left: View<'a>, right: View<'a>, now: View<'a>) -> Outcome<bool> {
+        work.scan([left, right].iter().filter_map(|view| view.as_str()).map(str::len).sum())?;
         match &self.rule {
             Rule::Typed(test) => test.holds(work, left, right),
             Rule::Target(test) => test.holds(work, left, right, now),

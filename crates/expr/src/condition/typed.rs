@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use crate::Kind;
-use crate::fault::{Outcome, article, fault, shown};
+use crate::eval::operators::has_element;
+use crate::fault::{Outcome, described, fault, shown};
 use crate::time::{self, Instant};
 use crate::value::number::{self, Parsed};
 use crate::value::{ListView, ObjectView, View, relate};
@@ -129,12 +130,12 @@ impl Operator {
 }
 
 impl TypedTest {
-    pub(crate) fn holds<'a>(&self, work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
+    pub(crate) fn holds<'a>(self, work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
         if !self.operator.takes_value() {
             return Ok(self.is_empty(work, left)? != self.operator.negated());
         }
         if self.value_required && right.is_null() {
-            return fault(Kind::MissingValue, "the value of this comparison is null");
+            return fault(Kind::MissingValue, "the value of this comparison is nil");
         }
         let plain = match self.ty {
             Type::Auto => self.auto(work, left, right)?,
@@ -152,15 +153,15 @@ impl TypedTest {
             Type::Datetime => self.operator.admits(instant(left)?.cmp(&instant(right)?)),
             Type::Array => match self.operator {
                 Operator::Contains | Operator::NotContains => has_element(work, list(work, left)?, right)?,
-                _ => relate::equal(&View::List(list(work, left)?), &View::List(list(work, right)?)),
+                _ => work.equal(&View::List(list(work, left)?), &View::List(list(work, right)?))?,
             },
-            Type::Object => relate::equal(&View::Object(object(work, left)?), &View::Object(object(work, right)?)),
+            Type::Object => work.equal(&View::Object(object(work, left)?), &View::Object(object(work, right)?))?,
         };
         Ok(plain != self.operator.negated())
     }
 
     /// Checks one operand alone, as far as that can fail: what a literal is checked for before anything runs.
-    pub(crate) fn check_operand<'a>(&self, work: &Work<'a>, view: View<'a>, is_value: bool) -> Outcome<()> {
+    pub(crate) fn check_operand<'a>(self, work: &Work<'a>, view: View<'a>, is_value: bool) -> Outcome<()> {
         if !self.operator.takes_value() {
             return self.is_empty(work, view).map(drop);
         }
@@ -177,7 +178,7 @@ impl TypedTest {
         }
     }
 
-    fn check_auto(&self, view: View<'_>) -> Outcome<()> {
+    fn check_auto(self, view: View<'_>) -> Outcome<()> {
         let collection = matches!(view, View::List(_) | View::Object(_));
         match self.operator {
             Operator::StartsWith | Operator::EndsWith if collection => not_on_collections(self.operator),
@@ -190,7 +191,7 @@ impl TypedTest {
         }
     }
 
-    fn auto<'a>(&self, work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
+    fn auto<'a>(self, work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
         match self.operator {
             Operator::Contains | Operator::NotContains => auto_contains(work, left, right),
             Operator::StartsWith | Operator::EndsWith => {
@@ -206,7 +207,7 @@ impl TypedTest {
     }
 
     /// Null and empty text are empty under every type; blank text where text is a value of the type.
-    fn is_empty<'a>(&self, work: &Work<'a>, view: View<'a>) -> Outcome<bool> {
+    fn is_empty<'a>(self, work: &Work<'a>, view: View<'a>) -> Outcome<bool> {
         let blank = view.as_str().map(|text| (text.is_empty(), text.trim().is_empty()));
         if view.is_null() || matches!(blank, Some((true, _))) {
             return Ok(true);
@@ -231,12 +232,12 @@ impl TypedTest {
 }
 
 fn mismatch<T>(expected: &str, view: View<'_>) -> Outcome<T> {
-    fault(Kind::TypeMismatch, format!("{} {} is not {expected}", article(view), shown(view)))
+    fault(Kind::TypeMismatch, format!("{} is not {expected}", described(view)))
 }
 
 fn incomparable<T>(left: View<'_>, right: View<'_>) -> Outcome<T> {
     let odd = if matches!(left, View::List(_) | View::Object(_) | View::Null | View::Bool(_)) { left } else { right };
-    fault(Kind::Incomparable, format!("{} {} has no order", article(odd), shown(odd)))
+    fault(Kind::Incomparable, format!("{} has no order", described(odd)))
 }
 
 fn not_on_collections<T>(operator: Operator) -> Outcome<T> {
@@ -301,16 +302,11 @@ fn collection<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<View<'a>> {
     }
 }
 
-fn has_element<'a>(work: &Work<'a>, list: ListView<'a>, wanted: View<'a>) -> Outcome<bool> {
-    work.spend(list.len())?;
-    Ok(list.iter().any(|item| relate::equal(&item, &wanted)))
-}
-
 fn auto_contains<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
     match left {
         View::Null => Ok(false),
         View::List(list) => has_element(work, list, right),
-        View::Object(object) => Ok(object.get(work.text_form(right)?).is_some()),
+        View::Object(object) => Ok(work.field(object, work.text_form(right)?)?.is_some()),
         _ => Ok(work.text_form(left)?.contains(work.text_form(right)?)),
     }
 }
@@ -342,7 +338,7 @@ fn auto_equals<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<
         return Ok(order.is_eq());
     }
     match (left, right) {
-        (View::List(_), View::List(_)) | (View::Object(_), View::Object(_)) => Ok(relate::equal(&left, &right)),
+        (View::List(_), View::List(_)) | (View::Object(_), View::Object(_)) => work.equal(&left, &right),
         (View::Null, _) | (_, View::Null) => Ok(left.is_null() && right.is_null()),
         _ => Ok(work.text_form(left)? == work.text_form(right)?),
     }

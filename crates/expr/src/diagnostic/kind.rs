@@ -6,6 +6,7 @@ macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
         /// The stable name of a finding or a failure, as the specs give it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(clippy::enum_variant_names, reason = "the names are those of the specs")]
         #[non_exhaustive]
         pub enum Kind {
             $($(#[doc = $doc])+ $variant,)+

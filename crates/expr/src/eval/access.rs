@@ -1,8 +1,8 @@
 //! Fields, indexes and slices, and what a dialect makes of those that are not there.
 
+use super::operators::whole;
 use crate::Kind;
-use crate::builtins::integer;
-use crate::fault::{Outcome, article, fault, wrong_kind};
+use crate::fault::{Outcome, described, fault, shown, wrong_kind};
 use crate::program::{Access, Key};
 use crate::value::number::{self, Parsed};
 use crate::value::{ListView, Source, View};
@@ -12,7 +12,7 @@ use crate::work::Work;
 #[inline]
 pub(crate) fn step<'a>(work: &Work<'a>, object: View<'a>, key: &Key, access: Access) -> Outcome<Option<View<'a>>> {
     match (object, key) {
-        (View::Object(object), Key::Field(field)) => Ok(object.get(field)),
+        (View::Object(object), Key::Field(field)) => work.field(object, field),
         (View::List(list), Key::Index(index)) => Ok(position(list.len(), *index).and_then(|at| list.get(at))),
         (View::Null, _) => Ok(None),
         (_, Key::Field(field)) => odd_field(work, object, field, access),
@@ -30,11 +30,11 @@ pub(crate) fn dynamic_step<'a>(
     match (object, key.as_str()) {
         (View::Null, _) => Ok(None),
         (_, None) if key.is_null() => Ok(None),
-        (View::Object(object), Some(field)) => Ok(object.get(field)),
+        (View::Object(object), Some(field)) => work.field(object, field),
         (_, Some(field)) => odd_field(work, object, field, access),
         (_, None) => match key {
             View::Int(_) | View::Float(_) => {
-                let index = integer("an index", key)?;
+                let index = whole("an index", key)?;
                 match object {
                     View::List(list) => Ok(position(list.len(), index).and_then(|at| list.get(at))),
                     _ => odd_index(work, object, index, access),
@@ -49,14 +49,14 @@ pub(crate) fn dynamic_step<'a>(
 #[cold]
 fn odd_field<'a>(work: &Work<'a>, object: View<'a>, field: &str, access: Access) -> Outcome<Option<View<'a>>> {
     match access {
-        Access::Nil => fault(Kind::WrongKind, format!("{} has no field `{field}`", crate::fault::shown(object))),
+        Access::Nil => fault(Kind::WrongKind, format!("{} has no field `{field}`", shown(object))),
         Access::Required | Access::Absent => Ok(None),
         Access::JsonText | Access::Blank => match (object, object.as_str()) {
             (View::List(list), _) => {
                 Ok(field.parse().ok().and_then(|index| position(list.len(), index)).and_then(|at| list.get(at)))
             }
-            (_, Some(text)) => match json_inside(work, text)? {
-                Some(View::Object(object)) => Ok(object.get(field)),
+            (_, Some(text)) => match work.json_inside(text)? {
+                Some(View::Object(object)) => work.field(object, field),
                 Some(list @ View::List(_)) => odd_field(work, list, field, access),
                 _ => Ok(None),
             },
@@ -69,25 +69,18 @@ fn odd_field<'a>(work: &Work<'a>, object: View<'a>, field: &str, access: Access)
 #[cold]
 fn odd_index<'a>(work: &Work<'a>, object: View<'a>, index: i64, access: Access) -> Outcome<Option<View<'a>>> {
     match (object, object.as_str()) {
-        (_, Some(text)) if matches!(access, Access::JsonText | Access::Blank) => match json_inside(work, text)? {
+        (_, Some(text)) if matches!(access, Access::JsonText | Access::Blank) => match work.json_inside(text)? {
             Some(View::List(list)) => Ok(position(list.len(), index).and_then(|at| list.get(at))),
             _ => Ok(None),
         },
         _ if access != Access::Nil => Ok(None),
         (_, Some(text)) => {
+            work.scan(text.len())?;
             let found = position(text.chars().count(), index).and_then(|at| text.char_indices().nth(at));
             Ok(found.map(|(at, c)| View::Str(&text[at..at + c.len_utf8()])))
         }
-        _ => fault(Kind::WrongKind, format!("{} has no positions", article(object))),
+        _ => fault(Kind::WrongKind, format!("{} has no positions", described(object))),
     }
-}
-
-/// The list or object that a text holds as JSON.
-fn json_inside<'a>(work: &Work<'a>, text: &str) -> Outcome<Option<View<'a>>> {
-    if !text.trim_start().starts_with(['{', '[']) {
-        return Ok(None);
-    }
-    Ok(work.json(text)?.ok())
 }
 
 /// A position in something of that length; negative ones count from the end.
@@ -119,6 +112,7 @@ pub(crate) fn slice<'a>(work: &Work<'a>, object: View<'a>, from: Option<i64>, to
     match (object, object.as_str()) {
         (View::Null, _) => Ok(View::Null),
         (_, Some(text)) => {
+            work.scan(text.len())?;
             let range = range(text.chars().count());
             let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
             Ok(View::Str(&text[byte(range.start)..byte(range.end)]))
@@ -129,6 +123,7 @@ pub(crate) fn slice<'a>(work: &Work<'a>, object: View<'a>, from: Option<i64>, to
                 return Ok(View::List(ListView::Made(&items[range])));
             }
             work.spend(range.len())?;
+            work.room(range.len())?;
             work.list(&range.filter_map(|at| list.get(at)).collect::<Vec<_>>())
         }
         _ => wrong_kind("a slice", "text or a list", object),
@@ -150,6 +145,8 @@ pub(crate) fn coerced(view: View<'_>) -> View<'_> {
         return View::Bool(false);
     }
     match number::parse_decimal(text) {
+        // What is written with a point or an exponent is a float, whatever its value.
+        Some(Parsed::Int(int)) if !number::is_integer_text(text) => View::Float(int as f64),
         Some(Parsed::Int(int)) => View::Int(int),
         Some(Parsed::Float(float)) => View::Float(float),
         Some(Parsed::Overflow) | None => view,

@@ -11,25 +11,28 @@ use crate::program::Id;
 use crate::syntax::ast::Binary;
 use crate::value::{ListView, View};
 
-impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
+impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
     pub(super) fn fold(
         &mut self,
         id: Id,
         fold: Fold,
-        list: Id,
+        list_id: Id,
         body: Option<Id>,
-        extra: Option<Id>,
+        extra_id: Option<Id>,
         local: u16,
     ) -> Outcome<View<'a>> {
-        let list = self.eval(list)?;
+        let list = self.eval(list_id)?;
         self.at = id;
         let list = match list {
             View::List(list) => list,
             View::Null => return Ok(View::Null),
             other => return wrong_kind("a predicate function", "a list", other),
         };
-        let extra = extra.map(|extra| self.eval(extra)).transpose()?;
-        let over = Over { list, body, local };
+        let extra = extra_id.map(|extra| self.eval(extra)).transpose()?;
+        // What a predicate is made of stands between the list it is about and itself.
+        let before = extra_id.unwrap_or(list_id).max(list_id);
+        let weight = body.map_or(1, |body| body.saturating_sub(before) as usize);
+        let over = Over { list, body, local, weight };
         match fold {
             Fold::All => Ok(View::Bool(self.hit(&over, false)?.is_none())),
             Fold::Any => Ok(View::Bool(self.hit(&over, true)?.is_some())),
@@ -60,7 +63,7 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
 
     /// Makes an element what `#` and `#index` stand for.
     fn enter(&mut self, over: &Over<'a>, at: usize) -> Outcome<View<'a>> {
-        self.work.spend(1)?;
+        self.work.spend(over.weight)?;
         let item = over.list.get(at).unwrap_or(View::Null);
         self.locals[usize::from(over.local)] = item;
         self.locals[usize::from(over.local) + 1] = index(at);
@@ -69,6 +72,7 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
 
     fn holds_at(&mut self, over: &Over<'a>, at: usize) -> Outcome<bool> {
         let Some(body) = over.body else {
+            self.work.spend(1)?;
             return match over.list.get(at) {
                 Some(View::Bool(bool)) => Ok(bool),
                 None | Some(View::Null) => Ok(false),
@@ -110,6 +114,7 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
         let mut kept = Vec::new();
         for at in 0..over.list.len() {
             if self.holds_at(over, at)? {
+                self.work.room(kept.len() + 1)?;
                 kept.extend(over.list.get(at));
             }
         }
@@ -117,7 +122,12 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
     }
 
     fn map(&mut self, over: &Over<'a>) -> Outcome<Vec<View<'a>>> {
-        (0..over.list.len()).map(|at| self.value_at(over, at)).collect()
+        let mut mapped = Vec::new();
+        for at in 0..over.list.len() {
+            self.work.room(mapped.len() + 1)?;
+            mapped.push(self.value_at(over, at)?);
+        }
+        Ok(mapped)
     }
 
     fn sum(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
@@ -142,6 +152,7 @@ impl<'a, C: Context + ?Sized, R: Record> Evaluator<'a, '_, C, R> {
     fn group_by(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
         let mut groups = IndexMap::<&'a str, Vec<View<'a>>, foldhash::fast::RandomState>::default();
         for at in 0..over.list.len() {
+            self.work.room(at + 1)?;
             let key = self.value_at(over, at)?;
             groups.entry(self.work.text_form(key)?).or_default().extend(over.list.get(at));
         }
@@ -169,6 +180,8 @@ struct Over<'a> {
     list: ListView<'a>,
     body: Option<Id>,
     local: u16,
+    /// What asking about one element costs: the number of parts of the question.
+    weight: usize,
 }
 
 fn index(at: usize) -> View<'static> {

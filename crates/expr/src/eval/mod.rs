@@ -1,40 +1,28 @@
 //! The one evaluator. It reads borrowed values, allocates only what it must produce, and stops at its bounds.
 
 pub(crate) mod access;
+mod compound;
 mod fold;
 pub(crate) mod operators;
 pub(crate) mod quick;
 pub(crate) mod record;
 
 use bumpalo::Bump;
-use smallvec::SmallVec;
 
 use crate::Kind;
-use crate::builtins::{self, OnNil};
 use crate::context::Context;
-use crate::fault::{Fault, Outcome, fault, shown, wrong_kind};
-use crate::program::{Access, Id, Ids, Key, Node, Path, Program};
+use crate::fault::{Outcome, fault, shown};
+use crate::program::{Id, Key, Node, Path, Program};
 use crate::syntax::ast::Binary;
-use crate::value::View;
+use crate::value::{Value, View};
 use crate::work::Work;
-use record::Record;
-
-/// Evaluates a program over a context. What it produces lives in `bump`.
-#[inline]
-pub(crate) fn evaluate<'a, C: Context + ?Sized, R: Record>(
-    program: &'a Program,
-    context: &'a C,
-    bump: &'a Bump,
-    record: &mut R,
-) -> Outcome<View<'a>> {
-    let mut evaluator = Evaluator::new(program, context, bump, record);
-    let result = evaluator.eval(program.root);
-    evaluator.placed(result)
-}
+use record::{Off, Record};
 
 /// Evaluates a program as a condition: nil counts as false, anything else that is no boolean is an error.
+///
+/// What is produced on the way lives in `bump`.
 #[inline]
-pub(crate) fn holds<'a, C: Context + ?Sized, R: Record>(
+pub(crate) fn holds<'a, C: Context + ?Sized, R: Record<'a>>(
     program: &'a Program,
     context: &'a C,
     bump: &'a Bump,
@@ -42,6 +30,18 @@ pub(crate) fn holds<'a, C: Context + ?Sized, R: Record>(
 ) -> Outcome<bool> {
     let mut evaluator = Evaluator::new(program, context, bump, record);
     let result = evaluator.truth(program.root);
+    evaluator.placed(result)
+}
+
+/// Evaluates one node of a program to a value of any kind.
+pub(crate) fn value<C: Context + ?Sized>(program: &Program, root: Id, context: &C) -> Outcome<Value> {
+    let bump = Bump::new();
+    let mut record = Off;
+    let mut evaluator = Evaluator::new(program, context, &bump, &mut record);
+    let result = evaluator.eval(root).and_then(|view| {
+        evaluator.at = root;
+        evaluator.work.value(view)
+    });
     evaluator.placed(result)
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Evaluator<'a, 'r, C: ?Sized, R> {
     at: Id,
 }
 
-impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
+impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
     #[inline]
     fn new(program: &'a Program, context: &'a C, bump: &'a Bump, record: &'r mut R) -> Self {
         let locals = vec![View::Null; usize::from(program.locals)];
@@ -123,13 +123,15 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
             }
             Node::Binary(operator, left, right) if operator.is_test() => self.binary_test(id, operator, left, right),
             Node::InSet { needle, set } => {
-                let needle = self.eval(needle)?.as_str();
-                Ok(needle.is_some_and(|needle| self.program.sets[set as usize].contains(needle)))
+                let Some(needle) = self.eval(needle)?.as_str() else { return Ok(false) };
+                self.at = id;
+                self.work.scan(needle.len())?;
+                Ok(self.program.sets[set as usize].contains(needle))
             }
             Node::Matches { text, pattern } => {
                 let text = self.eval(text)?;
                 self.at = id;
-                operators::matches(text, &self.program.patterns[pattern as usize])
+                operators::matches(&self.work, text, &self.program.patterns[pattern as usize])
             }
             Node::Every(parts) => self.group(parts, |all, one| all && one, true),
             Node::Some(parts) => self.group(parts, |any, one| any || one, false),
@@ -206,10 +208,9 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
                 let chosen = if self.truth(condition)? { then } else { otherwise };
                 self.eval(chosen)
             }
-            Node::Elvis(left, right) => match self.eval(left)? {
-                View::Null | View::Bool(false) => self.eval(right),
-                value => Ok(value),
-            },
+            Node::Elvis(left, right) => {
+                if self.truth(left)? { Ok(View::Bool(true)) } else { self.eval(right) }
+            }
             Node::Let { local, value, body } => {
                 self.locals[usize::from(local)] = self.eval(value)?;
                 self.eval(body)
@@ -233,7 +234,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
 
     fn path(&self, path: &'a Path) -> Outcome<View<'a>> {
         let Some(root) = self.context.read(&path.root) else {
-            return self.missing(path);
+            return Self::missing(path);
         };
         let mut view = root.view();
         let mut coerce = path.coerce;
@@ -245,7 +246,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
             view = match found {
                 Some(found) if coerce => access::coerced(found),
                 Some(found) => found,
-                None => return self.missing(path),
+                None => return Self::missing(path),
             };
             coerce = false;
         }
@@ -253,161 +254,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record> Evaluator<'a, 'r, C, R> {
     }
 
     #[cold]
-    fn missing(&self, path: &Path) -> Outcome<View<'a>> {
-        access::missing(path.access, || self.program.path_text(path))
-    }
-
-    fn and(&mut self, parts: Ids) -> Outcome<bool> {
-        for part in self.program.list(parts) {
-            if !self.truth(*part)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn or(&mut self, parts: Ids) -> Outcome<bool> {
-        for part in self.program.list(parts) {
-            if self.truth(*part)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// A group evaluates all of its parts, so that an error always shows; the first in document order counts.
-    fn group(&mut self, parts: Ids, join: fn(bool, bool) -> bool, start: bool) -> Outcome<bool> {
-        let mut joined = start;
-        let mut first: Option<(Box<Fault>, Id)> = None;
-        for part in self.program.list(parts) {
-            match self.truth(*part) {
-                Ok(holds) => joined = join(joined, holds),
-                Err(fault) => {
-                    first.get_or_insert((fault, self.at));
-                }
-            }
-        }
-        match first {
-            Some((fault, at)) => {
-                self.at = at;
-                Err(fault)
-            }
-            None => Ok(joined),
-        }
-    }
-
-    fn all(&mut self, ids: Ids) -> Outcome<SmallVec<[View<'a>; 4]>> {
-        self.program.list(ids).iter().map(|id| self.eval(*id)).collect()
-    }
-
-    fn object(&mut self, id: Id, entries: Ids) -> Outcome<View<'a>> {
-        let mut object = indexmap::IndexMap::<&'a str, View<'a>, foldhash::fast::RandomState>::default();
-        for entry in self.program.list(entries).chunks_exact(2) {
-            let key = self.eval(entry[0])?;
-            self.at = entry[0];
-            let key = match key {
-                View::Int(_) | View::Float(_) | View::Str(_) | View::Text(_) => self.work.text_form(key)?,
-                other => return wrong_kind("a key", "text or a number", other),
-            };
-            let value = self.eval(entry[1])?;
-            object.insert(key, value);
-        }
-        self.at = id;
-        self.work.object(&object.into_iter().collect::<Vec<_>>())
-    }
-
-    fn call(&mut self, id: Id, builtin: u16, arguments: Ids) -> Outcome<View<'a>> {
-        let builtin = &builtins::TABLE[usize::from(builtin)];
-        let arguments = self.all(arguments)?;
-        if builtin.on_nil != OnNil::Asks && arguments.iter().any(|argument| argument.is_null()) {
-            return Ok(if builtin.on_nil == OnNil::False { View::Bool(false) } else { View::Null });
-        }
-        self.at = id;
-        (builtin.run)(&self.work, &arguments)
-    }
-
-    fn template(&mut self, id: Id, parts: Ids) -> Outcome<View<'a>> {
-        let mut text = String::new();
-        for part in self.program.list(parts) {
-            let part = self.eval(*part)?;
-            self.at = id;
-            let part = self.work.text_form(part)?;
-            self.work.reserve(part.len())?;
-            text.push_str(part);
-        }
-        Ok(View::Str(self.work.bump.alloc_str(&text)))
-    }
-
-    fn replace(&mut self, id: Id, text: Id, replacement: u32) -> Outcome<View<'a>> {
-        let text = self.eval(text)?;
-        self.at = id;
-        let text = self.work.text_form(text)?;
-        let (pattern, substitution) = &self.program.replacements[replacement as usize];
-        match pattern.replace_all(text, substitution, crate::limits::PRODUCED_BYTES) {
-            Ok(replaced) => self.work.text(&replaced),
-            Err(error) => Err(operators::pattern_fault(error)),
-        }
-    }
-
-    fn test(&mut self, id: Id, test: u32) -> Outcome<bool> {
-        let test = &self.program.tests[test as usize];
-        let left = self.eval(test.left)?;
-        let right = match test.right {
-            Some(right) => self.eval(right)?,
-            None => View::Null,
-        };
-        let now = match test.now {
-            Some(now) => self.eval(now)?,
-            None => View::Null,
-        };
-        self.at = id;
-        test.holds(&self.work, left, right, now)
-    }
-
-    fn member(&mut self, id: Id, object: Id, key: Id, access: Access) -> Outcome<View<'a>> {
-        let object = self.eval(object)?;
-        let key = self.eval(key)?;
-        self.at = id;
-        match access::dynamic_step(&self.work, object, key, access)? {
-            Some(view) => Ok(view),
-            None => access::missing(access, || crate::fault::shown(key)),
-        }
-    }
-
-    fn slice(&mut self, id: Id, object: Id, from: Option<Id>, to: Option<Id>) -> Outcome<View<'a>> {
-        let object = self.eval(object)?;
-        let mut bounds = [None, None];
-        for (bound, bound_id) in bounds.iter_mut().zip([from, to]) {
-            if let Some(bound_id) = bound_id {
-                match self.eval(bound_id)? {
-                    View::Null => return Ok(View::Null),
-                    view => {
-                        self.at = id;
-                        *bound = Some(builtins::integer("a slice", view)?);
-                    }
-                }
-            }
-        }
-        self.at = id;
-        access::slice(&self.work, object, bounds[0], bounds[1])
-    }
-
-    fn project(&mut self, id: Id, list: Id, rest: Id, local: u16) -> Outcome<View<'a>> {
-        let list = self.eval(list)?;
-        self.at = id;
-        let View::List(list) = list else {
-            return fault(Kind::MissingVariable, "`[*]` takes a list, and this is none");
-        };
-        self.work.spend(list.len())?;
-        let mut items = Vec::new();
-        for item in list.iter() {
-            self.locals[usize::from(local)] = item;
-            match self.eval(rest) {
-                Ok(view) => items.push(view),
-                Err(fault) if fault.kind == Kind::MissingVariable => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        self.work.list(&items)
+    fn missing(path: &Path) -> Outcome<View<'a>> {
+        access::missing(path.access, || path.to_string())
     }
 }

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use crate::Kind;
-use crate::builtins::{as_float, compare, finite, integer};
-use crate::fault::{Outcome, article, fault, shown, wrong_kind};
-use crate::pattern::{Pattern, PatternError};
+use crate::builtins::{as_float, compare, finite};
+use crate::fault::{Outcome, described, fault, wrong_kind};
+use crate::pattern::Pattern;
 use crate::syntax::ast::Binary;
-use crate::value::{ListView, View, number, relate};
+use crate::value::{ListView, View, number};
 use crate::work::Work;
 
 /// Operators that are true or false.
@@ -16,17 +16,17 @@ use crate::work::Work;
 #[inline(always)]
 pub(crate) fn test<'a>(work: &Work<'a>, operator: Binary, left: &View<'a>, right: &View<'a>) -> Outcome<bool> {
     match operator {
-        Binary::Equal => Ok(relate::equal(left, right)),
-        Binary::NotEqual => Ok(!relate::equal(left, right)),
-        Binary::Less => ordered(operator, left, right, Ordering::is_lt),
-        Binary::LessOrEqual => ordered(operator, left, right, Ordering::is_le),
-        Binary::Greater => ordered(operator, left, right, Ordering::is_gt),
-        Binary::GreaterOrEqual => ordered(operator, left, right, Ordering::is_ge),
-        Binary::Contains => texts(operator, left, right, |whole, part| whole.contains(part)),
-        Binary::StartsWith => texts(operator, left, right, |whole, part| whole.starts_with(part)),
-        Binary::EndsWith => texts(operator, left, right, |whole, part| whole.ends_with(part)),
+        Binary::Equal => work.equal(left, right),
+        Binary::NotEqual => work.equal(left, right).map(|equal| !equal),
+        Binary::Less => ordered(work, operator, left, right, Ordering::is_lt),
+        Binary::LessOrEqual => ordered(work, operator, left, right, Ordering::is_le),
+        Binary::Greater => ordered(work, operator, left, right, Ordering::is_gt),
+        Binary::GreaterOrEqual => ordered(work, operator, left, right, Ordering::is_ge),
+        Binary::Contains => texts(work, operator, left, right, |whole, part| whole.contains(part)),
+        Binary::StartsWith => texts(work, operator, left, right, |whole, part| whole.starts_with(part)),
+        Binary::EndsWith => texts(work, operator, left, right, |whole, part| whole.ends_with(part)),
         Binary::In => contained(work, *left, *right),
-        _ => matches_text(*left, *right),
+        _ => matches_text(work, *left, *right),
     }
 }
 
@@ -47,7 +47,16 @@ pub(crate) fn compute<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, rig
 
 /// Two numbers or two texts have an order; with nil it is false.
 #[inline(always)]
-fn ordered(operator: Binary, left: &View<'_>, right: &View<'_>, holds: fn(Ordering) -> bool) -> Outcome<bool> {
+fn ordered(
+    work: &Work<'_>,
+    operator: Binary,
+    left: &View<'_>,
+    right: &View<'_>,
+    holds: fn(Ordering) -> bool,
+) -> Outcome<bool> {
+    if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
+        work.scan(left.len().min(right.len()))?;
+    }
     match compare(left, right) {
         Some(order) => Ok(holds(order)),
         None if left.is_null() || right.is_null() => Ok(false),
@@ -57,21 +66,23 @@ fn ordered(operator: Binary, left: &View<'_>, right: &View<'_>, holds: fn(Orderi
 
 #[cold]
 fn clash(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<bool> {
-    let message = format!(
-        "{} cannot compare {} {} with {} {}",
-        operator.quoted(),
-        article(left),
-        shown(left),
-        article(right),
-        shown(right)
-    );
+    let message = format!("{} cannot compare {} with {}", operator.quoted(), described(left), described(right));
     fault(Kind::WrongKind, message)
 }
 
 #[inline(always)]
-fn texts(operator: Binary, left: &View<'_>, right: &View<'_>, holds: fn(&str, &str) -> bool) -> Outcome<bool> {
+fn texts(
+    work: &Work<'_>,
+    operator: Binary,
+    left: &View<'_>,
+    right: &View<'_>,
+    holds: fn(&str, &str) -> bool,
+) -> Outcome<bool> {
     match (left.as_str(), right.as_str()) {
-        (Some(left), Some(right)) => Ok(holds(left, right)),
+        (Some(left), Some(right)) => {
+            work.scan(left.len())?;
+            Ok(holds(left, right))
+        }
         _ if left.is_null() || right.is_null() => Ok(false),
         (None, _) => wrong_kind(operator.quoted(), "text", *left),
         _ => wrong_kind(operator.quoted(), "text", *right),
@@ -84,7 +95,7 @@ fn contained<'a>(work: &Work<'a>, needle: View<'a>, container: View<'a>) -> Outc
         _ if needle.is_null() => Ok(false),
         View::List(list) => in_list(work, needle, list),
         View::Object(object) => match needle.as_str() {
-            Some(key) => Ok(object.get(key).is_some()),
+            Some(key) => Ok(work.field(object, key)?.is_some()),
             None => wrong_kind("a key of an object", "text", needle),
         },
         other => wrong_kind("the right side of `in`", "a list or an object", other),
@@ -93,51 +104,45 @@ fn contained<'a>(work: &Work<'a>, needle: View<'a>, container: View<'a>) -> Outc
 
 fn in_list<'a>(work: &Work<'a>, needle: View<'a>, list: ListView<'a>) -> Outcome<bool> {
     if let ListView::Range(first, last) = list {
-        let int = match needle {
-            View::Int(int) => Some(int),
-            View::Float(float) => number::integral(float),
-            _ => None,
-        };
-        return Ok(int.is_some_and(|int| (first..=last).contains(&int)));
+        return Ok(number::integer(needle).is_some_and(|int| (first..=last).contains(&int)));
     }
+    has_element(work, list, needle)
+}
+
+/// Whether a list has an element that equals the one wanted.
+pub(crate) fn has_element<'a>(work: &Work<'a>, list: ListView<'a>, wanted: View<'a>) -> Outcome<bool> {
     work.spend(list.len())?;
-    Ok(match (list, needle.as_str()) {
-        // Text in a list of text is what people ask most, and these loops compare nothing but text.
-        (ListView::Shared(items), Some(text)) => items.iter().any(|item| item.as_str() == Some(text)),
-        (ListView::Json(items), Some(text)) => items.iter().any(|item| item.as_str() == Some(text)),
-        _ => list.iter().any(|item| relate::equal(&item, &needle)),
-    })
+    for item in list.iter() {
+        if work.equal(&item, &wanted)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A search with a pattern that is known only now.
-fn matches_text(text: View<'_>, pattern: View<'_>) -> Outcome<bool> {
+fn matches_text<'a>(work: &Work<'a>, text: View<'a>, pattern: View<'a>) -> Outcome<bool> {
     match (text.as_str(), pattern.as_str()) {
-        (Some(_), Some(pattern)) => match Pattern::re2(pattern) {
-            Ok(pattern) => matches(text, &pattern),
-            Err(error) => Err(pattern_fault(error)),
-        },
-        _ => texts(Binary::Matches, &text, &pattern, |_, _| false),
+        (Some(_), Some(pattern)) => matches(work, text, &work.re2(pattern)?),
+        _ => texts(work, Binary::Matches, &text, &pattern, |_, _| false),
     }
 }
 
-pub(crate) fn matches(text: View<'_>, pattern: &Pattern) -> Outcome<bool> {
+pub(crate) fn matches(work: &Work<'_>, text: View<'_>, pattern: &Pattern) -> Outcome<bool> {
     match text.as_str() {
-        Some(text) => pattern.is_match(text).map_err(pattern_fault),
+        Some(text) => work.search(pattern, text),
         None if text.is_null() => Ok(false),
         None => wrong_kind("`matches`", "text", text),
     }
 }
 
-pub(crate) fn pattern_fault(error: PatternError) -> Box<crate::fault::Fault> {
-    let (kind, message) = match error {
-        PatternError::Invalid(message) => (Kind::BadRegex, format!("this is not a regular expression: {message}")),
-        PatternError::TooMuchWork => (Kind::RegexLimit, "this regular expression takes too much work".into()),
-    };
-    Box::new(crate::fault::Fault { kind, message, node: None })
+/// An operand that must be an integer; a float with an integral value is one.
+pub(crate) fn whole(user: &str, view: View<'_>) -> Outcome<i64> {
+    number::integer(view).map_or_else(|| wrong_kind(user, "an integer", view), Ok)
 }
 
 fn range<'a>(first: View<'a>, last: View<'a>) -> Outcome<View<'a>> {
-    Ok(View::List(ListView::Range(integer("a range", first)?, integer("a range", last)?)))
+    Ok(View::List(ListView::Range(whole("`..`", first)?, whole("`..`", last)?)))
 }
 
 fn add<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
@@ -156,16 +161,14 @@ fn arithmetic<'a>(
     ints: fn(i64, i64) -> Option<i64>,
     floats: fn(f64, f64) -> f64,
 ) -> Outcome<View<'a>> {
-    match (left, right) {
-        (View::Int(left), View::Int(right)) => match ints(left, right) {
+    if let (View::Int(left), View::Int(right)) = (left, right) {
+        return match ints(left, right) {
             Some(int) => Ok(View::Int(int)),
             None => fault(Kind::OutOfRange, format!("{} leaves the 64-bit range", operator.quoted())),
-        },
-        _ => {
-            numbers(operator, left, right)?;
-            finite(floats(as_float(left), as_float(right)))
-        }
+        };
     }
+    numbers(operator, left, right)?;
+    finite(floats(as_float(left), as_float(right)))
 }
 
 fn numbers(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<()> {
@@ -188,7 +191,7 @@ fn divide<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
 
 fn remainder<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
     numbers(Binary::Remainder, left, right)?;
-    match (integer("`%`", left)?, integer("`%`", right)?) {
+    match (whole("`%`", left)?, whole("`%`", right)?) {
         (_, 0) => fault(Kind::DivisionByZero, "this divides by zero"),
         // The smallest integer divided by -1 leaves the range, but its remainder does not.
         (left, right) => Ok(View::Int(left.checked_rem(right).unwrap_or(0))),
@@ -200,7 +203,7 @@ fn power<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
     finite(as_float(left).powf(as_float(right)))
 }
 
-pub(crate) fn negate<'a>(operand: View<'a>) -> Outcome<View<'a>> {
+pub(crate) fn negate(operand: View<'_>) -> Outcome<View<'_>> {
     match operand {
         View::Null => Ok(View::Null),
         View::Int(int) => match int.checked_neg() {
@@ -212,7 +215,7 @@ pub(crate) fn negate<'a>(operand: View<'a>) -> Outcome<View<'a>> {
     }
 }
 
-pub(crate) fn plus<'a>(operand: View<'a>) -> Outcome<View<'a>> {
+pub(crate) fn plus(operand: View<'_>) -> Outcome<View<'_>> {
     match operand {
         View::Null | View::Int(_) | View::Float(_) => Ok(operand),
         other => wrong_kind("`+`", "a number", other),

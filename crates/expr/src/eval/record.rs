@@ -2,14 +2,14 @@
 
 use crate::fault::{Fault, Outcome};
 use crate::program::{Id, Program};
-use crate::value::{Value, View};
+use crate::value::View;
 
 /// Something that is told the result of every node.
-pub(crate) trait Record {
+pub(crate) trait Record<'a> {
     /// Whether anybody listens; what is not listened to costs nothing.
     const ON: bool;
 
-    fn note(&mut self, id: Id, result: &Outcome<View<'_>>);
+    fn note(&mut self, id: Id, result: &Outcome<View<'a>>);
 
     fn note_truth(&mut self, id: Id, result: &Outcome<bool>);
 }
@@ -17,7 +17,7 @@ pub(crate) trait Record {
 /// Tells nobody. Compiles to nothing.
 pub(crate) struct Off;
 
-impl Record for Off {
+impl Record<'_> for Off {
     const ON: bool = false;
 
     fn note(&mut self, _: Id, _: &Outcome<View<'_>>) {}
@@ -25,40 +25,41 @@ impl Record for Off {
     fn note_truth(&mut self, _: Id, _: &Outcome<bool>) {}
 }
 
-/// Keeps the newest result of every node.
-pub(crate) struct Results(pub(crate) Vec<Option<Noted>>);
+/// Keeps the newest result of every node. A look at a value is kept, not a copy: an element of a long list is noted as
+/// often as it is looked at.
+pub(crate) struct Results<'a>(pub(crate) Vec<Option<Noted<'a>>>);
 
 /// The result of one node.
-#[derive(Clone, Debug)]
-pub(crate) struct Noted {
-    pub(crate) result: Result<Value, String>,
+#[derive(Clone)]
+pub(crate) struct Noted<'a> {
+    pub(crate) result: Result<View<'a>, String>,
     /// How often the node was evaluated: more than once in a predicate.
     pub(crate) times: u32,
 }
 
-impl Results {
+impl Results<'_> {
     pub(crate) fn new(program: &Program) -> Self {
         Self(vec![None; program.nodes.len()])
     }
 }
 
-impl Results {
-    fn keep(&mut self, id: Id, result: Result<Value, &Fault>) {
+impl<'a> Results<'a> {
+    fn keep(&mut self, id: Id, result: Result<View<'a>, &Fault>) {
         let entry = &mut self.0[id as usize];
-        let times = entry.as_ref().map_or(0, |noted| noted.times) + 1;
+        let times = entry.as_ref().map_or(0, |noted| noted.times).saturating_add(1);
         let result = result.map_err(|fault| fault.message.clone());
         *entry = Some(Noted { result, times });
     }
 }
 
-impl Record for Results {
+impl<'a> Record<'a> for Results<'a> {
     const ON: bool = true;
 
-    fn note(&mut self, id: Id, result: &Outcome<View<'_>>) {
-        self.keep(id, result.as_ref().map(|view| view.to_value()).map_err(|fault| &**fault));
+    fn note(&mut self, id: Id, result: &Outcome<View<'a>>) {
+        self.keep(id, result.as_ref().copied().map_err(|fault| &**fault));
     }
 
     fn note_truth(&mut self, id: Id, result: &Outcome<bool>) {
-        self.keep(id, result.as_ref().map(|holds| Value::Bool(*holds)).map_err(|fault| &**fault));
+        self.keep(id, result.as_ref().map(|holds| View::Bool(*holds)).map_err(|fault| &**fault));
     }
 }

@@ -2,6 +2,9 @@
 
 mod sentence;
 
+use std::fmt::Write;
+
+use bumpalo::Bump;
 use serde_json::json;
 
 use crate::builtins;
@@ -11,6 +14,7 @@ use crate::eval::record::{Noted, Results};
 use crate::fault::shown;
 use crate::program::{Id, Node, Program};
 use crate::value::{Value, View};
+use crate::work::Work;
 
 /// A condition's outcome and the reasons for it.
 #[derive(Clone, Debug)]
@@ -30,8 +34,12 @@ pub struct Part {
     pub span: Span,
     /// The part as people write it.
     pub text: String,
-    /// What it gave; none when it was not looked at.
+    /// What it gave; none when it was not looked at, or is too large to be kept.
     pub value: Option<Value>,
+    /// What it gave as people are shown it: JSON, cut when long, with its length told.
+    pub shown: Option<String>,
+    /// The kind of what it gave, as the builtin `type` names it.
+    pub kind: Option<&'static str>,
     /// Why it gave nothing.
     pub error: Option<String>,
     /// How often it was looked at; in a predicate, once for each element, and the value is that of the last.
@@ -42,13 +50,14 @@ pub struct Part {
     pub children: Vec<Part>,
 }
 
-pub(crate) fn explain(
-    program: &Program,
-    results: &Results,
+pub(crate) fn explain<'a>(
+    program: &'a Program,
+    results: &Results<'a>,
     outcome: Result<bool, EvalError>,
     source: &str,
+    bump: &'a Bump,
 ) -> Explanation {
-    let explainer = Explainer { program, results, source };
+    let explainer = Explainer { program, results, source, work: Work::new(bump) };
     let sentence = match &outcome {
         Ok(holds) => format!("{holds} because {}", explainer.because(program.root)),
         Err(error) => format!("cannot be decided: {}", error.message),
@@ -73,8 +82,8 @@ impl Part {
             "start": self.span.start,
             "end": self.span.end,
             "text": self.text,
-            "type": self.value.as_ref().map(|value| value.view().type_name()),
-            "value": self.value.as_ref().map(|value| shown(value.view())),
+            "type": self.kind,
+            "value": self.shown,
             "error": self.error,
             "times": self.times,
             "decided": self.decided,
@@ -90,52 +99,57 @@ impl Part {
     }
 
     fn render_into(&self, out: &mut String, depth: usize) {
-        let (mark, told) = match (&self.value, &self.error) {
+        let (mark, told) = match (&self.value, &self.shown, &self.error) {
             // A failure stops everything around it; it is told where it happened.
-            (_, Some(_)) if self.children.iter().any(|child| child.error.is_some()) => ("!", String::new()),
-            (_, Some(error)) => ("!", format!("  {error}")),
-            (Some(Value::Bool(true)), _) => ("✓", String::new()),
-            (Some(Value::Bool(false)), _) => ("✗", String::new()),
-            (Some(value), _) => ("=", format!("  {}", shown(value.view()))),
-            (None, None) => ("·", "  not looked at".into()),
+            (_, _, Some(_)) if self.children.iter().any(|child| child.error.is_some()) => ("!", String::new()),
+            (_, _, Some(error)) => ("!", format!("  {error}")),
+            (Some(Value::Bool(true)), ..) => ("✓", String::new()),
+            (Some(Value::Bool(false)), ..) => ("✗", String::new()),
+            (_, Some(shown), _) => ("=", format!("  {shown}")),
+            (_, None, None) => ("·", "  not looked at".into()),
         };
         let arrow = if self.decided && depth > 0 && mark != "=" { "  ← decided" } else { "" };
-        out.push_str(&format!("{}{mark} {}{told}{arrow}\n", "  ".repeat(depth), self.text));
+        let _ = writeln!(out, "{}{mark} {}{told}{arrow}", "  ".repeat(depth), self.text);
         for child in &self.children {
             child.render_into(out, depth + 1);
         }
     }
 }
 
-pub(crate) struct Explainer<'e> {
-    program: &'e Program,
-    results: &'e Results,
+pub(crate) struct Explainer<'e, 'a> {
+    program: &'a Program,
+    results: &'e Results<'a>,
     source: &'e str,
+    /// What comparing and copying values may cost, all in all.
+    work: Work<'a>,
 }
 
-impl Explainer<'_> {
+impl<'a> Explainer<'_, 'a> {
     fn node(&self, id: Id) -> Node {
         self.program.node(id)
     }
 
-    fn noted(&self, id: Id) -> Option<&Noted> {
+    fn noted(&self, id: Id) -> Option<&Noted<'a>> {
         self.results.0[id as usize].as_ref()
     }
 
-    fn value(&self, id: Id) -> Option<&Value> {
-        self.noted(id)?.result.as_ref().ok()
+    fn value(&self, id: Id) -> Option<View<'a>> {
+        self.noted(id)?.result.as_ref().ok().copied()
     }
 
     fn holds(&self, id: Id) -> bool {
-        matches!(self.value(id), Some(Value::Bool(true)))
+        matches!(self.value(id), Some(View::Bool(true)))
     }
 
     fn part(&self, id: Id, decided: bool) -> Part {
         let noted = self.noted(id);
+        let value = self.value(id);
         Part {
             span: self.program.spans[id as usize],
             text: self.text(id),
-            value: noted.and_then(|noted| noted.result.as_ref().ok()).cloned(),
+            value: value.and_then(|value| self.work.value(value).ok()),
+            shown: value.map(shown),
+            kind: value.map(View::type_name),
             error: noted.and_then(|noted| noted.result.as_ref().err()).cloned(),
             times: noted.map_or(0, |noted| noted.times),
             decided,
@@ -149,10 +163,17 @@ impl Explainer<'_> {
         let text = self.text(id);
         let parts = self.children(id).into_iter().flat_map(|child| {
             let decided = deciding.contains(&child);
-            let repeated = self.text(child) == text && self.value(child) == self.value(id);
+            let repeated = self.text(child) == text && self.same_value(child, id);
             if repeated { self.parts(child, decided) } else { vec![self.part(child, decided)] }
         });
         parts.collect()
+    }
+
+    fn same_value(&self, left: Id, right: Id) -> bool {
+        match (self.value(left), self.value(right)) {
+            (Some(left), Some(right)) => self.work.equal(&left, &right).unwrap_or(false),
+            (left, right) => left.is_none() && right.is_none(),
+        }
     }
 
     /// The parts without which the outcome would have been another.
@@ -196,9 +217,14 @@ impl Explainer<'_> {
             | Node::Sequence(left, right) => vec![left, right],
             Node::Let { value, body, .. } => vec![value, body],
             Node::Conditional(condition, then, otherwise) => vec![condition, then, otherwise],
-            Node::And(parts) | Node::Or(parts) | Node::Every(parts) | Node::Some(parts) => program.list(parts).to_vec(),
-            Node::List(parts) | Node::Object(parts) | Node::Template(parts) => program.list(parts).to_vec(),
-            Node::Call { arguments, .. } => program.list(arguments).to_vec(),
+            Node::And(parts)
+            | Node::Or(parts)
+            | Node::Every(parts)
+            | Node::Some(parts)
+            | Node::List(parts)
+            | Node::Object(parts)
+            | Node::Template(parts)
+            | Node::Call { arguments: parts, .. } => program.list(parts).to_vec(),
             Node::Fold { list, body, extra, .. } => [Some(list), body, extra].into_iter().flatten().collect(),
             Node::Test(test) => {
                 let test = &program.tests[test as usize];
@@ -212,7 +238,7 @@ impl Explainer<'_> {
     fn text(&self, id: Id) -> String {
         match self.node(id) {
             Node::Constant(constant) => shown(self.program.constants[constant as usize].view()),
-            Node::Path(path) => self.program.path_text(&self.program.paths[path as usize]),
+            Node::Path(path) => self.program.paths[path as usize].to_string(),
             Node::Test(test) => {
                 let test = &self.program.tests[test as usize];
                 let right = test.right.map(|right| format!(" {}", self.text(right))).unwrap_or_default();
@@ -241,7 +267,7 @@ impl Explainer<'_> {
             Node::Or(parts) => joined(self.program.list(parts).to_vec(), " || "),
             Node::Coalesce(left, _) => self.text(left),
             Node::Slice { object, from, to } => match (from.and_then(|from| self.value(from)), to) {
-                (Some(Value::Int(from @ ..0)), None) => {
+                (Some(View::Int(from @ ..0)), None) => {
                     format!("the last {} of {}", from.unsigned_abs(), self.text(object))
                 }
                 _ => format!("part of {}", self.text(object)),

@@ -8,7 +8,7 @@ use crate::syntax::ast::Binary;
 /// More reasons than this are counted, not listed.
 const LISTED: usize = 3;
 
-impl Explainer<'_> {
+impl Explainer<'_, '_> {
     /// The reason for what a part gave, as a clause that can follow "because".
     pub(super) fn because(&self, id: Id) -> String {
         let holds = self.holds(id);
@@ -42,17 +42,17 @@ impl Explainer<'_> {
         let deciding = self.deciding(id);
         let listed: Vec<_> = deciding.iter().take(LISTED).map(|part| self.because(*part)).collect();
         let rest = deciding.len().saturating_sub(LISTED);
-        let mut sentence = listed.join(", and ");
-        if rest > 0 {
-            sentence.push_str(&format!(", and {rest} more"));
+        match (&listed[..], rest) {
+            ([], _) => "there is nothing to check".into(),
+            (_, 0) => listed.join(", and "),
+            _ => format!("{}, and {rest} more", listed.join(", and ")),
         }
-        if sentence.is_empty() { "there is nothing to check".into() } else { sentence }
     }
 
     /// "x is 2".
     fn fact(&self, id: Id) -> String {
         match self.value(id) {
-            Some(value) => format!("{} is {}", self.text(id), shown(value.view())),
+            Some(value) => format!("{} is {}", self.text(id), shown(value)),
             None => format!("{} was not looked at", self.text(id)),
         }
     }
@@ -61,7 +61,7 @@ impl Explainer<'_> {
     fn expected(&self, id: Id) -> String {
         match (self.node(id), self.value(id)) {
             (Node::Constant(_), _) | (_, None) => self.text(id),
-            (_, Some(value)) => format!("{} ({})", shown(value.view()), self.text(id)),
+            (_, Some(value)) => format!("{} ({})", shown(value), self.text(id)),
         }
     }
 

@@ -19,6 +19,8 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::{Kind, limits};
+
 /// A pattern that compiled. Copies share what was compiled.
 #[derive(Clone)]
 pub(crate) struct Pattern(Arc<Shared>);
@@ -39,10 +41,10 @@ enum Engine {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
     /// The pattern, or a substitution for it, is wrong. The message is one line for people.
-    #[error("{0}")]
+    #[error("this is not a regular expression: {0}")]
     Invalid(String),
     /// The search or the replacement would go over its bounds.
-    #[error("the regular expression needs too much work on this text")]
+    #[error("this regular expression takes too much work")]
     TooMuchWork,
 }
 
@@ -52,8 +54,8 @@ const MAX_PATTERN_BYTES: usize = 64 * 1024;
 const MAX_COMPILED_BYTES: usize = 8 * 1024 * 1024;
 /// The bytes of the cache with which a linear engine speeds itself up.
 const MAX_CACHE_BYTES: usize = 2 * 1024 * 1024;
-/// The bound on `copies` times the bytes of the text, which is the most steps that a linear search takes.
-const MAX_STEPS: u64 = 1_000_000_000;
+/// What a search that backtracks is reckoned to cost at least, because its own bounds are so much wider.
+const BACKTRACKING_COST: u64 = 1_000_000;
 
 impl Pattern {
     /// Compiles a pattern in RE2 syntax: `\d \w \s \b` are ASCII, `$` is the end of the text, no look-around.
@@ -80,17 +82,31 @@ impl Pattern {
 
     /// Whether the pattern is found anywhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> Result<bool, PatternError> {
-        self.0.check_work(text)?;
+        self.check_work(text)?;
         match &self.0.engine {
             Engine::Re2(regex) => Ok(regex.is_match(text)),
             Engine::Python(python) => python.is_match(text),
         }
     }
 
+    /// The most steps that a search of this text takes: for a linear one, the characters of the pattern times the bytes
+    /// of the text.
+    pub(crate) fn cost(&self, text: &str) -> u64 {
+        let steps = self.0.copies.saturating_mul(text.len() as u64);
+        match &self.0.engine {
+            Engine::Python(python) if python.backtracks() => steps.saturating_add(BACKTRACKING_COST),
+            _ => steps,
+        }
+    }
+
+    fn check_work(&self, text: &str) -> Result<(), PatternError> {
+        if self.cost(text) > limits::REGEX_STEPS { Err(PatternError::TooMuchWork) } else { Ok(()) }
+    }
+
     /// Replaces every match of a Python pattern, with `\1` and `\g<name>` in the substitution standing for groups.
     /// A result of more than `max_bytes` is too much work.
     pub(crate) fn replace_all(&self, text: &str, substitution: &str, max_bytes: usize) -> Result<String, PatternError> {
-        self.0.check_work(text)?;
+        self.check_work(text)?;
         self.0.python()?.replace_all(text, substitution, max_bytes)
     }
 
@@ -106,11 +122,6 @@ impl Pattern {
 }
 
 impl Shared {
-    fn check_work(&self, text: &str) -> Result<(), PatternError> {
-        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        if self.copies.saturating_mul(bytes) > MAX_STEPS { Err(PatternError::TooMuchWork) } else { Ok(()) }
-    }
-
     fn python(&self) -> Result<&python::Compiled, PatternError> {
         match &self.engine {
             Engine::Python(python) => Ok(python),
@@ -130,6 +141,13 @@ impl fmt::Debug for Pattern {
 }
 
 impl PatternError {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Invalid(_) => Kind::BadRegex,
+            Self::TooMuchWork => Kind::RegexLimit,
+        }
+    }
+
     /// Parts of the author's text may stand in a message; it stays one line whatever they hold.
     fn invalid(message: &str) -> PatternError {
         PatternError::Invalid(message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())

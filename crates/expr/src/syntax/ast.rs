@@ -174,7 +174,9 @@ impl<'s> Expr<'s> {
             }
             ExprKind::Chain(first, rest) => {
                 visit(first);
-                rest.iter().for_each(|(_, operand)| visit(operand));
+                for (_, operand) in rest {
+                    visit(operand);
+                }
             }
             ExprKind::Conditional(parts) => parts.iter().for_each(visit),
             ExprKind::Call(call) => {

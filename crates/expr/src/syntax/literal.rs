@@ -22,7 +22,7 @@ impl LiteralError {
 }
 
 /// Reads a number at the start of the text and tells its length.
-pub(super) fn number<'s>(text: &'s str) -> Result<(Token<'s>, usize), LiteralError> {
+pub(super) fn number(text: &str) -> Result<(Token<'_>, usize), LiteralError> {
     for (prefix, radix) in [("0x", 16), ("0X", 16), ("0b", 2), ("0B", 2), ("0o", 8), ("0O", 8)] {
         if let Some(digits) = text.strip_prefix(prefix) {
             let length = digits.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(digits.len());

@@ -76,7 +76,7 @@ impl<'s> Parser<'s> {
         if !self.eat(";")? || self.at_close() {
             return Ok(first);
         }
-        let rest = self.sequence()?;
+        let rest = self.nested(Self::sequence)?;
         let span = first.span.to(rest.span);
         self.build(span, ExprKind::Sequence(Box::new(first), Box::new(rest)))
     }
@@ -100,7 +100,7 @@ impl<'s> Parser<'s> {
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.nesting += 1;
         if self.nesting > limits::DEPTH {
-            return Err(self.too_deep(self.span));
+            return Err(too_deep(self.span));
         }
         let parsed = parse(self)?;
         self.nesting -= 1;
@@ -233,7 +233,7 @@ impl<'s> Parser<'s> {
         self.count(span)?;
         let depth = depth.max(right.depth + 1);
         parts.push(right);
-        if depth > limits::DEPTH { Err(self.too_deep(span)) } else { Ok(Expr { kind: wrap(parts), span, depth }) }
+        if depth > limits::DEPTH { Err(too_deep(span)) } else { Ok(Expr { kind: wrap(parts), span, depth }) }
     }
 
     /// `a < b <= c` means `a < b && b <= c`.
@@ -411,7 +411,7 @@ impl<'s> Parser<'s> {
         let mut deepest = 0;
         expr.parts(&mut |part| deepest = deepest.max(part.depth));
         expr.depth = deepest + 1;
-        if expr.depth > limits::DEPTH { Err(self.too_deep(span)) } else { Ok(expr) }
+        if expr.depth > limits::DEPTH { Err(too_deep(span)) } else { Ok(expr) }
     }
 
     fn count(&mut self, span: Span) -> Parsed<()> {
@@ -421,11 +421,6 @@ impl<'s> Parser<'s> {
         }
         let message = format!("this expression has more than {} parts", limits::NODES);
         Err(Box::new(Diagnostic::error(Kind::NodeLimit, span, message)))
-    }
-
-    fn too_deep(&self, span: Span) -> Box<Diagnostic> {
-        let message = format!("this is nested more than {} levels deep", limits::DEPTH);
-        Box::new(Diagnostic::error(Kind::DepthLimit, span, message).with_help("name parts of it with `let`"))
     }
 
     pub(super) fn unexpected(&self, place: &str) -> Box<Diagnostic> {
@@ -444,6 +439,11 @@ impl<'s> Parser<'s> {
         };
         syntax_error(self.span, format!("{found} stands {place}"))
     }
+}
+
+fn too_deep(span: Span) -> Box<Diagnostic> {
+    let message = format!("this is nested more than {} levels deep", limits::DEPTH);
+    Box::new(Diagnostic::error(Kind::DepthLimit, span, message).with_help("name parts of it with `let`"))
 }
 
 fn infix_of(token: &Token<'_>) -> Option<(Infix, u8)> {

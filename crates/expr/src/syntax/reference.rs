@@ -9,6 +9,10 @@ use crate::limits;
 
 /// Parses what stands between braces. `offset` is where it begins in the source.
 pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
+    if content.trim().is_empty() {
+        let error = syntax_error(Span::new(0, content.len()).shifted(offset), "there is nothing between the braces");
+        return Err(Box::new(error.with_help("write `{{namespace.name}}`")));
+    }
     let start = content.len() - content.trim_start().len();
     let mut cursor = Cursor { content: content.trim_end(), at: start, offset };
     cursor.eat('.');
@@ -79,7 +83,9 @@ impl<'s> Cursor<'s> {
         } else {
             let negative = self.eat('-');
             let digits = self.name()?;
-            let int = digits.parse::<i64>().map_err(|_| self.refused())?;
+            // One sign at most, so that the number below can be negated.
+            let int = digits.parse::<i64>().ok().filter(|int| *int >= 0 && !digits.starts_with('-'));
+            let int = int.ok_or_else(|| self.refused())?;
             ExprKind::Int(if negative { -int } else { int })
         };
         if self.eat(']') { Ok(key) } else { Err(self.refused()) }

@@ -181,13 +181,11 @@ impl Unit<'_> {
             let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
             return self.known_path(&[&name], access, span);
         }
-        match reference::parse(content, 0) {
-            Ok(reference) => self.parsed(Ok(reference), place, access).0,
-            Err(_) => {
-                let message = format!("`{name}` is no reference, so this is always empty");
-                self.warn(Kind::UnknownReference, span, message);
-                self.program.constant(if alone { Value::Null } else { Value::from("") }, span)
-            }
+        if let Ok(reference) = reference::parse(content, 0) {
+            return self.parsed(Ok(reference), place, access).0;
         }
+        let message = format!("`{name}` is no reference, so this is always empty");
+        self.warn(Kind::UnknownReference, span, message);
+        self.program.constant(if alone { Value::Null } else { Value::from("") }, span)
     }
 }

@@ -72,10 +72,9 @@ fn end_outside_quotes(text: &str, start: usize) -> Option<usize> {
         match (quote, bytes[at]) {
             (Some(open), b'\\') if open != b'`' => at += 1,
             (Some(open), byte) if byte == open => quote = None,
-            (Some(_), _) => {}
             (None, byte @ (b'"' | b'\'' | b'`')) => quote = Some(byte),
             (None, b'}') if bytes.get(at + 1) == Some(&b'}') => return Some(at),
-            (None, _) => {}
+            _ => {}
         }
         at += 1;
     }

@@ -1,6 +1,7 @@
 //! Values from and to JSON (or any other format serde speaks), keys in document order.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::{ListView, Object, ObjectView, Value, View, number};
+use crate::limits;
 
 /// Reads JSON text into memory that lives as long as one evaluation.
 pub(crate) fn parse_json<'a>(text: &str, bump: &'a Bump) -> Result<View<'a>, serde_json::Error> {
@@ -44,6 +46,7 @@ impl<'de> Deserialize<'de> for Value {
         if deserializer.is_human_readable() {
             return deserializer.deserialize_any(IntoValue);
         }
+        let _level = Level::enter().ok_or_else(|| D::Error::custom(TOO_DEEP))?;
         Stored::deserialize(deserializer).map(Self::from)
     }
 }
@@ -58,6 +61,32 @@ enum Stored<'a> {
     Str(#[serde(borrow)] Cow<'a, str>),
     List(Vec<Value>),
     Object(Vec<(Arc<str>, Value)>),
+}
+
+const TOO_DEEP: &str = "a value is nested too deeply to be stored";
+
+thread_local! {
+    static LEVEL: Cell<u16> = const { Cell::new(0) };
+}
+
+/// One level of a stored value that is being read or written. Formats that do not tell what comes next do not bound the
+/// depth either, and bytes that were damaged must not exhaust the stack.
+struct Level;
+
+impl Level {
+    fn enter() -> Option<Self> {
+        let level = LEVEL.get();
+        (level < limits::STORED_DEPTH).then(|| {
+            LEVEL.set(level + 1);
+            Self
+        })
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        LEVEL.set(LEVEL.get() - 1);
+    }
 }
 
 impl From<Stored<'_>> for Value {
@@ -145,6 +174,7 @@ impl Serialize for Value {
         if serializer.is_human_readable() {
             self.view().serialize(serializer)
         } else {
+            let _level = Level::enter().ok_or_else(|| serde::ser::Error::custom(TOO_DEEP))?;
             Stored::from(self).serialize(serializer)
         }
     }

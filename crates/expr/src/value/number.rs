@@ -2,13 +2,24 @@
 
 use std::cmp::Ordering;
 
+use super::View;
+
 /// 2^63 as a float: the first value above every 64-bit integer.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
 /// The integer a float stands for, if it has an integral value in the 64-bit range.
 #[expect(clippy::cast_possible_truncation, reason = "the comparison before it keeps the value in range")]
 pub(crate) fn integral(float: f64) -> Option<i64> {
-    (float.trunc() == float && (-TOO_LARGE..TOO_LARGE).contains(&float)).then_some(float as i64)
+    (float.fract() == 0.0 && (-TOO_LARGE..TOO_LARGE).contains(&float)).then_some(float as i64)
+}
+
+/// The integer a value is; a float with an integral value is one.
+pub(crate) fn integer(view: View<'_>) -> Option<i64> {
+    match view {
+        View::Int(int) => Some(int),
+        View::Float(float) => integral(float),
+        _ => None,
+    }
 }
 
 /// Compares an integer with a finite float by value, without rounding either.
@@ -53,17 +64,42 @@ pub(crate) fn parse_decimal(text: &str) -> Option<Parsed> {
             return None;
         }
     }
-    let plain_integer = !mantissa.contains('.') && exponent.is_none();
-    if plain_integer && let Ok(int) = text.parse::<i64>() {
+    if let Some(int) = exact_integer(text.starts_with('-'), whole, fraction, exponent) {
         return Some(Parsed::Int(int));
     }
     match text.parse::<f64>() {
-        Ok(float) if float.is_finite() => {
-            Some(integral(float).filter(|_| !plain_integer).map_or(Parsed::Float(float), Parsed::Int))
-        }
+        Ok(float) if float.is_finite() => Some(Parsed::Float(float)),
         Ok(_) => Some(Parsed::Overflow),
         Err(_) => None,
     }
+}
+
+/// The integer that digits, fraction and exponent spell, if they spell one that fits 64 bits. A float on the way would
+/// round it.
+fn exact_integer(negative: bool, whole: &str, fraction: &str, exponent: Option<&str>) -> Option<i64> {
+    let exponent: i64 = exponent.map_or(Some(0), |exponent| exponent.parse().ok())?;
+    let fraction = fraction.trim_end_matches('0');
+    let mut digits = format!("{whole}{fraction}");
+    let shift = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    if shift < 0 {
+        let dropped = usize::try_from(shift.unsigned_abs()).ok().filter(|dropped| *dropped <= digits.len())?;
+        let kept = digits.len() - dropped;
+        if digits[kept..].bytes().any(|digit| digit != b'0') {
+            return None;
+        }
+        digits.truncate(kept);
+    }
+    let mut int: i64 = 0;
+    for digit in digits.bytes().map(|byte| i64::from(byte - b'0')) {
+        int = int.checked_mul(10)?.checked_add(if negative { -digit } else { digit })?;
+    }
+    for _ in 0..shift.max(0) {
+        if int == 0 {
+            break;
+        }
+        int = int.checked_mul(10)?;
+    }
+    Some(int)
 }
 
 /// Whether text is a whole number written as `[+-]digits`, and nothing else.

@@ -3,36 +3,91 @@
 use std::cmp::Ordering;
 
 use super::{ListView, ObjectView, View, number};
+use crate::limits;
 
 /// Structural equality: numbers by value, lists in order, objects without regard to key order, kinds never mixed.
+///
+/// Values can be nested and shared so that comparing them takes for ever. So before anything inside a list or an object
+/// is looked at, `pay` is asked, with how many parts that is and how deep they lie, and may refuse.
 #[inline(always)]
-pub(crate) fn equal(left: &View<'_>, right: &View<'_>) -> bool {
+pub(crate) fn equal<E>(
+    left: &View<'_>,
+    right: &View<'_>,
+    pay: &impl Fn(usize, u16) -> Result<(), E>,
+) -> Result<bool, E> {
     if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
-        return left == right;
+        return texts(left, right, pay);
     }
     match (left, right) {
-        (View::Int(left), View::Int(right)) => left == right,
-        _ => equal_others(left, right),
+        (View::Int(left), View::Int(right)) => Ok(left == right),
+        _ => Relation { pay }.equal(left, right, 0),
     }
 }
 
-fn equal_others(left: &View<'_>, right: &View<'_>) -> bool {
-    match (left, right) {
-        (View::Null, View::Null) => true,
-        (View::Bool(left), View::Bool(right)) => left == right,
-        (View::List(left), View::List(right)) => equal_lists(*left, *right),
-        (View::Object(left), View::Object(right)) => equal_objects(*left, *right),
-        _ => compare_numbers(left, right) == Some(Ordering::Equal),
+#[inline(always)]
+fn texts<E>(left: &str, right: &str, pay: &impl Fn(usize, u16) -> Result<(), E>) -> Result<bool, E> {
+    if left.len() != right.len() {
+        return Ok(false);
     }
+    if left.len() > limits::BYTES_PER_STEP {
+        pay(left.len() / limits::BYTES_PER_STEP, 0)?;
+    }
+    Ok(left == right)
 }
 
-fn equal_lists(left: ListView<'_>, right: ListView<'_>) -> bool {
-    left.len() == right.len() && left.iter().zip(right.iter()).all(|(left, right)| equal(&left, &right))
+struct Relation<'p, P> {
+    pay: &'p P,
 }
 
-fn equal_objects(left: ObjectView<'_>, right: ObjectView<'_>) -> bool {
-    left.len() == right.len()
-        && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| equal(&value, &other)))
+impl<P> Relation<'_, P> {
+    fn equal<E>(&self, left: &View<'_>, right: &View<'_>, depth: u16) -> Result<bool, E>
+    where
+        P: Fn(usize, u16) -> Result<(), E>,
+    {
+        match (left, right) {
+            (View::Null, View::Null) => Ok(true),
+            (View::Bool(left), View::Bool(right)) => Ok(left == right),
+            (View::List(left), View::List(right)) => self.lists(*left, *right, depth),
+            (View::Object(left), View::Object(right)) => self.objects(*left, *right, depth),
+            _ => match (left.as_str(), right.as_str()) {
+                (Some(left), Some(right)) => texts(left, right, self.pay),
+                _ => Ok(compare_numbers(left, right) == Some(Ordering::Equal)),
+            },
+        }
+    }
+
+    fn lists<E>(&self, left: ListView<'_>, right: ListView<'_>, depth: u16) -> Result<bool, E>
+    where
+        P: Fn(usize, u16) -> Result<(), E>,
+    {
+        if left.len() != right.len() {
+            return Ok(false);
+        }
+        (self.pay)(left.len(), depth)?;
+        for (left, right) in left.iter().zip(right.iter()) {
+            if !self.equal(&left, &right, depth.saturating_add(1))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn objects<E>(&self, left: ObjectView<'_>, right: ObjectView<'_>, depth: u16) -> Result<bool, E>
+    where
+        P: Fn(usize, u16) -> Result<(), E>,
+    {
+        if left.len() != right.len() {
+            return Ok(false);
+        }
+        (self.pay)(left.len().saturating_mul(right.lookup_cost()), depth)?;
+        for (key, value) in left.iter() {
+            let Some(other) = right.get(key) else { return Ok(false) };
+            if !self.equal(&value, &other, depth.saturating_add(1))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// The order of two numbers by value; none when either is no number.

@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::{View, number};
+use super::{ObjectView, View, number};
+use crate::limits;
 
-/// Appends the text form of a value.
+/// Appends the text form of a value. An error of its own, besides those of `out`: the value is nested too deeply.
 pub(crate) fn push_text(out: &mut impl Write, view: View<'_>) -> fmt::Result {
     match view.as_str() {
         Some(text) => out.write_str(text),
@@ -13,61 +14,121 @@ pub(crate) fn push_text(out: &mut impl Write, view: View<'_>) -> fmt::Result {
 }
 
 /// Appends compact JSON: keys in their order, non-ASCII as it is, integral floats in the 64-bit range without fraction.
-fn push_json(out: &mut impl Write, view: View<'_>) -> fmt::Result {
-    match view {
-        View::Null => out.write_str("null"),
-        View::Bool(bool) => write!(out, "{bool}"),
-        View::Int(int) => write!(out, "{int}"),
-        View::Float(float) => push_float(out, float),
-        View::Str(text) => push_quoted(out, text),
-        View::Text(text) => push_quoted(out, text),
-        View::List(list) => {
-            out.write_char('[')?;
-            for (index, item) in list.iter().enumerate() {
-                push_comma(out, index)?;
-                push_json(out, item)?;
+pub(crate) fn push_json(out: &mut impl Write, view: View<'_>) -> fmt::Result {
+    Json { out, sorted: false, cut: false }.value(view, 0)
+}
+
+/// Appends JSON with sorted keys: equal values, and only they, have the same text.
+pub(crate) fn push_canonical(out: &mut impl Write, view: View<'_>) -> fmt::Result {
+    Json { out, sorted: true, cut: false }.value(view, 0)
+}
+
+/// Appends compact JSON in which `…` stands for what is nested too deeply: for people, who would not read that far.
+pub(crate) fn push_shown(out: &mut impl Write, view: View<'_>) -> fmt::Result {
+    Json { out, sorted: false, cut: true }.value(view, 0)
+}
+
+const PIECE_BYTES: usize = 4096;
+
+struct Json<'o, W> {
+    out: &'o mut W,
+    /// Whether keys are sorted.
+    sorted: bool,
+    /// Whether what is nested too deeply is left out, or refused.
+    cut: bool,
+}
+
+impl<W: Write> Json<'_, W> {
+    fn value(&mut self, view: View<'_>, depth: u16) -> fmt::Result {
+        match view {
+            View::Null => self.out.write_str("null"),
+            View::Bool(bool) => write!(self.out, "{bool}"),
+            View::Int(int) => write!(self.out, "{int}"),
+            View::Float(float) => self.float(float),
+            View::Str(text) => self.quoted(text),
+            View::Text(text) => self.quoted(text),
+            View::List(_) | View::Object(_) if depth >= limits::DEPTH => {
+                if self.cut {
+                    self.out.write_char('…')
+                } else {
+                    Err(fmt::Error)
+                }
             }
-            out.write_char(']')
-        }
-        View::Object(object) => {
-            out.write_char('{')?;
-            for (index, (key, value)) in object.iter().enumerate() {
-                push_comma(out, index)?;
-                push_quoted(out, key)?;
-                out.write_char(':')?;
-                push_json(out, value)?;
+            View::List(list) => {
+                self.out.write_char('[')?;
+                for (index, item) in list.iter().enumerate() {
+                    self.comma(index)?;
+                    self.value(item, depth + 1)?;
+                }
+                self.out.write_char(']')
             }
-            out.write_char('}')
+            View::Object(object) => self.object(object, depth),
         }
     }
-}
 
-fn push_comma(out: &mut impl Write, index: usize) -> fmt::Result {
-    if index == 0 { Ok(()) } else { out.write_char(',') }
-}
-
-fn push_float(out: &mut impl Write, float: f64) -> fmt::Result {
-    match number::integral(float) {
-        Some(int) => write!(out, "{int}"),
-        // serde_json prints the shortest text that reads back as the same float, which is what JSON readers expect.
-        None => write!(out, "{}", serde_json::Number::from_f64(float).ok_or(fmt::Error)?),
+    fn object(&mut self, object: ObjectView<'_>, depth: u16) -> fmt::Result {
+        self.out.write_char('{')?;
+        if self.sorted {
+            let mut entries: Vec<_> = object.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            self.entries(entries.into_iter(), depth)?;
+        } else {
+            self.entries(object.iter(), depth)?;
+        }
+        self.out.write_char('}')
     }
-}
 
-fn push_quoted(out: &mut impl Write, text: &str) -> fmt::Result {
-    out.write_str(&serde_json::to_string(text).map_err(|_| fmt::Error)?)
+    fn entries<'v>(&mut self, entries: impl Iterator<Item = (&'v str, View<'v>)>, depth: u16) -> fmt::Result {
+        for (index, (key, value)) in entries.enumerate() {
+            self.comma(index)?;
+            self.quoted(key)?;
+            self.out.write_char(':')?;
+            self.value(value, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn comma(&mut self, index: usize) -> fmt::Result {
+        if index == 0 { Ok(()) } else { self.out.write_char(',') }
+    }
+
+    fn float(&mut self, float: f64) -> fmt::Result {
+        match (number::integral(float), serde_json::Number::from_f64(float)) {
+            (Some(int), _) => write!(self.out, "{int}"),
+            // serde_json prints the shortest text that reads back as the same float, which is what JSON readers expect.
+            (None, Some(number)) => write!(self.out, "{number}"),
+            // A host may break the promise that floats are finite; JSON has no word for it.
+            (None, None) => self.out.write_str("null"),
+        }
+    }
+
+    /// In pieces, so that a writer that has enough can stop before a long text is read to its end.
+    fn quoted(&mut self, text: &str) -> fmt::Result {
+        self.out.write_char('"')?;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            let quoted = serde_json::to_string(piece).map_err(|_| fmt::Error)?;
+            self.out.write_str(&quoted[1..quoted.len() - 1])?;
+            rest = after;
+        }
+        self.out.write_char('"')
+    }
 }
 
 /// The text form.
 impl fmt::Display for View<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        push_text(f, *self)
+        match self.as_str() {
+            Some(text) => f.write_str(text),
+            None => push_shown(f, *self),
+        }
     }
 }
 
 /// Compact JSON.
 impl fmt::Debug for View<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        push_json(f, *self)
+        push_shown(f, *self)
     }
 }

@@ -233,6 +233,14 @@ impl<'a> ObjectView<'a> {
         }
     }
 
+    /// What looking up one key costs, in parts looked at: only what was made while evaluating is searched.
+    pub(crate) fn lookup_cost(self) -> usize {
+        match self {
+            Self::Shared(_) | Self::Json(_) => 1,
+            Self::Made(entries) => 1 + entries.len() / 8,
+        }
+    }
+
     /// Keys and values in order.
     pub fn iter(self) -> Box<dyn Iterator<Item = (&'a str, View<'a>)> + 'a> {
         match self {

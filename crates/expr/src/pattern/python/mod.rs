@@ -80,9 +80,9 @@ enum Kind {
     Condition,
 }
 
-/// Each is a letter of the syntax.
+/// The flags of a group.
 #[derive(Clone, Copy, Default)]
-#[allow(clippy::struct_excessive_bools)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a letter of the syntax, and any of them go together")]
 struct Flags {
     ignore_case: bool,
     multi_line: bool,

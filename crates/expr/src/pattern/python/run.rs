@@ -112,6 +112,10 @@ impl Compiled {
         Err(PatternError::TooMuchWork)
     }
 
+    pub(in crate::pattern) fn backtracks(&self) -> bool {
+        self.translation.backtracks
+    }
+
     fn check_length(&self, text: &str) -> Result<(), PatternError> {
         if self.translation.backtracks && text.len() > MAX_BACKTRACKING_TEXT {
             return Err(PatternError::TooMuchWork);

@@ -89,15 +89,13 @@ impl Translator<'_> {
         }
     }
 
-    // Every writer of an atom has the same result type, so that `item` reads as a table.
-    #[allow(clippy::unnecessary_wraps)]
+    #[expect(clippy::unnecessary_wraps, reason = "all that `item` calls give the same, so that it reads as a table")]
     fn atom(&mut self, written: &str, shape: Shape) -> Result<(), PatternError> {
         self.out.push_str(written);
         self.body.push(shape);
         Ok(())
     }
 
-    #[allow(clippy::unnecessary_wraps)]
     fn literal(&mut self, c: char) -> Result<(), PatternError> {
         self.atom(&literal(c), Shape::CHARACTER)
     }

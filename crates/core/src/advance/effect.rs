@@ -1,0 +1,147 @@
+//! `Do`: ask the outside, park until it settles, try again as the policy says.
+
+use branchpoint_expr::Value;
+
+use super::sight::error_object;
+use super::{Flow, Machine, Rejected};
+use crate::command::Command;
+use crate::event::{Failed, Usage};
+use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
+use crate::state::{EffectNo, InFlight, Parked, Purpose, StrandNo};
+use crate::trace::What;
+
+impl Machine<'_> {
+    pub(super) fn perform(&mut self, no: StrandNo, what: EffectId, input: ExprId) -> Flow {
+        let input = match self.value(no, input) {
+            Ok(input) => input,
+            Err(error) => {
+                let fail = self.failure_of(no);
+                return self.failed(no, fail, error);
+            }
+        };
+        let limits = self.program.limits;
+        let spent = self.state.spent;
+        for (name, limit, used) in [
+            ("effects", limits.effects, spent.effects + 1),
+            ("tokens", limits.tokens, spent.usage.tokens),
+            ("cost_micros", limits.cost_micros, spent.usage.cost_micros),
+        ] {
+            if self.over(limit, used) {
+                self.exhausted(name);
+                return Flow::Stop;
+            }
+        }
+        self.state.spent.effects += 1;
+        let effect = EffectNo(self.state.number());
+        let kept = self.program.effects[what.index()].retry.is_some().then(|| input.clone());
+        let flight = InFlight { strand: no, what, attempt: 1, answers: 0, input: kept, backoff: None };
+        self.state.effects.insert(effect, flight);
+        self.outcome.commands.push(Command::Perform { effect, attempt: 1, what, input, answers: 0 });
+        self.note(no, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt: 1 });
+        self.park(no, Parked::Effect(effect))
+    }
+
+    pub(super) fn settled(
+        &mut self,
+        effect: EffectNo,
+        attempt: u32,
+        result: Result<Value, Failed>,
+        usage: Usage,
+    ) -> Result<(), Rejected> {
+        let flight = self.state.effects.get(&effect).ok_or(Rejected::UnknownEffect)?;
+        if flight.attempt != attempt || flight.backoff.is_some() {
+            return Err(Rejected::UnknownEffect);
+        }
+        let strand = flight.strand;
+        let spent = &mut self.state.spent.usage;
+        spent.tokens = spent.tokens.saturating_add(usage.tokens);
+        spent.cost_micros = spent.cost_micros.saturating_add(usage.cost_micros);
+        match result {
+            Ok(value) => self.answered(effect, strand, value),
+            Err(failed) => self.attempt_failed(effect, strand, failed),
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, effect: EffectNo, strand: StrandNo, value: Value) {
+        self.state.effects.remove(&effect);
+        let Op::Do { into, next, .. } = self.program.place(self.state.strands[&strand].at).op else {
+            unreachable!("a strand with an effect stands at the op that asked for it");
+        };
+        if let Some(into) = into {
+            self.write(strand, into, Some(value));
+        }
+        self.wake(strand, next);
+    }
+
+    fn attempt_failed(&mut self, effect: EffectNo, strand: StrandNo, failed: Failed) {
+        let flight = &self.state.effects[&effect];
+        let kind = &self.program.effects[flight.what.index()];
+        let (attempt, step) = (flight.attempt, self.step_id(kind.step));
+        let error = error_object(&failed.kind, &failed.message, step);
+        self.note(strand, What::AttemptFailed { step: kind.step, error: error.clone() });
+        if let Some(retry) = kind.retry.filter(|retry| failed.again && attempt < retry.max_attempts) {
+            if failed.answered && let Some(flight) = self.state.effects.get_mut(&effect) {
+                flight.answers += 1;
+            }
+            let delay = delay_ms(&retry, attempt, self.stamp.seed);
+            if delay == 0 {
+                return self.next_attempt(effect);
+            }
+            let timer = self.set_timer(delay, Purpose::Attempt(effect));
+            if let Some(flight) = self.state.effects.get_mut(&effect) {
+                flight.backoff = Some(timer);
+            }
+            return;
+        }
+        self.state.effects.remove(&effect);
+        let fail = self.failure_of(strand);
+        self.resume_failed(strand, fail, error);
+    }
+
+    pub(super) fn next_attempt(&mut self, effect: EffectNo) {
+        let Some(flight) = self.state.effects.get_mut(&effect) else { return };
+        flight.backoff = None;
+        flight.attempt += 1;
+        let input = flight.input.clone().expect("the input of an effect with a retry policy is kept");
+        let (strand, attempt, what, answers) = (flight.strand, flight.attempt, flight.what, flight.answers);
+        self.outcome.commands.push(Command::Perform { effect, attempt, what, input, answers });
+        self.note(strand, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt });
+    }
+
+    /// A parked strand whose waiting ended badly.
+    pub(super) fn resume_failed(&mut self, no: StrandNo, fail: Option<Failure>, error: Value) {
+        if let Some(strand) = self.state.strands.get_mut(&no) {
+            strand.parked = Parked::Ready;
+        }
+        if let Flow::Goto(place) = self.failed(no, fail, error) {
+            self.wake(no, place);
+        }
+    }
+
+    fn failure_of(&self, no: StrandNo) -> Option<Failure> {
+        match self.program.place(self.state.strands[&no].at).op {
+            Op::Do { fail, .. } => fail,
+            _ => None,
+        }
+    }
+}
+
+/// The wait before the next attempt: grown, bounded, then changed by up to the jitter's share of it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is clamped to the range first")]
+pub(super) fn delay_ms(retry: &Retry, attempt: u32, seed: u64) -> u64 {
+    let first = retry.delay_ms as f64;
+    let grown = match retry.backoff {
+        Backoff::Constant => first,
+        Backoff::Linear => first * f64::from(attempt),
+        Backoff::Exponential(factor) => first * factor.powf(f64::from(attempt.saturating_sub(1))),
+    };
+    let bounded = if retry.max_delay_ms > 0 { grown.min(retry.max_delay_ms as f64) } else { grown };
+    // SplitMix64 turns the seed and the attempt into a number between -1 and 1.
+    let mut mixed = seed.wrapping_add(u64::from(attempt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let unit = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+    let jittered = bounded * (1.0 + retry.jitter.clamp(0.0, 1.0) * (2.0 * unit - 1.0));
+    jittered.round().clamp(0.0, 1e15) as u64
+}

@@ -1,0 +1,41 @@
+//! `Fork`: this strand ends, and one strand of the same frame goes on at each place.
+
+use branchpoint_expr::Value;
+
+use super::{Flow, Machine};
+use crate::ir::PlaceId;
+use crate::state::{FrameNo, Parked, Strand, StrandNo};
+
+impl Machine<'_> {
+    pub(super) fn fork(&mut self, no: StrandNo, to: &[PlaceId]) -> Flow {
+        let Some(strand) = self.state.strands.remove(&no) else { return Flow::Stop };
+        self.spawn(strand.frame, strand.entry, to, &strand.locals);
+        self.forget(no, strand.frame, strand.entry);
+        if to.is_empty() {
+            self.entry_quiet(strand.frame, strand.entry);
+        }
+        Flow::Stop
+    }
+
+    /// Starts strands in an entry. They run next, in order, before older ready ones.
+    pub(super) fn spawn(&mut self, frame: FrameNo, entry: u32, to: &[PlaceId], locals: &[Value]) {
+        let mut started = Vec::with_capacity(to.len());
+        for at in to {
+            let no = StrandNo(self.state.number());
+            let strand = Strand { frame, entry, at: *at, locals: locals.to_vec(), parked: Parked::Ready };
+            self.state.strands.insert(no, strand);
+            started.push(no);
+        }
+        if let Some(entry) = self.state.frames.get_mut(&frame).and_then(|frame| frame.entries.get_mut(&entry)) {
+            entry.strands.extend(&started);
+        }
+        self.state.ready.extend(started.into_iter().rev());
+    }
+
+    /// A strand is no more: its entry forgets it.
+    pub(super) fn forget(&mut self, no: StrandNo, frame: FrameNo, entry: u32) {
+        if let Some(entry) = self.state.frames.get_mut(&frame).and_then(|frame| frame.entries.get_mut(&entry)) {
+            entry.strands.retain(|strand| *strand != no);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! `Enter`, and the life of a frame: entries begin as width allows, end, deliver, fail; the frame closes, or is tried
+//! again. Whatever closes a frame withdraws its work in flight.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+
+use super::effect::delay_ms;
+use super::sight::error_object;
+use super::{Flow, Machine};
+use crate::command::Command;
+use crate::ir::{Entries, Failure, OnFail, PlaceId, Program, ScopeId, SlotId, Status, Want};
+use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
+
+impl Machine<'_> {
+    pub(super) fn enter(&mut self, no: StrandNo, scope: ScopeId) -> Flow {
+        let spec = self.program.scope(scope);
+        let items = match &spec.start {
+            Entries::Branches(_) => Arc::default(),
+            Entries::Each { items, .. } => match self.value(no, *items) {
+                Ok(Value::List(items)) => items,
+                Ok(other) => {
+                    let message = format!("only a list has items, and this is {other:?}");
+                    return self.failed(no, spec.fail, error_object("wrong_kind", &message, None));
+                }
+                Err(error) => return self.failed(no, spec.fail, error),
+            },
+        };
+        let frame = FrameNo(self.state.number());
+        let deadline = spec.time_limit_ms.map(|limit| self.set_timer(limit, Purpose::Deadline(frame)));
+        let locals = self.state.strands[&no].locals.clone();
+        let opened = Frame { deadline, ..self.fresh(scope, Some(no), items, locals) };
+        self.state.frames.insert(frame, opened);
+        self.park(no, Parked::Frame(frame));
+        self.fill(frame);
+        self.close_if_done(frame);
+        Flow::Stop
+    }
+
+    /// The root frame has nobody who entered it.
+    pub(super) fn open_root(&mut self, values: Vec<Option<Value>>) {
+        let root = FrameNo(self.state.number());
+        let frame = Frame { values, ..self.fresh(Program::ROOT, None, Arc::default(), Vec::new()) };
+        self.state.frames.insert(root, frame);
+        self.fill(root);
+        self.close_if_done(root);
+    }
+
+    fn fresh(&self, scope: ScopeId, entered_by: Option<StrandNo>, items: Arc<Vec<Value>>, locals: Vec<Value>) -> Frame {
+        let spec = self.program.scope(scope);
+        let count = match &spec.start {
+            Entries::Branches(places) => places.len(),
+            Entries::Each { .. } => items.len(),
+        };
+        Frame {
+            scope,
+            entered_by,
+            values: self.first_values(scope),
+            entries: BTreeMap::new(),
+            results: vec![EntryResult::Open; count],
+            items,
+            next_entry: 0,
+            locals,
+            delivered: 0,
+            failure: None,
+            deadline: None,
+            attempt: 1,
+            backoff: None,
+        }
+    }
+
+    fn first_values(&self, scope: ScopeId) -> Vec<Option<Value>> {
+        self.program.scope(scope).slots.iter().map(|slot| self.program.slot(*slot).first.clone()).collect()
+    }
+
+    /// Begins entries, in order, as long as the width has room.
+    fn fill(&mut self, no: FrameNo) {
+        let program = self.program;
+        let mut begun = Vec::new();
+        while let Some(frame) = self.state.frames.get(&no) {
+            let spec = program.scope(frame.scope);
+            let entry = frame.next_entry;
+            if entry as usize >= frame.results.len() || frame.backoff.is_some() || !self.has_room(no, spec.width) {
+                break;
+            }
+            let place = match &spec.start {
+                Entries::Branches(places) => places[entry as usize],
+                Entries::Each { place, .. } => *place,
+            };
+            let (values, locals) = (self.entry_values(no, entry), frame.locals.clone());
+            if let Some(frame) = self.state.frames.get_mut(&no) {
+                frame.next_entry += 1;
+                frame.entries.insert(entry, Entry { values, ..Entry::default() });
+            }
+            let before = self.state.ready.len();
+            self.spawn(no, entry, &[place], &locals);
+            begun.extend(self.state.ready.drain(before..));
+        }
+        self.state.ready.extend(begun.into_iter().rev());
+    }
+
+    /// The slots of an entry of a frame of items, with its item and its position in them.
+    fn entry_values(&self, no: FrameNo, entry: u32) -> Vec<Option<Value>> {
+        let frame = &self.state.frames[&no];
+        let spec = self.program.scope(frame.scope);
+        let Entries::Each { item, index, .. } = &spec.start else { return Vec::new() };
+        let mut values = self.first_values(frame.scope);
+        let mut put = |slot: &SlotId, value: Value| {
+            if let Some(at) = spec.slots.iter().position(|known| known == slot) {
+                values[at] = Some(value);
+            }
+        };
+        put(item, frame.items.get(entry as usize).cloned().unwrap_or_default());
+        put(index, Value::Int(i64::from(entry)));
+        values
+    }
+
+    /// Entries whose strands all wait at a merge or for a signal do not count: they have no work to do.
+    fn has_room(&self, no: FrameNo, width: u32) -> bool {
+        width == 0 || self.state.frames[&no].entries.values().filter(|entry| self.works(entry)).count() < width as usize
+    }
+
+    fn works(&self, entry: &Entry) -> bool {
+        entry.strands.iter().any(|strand| match self.state.strands.get(strand).map(|strand| &strand.parked) {
+            None | Some(Parked::Meet | Parked::Wait { .. }) => false,
+            Some(Parked::Ready | Parked::Effect(_)) => true,
+            Some(Parked::Frame(inner)) => self.state.frames.get(inner).is_some_and(|frame| {
+                (frame.next_entry as usize) < frame.results.len() || frame.entries.values().any(|entry| self.works(entry))
+            }),
+        })
+    }
+
+    /// A strand began to wait: the frames around it may have room for another entry now.
+    pub(super) fn give_up_place(&mut self, no: StrandNo) {
+        let mut strand = self.state.strands.get(&no);
+        let mut around = Vec::new();
+        while let Some(inner) = strand {
+            let Some(frame) = self.state.frames.get(&inner.frame) else { break };
+            if (frame.next_entry as usize) < frame.results.len() {
+                around.push(inner.frame);
+            }
+            strand = frame.entered_by.and_then(|by| self.state.strands.get(&by));
+        }
+        for frame in around {
+            self.fill(frame);
+        }
+    }
+
+    /// A strand of an entry has left it.
+    pub(super) fn strand_done(&mut self, no: StrandNo, value: Option<Value>) {
+        let Some(strand) = self.state.strands.remove(&no) else { return };
+        self.forget(no, strand.frame, strand.entry);
+        let frame = self.state.frames.get_mut(&strand.frame);
+        if let (Some(value), Some(entry)) = (value, frame.and_then(|frame| frame.entries.get_mut(&strand.entry))) {
+            entry.value = Some(value);
+        }
+        self.entry_quiet(strand.frame, strand.entry);
+    }
+
+    /// Ends an entry that has no strand left.
+    pub(super) fn entry_quiet(&mut self, no: FrameNo, entry: u32) {
+        let Some(frame) = self.state.frames.get_mut(&no) else { return };
+        if frame.entries.get(&entry).is_none_or(|entry| !entry.strands.is_empty()) {
+            return;
+        }
+        let ended = frame.entries.remove(&entry).unwrap_or_default();
+        frame.results[entry as usize] = match ended.value {
+            Some(value) => {
+                frame.delivered += 1;
+                EntryResult::Done(value)
+            }
+            None => EntryResult::None,
+        };
+        self.entry_ended(no);
+    }
+
+    /// A strand has failed, and with it its entry.
+    pub(super) fn entry_failed(&mut self, no: StrandNo, error: Value) {
+        let Some(strand) = self.state.strands.get(&no) else { return };
+        let (frame_no, entry) = (strand.frame, strand.entry);
+        let keep = self.program.scope(self.state.frames[&frame_no].scope).on_fail == OnFail::Keep;
+        if !keep {
+            return self.frame_failed(frame_no, error);
+        }
+        self.withdraw_entry(frame_no, entry);
+        let Some(frame) = self.state.frames.get_mut(&frame_no) else { return };
+        frame.results[entry as usize] = EntryResult::Failed;
+        frame.failure.get_or_insert(error);
+        self.entry_ended(frame_no);
+    }
+
+    fn entry_ended(&mut self, no: FrameNo) {
+        if !self.close_if_done(no) {
+            self.fill(no);
+        }
+    }
+
+    /// Closes a frame that has what it wants, or whose entries have all ended.
+    fn close_if_done(&mut self, no: FrameNo) -> bool {
+        let Some(frame) = self.state.frames.get(&no) else { return true };
+        let spec = self.program.scope(frame.scope);
+        let all_ended = frame.entries.is_empty() && frame.next_entry as usize >= frame.results.len();
+        let enough = matches!(spec.want, Want::First(wanted) if frame.delivered >= wanted);
+        if !all_ended && !enough {
+            return false;
+        }
+        let too_few = matches!(spec.want, Want::First(wanted) if frame.delivered < wanted);
+        match frame.failure.clone().filter(|_| too_few) {
+            Some(error) => self.frame_failed(no, error),
+            None => self.close(no),
+        }
+        true
+    }
+
+    /// A frame is done: the strand that entered it goes on, with what became of the entries.
+    fn close(&mut self, no: FrameNo) {
+        let Some(frame) = self.take_frame(no) else { return };
+        let spec = self.program.scope(frame.scope);
+        let Some(by) = frame.entered_by else {
+            let status = if self.state.cancelling { Status::Cancelled } else { Status::Completed };
+            return self.finish(status, Value::Null);
+        };
+        if let Some(slot) = spec.outcomes {
+            let outcomes = frame.results.iter().map(|result| {
+                Value::from(match result {
+                    EntryResult::Open => "withdrawn",
+                    EntryResult::Done(_) => "done",
+                    EntryResult::None => "none",
+                    EntryResult::Failed => "failed",
+                })
+            });
+            let outcomes = Value::from(outcomes.collect::<Vec<_>>());
+            self.write(by, slot, Some(outcomes));
+        }
+        if let Some(slot) = spec.into {
+            let values = frame.results.into_iter().map(|result| match result {
+                EntryResult::Done(value) => value,
+                _ => Value::Null,
+            });
+            let values = Value::from(values.collect::<Vec<_>>());
+            self.write(by, slot, Some(values));
+        }
+        self.wake(by, spec.next);
+    }
+
+    /// A frame has failed: it is tried again, or the strand that entered it fails.
+    pub(super) fn frame_failed(&mut self, no: FrameNo, error: Value) {
+        let Some(frame) = self.state.frames.get(&no) else { return };
+        let spec = self.program.scope(frame.scope);
+        let attempt = frame.attempt;
+        if let Some(retry) = spec.retry.filter(|retry| attempt < retry.max_attempts) {
+            self.withdraw_entries(no);
+            let timer = self.set_timer(delay_ms(&retry, attempt, self.stamp.seed), Purpose::FrameAttempt(no));
+            if let Some(frame) = self.state.frames.get_mut(&no) {
+                frame.backoff = Some(timer);
+            }
+            return;
+        }
+        let Some(by) = frame.entered_by else { return self.root_failed(error) };
+        let fail = spec.fail;
+        self.take_frame(no);
+        self.resume_failed(by, fail, error);
+    }
+
+    /// The root's own `fail` is run once; a failure in it ends the run.
+    fn root_failed(&mut self, error: Value) {
+        let spec = self.program.scope(Program::ROOT);
+        let handled = self.root().and_then(|root| self.state.frames[&root].failure.as_ref()).is_some();
+        match spec.fail {
+            Some(Failure { to, error: slot }) if !handled && !self.state.cancelling => {
+                self.restart_root(to, Some((slot, error)));
+            }
+            _ => self.finish(Status::Failed, error),
+        }
+    }
+
+    /// Withdraws everything and goes on at one place of the root; the root's slots stay.
+    pub(super) fn restart_root(&mut self, place: PlaceId, failed: Option<(Option<SlotId>, Value)>) {
+        let Some(root) = self.root() else { return };
+        self.withdraw_entries(root);
+        let Some(frame) = self.state.frames.get_mut(&root) else { return };
+        frame.results = vec![EntryResult::Open];
+        frame.next_entry = 1;
+        frame.entries.insert(0, Entry::default());
+        frame.failure = failed.as_ref().map(|(_, error)| error.clone());
+        self.spawn(root, 0, &[place], &[]);
+        let strand = self.state.ready.last().copied();
+        if let (Some((Some(slot), error)), Some(strand)) = (failed, strand) {
+            self.write(strand, slot, Some(error));
+        }
+    }
+
+    fn root(&self) -> Option<FrameNo> {
+        self.state.frames.iter().find(|(_, frame)| frame.entered_by.is_none()).map(|(no, _)| *no)
+    }
+
+    pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {
+        let Some(frame) = self.state.frames.get(&no) else { return };
+        let fresh = self.fresh(frame.scope, frame.entered_by, Arc::clone(&frame.items), frame.locals.clone());
+        let again = Frame { deadline: frame.deadline, attempt: frame.attempt + 1, ..fresh };
+        self.state.frames.insert(no, again);
+        self.fill(no);
+        self.close_if_done(no);
+    }
+
+    pub(super) fn frame_expired(&mut self, no: FrameNo) {
+        let Some(frame) = self.state.frames.get_mut(&no) else { return };
+        frame.deadline = None;
+        // The limit is over all attempts: there is no other one.
+        frame.attempt = u32::MAX;
+        if let Some(timer) = frame.backoff.take() {
+            self.clear_timer(timer);
+        }
+        self.frame_failed(no, error_object("timeout", "this took longer than its time limit", None));
+    }
+
+    /// Takes a frame out of the run; what was in flight in it is withdrawn.
+    pub(super) fn take_frame(&mut self, no: FrameNo) -> Option<Frame> {
+        self.withdraw_entries(no);
+        let frame = self.state.frames.remove(&no)?;
+        for timer in [frame.deadline, frame.backoff].into_iter().flatten() {
+            self.clear_timer(timer);
+        }
+        Some(frame)
+    }
+
+    fn withdraw_entries(&mut self, no: FrameNo) {
+        let entries: Vec<u32> = self.state.frames.get(&no).into_iter().flat_map(|frame| frame.entries.keys().copied()).collect();
+        for entry in entries {
+            self.withdraw_entry(no, entry);
+        }
+    }
+
+    fn withdraw_entry(&mut self, no: FrameNo, entry: u32) {
+        let taken = self.state.frames.get_mut(&no).and_then(|frame| frame.entries.remove(&entry));
+        for strand in taken.into_iter().flat_map(|entry| entry.strands) {
+            self.withdraw_strand(strand);
+        }
+    }
+
+    pub(super) fn withdraw_everything(&mut self) {
+        if let Some(root) = self.root() {
+            self.take_frame(root);
+        }
+    }
+
+    /// A strand is no more, and nothing it waited for is wanted any more.
+    fn withdraw_strand(&mut self, no: StrandNo) {
+        let Some(strand) = self.state.strands.get(&no) else { return };
+        match strand.parked.clone() {
+            Parked::Ready | Parked::Meet => {}
+            Parked::Wait { .. } => self.stop_waiting(no),
+            Parked::Frame(frame) => {
+                self.take_frame(frame);
+            }
+            Parked::Effect(effect) => {
+                let backoff = self.state.effects.remove(&effect).and_then(|flight| flight.backoff);
+                match backoff {
+                    Some(timer) => self.clear_timer(timer),
+                    None => self.outcome.commands.push(Command::Withdraw { effect }),
+                }
+            }
+        }
+        self.state.strands.remove(&no);
+        self.state.ready.retain(|ready| *ready != no);
+    }
+}

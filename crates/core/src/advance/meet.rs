@@ -1,0 +1,86 @@
+//! `Meet`: a merge fires when every edge is settled: filled, or out of reach of every strand that is still alive.
+
+use super::Machine;
+use crate::ir::{Entries, Home, Op, PlaceId, ScopeId, SlotId};
+use crate::state::{FrameNo, Parked, StrandNo};
+
+impl Machine<'_> {
+    /// Fires the first merge whose edges are all settled. Called when nothing is ready.
+    pub(super) fn meet(&mut self) -> bool {
+        let parked: Vec<StrandNo> =
+            self.state.strands.iter().filter(|(_, strand)| strand.parked == Parked::Meet).map(|(no, _)| *no).collect();
+        for no in parked {
+            let program = self.program;
+            let at = self.state.strands[&no].at;
+            let Op::Meet { edges, next, none } = &program.place(at).op else { continue };
+            let filled = edges.iter().filter(|(slot, _)| self.is_filled(no, *slot)).count();
+            let settled = edges.iter().all(|(slot, from)| self.is_filled(no, *slot) || !self.can_come(no, *slot, *from));
+            if settled {
+                self.wake(no, if filled > 0 { *next } else { *none });
+                return true;
+            }
+        }
+        false
+    }
+
+    fn is_filled(&self, no: StrandNo, slot: SlotId) -> bool {
+        let Home::Frame(scope, index) = self.program.slot(slot).home else { return false };
+        let Some(strand) = self.state.strands.get(&no) else { return false };
+        let found = self.state.frame_of(strand.frame, strand.entry, scope);
+        found.is_some_and(|(frame, entry)| {
+            let values = match self.program.scope(scope).start {
+                Entries::Each { .. } => frame.entries.get(&entry).map(|entry| &entry.values),
+                Entries::Branches(_) => Some(&frame.values),
+            };
+            values.and_then(|values| values.get(index as usize)).is_some_and(Option::is_some)
+        })
+    }
+
+    /// Whether a live strand inside the frame that owns the slot can still reach the place that fills it.
+    fn can_come(&self, no: StrandNo, slot: SlotId, from: PlaceId) -> bool {
+        let Home::Frame(scope, _) = self.program.slot(slot).home else { return false };
+        let Some((owner, entry)) = self.state.frame_no_of(no, scope) else { return false };
+        let at = self.state.strands[&no].at;
+        let each = matches!(self.program.scope(scope).start, Entries::Each { .. });
+        self.frame_can_come(owner, each.then_some(entry), scope, from, at)
+    }
+
+    /// Looks through a frame, in one entry of it or in all, and through the frames inside.
+    fn frame_can_come(
+        &self,
+        no: FrameNo,
+        only: Option<u32>,
+        within: ScopeId,
+        target: PlaceId,
+        merge: PlaceId,
+    ) -> bool {
+        let Some(frame) = self.state.frames.get(&no) else { return false };
+        let reach = self.program.reach();
+        let coming = |at: PlaceId| reach.can(at, target, within);
+        // Entries that have not begun stand at their entry place.
+        if only.is_none() {
+            let waiting = frame.next_entry as usize..frame.results.len();
+            let starts = match &self.program.scope(frame.scope).start {
+                Entries::Branches(places) => places.get(waiting).unwrap_or_default(),
+                Entries::Each { place, .. } if !waiting.is_empty() => std::slice::from_ref(place),
+                Entries::Each { .. } => &[],
+            };
+            if starts.iter().any(|place| coming(*place)) {
+                return true;
+            }
+        }
+        let entries = frame.entries.iter().filter(|(entry, _)| only.is_none_or(|only| only == **entry));
+        let mut strands = entries.flat_map(|(_, entry)| &entry.strands).filter_map(|no| self.state.strands.get(no));
+        strands.any(|strand| match strand.parked {
+            // Strands that wait at this very merge wait for the others.
+            Parked::Meet if strand.at == merge => false,
+            Parked::Frame(inner) => {
+                let scope = self.program.scope(self.state.frames[&inner].scope);
+                coming(scope.next)
+                    || scope.fail.is_some_and(|fail| coming(fail.to))
+                    || self.frame_can_come(inner, None, within, target, merge)
+            }
+            _ => coming(strand.at),
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! The transition function. Each op has a file; this one hands in events, runs ready strands, and dispatches.
+
+mod decide;
+mod effect;
+mod fork;
+mod frame;
+mod leave;
+mod meet;
+mod rejected;
+mod set;
+mod sight;
+mod start;
+mod wait;
+
+use branchpoint_expr::{Value, iso_utc};
+
+use crate::command::Command;
+use crate::event::{Event, Stamp};
+use crate::ir::{Failure, Home, Index, Mark, Op, PlaceId, Program, Status};
+use crate::state::{Ended, Parked, Purpose, State, StrandNo, Timer, TimerNo};
+use crate::trace::{Note, What};
+
+pub use rejected::Rejected;
+pub(crate) use sight::Sight;
+pub use start::carry;
+
+/// What an event led to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What the host has to carry out, in order.
+    pub commands: Vec<Command>,
+    /// What a person is told; empty unless the stamp asks for it.
+    pub trace: Vec<Note>,
+    /// Whether strands are still ready: the host hands in [`Event::Continue`] next.
+    pub more: bool,
+    /// 32 bits over the commands and the places of live strands. A fold that strays shows at the very event.
+    pub check: u32,
+}
+
+/// Hands in one event.
+///
+/// A bad event is refused and changes nothing. A run's own failure is not an error of this function: it is data.
+///
+/// ```
+/// use branchpoint_core::ir::{Program, Status, builder::Builder};
+/// use branchpoint_core::{Command, Event, Stamp, State, advance};
+/// use branchpoint_expr::Value;
+///
+/// let program: Program = Builder::sample();
+/// let mut state = State::new();
+/// let start = Event::Start { input: Value::from("hello"), facts: Default::default() };
+/// let outcome = advance(&program, &mut state, &Stamp::default(), start).unwrap();
+/// assert!(matches!(outcome.commands.last(), Some(Command::Finish { status: Status::Completed, .. })));
+/// ```
+pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event) -> Result<Outcome, Rejected> {
+    if stamp.now_ms < state.now_ms {
+        return Err(Rejected::TimeWentBack);
+    }
+    if state.ended.is_some() {
+        return Err(Rejected::Ended);
+    }
+    let started = state.seq > 0;
+    if started == matches!(event, Event::Start { .. }) {
+        return Err(if started { Rejected::StartedAlready } else { Rejected::NotStarted });
+    }
+    let now_text = if program.slots.iter().any(|slot| slot.home == Home::Now) {
+        iso_utc(stamp.now_ms).map_or(Value::Null, Value::from)
+    } else {
+        Value::Null
+    };
+    let outcome = Outcome::default();
+    let mut machine =
+        Machine { program, state, stamp, now_text, payload: Value::Null, outcome, fuel: program.fuel.max(1) };
+    machine.take(event)?;
+    machine.state.seq += 1;
+    machine.state.now_ms = stamp.now_ms;
+    machine.run();
+    machine.outcome.check = machine.check();
+    Ok(machine.outcome)
+}
+
+pub(crate) struct Machine<'m> {
+    program: &'m Program,
+    state: &'m mut State,
+    stamp: &'m Stamp,
+    /// The time as text, for expressions that read it.
+    now_text: Value,
+    /// The payload of the signal that is being checked.
+    payload: Value,
+    outcome: Outcome,
+    fuel: u32,
+}
+
+/// What a strand does after an op.
+enum Flow {
+    /// It goes on there.
+    Goto(PlaceId),
+    /// It waits, or is no more.
+    Stop,
+}
+
+impl Machine<'_> {
+    /// Applies an event. Everything that can refuse it comes before the first change.
+    fn take(&mut self, event: Event) -> Result<(), Rejected> {
+        match event {
+            Event::Start { input, facts } => self.start(input, facts),
+            Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
+            Event::TimerFired(timer) => self.timer_fired(timer),
+            Event::Signal { name, payload, sender } => self.signal(&name, payload, sender),
+            Event::Cancel { reason } => {
+                self.cancel(reason);
+                Ok(())
+            }
+            Event::Continue if self.state.ready.is_empty() => Err(Rejected::NothingToContinue),
+            Event::Continue => Ok(()),
+            Event::Adopt(state) => self.adopt(*state),
+        }
+    }
+
+    /// Runs ready strands until none is left or the fuel is spent. Merges are looked at when nothing is ready.
+    fn run(&mut self) {
+        while self.state.ended.is_none() {
+            let Some(strand) = self.state.ready.pop() else {
+                if self.meet() { continue } else { break }
+            };
+            if self.fuel == 0 {
+                self.state.ready.push(strand);
+                break;
+            }
+            self.run_strand(strand);
+        }
+        self.outcome.more = self.state.ended.is_none() && !self.state.ready.is_empty();
+    }
+
+    /// Runs one strand until it parks, ends, or the fuel is spent.
+    fn run_strand(&mut self, no: StrandNo) {
+        loop {
+            let Some(strand) = self.state.strands.get(&no) else { return };
+            // A strand that was withdrawn and one that was started anew never share a number.
+            if strand.parked != Parked::Ready {
+                return;
+            }
+            if self.fuel == 0 {
+                self.state.ready.push(no);
+                return;
+            }
+            self.fuel -= 1;
+            self.state.spent.ops += 1;
+            if self.over(self.program.limits.ops, self.state.spent.ops) {
+                return self.exhausted("ops");
+            }
+            let at = strand.at;
+            match self.op(no, at) {
+                Flow::Goto(place) => self.move_to(no, place),
+                Flow::Stop => return,
+            }
+        }
+    }
+
+    /// The one place that knows all ops.
+    fn op(&mut self, no: StrandNo, at: PlaceId) -> Flow {
+        let place = self.program.place(at);
+        if self.stamp.record {
+            self.mark(no, &place.marks);
+        }
+        match &place.op {
+            Op::Do { effect, input, .. } => self.perform(no, *effect, *input),
+            Op::Decide { arms, otherwise, fail } => self.decide(no, at, arms, *otherwise, *fail),
+            Op::Set { writes, next, fail } => self.set(no, writes, *next, *fail),
+            Op::Wait { arms, fail, .. } => self.wait(no, arms, *fail),
+            Op::Enter(scope) => self.enter(no, *scope),
+            Op::Fork { to } => self.fork(no, to),
+            Op::Leave { scope, how } => self.leave(no, *scope, how),
+            Op::Meet { .. } => self.park(no, Parked::Meet),
+        }
+    }
+
+    fn move_to(&mut self, no: StrandNo, place: PlaceId) {
+        if let Some(strand) = self.state.strands.get_mut(&no) {
+            strand.at = place;
+        }
+    }
+
+    fn park(&mut self, no: StrandNo, parked: Parked) -> Flow {
+        let waits = matches!(parked, Parked::Meet | Parked::Wait { .. });
+        if let Some(strand) = self.state.strands.get_mut(&no) {
+            strand.parked = parked;
+        }
+        if waits {
+            self.give_up_place(no);
+        }
+        Flow::Stop
+    }
+
+    /// A parked strand goes on at a place.
+    fn wake(&mut self, no: StrandNo, place: PlaceId) {
+        if let Some(strand) = self.state.strands.get_mut(&no) {
+            strand.at = place;
+            strand.parked = Parked::Ready;
+            self.state.ready.push(no);
+        }
+    }
+
+    /// Where a failure of an op goes: to its `fail`, else it is the failure of the strand's entry.
+    fn failed(&mut self, no: StrandNo, fail: Option<Failure>, error: Value) -> Flow {
+        match fail {
+            Some(Failure { to, error: slot }) => {
+                if let Some(slot) = slot {
+                    self.write(no, slot, Some(error));
+                }
+                Flow::Goto(to)
+            }
+            None => {
+                self.entry_failed(no, error);
+                Flow::Stop
+            }
+        }
+    }
+
+    fn timer_fired(&mut self, no: TimerNo) -> Result<(), Rejected> {
+        let timer = self.state.timers.get(&no).ok_or(Rejected::UnknownTimer)?;
+        if self.stamp.now_ms < timer.at_ms {
+            return Err(Rejected::TooEarly);
+        }
+        let purpose = timer.purpose.clone();
+        self.state.timers.remove(&no);
+        match purpose {
+            Purpose::Arm(strand, arm) => self.arm_due(strand, arm),
+            Purpose::Attempt(effect) => self.next_attempt(effect),
+            Purpose::FrameAttempt(frame) => self.next_frame_attempt(frame),
+            Purpose::Deadline(frame) => self.frame_expired(frame),
+            Purpose::Request(request) => self.request_due(request),
+            Purpose::Wall => self.exhausted("wall_ms"),
+        }
+        Ok(())
+    }
+
+    fn set_timer(&mut self, delay_ms: u64, purpose: Purpose) -> TimerNo {
+        let delay = i64::try_from(delay_ms).unwrap_or(i64::MAX);
+        self.set_timer_at(self.stamp.now_ms.saturating_add(delay), purpose)
+    }
+
+    fn set_timer_at(&mut self, at_ms: i64, purpose: Purpose) -> TimerNo {
+        let timer = TimerNo(self.state.number());
+        let at_ms = at_ms.max(self.stamp.now_ms);
+        self.state.timers.insert(timer, Timer { at_ms, purpose });
+        self.outcome.commands.push(Command::SetTimer { timer, at_ms });
+        timer
+    }
+
+    fn clear_timer(&mut self, timer: TimerNo) {
+        if self.state.timers.remove(&timer).is_some() {
+            self.outcome.commands.push(Command::ClearTimer { timer });
+        }
+    }
+
+    /// The run ends: everything in it is withdrawn, and nothing is accepted any more.
+    fn finish(&mut self, status: Status, result: Value) {
+        self.withdraw_everything();
+        for timer in std::mem::take(&mut self.state.timers).into_keys() {
+            self.outcome.commands.push(Command::ClearTimer { timer });
+        }
+        self.state.mailbox.clear();
+        self.state.ready.clear();
+        self.state.ended = Some(Ended { status, result: result.clone() });
+        self.outcome.commands.push(Command::Finish { status, result });
+    }
+
+    /// A bound of the run is reached: that is an outcome, not a crash.
+    fn exhausted(&mut self, limit: &str) {
+        let message = format!("the run has reached its limit of {limit}");
+        self.finish(Status::Failed, sight::error_object("exhausted", &message, None));
+    }
+
+    fn over(&self, limit: u64, spent: u64) -> bool {
+        limit > 0 && spent > limit
+    }
+
+    fn note(&mut self, strand: StrandNo, what: What) {
+        if self.stamp.record {
+            let path = self.item_path(strand);
+            self.outcome.trace.push(Note { at_ms: self.stamp.now_ms, strand, path, what });
+        }
+    }
+
+    fn mark(&mut self, no: StrandNo, marks: &[Mark]) {
+        for mark in marks {
+            let shown = |machine: &Self, expr: Option<crate::ir::ExprId>| {
+                expr.map(|expr| machine.value(no, expr).unwrap_or_else(|error| error))
+            };
+            let what = match mark {
+                Mark::Begin(step, input) => What::Began(*step, shown(self, *input)),
+                Mark::End(step, output) => What::Ended(*step, shown(self, *output)),
+                Mark::Branch(step, marker) => What::Branch(*step, marker.clone()),
+                Mark::Warn(step, kind) => What::Warned(*step, kind.clone()),
+                Mark::Skip(step, reason) => What::Skipped(*step, reason.clone()),
+            };
+            self.note(no, what);
+        }
+    }
+
+    /// FNV-1a over what an event led to. It depends on nothing that a snapshot or a host could change.
+    fn check(&self) -> u32 {
+        let mut hash = 0x811c_9dc5_u32;
+        let mut add = |number: u64| {
+            for byte in number.to_le_bytes() {
+                hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+            }
+        };
+        for command in &self.outcome.commands {
+            let (kind, no) = match command {
+                Command::Perform { effect, attempt, .. } => (1 + (u64::from(*attempt) << 8), effect.0),
+                Command::Withdraw { effect } => (2, effect.0),
+                Command::SetTimer { timer, at_ms } => (3 + (at_ms.cast_unsigned() << 8), timer.0),
+                Command::ClearTimer { timer } => (4, timer.0),
+                Command::Ask { request, .. } => (5, request.0),
+                Command::Remind { request, .. } => (6, request.0),
+                Command::Retract { request } => (7, request.0),
+                Command::Finish { status, .. } => (8, *status as u64),
+            };
+            add(kind);
+            add(no);
+        }
+        for (no, strand) in &self.state.strands {
+            add(no.0);
+            add(strand.at.index() as u64);
+        }
+        hash
+    }
+}

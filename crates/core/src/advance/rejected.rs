@@ -1,0 +1,63 @@
+//! Why an event was refused. A refusal changes nothing.
+
+use crate::request::Refusal;
+
+/// Why an event was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejected {
+    /// Time never goes back within a run.
+    #[error("the event is older than the run")]
+    TimeWentBack,
+    /// The run has ended.
+    #[error("the run has ended")]
+    Ended,
+    /// The first event is the start.
+    #[error("the run has not started")]
+    NotStarted,
+    /// Only the first event is a start.
+    #[error("the run has started already")]
+    StartedAlready,
+    /// A fact that the program names is not among those given.
+    #[error("the start lacks the fact `{0}`")]
+    MissingFact(String),
+    /// No such effect is in flight, or not that attempt of it: it is late, or it comes twice.
+    #[error("no such attempt is in flight")]
+    UnknownEffect,
+    /// No such timer is set.
+    #[error("no such timer is set")]
+    UnknownTimer,
+    /// The timer is not due yet.
+    #[error("the timer is not due yet")]
+    TooEarly,
+    /// The program has no such signal.
+    #[error("there is no signal `{0}`")]
+    UnknownSignal(String),
+    /// Nobody waits for it, and it is not kept.
+    #[error("nobody waits for the signal `{0}`")]
+    NotWaiting(String),
+    /// Somebody waits for it, but not with that payload.
+    #[error("the signal `{0}` is not accepted as it is")]
+    NotAccepted(String),
+    /// No such question is pending.
+    #[error("not_pending")]
+    NotPending,
+    /// A vote was refused.
+    #[error("{}", refusal_code(*.0))]
+    Vote(Refusal),
+    /// There is nothing to go on with.
+    #[error("nothing is left to continue")]
+    NothingToContinue,
+    /// The run does not rest where it could take a changed document.
+    #[error("the run does not rest where it could take a changed document")]
+    NotResting,
+}
+
+/// The code by which documents' specs name a refused vote.
+fn refusal_code(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::NotPending => "not_pending",
+        Refusal::NotRecipient => "not_recipient",
+        Refusal::UnknownChoice => "unknown_choice",
+        Refusal::AlreadyVoted => "already_voted",
+    }
+}

@@ -1,0 +1,156 @@
+//! What a strand sees and what it may write: slots of the frames around it, its locals, the payload, the time.
+
+use branchpoint_expr::{Context, EvalError, Name, Source, Value};
+
+use super::Machine;
+use crate::ir::{ConditionId, Entries, ExprId, Home, Index, Program, SlotId, StepId};
+use crate::request::object;
+use crate::state::{Frame, FrameNo, State, StrandNo};
+
+/// What expressions of one strand read.
+pub(crate) struct Sight<'s> {
+    pub(crate) program: &'s Program,
+    pub(crate) state: &'s State,
+    pub(crate) frame: FrameNo,
+    pub(crate) entry: u32,
+    pub(crate) locals: &'s [Value],
+    pub(crate) payload: &'s Value,
+    pub(crate) now: &'s Value,
+}
+
+impl Context for Sight<'_> {
+    fn read(&self, name: &Name) -> Option<Source<'_>> {
+        let slot = self.program.slots.get(name.slot? as usize)?;
+        match slot.home {
+            Home::Frame(scope, index) => {
+                let (frame, entry) = self.state.frame_of(self.frame, self.entry, scope)?;
+                values(self.program, frame, entry).get(index as usize)?.as_ref().map(Source::Value)
+            }
+            Home::Local(index) => self.locals.get(index as usize).map(Source::Value),
+            Home::Payload => Some(Source::Value(self.payload)),
+            Home::Now => Some(Source::Value(self.now)),
+        }
+    }
+}
+
+/// The slots that an entry of a frame sees: its own in a frame of items, else those of the frame.
+fn values<'s>(program: &Program, frame: &'s Frame, entry: u32) -> &'s [Option<Value>] {
+    match program.scope(frame.scope).start {
+        Entries::Each { .. } => frame.entries.get(&entry).map_or(&[], |entry| &entry.values),
+        Entries::Branches(_) => &frame.values,
+    }
+}
+
+impl State {
+    /// The frame of a scope around an entry, and the entry of it.
+    pub(crate) fn frame_of(
+        &self,
+        mut frame: FrameNo,
+        mut entry: u32,
+        scope: crate::ir::ScopeId,
+    ) -> Option<(&Frame, u32)> {
+        loop {
+            let found = self.frames.get(&frame)?;
+            if found.scope == scope {
+                return Some((found, entry));
+            }
+            let strand = self.strands.get(&found.entered_by?)?;
+            (frame, entry) = (strand.frame, strand.entry);
+        }
+    }
+
+    /// As [`Self::frame_of`], by number.
+    pub(crate) fn frame_no_of(&self, no: StrandNo, scope: crate::ir::ScopeId) -> Option<(FrameNo, u32)> {
+        let strand = self.strands.get(&no)?;
+        let (mut frame, mut entry) = (strand.frame, strand.entry);
+        loop {
+            let found = self.frames.get(&frame)?;
+            if found.scope == scope {
+                return Some((frame, entry));
+            }
+            let strand = self.strands.get(&found.entered_by?)?;
+            (frame, entry) = (strand.frame, strand.entry);
+        }
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn sight(&self, no: StrandNo) -> Sight<'_> {
+        let strand = &self.state.strands[&no];
+        Sight {
+            program: self.program,
+            state: self.state,
+            frame: strand.frame,
+            entry: strand.entry,
+            locals: &strand.locals,
+            payload: &self.payload,
+            now: &self.now_text,
+        }
+    }
+
+    /// The value of an expression, or an error object.
+    pub(super) fn value(&self, no: StrandNo, expr: ExprId) -> Result<Value, Value> {
+        self.program.exprs[expr.index()].value(&self.sight(no)).map_err(|error| evaluation_error(&error))
+    }
+
+    /// Whether a condition holds, or an error object.
+    pub(super) fn holds(&self, no: StrandNo, condition: ConditionId) -> Result<bool, Value> {
+        self.program.conditions[condition.index()].evaluate(&self.sight(no)).map_err(|error| evaluation_error(&error))
+    }
+
+    /// The place where a slot's value is kept, as the strand sees it.
+    pub(super) fn slot_mut(&mut self, no: StrandNo, slot: SlotId) -> Option<&mut Option<Value>> {
+        let Home::Frame(scope, index) = self.program.slot(slot).home else { return None };
+        let (frame, entry) = self.state.frame_no_of(no, scope)?;
+        let each = matches!(self.program.scope(scope).start, Entries::Each { .. });
+        let frame = self.state.frames.get_mut(&frame)?;
+        let values = if each { &mut frame.entries.get_mut(&entry)?.values } else { &mut frame.values };
+        values.get_mut(index as usize)
+    }
+
+    /// Sets a slot and tells what it held.
+    pub(super) fn write(&mut self, no: StrandNo, slot: SlotId, value: Option<Value>) -> Option<Value> {
+        if let Home::Local(index) = self.program.slot(slot).home {
+            let locals = &mut self.state.strands.get_mut(&no)?.locals;
+            let index = index as usize;
+            if locals.len() <= index {
+                locals.resize(index + 1, Value::Null);
+            }
+            return Some(std::mem::replace(&mut locals[index], value.unwrap_or_default()));
+        }
+        std::mem::replace(self.slot_mut(no, slot)?, value)
+    }
+
+    /// The positions of the items around a strand, outermost first.
+    pub(super) fn item_path(&self, no: StrandNo) -> Vec<u32> {
+        let mut path = Vec::new();
+        let mut strand = self.state.strands.get(&no);
+        while let Some(inner) = strand {
+            let Some(frame) = self.state.frames.get(&inner.frame) else { break };
+            if matches!(self.program.scope(frame.scope).start, Entries::Each { .. }) {
+                path.push(inner.entry);
+            }
+            strand = frame.entered_by.and_then(|by| self.state.strands.get(&by));
+        }
+        path.reverse();
+        path
+    }
+
+    /// The id of a step, for error objects.
+    pub(super) fn step_id(&self, step: Option<StepId>) -> Option<&str> {
+        step.map(|step| &*self.program.steps[step.index()].id)
+    }
+}
+
+fn evaluation_error(error: &EvalError) -> Value {
+    error_object(error.kind.as_str(), &error.message, None)
+}
+
+/// `{kind, message, step}`
+pub(super) fn error_object(kind: &str, message: &str, step: Option<&str>) -> Value {
+    Value::from(object([
+        ("kind", Value::from(kind)),
+        ("message", Value::from(message)),
+        ("step", step.map_or(Value::Null, Value::from)),
+    ]))
+}

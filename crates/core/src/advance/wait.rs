@@ -1,0 +1,256 @@
+//! `Wait`: signals, questions to people, delays. The first arm that comes wins, and the others are withdrawn.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+
+use super::sight::error_object;
+use super::{Flow, Machine, Rejected};
+use crate::command::Command;
+use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId};
+use crate::request::{Due, Request, Resolution, Vote};
+use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
+use crate::trace::What;
+
+/// The signal that carries a vote: `{request?, choice, comment?}`, its sender being the voter.
+const VOTE: &str = "vote";
+
+/// The signal that calls a question off: `{request?, reason?}`.
+const CANCEL_REQUEST: &str = "cancel_request";
+
+impl Machine<'_> {
+    pub(super) fn wait(&mut self, no: StrandNo, arms: &[Arm], fail: Option<Failure>) -> Flow {
+        if let Some(place) = self.from_mailbox(no, arms) {
+            return Flow::Goto(place);
+        }
+        // The arms that can fail are computed before anything is asked or set.
+        let mut prepared = Vec::with_capacity(arms.len());
+        for arm in arms {
+            match self.prepare(no, arm) {
+                Ok(ready) => prepared.push(ready),
+                Err(error) => return self.failed(no, fail, error),
+            }
+        }
+        let (mut timers, mut requests) = (Vec::new(), Vec::new());
+        for (index, ready) in (0_u32..).zip(prepared) {
+            match ready {
+                Prepared::Signal => {}
+                Prepared::At(at_ms) => timers.push((self.set_timer_at(at_ms, Purpose::Arm(no, index)), index)),
+                Prepared::Request(request, spec) => requests.push((self.ask(no, index, request, spec), index)),
+            }
+        }
+        self.park(no, Parked::Wait { timers, requests })
+    }
+
+    fn prepare(&self, no: StrandNo, arm: &Arm) -> Result<Prepared, Value> {
+        match arm {
+            Arm::Signal { .. } => Ok(Prepared::Signal),
+            Arm::After { delay_ms, .. } => {
+                let delay = self.milliseconds(no, *delay_ms)?;
+                Ok(Prepared::At(self.stamp.now_ms.saturating_add(delay.max(0))))
+            }
+            Arm::Until { at_ms, .. } => self.milliseconds(no, *at_ms).map(Prepared::At),
+            Arm::Request { spec, .. } => {
+                let spec = self.value(no, *spec)?;
+                match Request::open(&spec, self.stamp.now_ms) {
+                    Some(request) => Ok(Prepared::Request(request, spec)),
+                    None => Err(error_object("hitl_no_recipients", "there is nobody to ask", None)),
+                }
+            }
+        }
+    }
+
+    fn milliseconds(&self, no: StrandNo, expr: ExprId) -> Result<i64, Value> {
+        match self.value(no, expr)? {
+            Value::Int(int) => Ok(int),
+            other => Err(error_object("wrong_kind", &format!("a time is a whole number, and this is {other:?}"), None)),
+        }
+    }
+
+    fn ask(&mut self, strand: StrandNo, arm: u32, request: Request, spec: Value) -> RequestNo {
+        let no = RequestNo(self.state.number());
+        self.outcome.commands.push(Command::Ask { request: no, spec });
+        let timer = request.next_due_ms().map(|at| self.set_timer_at(at, Purpose::Request(no)));
+        self.state.requests.insert(no, Pending { strand, arm, request, timer });
+        no
+    }
+
+    /// A signal that was kept is taken by the first arm that accepts it.
+    fn from_mailbox(&mut self, no: StrandNo, arms: &[Arm]) -> Option<PlaceId> {
+        for position in 0..self.state.mailbox.len() {
+            let (signal, payload) = self.state.mailbox[position].clone();
+            if let Some((into, next)) = self.accepting(no, arms, signal, &payload) {
+                self.state.mailbox.remove(position);
+                if let Some(into) = into {
+                    self.write(no, into, Some(payload));
+                }
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// The arm that accepts a signal with that payload.
+    fn accepting(
+        &mut self,
+        no: StrandNo,
+        arms: &[Arm],
+        wanted: SignalId,
+        payload: &Value,
+    ) -> Option<(Option<SlotId>, PlaceId)> {
+        self.payload = payload.clone();
+        let found = arms.iter().find_map(|arm| match arm {
+            Arm::Signal { signal, check, into, next } if *signal == wanted => {
+                // A check that cannot be evaluated accepts nothing.
+                let accepts = check.is_none_or(|check| self.holds(no, check).unwrap_or(false));
+                accepts.then_some((*into, *next))
+            }
+            _ => None,
+        });
+        self.payload = Value::Null;
+        found
+    }
+
+    pub(super) fn signal(&mut self, name: &str, payload: Value, sender: Option<Arc<str>>) -> Result<(), Rejected> {
+        match name {
+            VOTE => return self.vote(&payload, sender),
+            CANCEL_REQUEST => return self.cancel_request(&payload),
+            _ => {}
+        }
+        let known = self.program.signals.iter().position(|signal| &*signal.name == name);
+        let Some(signal) = known.and_then(|known| u32::try_from(known).ok()).map(SignalId) else {
+            return Err(Rejected::UnknownSignal(name.into()));
+        };
+        let program = self.program;
+        let mut somebody_waits = false;
+        let waiting: Vec<StrandNo> = self.state.strands.keys().copied().collect();
+        for no in waiting {
+            let strand = &self.state.strands[&no];
+            let (Parked::Wait { .. }, Op::Wait { arms, .. }) = (&strand.parked, &program.place(strand.at).op) else {
+                continue;
+            };
+            somebody_waits |= arms.iter().any(|arm| matches!(arm, Arm::Signal { signal: of, .. } if *of == signal));
+            if let Some((into, next)) = self.accepting(no, arms, signal, &payload) {
+                self.stop_waiting(no);
+                if let Some(into) = into {
+                    self.write(no, into, Some(payload));
+                }
+                self.wake(no, next);
+                return Ok(());
+            }
+        }
+        if somebody_waits {
+            return Err(Rejected::NotAccepted(name.into()));
+        }
+        if program.signals[signal.index()].early == Early::Refuse {
+            return Err(Rejected::NotWaiting(name.into()));
+        }
+        self.state.mailbox.push((signal, payload));
+        Ok(())
+    }
+
+    /// The arms that did not win are withdrawn.
+    pub(super) fn stop_waiting(&mut self, no: StrandNo) {
+        let Some(strand) = self.state.strands.get_mut(&no) else { return };
+        let parked = std::mem::replace(&mut strand.parked, Parked::Ready);
+        let Parked::Wait { timers, requests } = parked else { return };
+        for (timer, _) in timers {
+            self.clear_timer(timer);
+        }
+        for (request, _) in requests {
+            self.retract(request);
+        }
+    }
+
+    pub(super) fn retract(&mut self, request: RequestNo) {
+        if let Some(pending) = self.state.requests.remove(&request) {
+            if let Some(timer) = pending.timer {
+                self.clear_timer(timer);
+            }
+            self.outcome.commands.push(Command::Retract { request });
+        }
+    }
+
+    pub(super) fn arm_due(&mut self, no: StrandNo, arm: u32) {
+        let Op::Wait { arms, .. } = &self.program.place(self.state.strands[&no].at).op else { return };
+        let next = match arms.get(arm as usize) {
+            Some(Arm::After { next, .. } | Arm::Until { next, .. }) => *next,
+            _ => return,
+        };
+        self.stop_waiting(no);
+        self.wake(no, next);
+    }
+
+    /// The question that a payload names, or the oldest one.
+    fn pending(&self, payload: &Value) -> Result<RequestNo, Rejected> {
+        let named = match payload.get("request") {
+            Some(Value::Int(no)) => Some(RequestNo(u64::try_from(*no).map_err(|_| Rejected::NotPending)?)),
+            Some(_) => return Err(Rejected::NotPending),
+            None => self.state.requests.keys().next().copied(),
+        };
+        named.filter(|no| self.state.requests.contains_key(no)).ok_or(Rejected::NotPending)
+    }
+
+    fn vote(&mut self, payload: &Value, sender: Option<Arc<str>>) -> Result<(), Rejected> {
+        let no = self.pending(payload)?;
+        let user = sender.unwrap_or_default();
+        let text = |key: &str| payload.get(key).and_then(Value::as_str).map(Arc::<str>::from);
+        let choice = text("choice").unwrap_or_default();
+        let now_ms = self.stamp.now_ms;
+        let pending = self.state.requests.get_mut(&no).ok_or(Rejected::NotPending)?;
+        pending.request.check(&user, &choice, now_ms).map_err(Rejected::Vote)?;
+        let vote = Vote { user, choice, comment: text("comment"), at_ms: now_ms };
+        if let Some(resolution) = pending.request.take(vote) {
+            self.resolve(no, &resolution);
+        }
+        Ok(())
+    }
+
+    fn cancel_request(&mut self, payload: &Value) -> Result<(), Rejected> {
+        let no = self.pending(payload)?;
+        let reason = payload.get("reason").and_then(Value::as_str).map(Arc::from);
+        self.resolve(no, &Resolution::Cancelled(reason));
+        Ok(())
+    }
+
+    pub(super) fn request_due(&mut self, no: RequestNo) {
+        let now_ms = self.stamp.now_ms;
+        let Some(pending) = self.state.requests.get_mut(&no) else { return };
+        pending.timer = None;
+        match pending.request.due(now_ms) {
+            Due::Expired => return self.resolve(no, &Resolution::Timeout),
+            Due::Remind(users) => self.outcome.commands.push(Command::Remind { request: no, users }),
+            Due::Nothing => {}
+        }
+        let due = self.state.requests.get(&no).and_then(|pending| pending.request.next_due_ms());
+        let timer = due.map(|at| self.set_timer_at(at, Purpose::Request(no)));
+        if let Some(pending) = self.state.requests.get_mut(&no) {
+            pending.timer = timer;
+        }
+    }
+
+    fn resolve(&mut self, no: RequestNo, resolution: &Resolution) {
+        let Some(pending) = self.state.requests.get(&no) else { return };
+        let (strand, arm) = (pending.strand, pending.arm);
+        let output = pending.request.output(resolution);
+        let Op::Wait { arms, .. } = &self.program.place(self.state.strands[&strand].at).op else { return };
+        let Some(Arm::Request { into, next, expired, .. }) = arms.get(arm as usize) else { return };
+        self.note(strand, What::Resolved(output.clone()));
+        self.stop_waiting(strand);
+        if let Some(into) = into {
+            self.write(strand, *into, Some(output));
+        }
+        let place = match (resolution, expired) {
+            (Resolution::Timeout, Some(expired)) => *expired,
+            _ => *next,
+        };
+        self.wake(strand, place);
+    }
+}
+
+/// An arm whose expressions were computed.
+enum Prepared {
+    Signal,
+    At(i64),
+    Request(Request, Value),
+}

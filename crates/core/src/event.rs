@@ -1,0 +1,84 @@
+//! Facts that come in.
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Object, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::state::{EffectNo, State, TimerNo};
+
+/// What the host knows when it hands in an event.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// The time, in milliseconds since the Unix epoch. It never goes back within a run.
+    pub now_ms: i64,
+    /// A random number, for jitter.
+    pub seed: u64,
+    /// Whether the trace is wanted. It changes nothing but what is told.
+    pub record: bool,
+}
+
+/// A fact coming in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// The run begins.
+    Start {
+        /// What it was started with.
+        input: Value,
+        /// The facts that the program names.
+        facts: Object,
+    },
+    /// An attempt of an effect has ended.
+    Settled {
+        /// Which effect.
+        effect: EffectNo,
+        /// Which attempt, counted from 1.
+        attempt: u32,
+        /// Its value or its error.
+        result: Result<Value, Failed>,
+        /// What it used up.
+        usage: Usage,
+    },
+    /// A timer is due. The stamp's time is its due time.
+    TimerFired(TimerNo),
+    /// Someone sent a signal.
+    Signal {
+        /// Its name.
+        name: Arc<str>,
+        /// What it says.
+        payload: Value,
+        /// Who sent it.
+        sender: Option<Arc<str>>,
+    },
+    /// The run is to end; a second time, at once.
+    Cancel {
+        /// Why.
+        reason: Option<Arc<str>>,
+    },
+    /// The fuel of the last call was spent before everything was done.
+    Continue,
+    /// The run crosses into a changed program, or into other semantics, carrying its state.
+    Adopt(Box<State>),
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The kind of error.
+    pub kind: Arc<str>,
+    /// One sentence for people.
+    pub message: Arc<str>,
+    /// Whether another attempt makes sense.
+    pub again: bool,
+    /// Whether the other side answered. An attempt whose fate is unknown is repeated under the same key.
+    pub answered: bool,
+}
+
+/// What an attempt used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens.
+    pub tokens: u64,
+    /// Cost, in millionths.
+    pub cost_micros: u64,
+}

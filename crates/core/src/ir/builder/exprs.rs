@@ -1,0 +1,106 @@
+//! Expressions of a program. Their names become slots while compiling, so nothing is looked up by name in a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Name, Options, Problems, Value};
+
+use super::super::{ConditionId, ExprId, Index, Scope, ScopeId, SlotId};
+use super::{Builder, push};
+
+impl Builder {
+    /// An expression, as a text.
+    pub fn expr(&mut self, scope: ScopeId, text: &str, dialect: Dialect) -> Result<ExprId, Problems> {
+        self.expr_with(scope, dialect, |options| Expression::compile(text, options))
+    }
+
+    /// A value of the document in which every text may hold placeholders.
+    pub fn template(&mut self, scope: ScopeId, value: &Located, dialect: Dialect) -> Result<ExprId, Problems> {
+        self.expr_with(scope, dialect, |options| Expression::document(value, options))
+    }
+
+    /// Whatever else gives a value: the options know the names of the scope.
+    pub fn expr_with(
+        &mut self,
+        scope: ScopeId,
+        dialect: Dialect,
+        compile: impl FnOnce(Options<'_>) -> Result<Expression, Problems>,
+    ) -> Result<ExprId, Problems> {
+        let expression = compile(Options::dialect(dialect).bound(&self.sight(scope)))?;
+        self.warnings.extend_from_slice(expression.warnings());
+        Ok(self.push_expr(expression))
+    }
+
+    /// A condition, as a text.
+    pub fn condition(&mut self, scope: ScopeId, text: &str, dialect: Dialect) -> Result<ConditionId, Problems> {
+        self.condition_with(scope, dialect, |options| Condition::expression(text, options))
+    }
+
+    /// A condition in whatever spelling: `builder.condition_with(scope, dialect, |options| Condition::group(&group, options))`.
+    pub fn condition_with(
+        &mut self,
+        scope: ScopeId,
+        dialect: Dialect,
+        compile: impl FnOnce(Options<'_>) -> Result<Condition, Problems>,
+    ) -> Result<ConditionId, Problems> {
+        let condition = compile(Options::dialect(dialect).bound(&self.sight(scope)))?;
+        self.warnings.extend_from_slice(condition.warnings());
+        Ok(ConditionId(push(&mut self.program.conditions, condition)))
+    }
+
+    /// A value that is known.
+    pub fn value(&mut self, value: impl Into<Value>) -> ExprId {
+        let value = value.into();
+        // By its JSON: two objects are equal in whatever order their keys stand, and yet they are not the same.
+        let json = format!("{value:?}");
+        if let Some(known) = self.constants.get(&json) {
+            return *known;
+        }
+        let expr = self.push_expr(Expression::constant(value));
+        self.constants.insert(json, expr);
+        expr
+    }
+
+    /// What a slot holds.
+    pub fn read(&mut self, slot: SlotId) -> ExprId {
+        if let Some(known) = self.reads.get(&slot) {
+            return *known;
+        }
+        let text = self.program.slots.get(slot.index()).map_or_else(|| "".into(), |slot| slot.name.clone());
+        let expr = self.push_expr(Expression::read(Name { text, slot: Some(slot.0) }));
+        self.reads.insert(slot, expr);
+        expr
+    }
+
+    fn push_expr(&mut self, expression: Expression) -> ExprId {
+        ExprId(push(&mut self.program.exprs, expression))
+    }
+
+    fn sight(&self, scope: ScopeId) -> Sight<'_> {
+        Sight { scope, scopes: &self.program.scopes, names: &self.names }
+    }
+}
+
+/// The names that an expression in a scope can see.
+struct Sight<'b> {
+    scope: ScopeId,
+    scopes: &'b [Scope],
+    names: &'b [BTreeMap<Box<[Arc<str>]>, SlotId>],
+}
+
+impl Bind for Sight<'_> {
+    /// The innermost scope that knows a beginning of the path decides; within it, the longest beginning.
+    fn bind(&self, path: &[&str]) -> Option<Bound> {
+        let path: Vec<Arc<str>> = path.iter().map(|part| Arc::from(*part)).collect();
+        let mut scope = Some(self.scope);
+        while let Some(here) = scope {
+            let names = &self.names[here.index()];
+            let known = (1..=path.len()).rev().find_map(|parts| Some((parts, names.get(&path[..parts])?)));
+            if let Some((parts, slot)) = known {
+                return Some(Bound { slot: slot.0, parts });
+            }
+            scope = self.scopes[here.index()].parent;
+        }
+        None
+    }
+}

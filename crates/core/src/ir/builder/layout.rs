@@ -1,0 +1,74 @@
+//! Lays places out in document order, whatever the order in which they were made.
+//!
+//! A front-end lowers the end of a chain before its beginning when that is handier, or the other way round. The order of
+//! places still has a meaning: a jump to an earlier place is a jump back, which a `Meet` does not wait for. So the builder
+//! derives it from the flow: reverse postorder, in which only the edge that closes a cycle leads back.
+
+use super::super::{Entries, Index, PlaceId, Program, flow};
+
+/// Renumbers all places. Those that nothing leads to come last, in the order in which they were made.
+pub(super) fn document_order(program: &mut Program) {
+    let order = order(program);
+    let mut number = vec![PlaceId(0); order.len()];
+    for (new, old) in (0..).zip(&order) {
+        number[old.index()] = PlaceId(new);
+    }
+    let renumber = |place: &mut PlaceId| *place = number[place.index()];
+
+    let mut places: Vec<_> = std::mem::take(&mut program.places).into_iter().map(Some).collect();
+    program.places = order.iter().map(|old| places[old.index()].take().expect("the order names each once")).collect();
+    program.places.iter_mut().for_each(|place| flow::places_mut(&mut place.op, renumber));
+    for (id, scope) in program.scopes.iter_mut().enumerate() {
+        if id != Program::ROOT.index() {
+            renumber(&mut scope.next);
+        }
+        scope.fail.iter_mut().for_each(|fail| renumber(&mut fail.to));
+        match &mut scope.start {
+            Entries::Branches(places) => places.iter_mut().for_each(renumber),
+            Entries::Each { place, .. } => renumber(place),
+        }
+    }
+    program.on_cancel.iter_mut().for_each(renumber);
+}
+
+fn order(program: &Program) -> Vec<PlaceId> {
+    let root = program.scope(Program::ROOT);
+    let mut walk = Walk { program, seen: vec![false; program.places.len()], order: Vec::new() };
+    walk.from(flow::entries(root));
+    // What handles failure and cancellation of the run may lead into its body, and must not become its beginning.
+    root.fail.iter().for_each(|fail| walk.from(&[fail.to]));
+    program.on_cancel.iter().for_each(|place| walk.from(&[*place]));
+    (0..).take(program.places.len()).for_each(|place| walk.from(&[PlaceId(place)]));
+    walk.order
+}
+
+struct Walk<'p> {
+    program: &'p Program,
+    seen: Vec<bool>,
+    order: Vec<PlaceId>,
+}
+
+impl Walk<'_> {
+    /// Appends everything that can be reached from these beginnings and was not seen, in reverse postorder.
+    fn from(&mut self, beginnings: &[PlaceId]) {
+        let mut postorder = Vec::new();
+        // A place, and what has yet to be visited from it, the last in the document first. No recursion: chains are long.
+        let mut stack: Vec<(Option<PlaceId>, Vec<PlaceId>)> = vec![(None, beginnings.to_vec())];
+        while let Some((place, rest)) = stack.last_mut() {
+            match rest.pop() {
+                Some(next) if self.seen[next.index()] => {}
+                Some(next) => {
+                    self.seen[next.index()] = true;
+                    let mut after = Vec::new();
+                    flow::successors(self.program, &self.program.place(next).op, |place| after.push(place));
+                    stack.push((Some(next), after));
+                }
+                None => {
+                    postorder.extend(*place);
+                    stack.pop();
+                }
+            }
+        }
+        self.order.extend(postorder.into_iter().rev());
+    }
+}

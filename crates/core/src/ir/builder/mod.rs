@@ -1,0 +1,274 @@
+//! What front-ends build programs with. It makes wrong programs hard to write: names become slots while compiling, a place
+//! that was reserved must be defined exactly once, the order of places is derived, and [`Builder::finish`] validates.
+//!
+//! ```
+//! use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+//! use branchpoint_core::ir::{Exit, Status, Write, print};
+//! use branchpoint_expr::{Dialect, Value};
+//!
+//! let mut b = Builder::new();
+//! let input = b.input();
+//! let answer = b.slot(ROOT, "answer", None);
+//! b.name(ROOT, &["inputs"], input);
+//! b.name(ROOT, &["states", "ask", "Output"], answer);
+//!
+//! // Labels come first where something has to name them before they are there.
+//! let done = b.reserve();
+//! let model = b.effect(effect("model"));
+//! let question = b.expr(ROOT, "inputs.question", Dialect::Machine)?;
+//! let ask = b.do_(model, question, Some(answer), done, None);
+//! let result = b.read(answer);
+//! b.at(done).close(Status::Completed, result);
+//!
+//! b.begin(ROOT, &[ask]);
+//! let program = b.finish().unwrap();
+//! assert_eq!(program.places.len(), 2);
+//! # Ok::<(), branchpoint_expr::Problems>(())
+//! ```
+
+mod exprs;
+mod layout;
+mod ops;
+mod scopes;
+
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::sync::Arc;
+
+use branchpoint_expr::{Diagnostic, Value};
+
+use super::validate::{Invalid, Wrong, check_ids, validate};
+use super::{
+    Early, Effect, EffectId, ExprId, Index, Limits, Mark, Op, Place, PlaceId, Program, SEMANTICS, ScopeId, Signal,
+    SignalId, SlotId, Status, Step, StepId, View, ViewId,
+};
+
+pub use scopes::ScopeSpec;
+
+/// The scope that is open as long as the run.
+pub const ROOT: ScopeId = Program::ROOT;
+
+/// How many ops one call may run, unless a program says otherwise.
+pub const FUEL: u32 = 100_000;
+
+/// A program in the making.
+///
+/// The ids of places are labels until [`Self::finish`] lays the places out.
+#[derive(Debug)]
+pub struct Builder {
+    /// Everything but the places, and scopes with an empty start while theirs is not known.
+    program: Program,
+    labels: Vec<Label>,
+    /// The label that the next op defines.
+    here: Option<PlaceId>,
+    /// Which scopes have been told how they begin.
+    begun: Vec<bool>,
+    /// By scope: the paths that expressions inside it may write for a slot.
+    names: Vec<BTreeMap<Box<[Arc<str>]>, SlotId>>,
+    locals: u32,
+    input: Option<SlotId>,
+    facts: Option<SlotId>,
+    payload: Option<SlotId>,
+    now: Option<SlotId>,
+    constants: BTreeMap<String, ExprId>,
+    reads: BTreeMap<SlotId, ExprId>,
+    warnings: Vec<Diagnostic>,
+    wrong: Vec<Invalid>,
+}
+
+/// A place that was reserved.
+#[derive(Debug)]
+struct Label {
+    op: Option<Op>,
+    marks: Vec<Mark>,
+    /// Where in our own source: what one needs to know when it was never defined.
+    reserved: &'static Location<'static>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// A program with nothing but its root scope.
+    pub fn new() -> Self {
+        let program = Program {
+            places: Vec::new(),
+            scopes: Vec::new(),
+            exprs: Vec::new(),
+            conditions: Vec::new(),
+            effects: Vec::new(),
+            slots: Vec::new(),
+            signals: Vec::new(),
+            views: Vec::new(),
+            steps: Vec::new(),
+            limits: Limits::default(),
+            facts: Vec::new(),
+            fuel: FUEL,
+            on_cancel: None,
+            semantics: SEMANTICS,
+        };
+        let mut builder = Self {
+            program,
+            labels: Vec::new(),
+            here: None,
+            begun: Vec::new(),
+            names: Vec::new(),
+            locals: 0,
+            input: None,
+            facts: None,
+            payload: None,
+            now: None,
+            constants: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            warnings: Vec::new(),
+            wrong: Vec::new(),
+        };
+        builder.push_scope(None, PlaceId(0), ScopeSpec::default());
+        builder
+    }
+
+    /// The smallest program that does something: it ends well, and its result is what it was started with.
+    pub fn sample() -> Program {
+        let mut builder = Self::new();
+        let input = builder.input();
+        let result = builder.read(input);
+        let end = builder.close(Status::Completed, result);
+        builder.begin(ROOT, &[end]);
+        builder.finish().expect("the sample is valid")
+    }
+
+    /// A place that others may name before it is defined with [`Self::at`].
+    #[track_caller]
+    pub fn reserve(&mut self) -> PlaceId {
+        self.labels.push(Label { op: None, marks: Vec::new(), reserved: Location::caller() });
+        PlaceId(count(self.labels.len() - 1))
+    }
+
+    /// The next op defines this reserved place instead of a new one: `builder.at(end).leave(scope, Exit::Done(None))`.
+    pub fn at(&mut self, place: PlaceId) -> &mut Self {
+        self.here = Some(place);
+        self
+    }
+
+    /// An op at a place of its own, or at the one that [`Self::at`] named.
+    #[track_caller]
+    pub fn place(&mut self, op: Op) -> PlaceId {
+        let place = match self.here.take() {
+            Some(place) => place,
+            None => self.reserve(),
+        };
+        match self.labels.get_mut(place.index()) {
+            Some(Label { op: free @ None, .. }) => *free = Some(op),
+            Some(Label { reserved, .. }) => {
+                let (reserved, caller) = (*reserved, Location::caller());
+                let message = format!("a place reserved at {reserved} is defined a second time at {caller}");
+                self.wrong.push(Invalid::new(Wrong::DefinedTwice, Some(place), message));
+            }
+            None => {
+                let message = format!("{} defines a place that was never reserved", Location::caller());
+                self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
+            }
+        }
+        place
+    }
+
+    /// What the trace is told before the op of a place happens. Marks add up, in order.
+    pub fn mark(&mut self, place: PlaceId, mark: Mark) {
+        match self.labels.get_mut(place.index()) {
+            Some(label) => label.marks.push(mark),
+            None => {
+                self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), "a mark names a place that is not there"));
+            }
+        }
+    }
+
+    /// A kind of work outside; see [`effect`] for one without extras.
+    pub fn effect(&mut self, effect: Effect) -> EffectId {
+        EffectId(push(&mut self.program.effects, effect))
+    }
+
+    /// A signal. Two of one name are refused when finishing.
+    pub fn signal(&mut self, name: &str, early: Early) -> SignalId {
+        SignalId(push(&mut self.program.signals, Signal { name: name.into(), early }))
+    }
+
+    /// A pure read of a run, over the slots of the root.
+    pub fn view(&mut self, name: &str, value: ExprId) -> ViewId {
+        ViewId(push(&mut self.program.views, View { name: name.into(), value }))
+    }
+
+    /// A step of the document, in document order; `origin` is its place in the source, in bytes.
+    pub fn step(&mut self, id: &str, kind: &str, parent: Option<StepId>, origin: (u32, u32)) -> StepId {
+        StepId(push(&mut self.program.steps, Step { id: id.into(), kind: kind.into(), parent, origin }))
+    }
+
+    /// A fact that a start must carry; it is a field of [`Self::facts`].
+    pub fn fact(&mut self, name: &str) {
+        if !self.program.facts.iter().any(|known| &**known == name) {
+            self.program.facts.push(name.into());
+        }
+    }
+
+    /// Bounds of a run.
+    pub fn limits(&mut self, limits: Limits) {
+        self.program.limits = limits;
+    }
+
+    /// How many ops one call may run.
+    pub fn fuel(&mut self, fuel: u32) {
+        self.program.fuel = fuel;
+    }
+
+    /// Where a cancelled run goes on, in the root, after everything was withdrawn.
+    pub fn on_cancel(&mut self, place: PlaceId) {
+        self.program.on_cancel = Some(place);
+    }
+
+    /// What is suspicious about the expressions so far, though they compile.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// The program, laid out in document order and validated.
+    pub fn finish(mut self) -> Result<Program, Vec<Invalid>> {
+        for (label, place) in self.labels.into_iter().zip(0..) {
+            let Some(op) = label.op else {
+                let message = format!("a place reserved at {} was never defined", label.reserved);
+                self.wrong.push(Invalid::new(Wrong::Undefined, Some(PlaceId(place)), message));
+                continue;
+            };
+            self.program.places.push(Place { op, marks: label.marks });
+        }
+        for (scope, _) in self.begun.iter().enumerate().filter(|(_, begun)| !**begun) {
+            let message = format!("it was never told how scope s{scope} begins");
+            self.wrong.push(Invalid::new(Wrong::NoEntries, None, message));
+        }
+        if self.wrong.is_empty() {
+            self.wrong = check_ids(&self.program);
+        }
+        if !self.wrong.is_empty() {
+            return Err(self.wrong);
+        }
+        layout::document_order(&mut self.program);
+        validate(&self.program)?;
+        Ok(self.program)
+    }
+}
+
+/// An effect that is tried once, with no limit and the same for every call of it.
+pub fn effect(kind: &str) -> Effect {
+    Effect { kind: kind.into(), spec: Value::Null, retry: None, attempt_limit_ms: None, step: None }
+}
+
+/// Appends to a table and gives the position.
+fn push<T>(table: &mut Vec<T>, entry: T) -> u32 {
+    table.push(entry);
+    count(table.len() - 1)
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).expect("no document is large enough for 32 bits of anything")
+}

@@ -1,0 +1,150 @@
+//! Scopes, the slots that live in them, and the names by which expressions find the slots.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+
+use super::super::validate::{Invalid, Wrong};
+use super::super::{Entries, ExprId, Failure, Home, Index, OnFail, PlaceId, Retry, Scope, ScopeId, Slot, SlotId, Want};
+use super::{Builder, ROOT, push};
+
+/// What makes a scope more than a pair of braces. The default waits for all entries, stops at the first failure, and has
+/// no limits; a failure is that of the frame around it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScopeSpec {
+    /// How many entries may have work to do at once; 0 is no limit.
+    pub width: u32,
+    /// When it is done, if not when all entries have ended.
+    pub want: Option<Want>,
+    /// What a failed entry means, if it does not stop the others.
+    pub on_fail: Option<OnFail>,
+    /// Where the entries' values are kept.
+    pub into: Option<SlotId>,
+    /// Where is kept what became of the entries.
+    pub outcomes: Option<SlotId>,
+    /// How the whole frame is tried again.
+    pub retry: Option<Retry>,
+    /// After how long it fails, all attempts together.
+    pub time_limit_ms: Option<u64>,
+    /// Where it goes on; none reserves a place, which [`Builder::next`] tells.
+    pub next: Option<PlaceId>,
+    /// Where it goes on when the frame fails.
+    pub fail: Option<Failure>,
+}
+
+impl Builder {
+    /// A scope inside another. What it runs is told by [`Self::begin`] or [`Self::each`], exactly once.
+    #[track_caller]
+    pub fn scope(&mut self, parent: ScopeId, spec: ScopeSpec) -> ScopeId {
+        let next = match spec.next {
+            Some(next) => next,
+            None => self.reserve(),
+        };
+        self.push_scope(Some(parent), next, spec)
+    }
+
+    /// What becomes of the run when it fails or takes too long: the parts of the root's spec.
+    pub fn root(&mut self, spec: ScopeSpec) {
+        let root = &mut self.program.scopes[ROOT.index()];
+        let record = record(None, root.next, spec);
+        *root = Scope { slots: std::mem::take(&mut root.slots), start: root.start.clone(), ..record };
+    }
+
+    pub(super) fn push_scope(&mut self, parent: Option<ScopeId>, next: PlaceId, spec: ScopeSpec) -> ScopeId {
+        self.begun.push(false);
+        self.names.push(std::collections::BTreeMap::new());
+        ScopeId(push(&mut self.program.scopes, record(parent, next, spec)))
+    }
+
+    /// The place after a scope.
+    pub fn next(&self, scope: ScopeId) -> PlaceId {
+        self.program.scope(scope).next
+    }
+
+    /// A scope runs one entry for each place.
+    pub fn begin(&mut self, scope: ScopeId, places: &[PlaceId]) {
+        self.start(scope, Entries::Branches(places.to_vec()));
+    }
+
+    /// A scope runs one entry for each item of a list. `item` and `index` are slots of that scope.
+    pub fn each(&mut self, scope: ScopeId, items: ExprId, item: SlotId, index: SlotId, place: PlaceId) {
+        self.start(scope, Entries::Each { items, item, index, place });
+    }
+
+    fn start(&mut self, scope: ScopeId, start: Entries) {
+        if std::mem::replace(&mut self.begun[scope.index()], true) {
+            let message = format!("it was told twice how scope s{} begins", scope.0);
+            self.wrong.push(Invalid::new(Wrong::DefinedTwice, None, message));
+        }
+        self.program.scopes[scope.index()].start = start;
+    }
+
+    /// A slot that lives as long as a frame of the scope. `first` is what it holds at first; none is nothing at all, which
+    /// a merge takes for an edge that is not filled.
+    pub fn slot(&mut self, scope: ScopeId, name: &str, first: Option<Value>) -> SlotId {
+        let position = super::count(self.program.scopes[scope.index()].slots.len());
+        let slot = self.push_slot(name, Home::Frame(scope, position), first);
+        self.program.scopes[scope.index()].slots.push(slot);
+        slot
+    }
+
+    /// A slot that each strand has for itself. Forks and entries hand on a copy.
+    pub fn local(&mut self, name: &str) -> SlotId {
+        let position = self.locals;
+        self.locals += 1;
+        self.push_slot(name, Home::Local(position), None)
+    }
+
+    /// The slot that holds what the run was started with.
+    pub fn input(&mut self) -> SlotId {
+        let slot = self.input.unwrap_or_else(|| self.slot(ROOT, "input", None));
+        *self.input.insert(slot)
+    }
+
+    /// The slot that holds the facts: an object with a field for each [`Self::fact`].
+    pub fn facts(&mut self) -> SlotId {
+        let slot = self.facts.unwrap_or_else(|| self.slot(ROOT, "facts", None));
+        *self.facts.insert(slot)
+    }
+
+    /// The payload of a signal, for the check of its arm and for nothing else.
+    pub fn payload(&mut self) -> SlotId {
+        let slot = self.payload.unwrap_or_else(|| self.push_slot("payload", Home::Payload, None));
+        *self.payload.insert(slot)
+    }
+
+    /// The time of the event, ISO 8601.
+    pub fn now(&mut self) -> SlotId {
+        let slot = self.now.unwrap_or_else(|| self.push_slot("now", Home::Now, None));
+        *self.now.insert(slot)
+    }
+
+    fn push_slot(&mut self, name: &str, home: Home, first: Option<Value>) -> SlotId {
+        SlotId(push(&mut self.program.slots, Slot { name: name.into(), home, first }))
+    }
+
+    /// From here on, expressions compiled in the scope or in scopes inside it find the slot under this path. Names of an
+    /// inner scope hide those of the scopes around it.
+    pub fn name(&mut self, scope: ScopeId, path: &[&str], slot: SlotId) {
+        assert!(!path.is_empty(), "a name has at least one part");
+        let path: Box<[Arc<str>]> = path.iter().map(|part| Arc::from(*part)).collect();
+        self.names[scope.index()].insert(path, slot);
+    }
+}
+
+fn record(parent: Option<ScopeId>, next: PlaceId, spec: ScopeSpec) -> Scope {
+    Scope {
+        parent,
+        slots: Vec::new(),
+        start: Entries::Branches(Vec::new()),
+        width: spec.width,
+        want: spec.want.unwrap_or(Want::All),
+        on_fail: spec.on_fail.unwrap_or(OnFail::Stop),
+        into: spec.into,
+        outcomes: spec.outcomes,
+        retry: spec.retry,
+        time_limit_ms: spec.time_limit_ms,
+        next,
+        fail: spec.fail,
+    }
+}

@@ -1,0 +1,105 @@
+//! Where control can go from a place. Layout, validation and reachability all ask here, so that they cannot disagree.
+
+use super::{Arm, Entries, Exit, Failure, Op, PlaceId, Program, Scope, ScopeId};
+
+/// Calls `visit` with every place of the same frame that a strand can go on at after this op, in document order.
+///
+/// Two things are not among them, because they change the frame: what [`Op::Enter`] opens, and where [`Op::Leave`] leads.
+pub(super) fn targets(op: &Op, mut visit: impl FnMut(PlaceId)) {
+    let fail_to = |fail: &Option<Failure>| fail.map(|fail| fail.to);
+    match op {
+        Op::Do { next, fail, .. } | Op::Set { next, fail, .. } => {
+            visit(*next);
+            fail_to(fail).map(visit);
+        }
+        Op::Decide { arms, otherwise, fail } => {
+            arms.iter().map(|(_, to)| *to).for_each(&mut visit);
+            visit(*otherwise);
+            fail_to(fail).map(visit);
+        }
+        Op::Wait { arms, fail, .. } => {
+            for arm in arms {
+                match arm {
+                    Arm::Signal { next, .. } | Arm::After { next, .. } | Arm::Until { next, .. } => visit(*next),
+                    Arm::Request { next, expired, .. } => {
+                        visit(*next);
+                        expired.map(&mut visit);
+                    }
+                }
+            }
+            fail_to(fail).map(visit);
+        }
+        Op::Fork { to } => to.iter().copied().for_each(visit),
+        Op::Meet { next, none, .. } => {
+            visit(*next);
+            visit(*none);
+        }
+        Op::Enter(_) | Op::Leave { .. } => {}
+    }
+}
+
+/// Where the entries of a scope begin.
+pub(super) fn entries(scope: &Scope) -> &[PlaceId] {
+    match &scope.start {
+        Entries::Branches(places) => places,
+        Entries::Each { place, .. } => std::slice::from_ref(place),
+    }
+}
+
+/// Where the strand that entered a scope goes on: after it, and after its failure. The root leads nowhere, and its failure
+/// is handled in the root itself.
+pub(super) fn exits(program: &Program, scope: ScopeId) -> impl Iterator<Item = PlaceId> {
+    let record = program.scope(scope);
+    let next = (scope != Program::ROOT).then_some(record.next);
+    next.into_iter().chain(record.fail.map(|fail| fail.to))
+}
+
+/// Calls `visit` with every place that can follow this one, in whatever frame: the order in which people would read them.
+pub(super) fn successors(program: &Program, op: &Op, mut visit: impl FnMut(PlaceId)) {
+    targets(op, &mut visit);
+    match op {
+        Op::Enter(scope) => {
+            entries(program.scope(*scope)).iter().copied().for_each(&mut visit);
+            exits(program, *scope).for_each(visit);
+        }
+        Op::Leave { how: Exit::Goto(to), .. } => visit(*to),
+        Op::Leave { scope, how: Exit::Done(_) } if *scope != Program::ROOT => visit(program.scope(*scope).next),
+        Op::Leave { scope, how: Exit::Fail(_) } => {
+            program.scope(*scope).fail.map(|fail| fail.to).into_iter().for_each(visit);
+        }
+        _ => {}
+    }
+}
+
+/// Calls `visit` with every place that an op names, for whatever reason.
+pub(super) fn places_mut(op: &mut Op, mut visit: impl FnMut(&mut PlaceId)) {
+    match op {
+        Op::Do { next, .. } | Op::Set { next, .. } => visit(next),
+        Op::Decide { arms, otherwise, .. } => {
+            arms.iter_mut().map(|(_, to)| to).for_each(&mut visit);
+            visit(otherwise);
+        }
+        Op::Wait { arms, .. } => {
+            for arm in arms {
+                match arm {
+                    Arm::Signal { next, .. } | Arm::After { next, .. } | Arm::Until { next, .. } => visit(next),
+                    Arm::Request { next, expired, .. } => {
+                        visit(next);
+                        expired.iter_mut().for_each(&mut visit);
+                    }
+                }
+            }
+        }
+        Op::Fork { to } => to.iter_mut().for_each(&mut visit),
+        Op::Leave { how: Exit::Goto(to), .. } => visit(to),
+        Op::Meet { edges, next, none } => {
+            edges.iter_mut().map(|(_, from)| from).for_each(&mut visit);
+            visit(next);
+            visit(none);
+        }
+        Op::Enter(_) | Op::Leave { .. } => {}
+    }
+    if let Op::Do { fail, .. } | Op::Decide { fail, .. } | Op::Set { fail, .. } | Op::Wait { fail, .. } = op {
+        fail.iter_mut().map(|fail| &mut fail.to).for_each(visit);
+    }
+}

@@ -1,0 +1,457 @@
+//! The intermediate form: what a document of any dialect is lowered to.
+//!
+//! Code is a flat table of [`Place`]s, and any place may name any other. Structure exists only at run time, as frames,
+//! which the op [`Op::Enter`] opens by a [`Scope`]. Eight ops are enough.
+
+pub mod builder;
+mod flow;
+mod ids;
+mod nesting;
+mod print;
+pub(crate) mod reach;
+mod uses;
+mod validate;
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Condition, Expression, Value};
+use serde::{Deserialize, Serialize};
+
+pub use ids::{ConditionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
+pub use print::print;
+pub use validate::{Invalid, Odd, Warning, Wrong, validate};
+
+/// The semantics this build writes. A change of meaning (ops, builtins, Unicode, regex) gets a new number.
+pub const SEMANTICS: u16 = 1;
+
+/// A lowered document. It never changes after it was validated; a run is pinned to its bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// The code.
+    pub places: Vec<Place>,
+    /// The structures that frames are opened by. The first is the root: it is open as long as the run.
+    pub scopes: Vec<Scope>,
+    /// Expressions that give values.
+    pub exprs: Vec<Expression>,
+    /// Expressions that are true or false.
+    pub conditions: Vec<Condition>,
+    /// Kinds of work outside.
+    pub effects: Vec<Effect>,
+    /// Everything that holds a value.
+    pub slots: Vec<Slot>,
+    /// Events that someone may choose to send.
+    pub signals: Vec<Signal>,
+    /// Pure reads of a run.
+    pub views: Vec<View>,
+    /// What the document's author sees, in document order.
+    pub steps: Vec<Step>,
+    /// Bounds of a run.
+    pub limits: Limits,
+    /// Names of the facts that a start must carry beside its input.
+    pub facts: Vec<Arc<str>>,
+    /// How many ops one call may run.
+    pub fuel: u32,
+    /// Where a cancelled run goes on, after everything was withdrawn.
+    pub on_cancel: Option<PlaceId>,
+    /// The semantics it was lowered for.
+    pub semantics: u16,
+}
+
+/// One op, with what the trace tells about it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Place {
+    /// What happens here.
+    pub op: Op,
+    /// What the trace is told before it happens.
+    pub marks: Vec<Mark>,
+}
+
+/// What can happen at a place.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Op {
+    /// Asks the outside for one effect and parks until it settles.
+    Do {
+        /// What is asked for.
+        effect: EffectId,
+        /// What it is asked with.
+        input: ExprId,
+        /// Where the answer is kept, if anything reads it.
+        into: Option<SlotId>,
+        /// Where it goes on.
+        next: PlaceId,
+        /// Where it goes on when the effect failed for good.
+        fail: Option<Failure>,
+    },
+    /// Ordered guards; the first that holds wins.
+    Decide {
+        /// The guards and where they lead.
+        arms: Vec<(ConditionId, PlaceId)>,
+        /// Where it goes on when no guard holds.
+        otherwise: PlaceId,
+        /// Where it goes on when a guard cannot be evaluated. An error never picks an arm.
+        fail: Option<Failure>,
+    },
+    /// Pure writes, in order, all or nothing.
+    Set {
+        /// What is written.
+        writes: Vec<Write>,
+        /// Where it goes on.
+        next: PlaceId,
+        /// Where it goes on when a value cannot be computed.
+        fail: Option<Failure>,
+    },
+    /// Parks until the first of its arms comes.
+    Wait {
+        /// What may come.
+        arms: Vec<Arm>,
+        /// Where it goes on when a delay or a request cannot be computed.
+        fail: Option<Failure>,
+        /// Whether a run that waits here may take a changed document.
+        rest: bool,
+    },
+    /// Opens a frame and parks until it closes.
+    Enter(ScopeId),
+    /// This strand ends; one strand of the same frame goes on at each place, with a copy of its locals.
+    Fork {
+        /// Where they go on.
+        to: Vec<PlaceId>,
+    },
+    /// Leaves a scope that encloses this place.
+    Leave {
+        /// Which one.
+        scope: ScopeId,
+        /// How.
+        how: Exit,
+    },
+    /// A merge: parks until every edge is settled.
+    Meet {
+        /// A slot that another strand fills, and the place it fills it from.
+        edges: Vec<(SlotId, PlaceId)>,
+        /// Where it goes on when an edge is filled.
+        next: PlaceId,
+        /// Where it goes on when none is.
+        none: PlaceId,
+    },
+}
+
+/// How a scope is left.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Exit {
+    /// This strand is done; with a value, it counts as having delivered.
+    Done(Option<ExprId>),
+    /// This strand has failed with an error object.
+    Fail(ExprId),
+    /// The frame closes, and the strand that entered it goes on there.
+    Goto(PlaceId),
+    /// The run ends. Only the root can be left like this.
+    Close(Verdict),
+}
+
+/// How a run ends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The status of the run.
+    pub status: Status,
+    /// The dialect's own result object.
+    pub result: ExprId,
+}
+
+/// The status of a run, one set everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// Something can go on, or work is in flight.
+    Running,
+    /// Only people can make it go on.
+    WaitingPeople,
+    /// Only time can make it go on.
+    WaitingTimer,
+    /// Ended well.
+    Completed,
+    /// Ended badly.
+    Failed,
+    /// Ended by order.
+    Cancelled,
+}
+
+/// Where a failure goes: a place, and a slot for the error `{kind, message, step}`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// The place.
+    pub to: PlaceId,
+    /// The slot.
+    pub error: Option<SlotId>,
+}
+
+/// One write of a [`Op::Set`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum Write {
+    /// The slot becomes the value.
+    Put(SlotId, ExprId),
+    /// The value is appended to the slot's list.
+    Push(SlotId, ExprId),
+    /// The slot becomes what it was at first.
+    Clear(SlotId),
+}
+
+/// One thing that a [`Op::Wait`] waits for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Arm {
+    /// A signal. While its check does not hold for the payload, it is refused and nothing changes.
+    Signal {
+        /// Which.
+        signal: SignalId,
+        /// What the payload must satisfy.
+        check: Option<ConditionId>,
+        /// Where the payload is kept.
+        into: Option<SlotId>,
+        /// Where it goes on.
+        next: PlaceId,
+    },
+    /// A question to people; see [`crate::Request`].
+    Request {
+        /// The question as an object.
+        spec: ExprId,
+        /// Where the outcome is kept.
+        into: Option<SlotId>,
+        /// Where it goes on when it is resolved.
+        next: PlaceId,
+        /// Where it goes on when the time ran out, if that is not an outcome like another.
+        expired: Option<PlaceId>,
+    },
+    /// A number of milliseconds from now.
+    After {
+        /// How many.
+        delay_ms: ExprId,
+        /// Where it goes on.
+        next: PlaceId,
+    },
+    /// A moment, in milliseconds since the Unix epoch.
+    Until {
+        /// Which.
+        at_ms: ExprId,
+        /// Where it goes on.
+        next: PlaceId,
+    },
+}
+
+/// How a frame is opened and closed: one record is fork, for-each, try and deadline.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scope {
+    /// The scope around this one; only the root has none.
+    pub parent: Option<ScopeId>,
+    /// The slots that live as long as a frame of this scope (as long as an entry, in [`Entries::Each`]).
+    pub slots: Vec<SlotId>,
+    /// What runs in it.
+    pub start: Entries,
+    /// How many entries may have work to do at once; 0 is no limit.
+    pub width: u32,
+    /// When it is done.
+    pub want: Want,
+    /// What a failed entry means.
+    pub on_fail: OnFail,
+    /// Where the entries' values are kept: a list in entry order, nil for entries without one.
+    pub into: Option<SlotId>,
+    /// Where is kept what became of the entries: a list of `done`, `none`, `failed`, `withdrawn`, in entry order.
+    pub outcomes: Option<SlotId>,
+    /// How the whole frame is tried again when it fails.
+    pub retry: Option<Retry>,
+    /// After how long it fails with kind `timeout`, all attempts together.
+    pub time_limit_ms: Option<u64>,
+    /// Where the strand that entered goes on.
+    pub next: PlaceId,
+    /// Where it goes on when the frame fails.
+    pub fail: Option<Failure>,
+}
+
+/// What runs in a frame.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Entries {
+    /// One entry for each place; they share the frame's slots.
+    Branches(Vec<PlaceId>),
+    /// One entry for each item; each has slots of its own.
+    Each {
+        /// A list.
+        items: ExprId,
+        /// Where an entry finds its item.
+        item: SlotId,
+        /// Where it finds its position.
+        index: SlotId,
+        /// Where it begins.
+        place: PlaceId,
+    },
+}
+
+/// When a frame is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Want {
+    /// When all entries have ended.
+    All,
+    /// When so many have delivered a value; the others are withdrawn.
+    First(u32),
+}
+
+/// What a failed entry means for its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnFail {
+    /// The first failure fails the frame.
+    Stop,
+    /// It is that entry's result; the frame fails only when too few delivered and one failed.
+    Keep,
+}
+
+/// How something is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Retry {
+    /// Attempts, the first included.
+    pub max_attempts: u32,
+    /// The first wait.
+    pub delay_ms: u64,
+    /// How waits grow.
+    pub backoff: Backoff,
+    /// No wait is longer; 0 is no bound.
+    pub max_delay_ms: u64,
+    /// Each wait is changed by up to this share of itself, 0 to 1.
+    pub jitter: f64,
+}
+
+/// How waits between attempts grow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Backoff {
+    /// The same each time.
+    Constant,
+    /// The n-th is n times the first.
+    Linear,
+    /// Each is so many times the one before.
+    Exponential(f64),
+}
+
+/// A kind of work outside.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Effect {
+    /// Who performs it: `model`, `http`, `shell`, `run` (a child run) and so on.
+    pub kind: Arc<str>,
+    /// What is the same for every call of it.
+    pub spec: Value,
+    /// How a failed attempt is repeated.
+    pub retry: Option<Retry>,
+    /// How long one attempt may take, counted by the runner from its real start.
+    pub attempt_limit_ms: Option<u64>,
+    /// The step it belongs to.
+    pub step: Option<StepId>,
+}
+
+/// Something that holds a value.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Slot {
+    /// Its name, for people and for adopting a changed document.
+    pub name: Arc<str>,
+    /// Where it lives.
+    pub home: Home,
+    /// What it holds at first; none is nothing at all, which `Meet` takes for an edge that is not filled.
+    pub first: Option<Value>,
+}
+
+/// Where a slot lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Home {
+    /// In a frame of that scope, at that position.
+    Frame(ScopeId, u32),
+    /// In a strand, at that position. Forks and entries hand on a copy.
+    Local(u32),
+    /// The payload of the signal that is being checked.
+    Payload,
+    /// The time of the event, ISO 8601.
+    Now,
+}
+
+/// An event that someone may choose to send.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Signal {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether one that comes before its wait is kept for it. The others are refused: early input is no consent.
+    pub early: Early,
+}
+
+/// What becomes of a signal that nobody waits for yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Early {
+    /// It is refused.
+    Refuse,
+    /// It is kept until its wait.
+    Keep,
+}
+
+/// A pure read of a run, over the slots of the root.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it gives.
+    pub value: ExprId,
+}
+
+/// What the document's author wrote.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// Its id in the document.
+    pub id: Arc<str>,
+    /// Its type in the document.
+    pub kind: Arc<str>,
+    /// The step around it.
+    pub parent: Option<StepId>,
+    /// Its place in the source, in bytes.
+    pub origin: (u32, u32),
+}
+
+/// What a place tells the trace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Mark {
+    /// A step begins, with that input.
+    Begin(StepId, Option<ExprId>),
+    /// A step ends, with that output.
+    End(StepId, Option<ExprId>),
+    /// A step took that branch.
+    Branch(StepId, Arc<str>),
+    /// Something a person should know of.
+    Warn(StepId, Arc<str>),
+    /// A step did not run, for that reason.
+    Skip(StepId, Arc<str>),
+}
+
+/// Bounds of a run; 0 is no bound. Going over one ends the run, it does not break it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Ops over the whole run.
+    pub ops: u64,
+    /// Effects over the whole run.
+    pub effects: u64,
+    /// Tokens over the whole run.
+    pub tokens: u64,
+    /// Cost over the whole run, in millionths.
+    pub cost_micros: u64,
+    /// Milliseconds from start to end.
+    pub wall_ms: u64,
+    /// How deeply child runs may nest.
+    pub depth: u32,
+}
+
+impl Program {
+    /// The root scope.
+    pub const ROOT: ScopeId = ScopeId(0);
+
+    /// The place of an id.
+    pub fn place(&self, id: PlaceId) -> &Place {
+        &self.places[id.index()]
+    }
+
+    /// The scope of an id.
+    pub fn scope(&self, id: ScopeId) -> &Scope {
+        &self.scopes[id.index()]
+    }
+
+    /// The slot of an id.
+    pub fn slot(&self, id: SlotId) -> &Slot {
+        &self.slots[id.index()]
+    }
+}

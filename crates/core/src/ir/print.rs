@@ -1,0 +1,280 @@
+//! A program as text: for snapshots in tests, and for people who ask what a document became.
+
+use std::fmt::{self, Write};
+
+use super::nesting::homes;
+use super::validate::check_ids;
+use super::{
+    Arm, Backoff, ConditionId, Early, EffectId, Entries, Exit, ExprId, Failure, Home, Index, Limits, Mark, OnFail, Op,
+    Place, Program, Retry, Scope, SignalId, SlotId, Status, StepId, Want, Write as Writes,
+};
+
+/// The text of a program: one line for each place, in order; tables that are empty are left out.
+///
+/// It is the same for the same program, and total: numbers that name nothing are printed as numbers.
+pub fn print(program: &Program) -> String {
+    let mut out = String::new();
+    write(&mut out, &Printer(program)).expect("writing to a text does not fail");
+    out
+}
+
+fn write(out: &mut String, printer: &Printer<'_>) -> fmt::Result {
+    let program = printer.0;
+    writeln!(out, "program  semantics {}, fuel {}", program.semantics, program.fuel)?;
+    limits(out, &program.limits)?;
+    if !program.facts.is_empty() {
+        writeln!(out, "facts    {}", program.facts.join(", "))?;
+    }
+    if let Some(place) = program.on_cancel {
+        writeln!(out, "cancel   -> p{}", place.0)?;
+    }
+    for (id, scope) in program.scopes.iter().enumerate() {
+        printer.scope(out, id, scope)?;
+    }
+    let known = check_ids(program).is_empty();
+    let homes = if known { homes(program, |_, _, _| {}) } else { vec![None; program.places.len()] };
+    section(out, program.places.len())?;
+    for ((id, place), home) in program.places.iter().enumerate().zip(homes) {
+        let home = home.map_or_else(|| "-".to_owned(), |scope| format!("s{}", scope.0));
+        writeln!(out, "p{id:<4} {home:<4} {}", printer.place(place))?;
+    }
+    section(out, program.slots.len())?;
+    for (id, slot) in program.slots.iter().enumerate() {
+        let home = match slot.home {
+            Home::Frame(scope, position) => format!("s{}.{position}", scope.0),
+            Home::Local(position) => format!("local.{position}"),
+            Home::Payload => "payload".to_owned(),
+            Home::Now => "now".to_owned(),
+        };
+        let first = slot.first.as_ref().map_or_else(String::new, |first| format!(" = {first:?}"));
+        writeln!(out, "v{id:<4} {home:<9} {}{first}", slot.name)?;
+    }
+    printer.tables(out)
+}
+
+fn section(out: &mut String, entries: usize) -> fmt::Result {
+    if entries == 0 { Ok(()) } else { out.write_char('\n') }
+}
+
+struct Printer<'p>(&'p Program);
+
+impl Printer<'_> {
+    fn scope(&self, out: &mut String, id: usize, scope: &Scope) -> fmt::Result {
+        let parent = scope.parent.map_or_else(|| "root".to_owned(), |parent| format!("in s{}", parent.0));
+        let start = match &scope.start {
+            Entries::Branches(places) => {
+                places.iter().map(|place| format!("p{}", place.0)).collect::<Vec<_>>().join(" | ")
+            }
+            Entries::Each { items, item, index, place } => {
+                let (items, item, index) = (self.expr(*items), self.slot(*item), self.slot(*index));
+                format!("p{} for each {item}, {index} of {items}", place.0)
+            }
+        };
+        write!(out, "scope s{id}  {parent}: {start}")?;
+        if scope.width > 0 {
+            write!(out, ", width {}", scope.width)?;
+        }
+        match scope.want {
+            Want::All => {}
+            Want::First(count) => write!(out, ", first {count}")?,
+        }
+        match scope.on_fail {
+            OnFail::Stop => {}
+            OnFail::Keep => out.write_str(", keep failures")?,
+        }
+        out.write_str(&self.into(scope.into))?;
+        if let Some(slot) = scope.outcomes {
+            write!(out, ", outcomes into {}", self.slot(slot))?;
+        }
+        out.write_str(&retry(scope.retry))?;
+        if let Some(limit) = scope.time_limit_ms {
+            write!(out, ", within {limit} ms")?;
+        }
+        if id != Program::ROOT.index() {
+            write!(out, ", then p{}", scope.next.0)?;
+        }
+        writeln!(out, "{}", self.fail(scope.fail))
+    }
+
+    fn place(&self, place: &Place) -> String {
+        let mut line = self.op(&place.op);
+        for (index, mark) in place.marks.iter().enumerate() {
+            line.push_str(if index == 0 { "   ; " } else { ", " });
+            line.push_str(&self.mark(mark));
+        }
+        line
+    }
+
+    fn op(&self, op: &Op) -> String {
+        match op {
+            Op::Do { effect, input, into, next, fail } => {
+                let (effect, input, into) = (self.effect(*effect), self.expr(*input), self.into(*into));
+                format!("do      {effect}({input}){into}, then p{}{}", next.0, self.fail(*fail))
+            }
+            Op::Decide { arms, otherwise, fail } => {
+                let arms = arms.iter().map(|(guard, to)| format!("{} -> p{}, ", self.condition(*guard), to.0));
+                format!("decide  {}else p{}{}", arms.collect::<String>(), otherwise.0, self.fail(*fail))
+            }
+            Op::Set { writes, next, fail } => {
+                let writes = writes.iter().map(|write| match write {
+                    Writes::Put(slot, value) => format!("{} = {}, ", self.slot(*slot), self.expr(*value)),
+                    Writes::Push(slot, value) => format!("{} push {}, ", self.slot(*slot), self.expr(*value)),
+                    Writes::Clear(slot) => format!("clear {}, ", self.slot(*slot)),
+                });
+                format!("set     {}then p{}{}", writes.collect::<String>(), next.0, self.fail(*fail))
+            }
+            Op::Wait { arms, fail, rest } => {
+                let arms: Vec<_> = arms.iter().map(|arm| self.arm(arm)).collect();
+                let rest = if *rest { " (rest)" } else { "" };
+                format!("wait    {}{}{rest}", arms.join(", "), self.fail(*fail))
+            }
+            Op::Enter(scope) => format!("enter   s{}", scope.0),
+            Op::Fork { to } => {
+                format!("fork    {}", to.iter().map(|to| format!("p{}", to.0)).collect::<Vec<_>>().join(", "))
+            }
+            Op::Leave { scope, how } => format!("leave   s{} {}", scope.0, self.exit(how)),
+            Op::Meet { edges, next, none } => {
+                let edges = edges.iter().map(|(slot, from)| format!("{} from p{}, ", self.slot(*slot), from.0));
+                format!("meet    {}then p{}, none p{}", edges.collect::<String>(), next.0, none.0)
+            }
+        }
+    }
+
+    fn exit(&self, how: &Exit) -> String {
+        match how {
+            Exit::Done(None) => "done".to_owned(),
+            Exit::Done(Some(value)) => format!("done {}", self.expr(*value)),
+            Exit::Fail(error) => format!("fail {}", self.expr(*error)),
+            Exit::Goto(place) => format!("goto p{}", place.0),
+            Exit::Close(verdict) => format!("close {} {}", status(verdict.status), self.expr(verdict.result)),
+        }
+    }
+
+    fn arm(&self, arm: &Arm) -> String {
+        match arm {
+            Arm::Signal { signal, check, into, next } => {
+                let check = check.map_or_else(String::new, |check| format!(" if {}", self.condition(check)));
+                format!("signal {}{check}{} -> p{}", self.signal(*signal), self.into(*into), next.0)
+            }
+            Arm::Request { spec, into, next, expired } => {
+                let expired = expired.map_or_else(String::new, |place| format!(", expired p{}", place.0));
+                format!("request {}{} -> p{}{expired}", self.expr(*spec), self.into(*into), next.0)
+            }
+            Arm::After { delay_ms, next } => format!("after {} ms -> p{}", self.expr(*delay_ms), next.0),
+            Arm::Until { at_ms, next } => format!("until {} ms -> p{}", self.expr(*at_ms), next.0),
+        }
+    }
+
+    fn mark(&self, mark: &Mark) -> String {
+        let shown = |value: &Option<ExprId>| value.map_or_else(String::new, |value| format!(" {}", self.expr(value)));
+        match mark {
+            Mark::Begin(step, input) => format!("begin {}{}", self.step(*step), shown(input)),
+            Mark::End(step, output) => format!("end {}{}", self.step(*step), shown(output)),
+            Mark::Branch(step, marker) => format!("branch {} {marker}", self.step(*step)),
+            Mark::Warn(step, kind) => format!("warn {} {kind}", self.step(*step)),
+            Mark::Skip(step, reason) => format!("skip {} {reason}", self.step(*step)),
+        }
+    }
+
+    /// Effects, signals, views and steps.
+    fn tables(&self, out: &mut String) -> fmt::Result {
+        let program = self.0;
+        section(out, program.effects.len() + program.signals.len() + program.views.len() + program.steps.len())?;
+        for (id, effect) in program.effects.iter().enumerate() {
+            let spec = if effect.spec == branchpoint_expr::Value::Null {
+                String::new()
+            } else {
+                format!(" {:?}", effect.spec)
+            };
+            let limit =
+                effect.attempt_limit_ms.map_or_else(String::new, |limit| format!(", attempt within {limit} ms"));
+            let step = effect.step.map_or_else(String::new, |step| format!(", step {}", self.step(step)));
+            writeln!(out, "effect {id}  {}{spec}{}{limit}{step}", effect.kind, retry(effect.retry))?;
+        }
+        for (id, signal) in program.signals.iter().enumerate() {
+            let early = if signal.early == Early::Keep { ", kept when early" } else { "" };
+            writeln!(out, "signal {id}  {}{early}", signal.name)?;
+        }
+        for (id, view) in program.views.iter().enumerate() {
+            writeln!(out, "view {id}  {} = {}", view.name, self.expr(view.value))?;
+        }
+        for (id, step) in program.steps.iter().enumerate() {
+            let parent = step.parent.map_or_else(String::new, |parent| format!(" in {}", self.step(parent)));
+            writeln!(out, "step {id}  {} {}{parent} at {}..{}", step.kind, step.id, step.origin.0, step.origin.1)?;
+        }
+        Ok(())
+    }
+
+    fn fail(&self, fail: Option<Failure>) -> String {
+        fail.map_or_else(String::new, |fail| format!(", fail p{}{}", fail.to.0, self.into(fail.error)))
+    }
+
+    fn into(&self, slot: Option<SlotId>) -> String {
+        slot.map_or_else(String::new, |slot| format!(" into {}", self.slot(slot)))
+    }
+
+    fn slot(&self, id: SlotId) -> String {
+        self.0.slots.get(id.index()).map_or_else(|| format!("v{}", id.0), |slot| format!("v{}:{}", id.0, slot.name))
+    }
+
+    fn expr(&self, id: ExprId) -> String {
+        self.0.exprs.get(id.index()).map_or_else(|| format!("e{}", id.0), ToString::to_string)
+    }
+
+    fn condition(&self, id: ConditionId) -> String {
+        self.0.conditions.get(id.index()).map_or_else(|| format!("c{}", id.0), ToString::to_string)
+    }
+
+    fn effect(&self, id: EffectId) -> String {
+        self.0
+            .effects
+            .get(id.index())
+            .map_or_else(|| format!("effect {}", id.0), |effect| format!("{}#{}", effect.kind, id.0))
+    }
+
+    fn signal(&self, id: SignalId) -> String {
+        self.0.signals.get(id.index()).map_or_else(|| format!("signal {}", id.0), |signal| signal.name.to_string())
+    }
+
+    fn step(&self, id: StepId) -> String {
+        self.0.steps.get(id.index()).map_or_else(|| format!("step {}", id.0), |step| step.id.to_string())
+    }
+}
+
+fn limits(out: &mut String, limits: &Limits) -> fmt::Result {
+    let Limits { ops, effects, tokens, cost_micros, wall_ms, depth } = *limits;
+    let all = [
+        ("ops", ops),
+        ("effects", effects),
+        ("tokens", tokens),
+        ("cost_micros", cost_micros),
+        ("wall_ms", wall_ms),
+        ("depth", u64::from(depth)),
+    ];
+    let set: Vec<_> =
+        all.iter().filter(|(_, limit)| *limit > 0).map(|(name, limit)| format!("{name} {limit}")).collect();
+    if set.is_empty() { Ok(()) } else { writeln!(out, "limits   {}", set.join(", ")) }
+}
+
+fn retry(retry: Option<Retry>) -> String {
+    let Some(Retry { max_attempts, delay_ms, backoff, max_delay_ms, jitter }) = retry else { return String::new() };
+    let grows = match backoff {
+        Backoff::Constant => String::new(),
+        Backoff::Linear => " linear".to_owned(),
+        Backoff::Exponential(factor) => format!(" times {factor}"),
+    };
+    let most = if max_delay_ms > 0 { format!(" at most {max_delay_ms} ms") } else { String::new() };
+    let jitter = if jitter > 0.0 { format!(" jitter {jitter}") } else { String::new() };
+    format!(", {max_attempts} attempts after {delay_ms} ms{grows}{most}{jitter}")
+}
+
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Running => "running",
+        Status::WaitingPeople => "waiting_people",
+        Status::WaitingTimer => "waiting_timer",
+        Status::Completed => "completed",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}

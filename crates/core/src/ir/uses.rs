@@ -1,0 +1,76 @@
+//! What an op reads and writes.
+
+use super::{Arm, ConditionId, Entries, Exit, ExprId, Mark, Op, Place, Scope, SlotId, Verdict, Write};
+
+/// One use of something that a program's tables hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// A value is computed.
+    Value(ExprId),
+    /// A guard is looked at.
+    Guard(ConditionId),
+    /// The payload of a signal is looked at.
+    Check(ConditionId),
+    /// A slot is written, or looked at as an edge.
+    Slot(SlotId),
+}
+
+/// Calls `visit` with everything that a strand at this place uses itself.
+pub(super) fn of_place(place: &Place, mut visit: impl FnMut(Use)) {
+    for mark in &place.marks {
+        if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) = mark {
+            visit(Use::Value(*value));
+        }
+    }
+    match &place.op {
+        Op::Do { input, into, .. } => {
+            visit(Use::Value(*input));
+            into.iter().copied().map(Use::Slot).for_each(&mut visit);
+        }
+        Op::Decide { arms, .. } => arms.iter().for_each(|(guard, _)| visit(Use::Guard(*guard))),
+        Op::Set { writes, .. } => {
+            for write in writes {
+                match write {
+                    Write::Put(slot, value) | Write::Push(slot, value) => {
+                        visit(Use::Slot(*slot));
+                        visit(Use::Value(*value));
+                    }
+                    Write::Clear(slot) => visit(Use::Slot(*slot)),
+                }
+            }
+        }
+        Op::Wait { arms, .. } => arms.iter().for_each(|arm| of_arm(arm, &mut visit)),
+        Op::Leave { how, .. } => match how {
+            Exit::Done(Some(value)) | Exit::Fail(value) | Exit::Close(Verdict { result: value, .. }) => {
+                visit(Use::Value(*value));
+            }
+            Exit::Done(None) | Exit::Goto(_) => {}
+        },
+        Op::Meet { edges, .. } => edges.iter().for_each(|(slot, _)| visit(Use::Slot(*slot))),
+        Op::Enter(_) | Op::Fork { .. } => {}
+    }
+    if let Op::Do { fail, .. } | Op::Decide { fail, .. } | Op::Set { fail, .. } | Op::Wait { fail, .. } = &place.op {
+        fail.and_then(|fail| fail.error).into_iter().map(Use::Slot).for_each(visit);
+    }
+}
+
+fn of_arm(arm: &Arm, visit: &mut impl FnMut(Use)) {
+    let (value, into) = match arm {
+        Arm::Signal { check, into, .. } => {
+            check.iter().copied().map(Use::Check).for_each(&mut *visit);
+            (None, *into)
+        }
+        Arm::Request { spec, into, .. } => (Some(*spec), *into),
+        Arm::After { delay_ms: value, .. } | Arm::Until { at_ms: value, .. } => (Some(*value), None),
+    };
+    value.into_iter().map(Use::Value).chain(into.into_iter().map(Use::Slot)).for_each(visit);
+}
+
+/// Calls `visit` with everything that the strand which enters a scope uses for it, in the frame around it.
+pub(super) fn of_scope(scope: &Scope, mut visit: impl FnMut(Use)) {
+    if let Entries::Each { items, .. } = &scope.start {
+        visit(Use::Value(*items));
+    }
+    let error = scope.fail.and_then(|fail| fail.error);
+    [scope.into, scope.outcomes, error].into_iter().flatten().for_each(|slot| visit(Use::Slot(slot)));
+}

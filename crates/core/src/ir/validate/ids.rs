@@ -1,0 +1,118 @@
+//! Every number names something. Nothing else may be asked of a program before this holds.
+
+use super::super::uses::{self, Use};
+use super::super::{Arm, Entries, Exit, Home, Index, Mark, Op, Place, PlaceId, Program, StepId, flow};
+use super::{Invalid, Wrong};
+
+pub(crate) fn check_ids(program: &Program) -> Vec<Invalid> {
+    let mut check = Check { program, at: None, wrong: Vec::new() };
+    for (id, place) in (0..).map(PlaceId).zip(&program.places) {
+        check.at = Some(id);
+        check.place(place);
+    }
+    check.at = None;
+    check.tables();
+    check.wrong
+}
+
+struct Check<'p> {
+    program: &'p Program,
+    at: Option<PlaceId>,
+    wrong: Vec<Invalid>,
+}
+
+impl Check<'_> {
+    fn place(&mut self, place: &Place) {
+        flow::targets(&place.op, |to| self.place_id(to));
+        uses::of_place(place, |used| self.used(used));
+        match &place.op {
+            Op::Do { effect, .. } => self.id("effect", *effect, self.program.effects.len()),
+            Op::Enter(scope) => self.id("scope", *scope, self.program.scopes.len()),
+            Op::Leave { scope, how } => {
+                self.id("scope", *scope, self.program.scopes.len());
+                if let Exit::Goto(to) = how {
+                    self.place_id(*to);
+                }
+            }
+            Op::Meet { edges, .. } => edges.iter().for_each(|(_, from)| self.place_id(*from)),
+            Op::Wait { arms, .. } => {
+                for arm in arms {
+                    if let Arm::Signal { signal, .. } = arm {
+                        self.id("signal", *signal, self.program.signals.len());
+                    }
+                }
+            }
+            Op::Decide { .. } | Op::Set { .. } | Op::Fork { .. } => {}
+        }
+        for mark in &place.marks {
+            let (Mark::Begin(step, _)
+            | Mark::End(step, _)
+            | Mark::Branch(step, _)
+            | Mark::Warn(step, _)
+            | Mark::Skip(step, _)) = mark;
+            self.step(Some(*step));
+        }
+    }
+
+    /// What is named from elsewhere than a place.
+    fn tables(&mut self) {
+        let program = self.program;
+        if program.scopes.is_empty() {
+            self.wrong.push(Invalid::new(Wrong::NoEntries, None, "there is no root scope"));
+        }
+        for (index, scope) in program.scopes.iter().enumerate() {
+            if index != Program::ROOT.index() {
+                self.place_id(scope.next);
+            }
+            scope.fail.iter().for_each(|fail| self.place_id(fail.to));
+            flow::entries(scope).iter().copied().for_each(|place| self.place_id(place));
+            scope.parent.iter().for_each(|parent| self.id("scope", *parent, program.scopes.len()));
+            scope.slots.iter().for_each(|slot| self.used(Use::Slot(*slot)));
+            uses::of_scope(scope, |used| self.used(used));
+            if let Entries::Each { item, index, .. } = &scope.start {
+                self.used(Use::Slot(*item));
+                self.used(Use::Slot(*index));
+            }
+        }
+        let slots_read = program.exprs.iter().flat_map(branchpoint_expr::Expression::slots);
+        let slots_checked = program.conditions.iter().flat_map(branchpoint_expr::Condition::slots);
+        slots_read.chain(slots_checked).for_each(|slot| self.used(Use::Slot(super::super::SlotId(slot))));
+        for slot in &program.slots {
+            if let Home::Frame(scope, _) = slot.home {
+                self.id("scope", scope, program.scopes.len());
+            }
+        }
+        program.effects.iter().for_each(|effect| self.step(effect.step));
+        program.steps.iter().for_each(|step| self.step(step.parent));
+        program.views.iter().for_each(|view| self.used(Use::Value(view.value)));
+        program.on_cancel.iter().for_each(|place| self.place_id(*place));
+    }
+
+    fn used(&mut self, used: Use) {
+        match used {
+            Use::Value(expr) => self.id("expression", expr, self.program.exprs.len()),
+            Use::Guard(condition) | Use::Check(condition) => {
+                self.id("condition", condition, self.program.conditions.len());
+            }
+            Use::Slot(slot) => self.id("slot", slot, self.program.slots.len()),
+        }
+    }
+
+    fn place_id(&mut self, place: PlaceId) {
+        self.id("place", place, self.program.places.len());
+    }
+
+    fn step(&mut self, step: Option<StepId>) {
+        if let Some(step) = step {
+            self.id("step", step, self.program.steps.len());
+        }
+    }
+
+    fn id(&mut self, what: &str, id: impl Index, count: usize) {
+        let id = id.index();
+        if id >= count {
+            let message = format!("{what} {id} is named, and there are {count}");
+            self.wrong.push(Invalid::new(Wrong::NoSuchId, self.at, message));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is allowed and yet hardly meant: cycles that spin, places that nothing leads to.
+//!
+//! A place runs in one scope, so a cycle of jumps lies in one scope by construction. A cycle over frames closes them.
+
+use branchpoint_expr::Expression;
+
+use super::super::{Entries, Exit, Index, Op, PlaceId, Program, ScopeId, Write, flow};
+use super::{Odd, Warning};
+
+pub(super) fn warnings(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Warning> {
+    let lost = (0..).map(PlaceId).take(program.places.len()).filter(|place| homes[place.index()].is_none());
+    let message = "nothing leads here";
+    let mut warnings: Vec<_> =
+        lost.map(|place| Warning { kind: Odd::Unreachable, place, message: message.into() }).collect();
+    let spins = spins(program, homes);
+    warnings.extend(spins.into_iter().map(|place| {
+        let message = "a cycle from here back to here neither parks nor counts, so it may go on for ever";
+        Warning { kind: Odd::Spins, place, message: message.into() }
+    }));
+    warnings
+}
+
+/// The first place of every cycle that neither parks nor counts.
+fn spins(program: &Program, homes: &[Option<ScopeId>]) -> Vec<PlaceId> {
+    // Take away what parks or counts; whatever cycle is left, does neither.
+    let runs =
+        |place: PlaceId| homes[place.index()].is_some() && !parks(&program.place(place).op) && !counts(program, place);
+    let after: Vec<Vec<PlaceId>> = (0..)
+        .map(PlaceId)
+        .take(program.places.len())
+        .map(|place| {
+            let mut after = Vec::new();
+            if runs(place) {
+                at_once(program, &program.place(place).op, |to| after.push(to));
+                after.retain(|to| runs(*to));
+            }
+            after
+        })
+        .collect();
+    // A depth-first walk; an edge to a place that is still open closes a cycle.
+    let mut seen = vec![Seen::Not; after.len()];
+    let mut heads = Vec::new();
+    for start in (0..).map(PlaceId).take(after.len()) {
+        let mut stack = vec![(start, 0)];
+        while let Some((place, next)) = stack.pop() {
+            if next == 0 {
+                if seen[place.index()] != Seen::Not {
+                    if seen[place.index()] == Seen::Open {
+                        heads.push(place);
+                    }
+                    continue;
+                }
+                seen[place.index()] = Seen::Open;
+            }
+            match after[place.index()].get(next) {
+                Some(to) => stack.extend([(place, next + 1), (*to, 0)]),
+                None => seen[place.index()] = Seen::Done,
+            }
+        }
+    }
+    heads.sort_unstable();
+    heads.dedup();
+    heads
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Seen {
+    Not,
+    Open,
+    Done,
+}
+
+fn parks(op: &Op) -> bool {
+    matches!(op, Op::Do { .. } | Op::Wait { .. } | Op::Meet { .. })
+}
+
+/// A `Set` whose new value depends on the old one.
+fn counts(program: &Program, place: PlaceId) -> bool {
+    let Op::Set { writes, .. } = &program.place(place).op else { return false };
+    writes.iter().any(|write| match write {
+        Write::Put(slot, expr) => Expression::slots(&program.exprs[expr.index()]).contains(&slot.0),
+        Write::Push(..) => true,
+        Write::Clear(_) => false,
+    })
+}
+
+/// Where control can be next without anything from outside. A frame with entries closes through them.
+fn at_once(program: &Program, op: &Op, mut visit: impl FnMut(PlaceId)) {
+    match op {
+        Op::Enter(scope) => {
+            let record = program.scope(*scope);
+            flow::entries(record).iter().copied().for_each(&mut visit);
+            if matches!(&record.start, Entries::Each { .. }) || flow::entries(record).is_empty() {
+                visit(record.next);
+            }
+        }
+        Op::Leave { how: Exit::Done(_) | Exit::Fail(_) | Exit::Goto(_), .. } => flow::successors(program, op, visit),
+        _ => flow::targets(op, visit),
+    }
+}

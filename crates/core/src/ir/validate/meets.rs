@@ -1,0 +1,99 @@
+//! Merges: their edges are what they say, and no two wait for each other.
+
+use super::super::nesting::Nesting;
+use super::super::reach::{Reach, edges};
+use super::super::{Home, Index, Op, Place, PlaceId, Program, ScopeId, SlotId, Write};
+use super::{Invalid, Wrong};
+
+pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
+    let mut wrong = Vec::new();
+    for (id, place) in (0..).map(PlaceId).zip(&program.places) {
+        let Op::Meet { edges, .. } = &place.op else { continue };
+        let complaints = edges.iter().filter_map(|(slot, from)| complaint(program, nesting, homes, *slot, *from));
+        wrong.extend(complaints.map(|message| Invalid::new(Wrong::Edge, Some(id), message)));
+    }
+    if wrong.is_empty() {
+        wrong = cycles(program, nesting, homes);
+    }
+    wrong
+}
+
+/// What is wrong with one edge.
+fn complaint(
+    program: &Program,
+    nesting: &Nesting,
+    homes: &[Option<ScopeId>],
+    slot: SlotId,
+    from: PlaceId,
+) -> Option<String> {
+    let record = program.slot(slot);
+    let name = &record.name;
+    let Home::Frame(scope, _) = record.home else {
+        return Some(format!("the edge `{name}` lives in no frame, so no other strand can fill it"));
+    };
+    if record.first.is_some() {
+        return Some(format!("the edge `{name}` has a first value, so it is always filled"));
+    }
+    if !fills(program.place(from), slot) {
+        return Some(format!("the edge `{name}` is not filled at p{}", from.0));
+    }
+    // A place that nothing leads to never fills anything, and nobody waits for it.
+    let outside = homes[from.index()].is_some_and(|home| !nesting.encloses(scope, home));
+    outside.then(|| format!("p{} fills the edge `{name}` from outside its frame", from.0))
+}
+
+fn fills(place: &Place, slot: SlotId) -> bool {
+    match &place.op {
+        Op::Set { writes, .. } => {
+            writes.iter().any(|write| matches!(write, Write::Put(to, _) | Write::Push(to, _) if *to == slot))
+        }
+        Op::Do { into, .. } => *into == Some(slot),
+        _ => false,
+    }
+}
+
+/// A merge waits for every other merge from which one of its edges can still be reached.
+fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
+    let reach = Reach::of(program, nesting, homes);
+    let meets: Vec<_> = (0..)
+        .map(PlaceId)
+        .zip(&program.places)
+        .filter(|(id, place)| matches!(place.op, Op::Meet { .. }) && homes[id.index()].is_some())
+        .map(|(id, _)| id)
+        .collect();
+    // Remove merges that wait for nobody who is left, until none is left or all wait.
+    let mut waits: Vec<(PlaceId, PlaceId)> = Vec::new();
+    for (meet, to, within) in edges(program) {
+        let others = meets.iter().filter(|other| **other != meet && reach.can(**other, to, within));
+        waits.extend(others.map(|other| (meet, *other)));
+    }
+    waits.sort_unstable();
+    waits.dedup();
+    let stuck = stuck(program.places.len(), &meets, &waits);
+    let names: Vec<_> = stuck.iter().map(|meet| format!("p{}", meet.0)).collect();
+    let first = stuck.first().map(|meet| {
+        let message = format!("these merges wait for each other, or for one that does: {}", names.join(", "));
+        Invalid::new(Wrong::MeetCycle, Some(*meet), message)
+    });
+    first.into_iter().collect()
+}
+
+/// The merges that are in a cycle of waits, or wait for one: what is left when those that wait for nobody are taken away.
+fn stuck(places: usize, meets: &[PlaceId], waits: &[(PlaceId, PlaceId)]) -> Vec<PlaceId> {
+    let mut waiting_for = vec![0_usize; places];
+    let mut awaited_by: Vec<Vec<PlaceId>> = vec![Vec::new(); places];
+    for (meet, other) in waits {
+        waiting_for[meet.index()] += 1;
+        awaited_by[other.index()].push(*meet);
+    }
+    let mut free: Vec<_> = meets.iter().copied().filter(|meet| waiting_for[meet.index()] == 0).collect();
+    while let Some(meet) = free.pop() {
+        for waiter in &awaited_by[meet.index()] {
+            waiting_for[waiter.index()] -= 1;
+            if waiting_for[waiter.index()] == 0 {
+                free.push(*waiter);
+            }
+        }
+    }
+    meets.iter().copied().filter(|meet| waiting_for[meet.index()] > 0).collect()
+}

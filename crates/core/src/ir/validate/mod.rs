@@ -1,0 +1,111 @@
+//! What every program is held to before it runs. Whatever passes here, `advance` can run without looking twice.
+
+mod ids;
+mod loops;
+mod meets;
+mod sane;
+mod slots;
+mod structure;
+
+use super::nesting::{Nesting, homes};
+use super::{PlaceId, Program};
+
+pub(crate) use ids::check_ids;
+
+/// Something that is wrong with a program: a defect of the front-end that made it, never of a document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", .place.map_or_else(String::new, |place| format!("p{}: ", place.0)))]
+pub struct Invalid {
+    /// What kind of defect.
+    pub kind: Wrong,
+    /// Where, if it is at a place.
+    pub place: Option<PlaceId>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// The kinds of defects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// A place was reserved and never defined.
+    Undefined,
+    /// A place or the start of a scope was defined twice.
+    DefinedTwice,
+    /// Nothing was said about how a scope begins, or the root has no beginning.
+    NoEntries,
+    /// A number that names nothing.
+    NoSuchId,
+    /// A scope that encloses itself, or that the root does not enclose.
+    ScopeTree,
+    /// A place that can be reached in frames of two scopes.
+    TwoScopes,
+    /// A scope that is entered elsewhere than in its parent.
+    EnteredOutside,
+    /// A scope that is left where it is not open.
+    LeftOutside,
+    /// The root is closed like an inner scope, or an inner scope like the root.
+    BadExit,
+    /// The tables of slots and scopes disagree.
+    SlotHome,
+    /// A slot that is not alive where it is used.
+    SlotNotAlive,
+    /// A slot that nobody can write.
+    SlotReadOnly,
+    /// An edge of a merge that is no frame slot, has a first value, or is not filled where it says.
+    Edge,
+    /// Merges that wait for each other.
+    MeetCycle,
+    /// A number that makes no sense: `First(0)`, no attempts, no fuel, a share above 1.
+    Number,
+    /// A wait that nothing can end.
+    NoArms,
+    /// Two signals, two views or two facts of one name.
+    NameTwice,
+}
+
+impl Invalid {
+    pub(super) fn new(kind: Wrong, place: Option<PlaceId>, message: impl Into<String>) -> Self {
+        Self { kind, place, message: message.into() }
+    }
+}
+
+/// Something that is allowed and yet hardly meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What.
+    pub kind: Odd,
+    /// Where.
+    pub place: PlaceId,
+    /// One sentence.
+    pub message: String,
+}
+
+/// The kinds of warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Odd {
+    /// A cycle that neither parks nor counts: it may go on for ever, bounded only by fuel.
+    Spins,
+    /// Nothing leads there.
+    Unreachable,
+}
+
+/// Checks a program. All defects of one stage are told; a later stage relies on what the earlier ones have proved.
+pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
+    stage(check_ids(program))?;
+    stage(sane::check(program))?;
+    let nesting = Nesting::new(program).map_err(|lost| structure::outside_the_root(&lost))?;
+    let mut wrong = Vec::new();
+    let homes = homes(program, |place, one, other| {
+        let message = format!("this can be reached in scope s{} and in scope s{}", one.0, other.0);
+        wrong.push(Invalid::new(Wrong::TwoScopes, Some(place), message));
+    });
+    wrong.extend(structure::check(program, &nesting, &homes));
+    stage(wrong)?;
+    stage(slots::check(program, &nesting, &homes))?;
+    stage(meets::check(program, &nesting, &homes))?;
+    Ok(loops::warnings(program, &homes))
+}
+
+fn stage(wrong: Vec<Invalid>) -> Result<(), Vec<Invalid>> {
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}

@@ -1,0 +1,69 @@
+//! Numbers and names that make sense on their own.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::super::{Backoff, Entries, Op, PlaceId, Program, Retry, Want};
+use super::{Invalid, Wrong};
+
+pub(super) fn check(program: &Program) -> Vec<Invalid> {
+    let mut wrong = Vec::new();
+    let mut refuse = |kind, place, message: String| wrong.push(Invalid::new(kind, place, message));
+    if program.fuel == 0 {
+        refuse(Wrong::Number, None, "without fuel nothing ever runs".into());
+    }
+    // The root has nobody who could hand it items.
+    if !matches!(&program.scope(Program::ROOT).start, Entries::Branches(places) if !places.is_empty()) {
+        refuse(Wrong::NoEntries, None, "the root begins at no place".into());
+    }
+    for (id, scope) in program.scopes.iter().enumerate() {
+        if scope.want == Want::First(0) {
+            refuse(Wrong::Number, None, format!("scope s{id} wants the first 0 of its entries"));
+        }
+        if let Some(reason) = scope.retry.and_then(|retry| odd(&retry)) {
+            refuse(Wrong::Number, None, format!("scope s{id} {reason}"));
+        }
+    }
+    for (id, effect) in program.effects.iter().enumerate() {
+        if let Some(reason) = effect.retry.and_then(|retry| odd(&retry)) {
+            refuse(Wrong::Number, None, format!("effect {id} {reason}"));
+        }
+    }
+    for (id, place) in (0..).map(PlaceId).zip(&program.places) {
+        if matches!(&place.op, Op::Wait { arms, .. } if arms.is_empty()) {
+            refuse(Wrong::NoArms, Some(id), "nothing can end this wait".into());
+        }
+    }
+    let names = [
+        ("signal", twice(program.signals.iter().map(|signal| &signal.name))),
+        ("view", twice(program.views.iter().map(|view| &view.name))),
+        ("fact", twice(program.facts.iter())),
+    ];
+    for (what, name) in names {
+        if let Some(name) = name {
+            refuse(Wrong::NameTwice, None, format!("there are two {what}s named `{name}`"));
+        }
+    }
+    wrong
+}
+
+fn odd(retry: &Retry) -> Option<&'static str> {
+    let factor = match retry.backoff {
+        Backoff::Exponential(factor) => factor,
+        Backoff::Constant | Backoff::Linear => 1.0,
+    };
+    if retry.max_attempts == 0 {
+        Some("is never attempted")
+    } else if !(0.0..=1.0).contains(&retry.jitter) {
+        Some("has a jitter that is no share from 0 to 1")
+    } else if !(factor.is_finite() && factor >= 0.0) {
+        Some("has waits that grow by no sensible factor")
+    } else {
+        None
+    }
+}
+
+fn twice<'n>(mut names: impl Iterator<Item = &'n Arc<str>>) -> Option<&'n Arc<str>> {
+    let mut seen = BTreeSet::new();
+    names.find(|name| !seen.insert(*name))
+}

@@ -1,0 +1,126 @@
+//! A slot is used only where it is alive, and written only where that is possible.
+
+use std::collections::BTreeSet;
+
+use super::super::nesting::Nesting;
+use super::super::uses::{self, Use};
+use super::super::{Entries, Home, Index, PlaceId, Program, ScopeId, SlotId};
+use super::{Invalid, Wrong};
+
+pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
+    let mut check = Check {
+        program,
+        nesting,
+        exprs: program.exprs.iter().map(branchpoint_expr::Expression::slots).collect(),
+        conditions: program.conditions.iter().map(branchpoint_expr::Condition::slots).collect(),
+        at: None,
+        wrong: Vec::new(),
+    };
+    check.homes();
+    for (id, place) in (0..).map(PlaceId).zip(&program.places) {
+        if let Some(home) = homes[id.index()] {
+            check.at = Some(id);
+            uses::of_place(place, |used| check.used(used, home));
+        }
+    }
+    check.at = None;
+    for scope in &program.scopes {
+        // The strand that enters looks after the scope, so it is the frame around it that must know the slots.
+        uses::of_scope(scope, |used| check.used(used, scope.parent.unwrap_or(Program::ROOT)));
+    }
+    for view in &program.views {
+        check.view(view.value.index(), &view.name);
+    }
+    check.wrong
+}
+
+struct Check<'p> {
+    program: &'p Program,
+    nesting: &'p Nesting,
+    /// The slots that each expression reads.
+    exprs: Vec<Vec<u32>>,
+    conditions: Vec<Vec<u32>>,
+    at: Option<PlaceId>,
+    wrong: Vec<Invalid>,
+}
+
+impl Check<'_> {
+    /// Slots know their scope and scopes know their slots; both must say the same.
+    fn homes(&mut self) {
+        let mut locals = BTreeSet::new();
+        for (id, slot) in (0..).map(SlotId).zip(&self.program.slots) {
+            let at_home = match slot.home {
+                Home::Frame(scope, position) => self.program.scope(scope).slots.get(position as usize) == Some(&id),
+                Home::Local(position) => locals.insert(position),
+                Home::Payload | Home::Now => true,
+            };
+            if !at_home {
+                self.refuse(Wrong::SlotHome, format!("slot `{}` is not where it says it lives", slot.name));
+            }
+        }
+        for (id, scope) in (0..).map(ScopeId).zip(&self.program.scopes) {
+            let mut claimed = scope.slots.clone();
+            if let Entries::Each { item, index, .. } = &scope.start {
+                claimed.extend([*item, *index]);
+                if item == index {
+                    self.refuse(Wrong::SlotHome, format!("scope s{} keeps item and index in one slot", id.0));
+                }
+            }
+            for slot in claimed {
+                let slot = self.program.slot(slot);
+                if !matches!(slot.home, Home::Frame(home, _) if home == id) {
+                    let message = format!("scope s{} claims slot `{}`, which lives elsewhere", id.0, slot.name);
+                    self.refuse(Wrong::SlotHome, message);
+                }
+            }
+        }
+    }
+
+    fn used(&mut self, used: Use, home: ScopeId) {
+        match used {
+            Use::Value(expr) => self.read(self.exprs[expr.index()].clone(), home, false),
+            Use::Guard(condition) => self.read(self.conditions[condition.index()].clone(), home, false),
+            Use::Check(condition) => self.read(self.conditions[condition.index()].clone(), home, true),
+            Use::Slot(slot) => {
+                if matches!(self.program.slot(slot).home, Home::Payload | Home::Now) {
+                    let name = &self.program.slot(slot).name;
+                    self.refuse(Wrong::SlotReadOnly, format!("nobody can write `{name}`"));
+                }
+                self.alive(slot, home);
+            }
+        }
+    }
+
+    fn read(&mut self, slots: Vec<u32>, home: ScopeId, checks_payload: bool) {
+        for slot in slots.into_iter().map(SlotId) {
+            if self.program.slot(slot).home == Home::Payload && !checks_payload {
+                let message = "the payload is known only to the check of a signal; keep it in a slot".to_owned();
+                self.refuse(Wrong::SlotNotAlive, message);
+            }
+            self.alive(slot, home);
+        }
+    }
+
+    fn alive(&mut self, slot: SlotId, home: ScopeId) {
+        let Home::Frame(scope, _) = self.program.slot(slot).home else { return };
+        if !self.nesting.encloses(scope, home) {
+            let name = &self.program.slot(slot).name;
+            let message = format!("slot `{name}` lives in scope s{}, which is not around scope s{}", scope.0, home.0);
+            self.refuse(Wrong::SlotNotAlive, message);
+        }
+    }
+
+    fn view(&mut self, expr: usize, name: &str) {
+        for slot in self.exprs[expr].clone().into_iter().map(SlotId) {
+            if !matches!(self.program.slot(slot).home, Home::Frame(Program::ROOT, _) | Home::Now) {
+                let slot = &self.program.slot(slot).name;
+                let message = format!("view `{name}` reads slot `{slot}`, and a view sees only those of the root");
+                self.refuse(Wrong::SlotNotAlive, message);
+            }
+        }
+    }
+
+    fn refuse(&mut self, kind: Wrong, message: String) {
+        self.wrong.push(Invalid::new(kind, self.at, message));
+    }
+}

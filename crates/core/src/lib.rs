@@ -1,0 +1,26 @@
+//! The heart of Branchpoint: a synchronous, deterministic state machine without I/O, clock, randomness or async.
+//!
+//! [`advance`] takes a [`Program`](ir::Program), the [`State`] of one run, a [`Stamp`] and an [`Event`], changes the state
+//! and tells which [`Command`]s the host has to carry out. The journal of events is the truth: the state is the fold of
+//! `advance` over it, so that a run can be rebuilt at any past moment, and finished work is never done again.
+//!
+//! What a host promises: events of a run are handed in one at a time; time never goes back; before an event of time t it
+//! hands in every timer due by t, in the order of due time and id, each stamped with its due time.
+
+mod advance;
+pub mod codec;
+mod command;
+mod event;
+pub mod ir;
+mod offers;
+mod request;
+mod state;
+mod trace;
+
+pub use advance::{Outcome, Rejected, advance, carry};
+pub use command::Command;
+pub use event::{Event, Failed, Stamp, Usage};
+pub use offers::{Offer, offers, status, view};
+pub use request::{Refusal, Request, Resolution, Vote};
+pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo};
+pub use trace::{Attempt, Note, StepRecord, StepStatus, What, replay, steps};

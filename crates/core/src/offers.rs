@@ -1,0 +1,80 @@
+//! Queries beside `advance`: what a run would accept now, how it stands, and pure reads of it.
+
+use std::sync::Arc;
+
+use branchpoint_expr::{EvalError, Value};
+
+use crate::advance::Sight;
+use crate::ir::{Arm, Index, Op, Program, Status, ViewId};
+use crate::request::Request;
+use crate::state::{Parked, RequestNo, State, StrandNo};
+
+/// Something that a run would accept now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Offer {
+    /// A signal that a strand waits for.
+    Signal {
+        /// Its name.
+        name: Arc<str>,
+        /// Who waits.
+        strand: StrandNo,
+    },
+    /// A vote on a question.
+    Vote {
+        /// The question.
+        request: RequestNo,
+        /// Who is asked what, and who has answered.
+        asked: Request,
+    },
+}
+
+/// Which signals and votes a run would accept now: what an approval screen shows.
+pub fn offers(program: &Program, state: &State) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for (no, strand) in &state.strands {
+        let (Parked::Wait { .. }, Op::Wait { arms, .. }) = (&strand.parked, &program.place(strand.at).op) else {
+            continue;
+        };
+        for arm in arms {
+            if let Arm::Signal { signal, .. } = arm {
+                let name = Arc::clone(&program.signals[signal.index()].name);
+                offers.push(Offer::Signal { name, strand: *no });
+            }
+        }
+    }
+    let votes = state.requests.iter();
+    offers.extend(votes.map(|(no, pending)| Offer::Vote { request: *no, asked: pending.request.clone() }));
+    offers
+}
+
+/// How a run stands.
+pub fn status(program: &Program, state: &State) -> Status {
+    if let Some(ended) = &state.ended {
+        return ended.status;
+    }
+    let working = !state.ready.is_empty() || state.effects.values().any(|effect| effect.backoff.is_none());
+    if working {
+        Status::Running
+    } else if !offers(program, state).is_empty() {
+        Status::WaitingPeople
+    } else if !state.timers.is_empty() {
+        Status::WaitingTimer
+    } else {
+        Status::Running
+    }
+}
+
+/// A pure read of a run, such as "which tools are allowed now".
+pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalError> {
+    let root = state.frames.iter().find(|(_, frame)| frame.entered_by.is_none()).map(|(no, _)| *no);
+    let sight = Sight {
+        program,
+        state,
+        frame: root.unwrap_or(crate::state::FrameNo(0)),
+        entry: 0,
+        locals: &[],
+        payload: &Value::Null,
+        now: &Value::Null,
+    };
+    program.exprs[program.views[id.index()].value.index()].value(&sight)
+}

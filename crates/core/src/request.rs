@@ -1,0 +1,257 @@
+//! Questions to people: recipients, choices, votes, quorum, reminders, deadline. Pure, and used by every approval.
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Object, Value, iso_utc};
+use serde::{Deserialize, Serialize};
+
+/// A question that is pending. Its life: pending until a choice has enough votes, everyone has voted, the time ran out,
+/// or it is cancelled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Who is asked, each once.
+    pub recipients: Vec<Arc<str>>,
+    /// What can be answered.
+    pub choices: Vec<Arc<str>>,
+    /// How many votes a choice needs.
+    pub required: u32,
+    /// When it was asked.
+    pub asked_ms: i64,
+    /// When the time runs out.
+    pub deadline_ms: Option<i64>,
+    /// How often people are reminded, and how many times at most.
+    pub reminder: Option<(i64, u32)>,
+    /// How many times they were.
+    pub reminded: u32,
+    /// The votes in order of arrival.
+    pub votes: Vec<Vote>,
+}
+
+/// One vote. Nobody votes twice, and no vote is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vote {
+    /// Who.
+    pub user: Arc<str>,
+    /// What.
+    pub choice: Arc<str>,
+    /// A word with it.
+    pub comment: Option<Arc<str>>,
+    /// When.
+    pub at_ms: i64,
+}
+
+/// How a question was settled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Resolution {
+    /// A choice has the votes it needs.
+    Choice(Arc<str>),
+    /// Everyone has voted, and no choice has enough.
+    NoQuorum,
+    /// The time ran out.
+    Timeout,
+    /// An operator called it off, with a reason or without.
+    Cancelled(Option<Arc<str>>),
+}
+
+/// Why a vote is refused. The order of the checks is that of the variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The time ran out, whether or not its timer has fired.
+    NotPending,
+    /// The voter was not asked.
+    NotRecipient,
+    /// Not one of the choices, to the letter.
+    UnknownChoice,
+    /// One vote each.
+    AlreadyVoted,
+}
+
+/// What is due at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    Remind(Vec<Arc<str>>),
+    Expired,
+}
+
+impl Request {
+    /// Reads a question `{recipients, choices, required, timeout_ms?, reminder_ms?, reminder_max?}`. None: nobody to ask.
+    pub fn open(spec: &Value, now_ms: i64) -> Option<Self> {
+        let texts = |key: &str| -> Vec<Arc<str>> {
+            let mut unique: Vec<Arc<str>> = Vec::new();
+            for text in spec.get(key).and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_str) {
+                if !unique.iter().any(|known| &**known == text) {
+                    unique.push(text.into());
+                }
+            }
+            unique
+        };
+        let number = |key: &str| match spec.get(key) {
+            Some(Value::Int(int)) => Some(*int),
+            _ => None,
+        };
+        let recipients = texts("recipients");
+        if recipients.is_empty() {
+            return None;
+        }
+        let reminders = number("reminder_max").map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(0));
+        Some(Self {
+            recipients,
+            choices: texts("choices"),
+            required: number("required").and_then(|required| u32::try_from(required).ok()).unwrap_or(1).max(1),
+            asked_ms: now_ms,
+            deadline_ms: number("timeout_ms").map(|timeout| now_ms.saturating_add(timeout)),
+            reminder: number("reminder_ms").filter(|every| *every > 0).map(|every| (every, reminders)),
+            reminded: 0,
+            votes: Vec::new(),
+        })
+    }
+
+    /// Whether this vote would be taken now.
+    pub fn check(&self, user: &str, choice: &str, now_ms: i64) -> Result<(), Refusal> {
+        if self.deadline_ms.is_some_and(|deadline| now_ms >= deadline) {
+            return Err(Refusal::NotPending);
+        }
+        if !self.recipients.iter().any(|recipient| &**recipient == user) {
+            return Err(Refusal::NotRecipient);
+        }
+        if !self.choices.iter().any(|known| &**known == choice) {
+            return Err(Refusal::UnknownChoice);
+        }
+        if self.votes.iter().any(|vote| &*vote.user == user) {
+            return Err(Refusal::AlreadyVoted);
+        }
+        Ok(())
+    }
+
+    /// Takes a vote that was checked, and tells whether it settles the question.
+    pub(crate) fn take(&mut self, vote: Vote) -> Option<Resolution> {
+        assert!(self.check(&vote.user, &vote.choice, vote.at_ms).is_ok(), "a vote is checked before it is taken");
+        let choice = Arc::clone(&vote.choice);
+        self.votes.push(vote);
+        let for_choice = self.votes.iter().filter(|vote| vote.choice == choice).count();
+        if for_choice >= self.required as usize {
+            return Some(Resolution::Choice(choice));
+        }
+        (self.votes.len() == self.recipients.len()).then_some(Resolution::NoQuorum)
+    }
+
+    /// When something is due next: a reminder before the deadline, or the deadline.
+    pub(crate) fn next_due_ms(&self) -> Option<i64> {
+        let reminder = self.reminder.and_then(|(every, most)| {
+            let at = self.asked_ms.saturating_add(every.saturating_mul(i64::from(self.reminded) + 1));
+            (self.reminded < most && self.deadline_ms.is_none_or(|deadline| at < deadline)).then_some(at)
+        });
+        reminder.or(self.deadline_ms)
+    }
+
+    /// What is due at a time that [`Self::next_due_ms`] named.
+    pub(crate) fn due(&mut self, now_ms: i64) -> Due {
+        if self.deadline_ms.is_some_and(|deadline| now_ms >= deadline) {
+            return Due::Expired;
+        }
+        if self.next_due_ms().is_none_or(|due| now_ms < due) {
+            return Due::Nothing;
+        }
+        self.reminded += 1;
+        let silent = self.recipients.iter().filter(|user| !self.votes.iter().any(|vote| vote.user == **user));
+        Due::Remind(silent.cloned().collect())
+    }
+
+    /// The outcome as an object: `{outcome, quorum_met, required, total_recipients, votes}`.
+    pub fn output(&self, resolution: &Resolution) -> Value {
+        let (outcome, met, reason) = match resolution {
+            Resolution::Choice(choice) => (&**choice, true, None),
+            Resolution::NoQuorum => ("no_quorum", false, None),
+            Resolution::Timeout => ("timeout", false, None),
+            Resolution::Cancelled(reason) => ("cancelled", false, reason.as_ref()),
+        };
+        let count = |number: usize| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        let mut output = object([
+            ("outcome", Value::from(outcome)),
+            ("quorum_met", Value::Bool(met)),
+            ("required", Value::Int(i64::from(self.required))),
+            ("total_recipients", count(self.recipients.len())),
+            ("votes", Value::from(self.votes.iter().map(Vote::output).collect::<Vec<_>>())),
+        ]);
+        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()) {
+            output.insert("cancellation_reason".into(), Value::Str(Arc::clone(reason)));
+        }
+        Value::from(output)
+    }
+}
+
+impl Vote {
+    fn output(&self) -> Value {
+        Value::from(object([
+            ("user_id", Value::Str(Arc::clone(&self.user))),
+            ("choice", Value::Str(Arc::clone(&self.choice))),
+            ("comment", self.comment.clone().map_or(Value::Null, Value::Str)),
+            ("decided_at", iso_utc(self.at_ms).map_or(Value::Null, Value::from)),
+        ]))
+    }
+}
+
+pub(crate) fn object<const N: usize>(entries: [(&str, Value); N]) -> Object {
+    entries.into_iter().map(|(key, value)| (key.into(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(required: i64) -> Request {
+        let texts = |texts: &[&str]| Value::from(texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>());
+        let spec = object([
+            ("recipients", texts(&["u1", "u2", "u3", "u1"])),
+            ("choices", texts(&["approve", "deny"])),
+            ("required", Value::Int(required)),
+            ("timeout_ms", Value::Int(100)),
+            ("reminder_ms", Value::Int(30)),
+        ]);
+        Request::open(&Value::from(spec), 1000).expect("there is somebody to ask")
+    }
+
+    fn vote(user: &str, choice: &str, at_ms: i64) -> Vote {
+        Vote { user: user.into(), choice: choice.into(), comment: None, at_ms }
+    }
+
+    #[test]
+    fn a_choice_with_enough_votes_settles_the_question() {
+        let mut request = asked(2);
+        assert_eq!(request.recipients.len(), 3, "each recipient is asked once");
+        assert_eq!(request.take(vote("u1", "approve", 1001)), None);
+        assert_eq!(request.take(vote("u3", "approve", 1002)), Some(Resolution::Choice("approve".into())));
+    }
+
+    #[test]
+    fn no_quorum_is_told_only_when_everyone_has_voted() {
+        let mut request = asked(3);
+        assert_eq!(request.take(vote("u1", "approve", 1001)), None);
+        assert_eq!(request.take(vote("u2", "deny", 1001)), None);
+        assert_eq!(request.take(vote("u3", "deny", 1001)), Some(Resolution::NoQuorum));
+    }
+
+    #[test]
+    fn votes_are_refused_in_the_order_of_the_reasons() {
+        let mut request = asked(2);
+        request.take(vote("u1", "approve", 1001));
+        assert_eq!(request.check("u1", "approve", 1100), Err(Refusal::NotPending));
+        assert_eq!(request.check("u9", "maybe", 1002), Err(Refusal::NotRecipient));
+        assert_eq!(request.check("u1", "maybe", 1002), Err(Refusal::UnknownChoice));
+        assert_eq!(request.check("u1", "deny", 1002), Err(Refusal::AlreadyVoted));
+        assert_eq!(request.check("u2", "deny", 1002), Ok(()));
+    }
+
+    #[test]
+    fn reminders_go_to_the_silent_and_end_before_the_deadline() {
+        let mut request = asked(2);
+        request.take(vote("u2", "deny", 1001));
+        assert_eq!(request.next_due_ms(), Some(1030));
+        assert_eq!(request.due(1030), Due::Remind(vec!["u1".into(), "u3".into()]));
+        assert_eq!((request.next_due_ms(), request.due(1060)), (Some(1060), Due::Remind(vec!["u1".into(), "u3".into()])));
+        request.due(1090);
+        assert_eq!(request.next_due_ms(), Some(1100), "the next reminder would come after the deadline");
+        assert_eq!(request.due(1100), Due::Expired);
+    }
+}

@@ -1,0 +1,223 @@
+//! One run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Usage;
+use crate::ir::{EffectId, PlaceId, ScopeId, SignalId, Status};
+use crate::request::Request;
+
+macro_rules! numbers {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub u64);
+    )+};
+}
+
+numbers! {
+    /// An effect of this run: one call of the outside, however many attempts it takes.
+    EffectNo,
+    /// A timer of this run.
+    TimerNo,
+    /// A question to people.
+    RequestNo,
+    /// A strand of this run.
+    StrandNo,
+    /// A frame of this run.
+    FrameNo,
+}
+
+/// One run: the fold of its events. Nothing in it grows with the number of steps that are done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Threads of control that have not ended.
+    pub(crate) strands: BTreeMap<StrandNo, Strand>,
+    /// Frames that are open.
+    pub(crate) frames: BTreeMap<FrameNo, Frame>,
+    /// Strands that can go on; the last goes first.
+    pub(crate) ready: Vec<StrandNo>,
+    /// Effects in flight or waiting for their next attempt.
+    pub(crate) effects: BTreeMap<EffectNo, InFlight>,
+    /// Timers that are set.
+    pub(crate) timers: BTreeMap<TimerNo, Timer>,
+    /// Questions that are pending.
+    pub(crate) requests: BTreeMap<RequestNo, Pending>,
+    /// Signals that came before their wait.
+    pub(crate) mailbox: Vec<(SignalId, Value)>,
+    /// What the run has used up.
+    pub(crate) spent: Spent,
+    /// The last number that was given out, of whatever kind.
+    pub(crate) last_no: u64,
+    /// How many events it has taken.
+    pub(crate) seq: u64,
+    /// The time of the newest event.
+    pub(crate) now_ms: i64,
+    /// Whether it was asked to end.
+    pub(crate) cancelling: bool,
+    /// How it ended.
+    pub(crate) ended: Option<Ended>,
+}
+
+/// A thread of control.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Strand {
+    pub(crate) frame: FrameNo,
+    pub(crate) entry: u32,
+    pub(crate) at: PlaceId,
+    pub(crate) locals: Vec<Value>,
+    pub(crate) parked: Parked,
+}
+
+/// What a strand waits for. What belongs to the waiting lives in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Parked {
+    /// Nothing: it is ready.
+    Ready,
+    /// An effect.
+    Effect(EffectNo),
+    /// Signals, requests and timers, by arm.
+    Wait { timers: Vec<(TimerNo, u32)>, requests: Vec<(RequestNo, u32)> },
+    /// A frame that it entered.
+    Frame(FrameNo),
+    /// The edges of a merge.
+    Meet,
+}
+
+/// A structure that is open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Frame {
+    pub(crate) scope: ScopeId,
+    /// The strand that entered; the root frame has none.
+    pub(crate) entered_by: Option<StrandNo>,
+    /// The values of its slots; in a frame of items, each entry has its own.
+    pub(crate) values: Vec<Option<Value>>,
+    /// Entries that have begun and not ended.
+    pub(crate) entries: BTreeMap<u32, Entry>,
+    /// What became of entries, by position.
+    pub(crate) results: Vec<EntryResult>,
+    /// The items, in a frame of items.
+    pub(crate) items: Arc<Vec<Value>>,
+    /// The first entry that has not begun.
+    pub(crate) next_entry: u32,
+    /// The locals that entries begin with.
+    pub(crate) locals: Vec<Value>,
+    pub(crate) delivered: u32,
+    /// The first failure of an entry that was kept.
+    pub(crate) failure: Option<Value>,
+    pub(crate) deadline: Option<TimerNo>,
+    pub(crate) attempt: u32,
+    /// Set while it waits to be tried again.
+    pub(crate) backoff: Option<TimerNo>,
+}
+
+/// An entry of a frame that has begun and not ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// Its strands, in the order in which they began.
+    pub(crate) strands: Vec<StrandNo>,
+    /// Its own slots, in a frame of items.
+    pub(crate) values: Vec<Option<Value>>,
+    /// The newest value that a strand of it delivered.
+    pub(crate) value: Option<Value>,
+}
+
+/// What became of an entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum EntryResult {
+    Open,
+    Done(Value),
+    None,
+    Failed,
+}
+
+/// An effect in flight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct InFlight {
+    pub(crate) strand: StrandNo,
+    pub(crate) what: EffectId,
+    pub(crate) attempt: u32,
+    pub(crate) answers: u32,
+    /// Kept only while another attempt may need it.
+    pub(crate) input: Option<Value>,
+    /// Set while it waits for its next attempt.
+    pub(crate) backoff: Option<TimerNo>,
+}
+
+/// A timer that is set, and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Timer {
+    pub(crate) at_ms: i64,
+    pub(crate) purpose: Purpose,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Purpose {
+    /// An arm of a wait.
+    Arm(StrandNo, u32),
+    /// The next attempt of an effect.
+    Attempt(EffectNo),
+    /// The next attempt of a frame.
+    FrameAttempt(FrameNo),
+    /// The time limit of a frame.
+    Deadline(FrameNo),
+    /// The deadline or a reminder of a request.
+    Request(RequestNo),
+    /// The time limit of the run.
+    Wall,
+}
+
+/// A question that is pending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub(crate) strand: StrandNo,
+    pub(crate) arm: u32,
+    pub(crate) request: Request,
+    /// The timer of whatever comes next: a reminder or the deadline.
+    pub(crate) timer: Option<TimerNo>,
+}
+
+/// What a run has used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    pub(crate) ops: u64,
+    pub(crate) effects: u64,
+    pub(crate) usage: Usage,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) status: Status,
+    pub(crate) result: Value,
+}
+
+impl State {
+    /// A run that has not begun.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many events it has taken.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// How it ended, if it has.
+    pub fn result(&self) -> Option<(Status, &Value)> {
+        self.ended.as_ref().map(|ended| (ended.status, &ended.result))
+    }
+
+    /// The due time of a timer that is set.
+    pub fn due_ms(&self, timer: TimerNo) -> Option<i64> {
+        self.timers.get(&timer).map(|timer| timer.at_ms)
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.last_no += 1;
+        self.last_no
+    }
+}

@@ -1,0 +1,180 @@
+//! Building: labels, names, and what the builder refuses.
+
+use branchpoint_core::ir::builder::{Builder, FUEL, ROOT, ScopeSpec};
+use branchpoint_core::ir::{Exit, Invalid, Program, ScopeId, SlotId, Status, Write, Wrong, validate};
+use branchpoint_expr::{Condition, Dialect, Located, Object, Value};
+
+/// A builder whose program ends at once, with whatever else was done to it.
+fn ending(change: impl FnOnce(&mut Builder)) -> Result<Program, Vec<Invalid>> {
+    let mut b = Builder::new();
+    let nothing = b.value(Value::Null);
+    let end = b.close(Status::Completed, nothing);
+    b.begin(ROOT, &[end]);
+    change(&mut b);
+    b.finish()
+}
+
+#[track_caller]
+fn refused(kind: Wrong, said: &str, change: impl FnOnce(&mut Builder)) {
+    let wrong = ending(change).expect_err("the program is refused");
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [kind], "{wrong:?}");
+    let message = wrong[0].to_string();
+    assert!(message.contains(said), "{message}");
+}
+
+#[test]
+fn the_sample_is_valid_and_has_the_defaults() {
+    let program = Builder::sample();
+    assert_eq!(validate(&program), Ok(vec![]));
+    assert_eq!((program.fuel, program.scopes.len(), program.places.len()), (FUEL, 1, 1));
+}
+
+#[test]
+fn a_reserved_place_is_defined_exactly_once() {
+    refused(Wrong::Undefined, "builder.rs:", |b| {
+        b.reserve();
+    });
+    refused(Wrong::DefinedTwice, "second time at", |b| {
+        let (place, nothing) = (b.reserve(), b.value(Value::Null));
+        b.at(place).leave(ROOT, Exit::Done(None));
+        b.at(place).leave(ROOT, Exit::Done(Some(nothing)));
+    });
+}
+
+#[test]
+fn a_scope_begins_exactly_once() {
+    refused(Wrong::NoEntries, "scope s1", |b| {
+        let scope = b.scope(ROOT, ScopeSpec::default());
+        let next = b.next(scope);
+        b.at(next).leave(ROOT, Exit::Done(None));
+    });
+    refused(Wrong::DefinedTwice, "scope s0", |b| {
+        let place = b.leave(ROOT, Exit::Done(None));
+        b.begin(ROOT, &[place]);
+    });
+}
+
+#[test]
+fn a_label_of_another_builder_is_refused_not_followed() {
+    let mut other = Builder::new();
+    let foreign = (0..9).map(|_| other.reserve()).last().expect("nine were reserved");
+    refused(Wrong::NoSuchId, "never reserved", |b| {
+        b.at(foreign).leave(ROOT, Exit::Done(None));
+    });
+    refused(Wrong::NoSuchId, "place 8", |b| {
+        b.fork([foreign]);
+    });
+}
+
+#[test]
+fn slots_are_numbered_within_their_home() {
+    let program = ending(|b| {
+        let (first, second, local) = (b.slot(ROOT, "a", None), b.slot(ROOT, "b", None), b.local("l"));
+        assert_eq!([first, second, local], [SlotId(0), SlotId(1), SlotId(2)]);
+        assert_eq!([b.now(), b.payload(), b.input(), b.now()], [SlotId(3), SlotId(4), SlotId(5), SlotId(3)]);
+    });
+    assert_eq!(program.expect("it is valid").scope(ROOT).slots, [SlotId(0), SlotId(1), SlotId(5)]);
+}
+
+/// The slots that an expression reads, in a scope inside a scope inside the root, each with names of its own.
+#[track_caller]
+fn check_names(text: &str, expect: &[u32]) {
+    let mut b = Builder::new();
+    let outer = b.scope(ROOT, ScopeSpec::default());
+    let inner = b.scope(outer, ScopeSpec::default());
+    let bind = |b: &mut Builder, scope: ScopeId, paths: &[&[&str]]| {
+        for path in paths {
+            let slot = b.slot(scope, &path.join("."), None);
+            b.name(scope, path, slot);
+        }
+    };
+    bind(&mut b, ROOT, &[&["item"], &["item", "price"], &["step", "a", "output"], &["input"]]); // slots 0 to 3
+    bind(&mut b, outer, &[&["item"], &["step", "b"]]); // 4 and 5
+    bind(&mut b, inner, &[&["step", "b", "output"]]); // 6
+    let mut slots = Vec::new();
+    b.expr_with(inner, Dialect::Steps, |options| {
+        let expression = branchpoint_expr::Expression::compile(text, options)?;
+        slots = expression.slots();
+        Ok(expression)
+    })
+    .unwrap_or_else(|problems| panic!("{text}: {problems}"));
+    assert_eq!(slots, expect, "{text}");
+}
+
+#[test]
+fn names_become_slots_the_innermost_scope_first_and_there_the_longest_path() {
+    check_names("input", &[3]);
+    check_names("input.x.y + input.z", &[3]);
+    check_names("item", &[4]);
+    check_names("item.price", &[4]);
+    check_names("step.a.output", &[2]);
+    check_names("step.b.output", &[6]);
+    check_names("step.b.error", &[5]);
+    check_names("step.c.output", &[]);
+    check_names("step.b.output == input && item > 1", &[3, 4, 6]);
+}
+
+#[test]
+fn conditions_in_any_spelling_are_bound_too() {
+    let mut b = Builder::new();
+    let x = b.slot(ROOT, "x", None);
+    b.name(ROOT, &["x"], x);
+    let group: Value = serde_json::from_str(
+        r#"{"combinator": "and", "conditions": [{"variable": "{{ $x }}", "operator": "equals", "value": 1}]}"#,
+    )
+    .expect("this is JSON");
+    let mut slots = Vec::new();
+    let condition = b.condition_with(ROOT, Dialect::Flow, |options| {
+        let condition = Condition::group(&Located::from(&group), options)?;
+        slots = condition.slots();
+        Ok(condition)
+    });
+    assert!(condition.is_ok());
+    assert_eq!(slots, [x.0]);
+}
+
+#[test]
+fn problems_of_expressions_are_handed_through_and_warnings_are_kept() {
+    let mut b = Builder::new();
+    let problems = b.expr(ROOT, "1 +", Dialect::Machine).expect_err("this is no expression");
+    assert_eq!(problems.first().kind.as_str(), "bad_condition");
+    assert!(b.warnings().is_empty());
+    b.condition(ROOT, "inptus.x == 1", Dialect::Machine).expect("an unknown name is only suspicious");
+    assert_eq!(b.warnings().len(), 1);
+}
+
+#[test]
+fn constants_are_shared_when_they_are_the_same_and_not_when_they_are_merely_equal() {
+    let object = |keys: &[&str]| -> Object { keys.iter().map(|key| ((*key).into(), Value::Null)).collect() };
+    let mut b = Builder::new();
+    assert_eq!(b.value("{{ inputs.x }}"), b.value("{{ inputs.x }}"));
+    assert_eq!(b.value(Value::Null), b.value(Value::Null));
+    assert_ne!(b.value("null"), b.value(Value::Null));
+    assert_ne!(b.value("1"), b.value(1));
+    assert_ne!(b.value(object(&["a", "b"])), b.value(object(&["b", "a"])));
+    let slot = b.slot(ROOT, "x", None);
+    assert_eq!(b.read(slot), b.read(slot));
+}
+
+/// A text that looks like a template and is a constant stays as it is.
+#[test]
+fn a_constant_is_no_template() {
+    let program = ending(|b| {
+        b.value("{{ inputs.x }}");
+    });
+    let constants = program.expect("it is valid").exprs;
+    assert_eq!(constants[1].value(&Value::Null), Ok(Value::from("{{ inputs.x }}")));
+}
+
+#[test]
+fn writes_through_the_root_spec_keep_the_slots() {
+    let program = ending(|b| {
+        let slot = b.slot(ROOT, "x", None);
+        b.root(ScopeSpec { time_limit_ms: Some(5), ..ScopeSpec::default() });
+        let one = b.value(1);
+        let done = b.leave(ROOT, Exit::Done(None));
+        b.set([Write::Put(slot, one)], done, None);
+    });
+    let program = program.expect("it is valid");
+    assert_eq!((program.scope(ROOT).slots.len(), program.scope(ROOT).time_limit_ms), (1, Some(5)));
+}

@@ -1,0 +1,423 @@
+//! What the validator refuses, and what it warns of.
+
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
+use branchpoint_core::ir::{
+    Arm, Backoff, Early, Effect, Entries, Exit, ExprId, Home, Invalid, Odd, Op, PlaceId, Program, Retry, ScopeId, SlotId,
+    Status, StepId, Verdict, Want, Write, Wrong, validate,
+};
+use branchpoint_expr::{Dialect, Value};
+
+use crate::tour::tour;
+
+/// A program made of places after a beginning at `start`, which is handed what ends the run.
+fn build(start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Result<Program, Vec<Invalid>> {
+    let mut b = Builder::new();
+    let nothing = b.value(Value::Null);
+    let end = b.close(Status::Completed, nothing);
+    let first = start(&mut b, end);
+    b.begin(ROOT, &[first]);
+    b.finish()
+}
+
+#[track_caller]
+fn refused(kind: Wrong, start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Vec<Invalid> {
+    let wrong = build(start).expect_err("the program is refused");
+    assert!(wrong.iter().all(|wrong| wrong.kind == kind), "expected {kind:?}: {wrong:?}");
+    wrong
+}
+
+/// The tour, broken by hand.
+#[track_caller]
+fn broken(kind: Wrong, change: impl FnOnce(&mut Program)) {
+    let mut program = tour();
+    change(&mut program);
+    let wrong = validate(&program).expect_err("the program is refused");
+    assert!(wrong.iter().any(|wrong| wrong.kind == kind), "expected {kind:?}: {wrong:?}");
+}
+
+#[test]
+fn a_program_that_uses_everything_passes_without_warning() {
+    assert_eq!(validate(&tour()), Ok(vec![]));
+}
+
+#[test]
+fn every_number_names_something() {
+    let place = |program: &mut Program, op| program.places[0].op = op;
+    broken(Wrong::NoSuchId, |p| place(p, Op::Fork { to: vec![PlaceId(999)] }));
+    broken(Wrong::NoSuchId, |p| place(p, Op::Enter(ScopeId(99))));
+    broken(Wrong::NoSuchId, |p| place(p, Op::Leave { scope: ScopeId(99), how: Exit::Done(None) }));
+    broken(Wrong::NoSuchId, |p| place(p, Op::Leave { scope: ScopeId(1), how: Exit::Goto(PlaceId(999)) }));
+    broken(Wrong::NoSuchId, |p| place(p, Op::Leave { scope: ROOT, how: Exit::Fail(ExprId(999)) }));
+    broken(Wrong::NoSuchId, |p| {
+        place(p, Op::Set { writes: vec![Write::Clear(SlotId(999))], next: PlaceId(0), fail: None });
+    });
+    broken(Wrong::NoSuchId, |p| {
+        place(p, Op::Meet { edges: vec![(SlotId(0), PlaceId(999))], next: PlaceId(0), none: PlaceId(0) });
+    });
+    broken(Wrong::NoSuchId, |p| p.exprs.truncate(1));
+    broken(Wrong::NoSuchId, |p| p.conditions.clear());
+    broken(Wrong::NoSuchId, |p| p.effects.clear());
+    broken(Wrong::NoSuchId, |p| p.signals.clear());
+    broken(Wrong::NoSuchId, |p| p.steps.truncate(1));
+    broken(Wrong::NoSuchId, |p| p.steps[0].parent = Some(StepId(99)));
+    broken(Wrong::NoSuchId, |p| p.slots.truncate(2));
+    broken(Wrong::NoSuchId, |p| p.slots[0].home = Home::Frame(ScopeId(99), 0));
+    broken(Wrong::NoSuchId, |p| p.scopes[1].next = PlaceId(999));
+    broken(Wrong::NoSuchId, |p| p.scopes[1].parent = Some(ScopeId(99)));
+    broken(Wrong::NoSuchId, |p| p.scopes[1].start = Entries::Branches(vec![PlaceId(999)]));
+    broken(Wrong::NoSuchId, |p| p.on_cancel = Some(PlaceId(999)));
+    broken(Wrong::NoEntries, |p| p.scopes.clear());
+}
+
+#[test]
+fn a_complaint_names_its_place() {
+    let mut program = tour();
+    program.places[3].op = Op::Enter(ScopeId(99));
+    let wrong = validate(&program).expect_err("the program is refused");
+    assert_eq!(wrong[0].place, Some(PlaceId(3)));
+    assert_eq!(wrong[0].to_string(), "p3: scope 99 is named, and there are 3");
+}
+
+#[test]
+fn scopes_are_a_tree_under_the_root() {
+    broken(Wrong::ScopeTree, |p| p.scopes[1].parent = None);
+    broken(Wrong::ScopeTree, |p| p.scopes[1].parent = Some(ScopeId(1)));
+    broken(Wrong::ScopeTree, |p| {
+        p.scopes[1].parent = Some(ScopeId(2));
+        p.scopes[2].parent = Some(ScopeId(1));
+    });
+    broken(Wrong::ScopeTree, |p| p.scopes[0].parent = Some(ScopeId(1)));
+}
+
+#[test]
+fn a_place_runs_in_one_scope() {
+    let wrong = refused(Wrong::TwoScopes, |b, end| {
+        let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        // The branch jumps out of its frame instead of leaving it.
+        let jump = b.set([], end, None);
+        b.begin(scope, &[jump]);
+        b.enter(scope)
+    });
+    assert_eq!(wrong.len(), 1);
+    refused(Wrong::TwoScopes, |b, end| {
+        let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        b.begin(scope, &[end]);
+        b.enter(scope)
+    });
+    // A way out leads into the scope around, not into the scope itself.
+    refused(Wrong::TwoScopes, |b, end| {
+        let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let inside = b.reserve();
+        let out = b.leave(scope, Exit::Goto(inside));
+        b.at(inside).set([], out, None);
+        b.begin(scope, &[inside]);
+        b.enter(scope)
+    });
+}
+
+#[test]
+fn a_scope_is_entered_in_its_parent() {
+    refused(Wrong::EnteredOutside, |b, end| {
+        let outer = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let inner = b.scope(outer, ScopeSpec::default());
+        let after = b.next(inner);
+        b.at(after).leave(ROOT, Exit::Done(None));
+        let done = b.leave(inner, Exit::Done(None));
+        b.begin(inner, &[done]);
+        b.begin(outer, &[end]);
+        b.enter(inner)
+    });
+    broken(Wrong::EnteredOutside, |p| p.places[0].op = Op::Enter(ROOT));
+}
+
+#[test]
+fn a_scope_is_left_where_it_is_open() {
+    refused(Wrong::LeftOutside, |b, end| {
+        let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let done = b.leave(scope, Exit::Done(None));
+        b.begin(scope, &[done]);
+        let enter = b.enter(scope);
+        let stray = b.leave(scope, Exit::Done(None));
+        b.fork([enter, stray])
+    });
+    // Leaving a scope further out is fine.
+    let program = build(|b, end| {
+        let outer = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let inner = b.scope(outer, ScopeSpec::default());
+        let out = b.leave(outer, Exit::Goto(end));
+        b.begin(inner, &[out]);
+        let after = b.next(inner);
+        b.at(after).leave(outer, Exit::Done(None));
+        let enter = b.enter(inner);
+        b.begin(outer, &[enter]);
+        b.enter(outer)
+    });
+    assert!(program.is_ok(), "{program:?}");
+}
+
+#[test]
+fn only_the_root_closes_a_run_and_nobody_goes_on_outside_it() {
+    refused(Wrong::BadExit, |b, end| {
+        let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let result = b.value(1);
+        let close = b.leave(scope, Exit::Close(Verdict { status: Status::Completed, result }));
+        b.begin(scope, &[close]);
+        b.enter(scope)
+    });
+    refused(Wrong::BadExit, |b, end| b.leave(ROOT, Exit::Goto(end)));
+}
+
+/// A scope with a slot of its own, and a place after it.
+fn with_slot(b: &mut Builder) -> (ScopeId, SlotId, PlaceId) {
+    let scope = b.scope(ROOT, ScopeSpec::default());
+    let slot = b.slot(scope, "inner", None);
+    b.name(ROOT, &["input"], slot);
+    let done = b.leave(scope, Exit::Done(None));
+    b.begin(scope, &[done]);
+    let enter = b.enter(scope);
+    (scope, slot, enter)
+}
+
+#[test]
+fn a_slot_is_used_only_where_it_is_alive() {
+    // Written, read by an expression, read by a condition, and filled by the scope itself, all outside its frame.
+    refused(Wrong::SlotNotAlive, |b, end| {
+        let (scope, slot, enter) = with_slot(b);
+        let next = b.next(scope);
+        b.at(next).set([Write::Clear(slot)], end, None);
+        enter
+    });
+    refused(Wrong::SlotNotAlive, |b, _| {
+        let (scope, slot, enter) = with_slot(b);
+        let value = b.read(slot);
+        let next = b.next(scope);
+        b.at(next).close(Status::Completed, value);
+        enter
+    });
+    refused(Wrong::SlotNotAlive, |b, end| {
+        let (scope, _, enter) = with_slot(b);
+        let guard = b.condition(ROOT, "input == 1", Dialect::Steps).expect("it compiles");
+        let next = b.next(scope);
+        b.at(next).decide([(guard, end)], end, None);
+        enter
+    });
+    broken(Wrong::SlotNotAlive, |p| {
+        let own = p.scopes[1].slots[0];
+        p.scopes[1].into = Some(own);
+    });
+    // In its frame and in frames inside, it is alive.
+    let program = build(|b, end| {
+        let outer = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let slot = b.slot(outer, "x", None);
+        let inner = b.scope(outer, ScopeSpec { into: Some(slot), ..ScopeSpec::default() });
+        let done = b.leave(inner, Exit::Done(None));
+        let clear = b.set([Write::Clear(slot)], done, None);
+        b.begin(inner, &[clear]);
+        let value = b.read(slot);
+        let next = b.next(inner);
+        b.at(next).leave(outer, Exit::Done(Some(value)));
+        let enter = b.enter(inner);
+        b.begin(outer, &[enter]);
+        b.enter(outer)
+    });
+    assert!(program.is_ok(), "{program:?}");
+}
+
+#[test]
+fn the_payload_is_for_checks_and_views_see_the_root() {
+    refused(Wrong::SlotNotAlive, |b, _| {
+        let payload = b.payload();
+        let value = b.read(payload);
+        b.close(Status::Completed, value)
+    });
+    refused(Wrong::SlotNotAlive, |b, end| {
+        let local = b.local("mine");
+        let value = b.read(local);
+        b.view("peek", value);
+        end
+    });
+    refused(Wrong::SlotReadOnly, |b, end| {
+        let now = b.now();
+        b.set([Write::Clear(now)], end, None)
+    });
+}
+
+#[test]
+fn slots_and_scopes_agree_on_who_lives_where() {
+    broken(Wrong::SlotHome, |p| p.scopes[0].slots.swap(0, 1));
+    broken(Wrong::SlotHome, |p| {
+        let slot = p.scopes[1].slots[0];
+        p.scopes[0].slots.push(slot);
+    });
+    broken(Wrong::SlotHome, |p| {
+        let Entries::Each { item, index, .. } = &mut p.scopes[1].start else { panic!("the first scope has items") };
+        *item = *index;
+    });
+    broken(Wrong::SlotHome, |p| {
+        let root = p.scopes[0].slots[0];
+        let Entries::Each { item, .. } = &mut p.scopes[1].start else { panic!("the first scope has items") };
+        *item = root;
+    });
+    refused(Wrong::SlotHome, |b, end| {
+        let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let (item, index) = (b.local("item"), b.local("index"));
+        let (items, done) = (b.value(vec![]), b.leave(scope, Exit::Done(None)));
+        b.each(scope, items, item, index, done);
+        b.enter(scope)
+    });
+}
+
+#[test]
+fn numbers_make_sense() {
+    let retry =
+        Retry { max_attempts: 1, delay_ms: 0, backoff: Backoff::Constant, max_delay_ms: 0, jitter: 0.0 };
+    for odd in [
+        Retry { max_attempts: 0, ..retry },
+        Retry { jitter: 1.5, ..retry },
+        Retry { jitter: f64::NAN, ..retry },
+        Retry { backoff: Backoff::Exponential(f64::INFINITY), ..retry },
+        Retry { backoff: Backoff::Exponential(-1.0), ..retry },
+    ] {
+        broken(Wrong::Number, |p| p.scopes[1].retry = Some(odd));
+        refused(Wrong::Number, |b, end| {
+            b.effect(Effect { retry: Some(odd), ..effect("model") });
+            end
+        });
+    }
+    broken(Wrong::Number, |p| p.scopes[1].want = Want::First(0));
+    broken(Wrong::Number, |p| p.fuel = 0);
+    broken(Wrong::NoEntries, |p| p.scopes[0].start = Entries::Branches(vec![]));
+    refused(Wrong::NoArms, |b, _| b.wait([], None));
+    refused(Wrong::NameTwice, |b, end| {
+        b.signal("go", Early::Keep);
+        b.signal("go", Early::Refuse);
+        end
+    });
+}
+
+/// A fan-out with two branches and an edge for each; the branches are made by `branches`.
+fn fan(
+    b: &mut Builder,
+    end: PlaceId,
+    branches: impl FnOnce(&mut Builder, [SlotId; 2], ExprId, PlaceId) -> Vec<PlaceId>,
+) -> PlaceId {
+    let fan = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+    let edges = [b.slot(fan, "e", None), b.slot(fan, "f", None)];
+    let one = b.value(1);
+    let done = b.leave(fan, Exit::Done(None));
+    let places = branches(b, edges, one, done);
+    b.begin(fan, &places);
+    b.enter(fan)
+}
+
+#[test]
+fn an_edge_is_an_empty_slot_of_a_frame_that_its_place_fills() {
+    // Not filled there; a local; with a first value; filled from outside its frame.
+    refused(Wrong::Edge, |b, end| fan(b, end, |b, [e, f], one, done| {
+        let fill = b.set([Write::Put(f, one)], done, None);
+        vec![b.meet([(e, fill)], done, done), fill]
+    }));
+    refused(Wrong::Edge, |b, end| fan(b, end, |b, _, one, done| {
+        let local = b.local("mine");
+        let fill = b.set([Write::Put(local, one)], done, None);
+        vec![b.meet([(local, fill)], done, done), fill]
+    }));
+    refused(Wrong::Edge, |b, end| {
+        let edge = b.slot(ROOT, "e", Some(Value::Null));
+        let fill = b.set([Write::Put(edge, ExprId(0))], end, None);
+        let meet = b.meet([(edge, fill)], end, end);
+        b.fork([meet, fill])
+    });
+    let wrong = refused(Wrong::SlotNotAlive, |b, end| {
+        let outside = b.reserve();
+        let enter = fan(b, end, |b, [e, _], one, done| {
+            b.at(outside).set([Write::Put(e, one)], end, None);
+            vec![b.meet([(e, outside)], done, done)]
+        });
+        b.fork([enter, outside])
+    });
+    assert!(wrong[0].message.contains("slot `e`"), "{wrong:?}");
+}
+
+#[test]
+fn merges_do_not_wait_for_each_other() {
+    // Each branch fills the other's edge behind its own merge.
+    let wrong = refused(Wrong::MeetCycle, |b, end| fan(b, end, |b, [e, f], one, done| {
+        let fill_e = b.set([Write::Put(e, one)], done, None);
+        let fill_f = b.set([Write::Put(f, one)], done, None);
+        vec![b.meet([(f, fill_f)], fill_e, done), b.meet([(e, fill_e)], fill_f, done)]
+    }));
+    assert!(wrong[0].message.contains("wait for each other"), "{wrong:?}");
+    // One after the other is fine, and so is a merge whose edge lies behind itself only by a jump back.
+    let program = build(|b, end| fan(b, end, |b, [e, f], one, done| {
+        let second_fill = b.set([Write::Put(f, one)], done, None);
+        let second = b.meet([(f, second_fill)], done, done);
+        let fill = b.reserve();
+        let again = b.set([Write::Clear(e)], fill, None);
+        let first = b.meet([(e, fill)], second, again);
+        b.at(fill).set([Write::Put(e, one)], first, None);
+        vec![fill, second_fill]
+    }));
+    assert!(program.is_ok(), "{program:?}");
+}
+
+#[track_caller]
+fn warned(expect: &[(Odd, u32)], start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) {
+    let program = build(start).expect("it is valid");
+    let warnings = validate(&program).expect("it is valid");
+    let found: Vec<_> = warnings.iter().map(|warning| (warning.kind, warning.place.0)).collect();
+    assert_eq!(found, expect, "{}", branchpoint_core::ir::print(&program));
+}
+
+#[test]
+fn a_cycle_that_neither_parks_nor_counts_is_told() {
+    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 2)], |b, _| {
+        let head = b.reserve();
+        let body = b.set([], head, None);
+        b.at(head).fork([body])
+    });
+    // It parks.
+    warned(&[(Odd::Unreachable, 2)], |b, _| {
+        let (head, model, one) = (b.reserve(), b.effect(effect("model")), b.value(1));
+        let body = b.do_(model, one, None, head, None);
+        b.at(head).fork([body])
+    });
+    // It counts.
+    warned(&[(Odd::Unreachable, 1)], |b, _| {
+        let n = b.slot(ROOT, "n", Some(Value::Int(0)));
+        b.name(ROOT, &["input"], n);
+        let more = b.expr(ROOT, "input + 1", Dialect::Steps).expect("it compiles");
+        let head = b.reserve();
+        b.at(head).set([Write::Put(n, more)], head, None)
+    });
+    // A jump out of a frame and into it again is a cycle too.
+    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 2)], |b, end| {
+        let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let enter = b.enter(scope);
+        let again = b.leave(scope, Exit::Goto(enter));
+        b.begin(scope, &[again]);
+        enter
+    });
+    // Items may be none, so a loop over them does not park by itself.
+    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 3)], |b, _| {
+        let scope = b.scope(ROOT, ScopeSpec::default());
+        let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
+        let (items, model) = (b.value(vec![]), b.effect(effect("model")));
+        let done = b.leave(scope, Exit::Done(None));
+        let work = b.do_(model, items, None, done, None);
+        b.each(scope, items, item, index, work);
+        let enter = b.enter(scope);
+        let next = b.next(scope);
+        b.at(next).set([], enter, None);
+        enter
+    });
+}
+
+#[test]
+fn a_wait_ends_by_what_it_waits_for() {
+    let program = build(|b, end| {
+        let (go, delay) = (b.signal("go", Early::Refuse), b.value(5));
+        b.wait([Arm::Signal { signal: go, check: None, into: None, next: end }, Arm::After { delay_ms: delay, next: end }], None)
+    });
+    assert_eq!(validate(&program.expect("it is valid")), Ok(vec![]));
+}

@@ -1,0 +1,168 @@
+//! What is made of parts: groups, objects, calls, templates, tests, slices, projections.
+
+use smallvec::SmallVec;
+
+use super::record::Record;
+use super::{Evaluator, access, operators};
+use crate::Kind;
+use crate::builtins::{self, OnNil};
+use crate::context::Context;
+use crate::fault::{Fault, Outcome, fault, shown, wrong_kind};
+use crate::program::{Access, Id, Ids};
+use crate::value::View;
+
+impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
+    pub(super) fn and(&mut self, parts: Ids) -> Outcome<bool> {
+        for part in self.program.list(parts) {
+            if !self.truth(*part)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn or(&mut self, parts: Ids) -> Outcome<bool> {
+        for part in self.program.list(parts) {
+            if self.truth(*part)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A group evaluates all of its parts, so that an error always shows; the first in document order counts.
+    pub(super) fn group(&mut self, parts: Ids, join: fn(bool, bool) -> bool, start: bool) -> Outcome<bool> {
+        let mut joined = start;
+        let mut first: Option<(Box<Fault>, Id)> = None;
+        for part in self.program.list(parts) {
+            match self.truth(*part) {
+                Ok(holds) => joined = join(joined, holds),
+                Err(fault) => {
+                    first.get_or_insert((fault, self.at));
+                }
+            }
+        }
+        match first {
+            Some((fault, at)) => {
+                self.at = at;
+                Err(fault)
+            }
+            None => Ok(joined),
+        }
+    }
+
+    pub(super) fn all(&mut self, ids: Ids) -> Outcome<SmallVec<[View<'a>; 4]>> {
+        self.program.list(ids).iter().map(|id| self.eval(*id)).collect()
+    }
+
+    pub(super) fn object(&mut self, id: Id, entries: Ids) -> Outcome<View<'a>> {
+        let mut object = indexmap::IndexMap::<&'a str, View<'a>, foldhash::fast::RandomState>::default();
+        for entry in self.program.list(entries).chunks_exact(2) {
+            let key = self.eval(entry[0])?;
+            self.at = entry[0];
+            let key = match key {
+                View::Int(_) | View::Float(_) | View::Str(_) | View::Text(_) => self.work.text_form(key)?,
+                other => return wrong_kind("a key", "text or a number", other),
+            };
+            let value = self.eval(entry[1])?;
+            object.insert(key, value);
+        }
+        self.at = id;
+        self.work.object(&object.into_iter().collect::<Vec<_>>())
+    }
+
+    pub(super) fn call(&mut self, id: Id, builtin: u16, arguments: Ids) -> Outcome<View<'a>> {
+        let builtin = &builtins::TABLE[usize::from(builtin)];
+        let arguments = self.all(arguments)?;
+        if builtin.on_nil != OnNil::Asks && arguments.iter().any(|argument| argument.is_null()) {
+            return Ok(if builtin.on_nil == OnNil::False { View::Bool(false) } else { View::Null });
+        }
+        self.at = id;
+        self.work.scan(arguments.iter().filter_map(|argument| argument.as_str()).map(str::len).sum())?;
+        (builtin.run)(&self.work, &arguments)
+    }
+
+    pub(super) fn template(&mut self, id: Id, parts: Ids) -> Outcome<View<'a>> {
+        let mut text = String::new();
+        for part in self.program.list(parts) {
+            let part = self.eval(*part)?;
+            self.at = id;
+            let part = self.work.text_form(part)?;
+            self.work.reserve(part.len())?;
+            text.push_str(part);
+        }
+        Ok(View::Str(self.work.bump.alloc_str(&text)))
+    }
+
+    pub(super) fn replace(&mut self, id: Id, text: Id, replacement: u32) -> Outcome<View<'a>> {
+        let text = self.eval(text)?;
+        self.at = id;
+        let text = self.work.text_form(text)?;
+        let (pattern, substitution) = &self.program.replacements[replacement as usize];
+        self.work.text(&self.work.replace(pattern, text, substitution)?)
+    }
+
+    pub(super) fn test(&mut self, id: Id, test: u32) -> Outcome<bool> {
+        let test = &self.program.tests[test as usize];
+        let left = self.eval(test.left)?;
+        let right = match test.right {
+            Some(right) => self.eval(right)?,
+            None => View::Null,
+        };
+        let now = match test.now {
+            Some(now) => self.eval(now)?,
+            None => View::Null,
+        };
+        self.at = id;
+        test.holds(&self.work, left, right, now)
+    }
+
+    pub(super) fn member(&mut self, id: Id, object: Id, key: Id, access: Access) -> Outcome<View<'a>> {
+        let object = self.eval(object)?;
+        let key = self.eval(key)?;
+        self.at = id;
+        match access::dynamic_step(&self.work, object, key, access)? {
+            Some(view) => Ok(view),
+            None => access::missing(access, || shown(key)),
+        }
+    }
+
+    pub(super) fn slice(&mut self, id: Id, object: Id, from: Option<Id>, to: Option<Id>) -> Outcome<View<'a>> {
+        let object = self.eval(object)?;
+        let mut bounds = [None, None];
+        for (bound, bound_id) in bounds.iter_mut().zip([from, to]) {
+            if let Some(bound_id) = bound_id {
+                match self.eval(bound_id)? {
+                    View::Null => return Ok(View::Null),
+                    view => {
+                        self.at = id;
+                        *bound = Some(operators::whole("a slice", view)?);
+                    }
+                }
+            }
+        }
+        self.at = id;
+        access::slice(&self.work, object, bounds[0], bounds[1])
+    }
+
+    pub(super) fn project(&mut self, id: Id, list_id: Id, rest: Id, local: u16) -> Outcome<View<'a>> {
+        let list = self.eval(list_id)?;
+        self.at = id;
+        let View::List(list) = list else {
+            return fault(Kind::MissingVariable, "`[*]` takes a list, and this is none");
+        };
+        let weight = rest.saturating_sub(list_id) as usize;
+        let mut items = Vec::new();
+        for item in list.iter() {
+            self.work.spend(weight)?;
+            self.work.room(items.len() + 1)?;
+            self.locals[usize::from(local)] = item;
+            match self.eval(rest) {
+                Ok(view) => items.push(view),
+                Err(fault) if fault.kind == Kind::MissingVariable => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.work.list(&items)
+    }
+}

@@ -1,0 +1,160 @@
+//! Facts coming in: which are taken, and what they change.
+
+use branchpoint_core::ir::Status;
+use branchpoint_expr::Value;
+
+use super::{Act, Due, End, Fact, Frame, Model, Parked, Vars, ms};
+use crate::tree::{Again, What};
+
+impl Model<'_> {
+    /// Hands in a fact. None: it is refused, and nothing has changed.
+    pub fn hand(&mut self, fact: Fact, now: i64) -> Option<Vec<Act>> {
+        if self.ended {
+            return None;
+        }
+        self.now = now;
+        let taken = match fact {
+            Fact::Start => self.start(),
+            Fact::Settled { effect, attempt, result, tokens } => self.settled(effect, attempt, result, tokens),
+            Fact::Timer => self.timer(),
+            Fact::Signal { node, payload } => self.signal(node, payload),
+            Fact::Vote { ask, user, choice } => self.vote(ask, user, choice),
+            Fact::CallOff { ask } => self.call_off(ask),
+            Fact::Cancel => self.cancel(),
+        };
+        taken.then(|| {
+            self.run();
+            std::mem::take(&mut self.acts)
+        })
+    }
+
+    fn start(&mut self) -> bool {
+        if self.tree.wall_ms > 0 {
+            self.set_timer(self.now + ms(self.tree.wall_ms), Due::Wall);
+        }
+        let root = self.number();
+        let frame = Frame {
+            node: None,
+            by: None,
+            vars: Vars::default(),
+            entries: vec![super::Entry::Waiting],
+            last: Value::Null,
+            attempt: 1,
+            deadline: None,
+            backoff: None,
+            failure: None,
+            ends_as: Status::Completed,
+        };
+        self.frames.insert(root, frame);
+        self.fill(root);
+        true
+    }
+
+    /// Runs what is ready; merges are looked at when nothing is.
+    fn run(&mut self) {
+        while !self.ended {
+            match self.ready.pop() {
+                Some(strand) => self.walk(strand),
+                None if self.fire_a_merge() => {}
+                None => break,
+            }
+        }
+    }
+
+    fn settled(&mut self, effect: u64, attempt: u32, result: Result<Value, (String, bool)>, tokens: u64) -> bool {
+        let Some(flight) = self.effects.get(&effect) else { return false };
+        if flight.attempt != attempt || flight.backoff.is_some() {
+            return false;
+        }
+        self.tokens += tokens;
+        let strand = flight.strand;
+        match result {
+            Ok(value) => {
+                self.effects.remove(&effect);
+                self.go_on(strand, value);
+            }
+            Err((kind, again)) => self.attempt_failed(effect, kind, again),
+        }
+        true
+    }
+
+    fn attempt_failed(&mut self, effect: u64, kind: String, again: bool) {
+        let (strand, attempt) = (self.effects[&effect].strand, self.effects[&effect].attempt);
+        let node = self.node_of(strand);
+        let What::Effect { retry, .. } = &node.what else { unreachable!("only effects settle") };
+        match retry {
+            Some(retry) if again && attempt < retry.attempts => {
+                self.tally("effect retries");
+                let delay = delay(*retry, attempt);
+                if delay == 0 {
+                    return self.next_attempt(effect);
+                }
+                let timer = self.set_timer(self.now + delay, Due::Attempt(effect));
+                self.effects.get_mut(&effect).expect("it is in flight").backoff = Some(timer);
+            }
+            _ => {
+                self.effects.remove(&effect);
+                self.strands.get_mut(&strand).expect("it waits for the effect").parked = Parked::Ready;
+                self.failed(strand, node.handler(), kind);
+            }
+        }
+    }
+
+    fn next_attempt(&mut self, effect: u64) {
+        let flight = self.effects.get_mut(&effect).expect("it is in flight");
+        flight.attempt += 1;
+        flight.backoff = None;
+        let (attempt, input) = (flight.attempt, flight.input.clone());
+        self.acts.push(Act::Perform { effect, attempt, input });
+    }
+
+    fn timer(&mut self) -> bool {
+        let Some(((at, _), _)) = self.timers.first_key_value() else { return false };
+        if *at > self.now {
+            return false;
+        }
+        let (_, due) = self.timers.pop_first().expect("it was there");
+        match due {
+            Due::Attempt(effect) => self.next_attempt(effect),
+            Due::FrameAttempt(frame) => {
+                let frame_record = self.frames.get_mut(&frame).expect("a frame in backoff is open");
+                frame_record.backoff = None;
+                frame_record.attempt += 1;
+                self.fill(frame);
+                self.close_if_done(frame);
+            }
+            Due::Deadline(frame) => {
+                self.tally("deadlines");
+                let frame_record = self.frames.get_mut(&frame).expect("a frame with a deadline is open");
+                frame_record.deadline = None;
+                frame_record.attempt = u32::MAX;
+                if let Some(timer) = frame_record.backoff.take() {
+                    self.timers.remove(&timer);
+                }
+                self.frame_failed(frame, "timeout".into());
+            }
+            Due::Strand(strand) => {
+                let woken = Value::from("time");
+                self.stop_waiting(strand);
+                self.go_on(strand, woken);
+            }
+            Due::Question(ask) => self.question_due(ask),
+            Due::Wall => self.finish(Status::Failed, End::Error("exhausted".into())),
+        }
+        true
+    }
+
+    fn cancel(&mut self) -> bool {
+        let again = std::mem::replace(&mut self.cancelling, true);
+        match &self.tree.on_cancel {
+            Some(block) if !again => self.restart_root(block, Value::Null, Status::Cancelled),
+            _ => self.finish(Status::Cancelled, End::Cancelled),
+        }
+        true
+    }
+}
+
+/// The wait after so many attempts.
+pub(super) fn delay(again: Again, attempt: u32) -> i64 {
+    ms(again.delay_ms) * if again.linear { i64::from(attempt) } else { 1 }
+}
