@@ -259,7 +259,7 @@ impl<'s> Compiler<'_, 's> {
         self.access = access;
         self.elements.pop();
         self.close(3);
-        Node::Project { list, rest, local }
+        Node::Project { list, rest, local, access }
     }
 
     fn binary(&mut self, operator: Binary, left: &Expr<'s>, right: &Expr<'s>) -> Node {

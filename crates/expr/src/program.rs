@@ -42,6 +42,7 @@ pub(crate) enum Node {
         list: Id,
         rest: Id,
         local: u16,
+        access: Access,
     },
     Slice {
         object: Id,

@@ -41,7 +41,8 @@ impl Dialect {
         match self {
             Self::Machine => Grammar::AnyCase,
             Self::Flow => Grammar::Dollar,
-            Self::Steps | Self::Session | Self::Graph => Grammar::Plain,
+            Self::Steps => Grammar::Plain,
+            Self::Session | Self::Graph => Grammar::Bare,
         }
     }
 

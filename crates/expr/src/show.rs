@@ -102,7 +102,7 @@ impl Display for Shown<'_> {
             Node::Path(path) => write!(f, "{}", self.program.paths[path as usize]),
             Node::Local(local) => write!(f, "${local}"),
             Node::Member { object, key, .. } => write!(f, "{}[{}]", self.part(object), self.whole(key)),
-            Node::Project { list, rest, local } => {
+            Node::Project { list, rest, local, .. } => {
                 write!(f, "project({}, ${local} => {})", self.whole(list), self.whole(rest))
             }
             Node::Slice { object, from, to } => {

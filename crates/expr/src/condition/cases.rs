@@ -8,7 +8,7 @@ use super::test::{Rule, Test};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::eval;
-use crate::located::{Located, Shape};
+use crate::located::Located;
 use crate::program::{Id, Node, Program};
 use crate::rules::Dialect;
 use crate::template::Single;
@@ -155,10 +155,13 @@ impl Unit<'_> {
         // Dates have to look like dates, but they are compared as the texts they are.
         let compared = if value_type == ValueType::Number { ValueType::Number } else { ValueType::Text };
         let rule = Rule::Target(TargetTest { operator: Operator::In, value_type: compared, pattern: None });
-        let list = match matches.shape {
-            Shape::List(_) => matches.to_value(),
-            _ => Value::from(vec![matches.to_value()]),
+        // Without numbers, it is text forms that are compared, and a null in the list is the word.
+        let literals = matches.items().unwrap_or(single).iter().map(Located::to_value);
+        let list: Vec<Value> = match compared {
+            ValueType::Number => literals.collect(),
+            _ => literals.map(|literal| Value::from(literal.to_string())).collect(),
         };
+        let list = Value::from(list);
         let right = self.program.constant(list, matches.span);
         self.program.test(Test { rule, left: discriminator, right: Some(right), now: None }, matches.span)
     }

@@ -6,7 +6,6 @@ use super::test::{Rule, Test};
 use super::typed::{Operator, Type, TypedTest};
 use crate::located::Located;
 use crate::program::{Id, Node};
-use crate::rules::Dialect;
 use crate::template::{Compiled, Single};
 use crate::unit::{UNKNOWN, Unit};
 use crate::value::keep;
@@ -105,7 +104,7 @@ impl Unit<'_> {
             self.error(Kind::InvalidOperatorForType, located.span, message);
             return UNKNOWN;
         }
-        let test = TypedTest { operator, ty, value_required: self.dialect() == Dialect::Flow };
+        let test = TypedTest { operator, ty };
         let variable = located.get("variable").expect("the head was checked");
         let before = self.findings.len();
         let left = self.template_value(variable, Single::Value);

@@ -17,8 +17,6 @@ use crate::work::Work;
 pub(crate) struct TypedTest {
     pub(crate) operator: Operator,
     pub(crate) ty: Type,
-    /// Whether a value that turns out null is an error of its own.
-    pub(crate) value_required: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +132,7 @@ impl TypedTest {
         if !self.operator.takes_value() {
             return Ok(self.is_empty(work, left)? != self.operator.negated());
         }
-        if self.value_required && right.is_null() {
+        if right.is_null() {
             return fault(Kind::MissingValue, "the value of this comparison is nil");
         }
         let plain = match self.ty {

@@ -53,7 +53,8 @@ fn odd_field<'a>(work: &Work<'a>, object: View<'a>, field: &str, access: Access)
         Access::Required | Access::Absent => Ok(None),
         Access::JsonText | Access::Blank => match (object, object.as_str()) {
             (View::List(list), _) => {
-                Ok(field.parse().ok().and_then(|index| position(list.len(), index)).and_then(|at| list.get(at)))
+                let at = field.bytes().all(|byte| byte.is_ascii_digit()).then(|| field.parse().ok()).flatten();
+                Ok(at.and_then(|at| list.get(at)))
             }
             (_, Some(text)) => match work.json_inside(text)? {
                 Some(View::Object(object)) => work.field(object, field),

@@ -7,7 +7,7 @@ use super::{Evaluator, access, operators};
 use crate::Kind;
 use crate::builtins::{self, OnNil};
 use crate::context::Context;
-use crate::fault::{Fault, Outcome, fault, shown, wrong_kind};
+use crate::fault::{Fault, Outcome, shown, wrong_kind};
 use crate::program::{Access, Id, Ids};
 use crate::value::View;
 
@@ -145,11 +145,11 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         access::slice(&self.work, object, bounds[0], bounds[1])
     }
 
-    pub(super) fn project(&mut self, id: Id, list_id: Id, rest: Id, local: u16) -> Outcome<View<'a>> {
+    pub(super) fn project(&mut self, id: Id, list_id: Id, rest: Id, local: u16, access: Access) -> Outcome<View<'a>> {
         let list = self.eval(list_id)?;
         self.at = id;
         let View::List(list) = list else {
-            return fault(Kind::MissingVariable, "`[*]` takes a list, and this is none");
+            return access::missing(access, || "`[*]` takes a list, and this".into());
         };
         let weight = rest.saturating_sub(list_id) as usize;
         let mut items = Vec::new();

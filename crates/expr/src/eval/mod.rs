@@ -169,7 +169,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             Node::Binary(operator, ..) if operator.is_test() => self.unrecorded_truth(id).map(View::Bool),
             Node::Local(local) => Ok(self.locals[usize::from(local)]),
             Node::Member { object, key, access } => self.member(id, object, key, access),
-            Node::Project { list, rest, local } => self.project(id, list, rest, local),
+            Node::Project { list, rest, local, access } => self.project(id, list, rest, local, access),
             Node::Slice { object, from, to } => self.slice(id, object, from, to),
             Node::Coerced(object) => {
                 let object = self.eval(object)?;

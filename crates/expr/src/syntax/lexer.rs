@@ -31,11 +31,13 @@ const SYMBOLS: [&str; 35] = [
 pub(crate) struct Lexer<'s> {
     source: &'s str,
     position: usize,
+    /// Whether `{{` begins a reference.
+    references: bool,
 }
 
 impl<'s> Lexer<'s> {
-    pub(crate) fn new(source: &'s str) -> Self {
-        Self { source, position: 0 }
+    pub(crate) fn new(source: &'s str, references: bool) -> Self {
+        Self { source, position: 0, references }
     }
 
     pub(crate) fn next(&mut self) -> Parsed<(Token<'s>, Span)> {
@@ -60,7 +62,7 @@ impl<'s> Lexer<'s> {
             '.' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => self.number(),
             '"' | '\'' | '`' => self.string().map(Token::Str),
             '$' => self.variable(),
-            '{' if rest.starts_with("{{") => self.braces(),
+            '{' if self.references && rest.starts_with("{{") => self.braces(),
             _ if first.is_alphabetic() => Ok(Token::Word(self.word())),
             _ => self.symbol(first),
         }

@@ -15,6 +15,8 @@ use crate::diagnostic::{Diagnostic, Span};
 /// What a dialect changes in the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grammar {
+    /// Bare names, and nothing else: `{{` is two brackets.
+    Bare,
     /// Bare names and `{{references}}`.
     Plain,
     /// As `Plain`, and a reference may write the properties of a namespace in any case.

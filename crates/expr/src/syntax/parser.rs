@@ -65,7 +65,8 @@ pub(super) struct Parser<'s> {
 
 impl<'s> Parser<'s> {
     fn new(source: &'s str, grammar: Grammar) -> Parsed<Self> {
-        let mut lexer = Lexer::new(source);
+        let references = matches!(grammar, Grammar::Plain | Grammar::AnyCase);
+        let mut lexer = Lexer::new(source, references);
         let (token, span) = lexer.next()?;
         Ok(Self { lexer, token, span, end: 0, grammar, predicates: 0, nesting: 0, nodes: 0 })
     }
@@ -145,13 +146,15 @@ impl<'s> Parser<'s> {
 
     /// `c ? a : b` and `a ?: b` after a condition that was read already.
     fn conditional(&mut self, condition: Expr<'s>) -> Parsed<Expr<'s>> {
-        if self.eat("?:")? {
+        let elvis = self.eat("?:")?;
+        if !elvis && !self.eat("?")? {
+            return Ok(condition);
+        }
+        // `a ? : b` is `a ?: b` with a blank in it.
+        if elvis || self.eat(":")? {
             let otherwise = self.expression()?;
             let span = condition.span.to(otherwise.span);
             return self.build(span, ExprKind::Elvis(Box::new(condition), Box::new(otherwise)));
-        }
-        if !self.eat("?")? {
-            return Ok(condition);
         }
         let then = self.expression()?;
         self.expect(":")?;
@@ -279,7 +282,7 @@ impl<'s> Parser<'s> {
             Token::Float(float) => ExprKind::Float(float),
             Token::Str(text) => ExprKind::Str(text),
             Token::Variable(name) if self.grammar == Grammar::Dollar => ExprKind::Variable(name),
-            Token::Braces(content) if self.grammar != Grammar::Dollar => {
+            Token::Braces(content) => {
                 self.advance()?;
                 let mut reference = reference::parse(content, span.start + 2)?;
                 if self.grammar == Grammar::AnyCase {

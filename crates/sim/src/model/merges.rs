@@ -33,6 +33,16 @@ impl Model<'_> {
         false
     }
 
+    /// The scope that keeps the edges of a merge.
+    pub(super) fn owner_of(&self, merge: u32) -> u32 {
+        let nodes = self.tree.nodes();
+        let owner = nodes.iter().find_map(|node| match node.what {
+            What::Merge { owner, .. } if node.id == merge => Some(owner),
+            _ => None,
+        });
+        owner.expect("a join names a merge")
+    }
+
     /// Whether somebody in a frame can still come to a join.
     fn may_come(&self, frame: u64, only: Option<usize>, join: u32, merge: u32) -> bool {
         let record = &self.frames[&frame];

@@ -7,6 +7,8 @@ mod merges;
 mod people;
 mod walk;
 
+pub use people::{CHOICES, REMINDERS};
+
 use std::collections::BTreeMap;
 
 use branchpoint_core::ir::Status;

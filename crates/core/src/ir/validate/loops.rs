@@ -17,6 +17,7 @@ pub(super) fn warnings(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Warn
         let message = "a cycle from here back to here neither parks nor counts, so it may go on for ever";
         Warning { kind: Odd::Spins, place, message: message.into() }
     }));
+    warnings.sort_by_key(|warning| warning.place);
     warnings
 }
 
