@@ -17,9 +17,6 @@
 //! # Ok::<(), CodecError>(())
 //! ```
 
-#[cfg(test)]
-mod tests;
-
 use std::fmt;
 
 use serde::Serialize;

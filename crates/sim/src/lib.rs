@@ -5,4 +5,9 @@
 //! - `tests/repo/` checks the repository itself: who may depend on whom, how long a file may be, that every diagnostic
 //!   kind has its page. These are ordinary tests, so `cargo test` is all it takes to know that the house is in order.
 
+pub mod generate;
+pub mod lower;
+pub mod model;
+pub mod rng;
+pub mod tree;
 pub mod vectors;

@@ -12,7 +12,7 @@ pub(crate) mod reach;
 mod uses;
 mod validate;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use branchpoint_expr::{Condition, Expression, Value};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,9 @@ pub struct Program {
     pub on_cancel: Option<PlaceId>,
     /// The semantics it was lowered for.
     pub semantics: u16,
+    /// What merges need to know, computed once when the first one asks. It is no part of the stored bytes.
+    #[serde(skip)]
+    pub(crate) reach: OnceLock<reach::Reach>,
 }
 
 /// One op, with what the trace tells about it.
@@ -439,6 +442,11 @@ pub struct Limits {
 impl Program {
     /// The root scope.
     pub const ROOT: ScopeId = ScopeId(0);
+
+    /// From where the edges of merges can still be reached.
+    pub(crate) fn reach(&self) -> &reach::Reach {
+        self.reach.get_or_init(|| reach::Reach::new(self))
+    }
 
     /// The place of an id.
     pub fn place(&self, id: PlaceId) -> &Place {

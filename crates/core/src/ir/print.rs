@@ -82,7 +82,9 @@ impl Printer<'_> {
             OnFail::Stop => {}
             OnFail::Keep => out.write_str(", keep failures")?,
         }
-        out.write_str(&self.into(scope.into))?;
+        if let Some(slot) = scope.into {
+            write!(out, ", into {}", self.slot(slot))?;
+        }
         if let Some(slot) = scope.outcomes {
             write!(out, ", outcomes into {}", self.slot(slot))?;
         }

@@ -22,13 +22,13 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         local: u16,
     ) -> Outcome<View<'a>> {
         let list = self.eval(list_id)?;
+        let extra = extra_id.map(|extra| self.eval(extra)).transpose()?;
         self.at = id;
         let list = match list {
             View::List(list) => list,
             View::Null => return Ok(View::Null),
             other => return wrong_kind("a predicate function", "a list", other),
         };
-        let extra = extra_id.map(|extra| self.eval(extra)).transpose()?;
         // What a predicate is made of stands between the list it is about and itself.
         let before = extra_id.unwrap_or(list_id).max(list_id);
         let weight = body.map_or(1, |body| body.saturating_sub(before) as usize);

@@ -109,6 +109,7 @@ impl Builder {
             fuel: FUEL,
             on_cancel: None,
             semantics: SEMANTICS,
+            reach: std::sync::OnceLock::new(),
         };
         let mut builder = Self {
             program,

@@ -24,16 +24,19 @@ pub(super) fn warnings(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Warn
 /// The first place of every cycle that neither parks nor counts.
 fn spins(program: &Program, homes: &[Option<ScopeId>]) -> Vec<PlaceId> {
     // Take away what parks or counts; whatever cycle is left, does neither.
-    let runs =
-        |place: PlaceId| homes[place.index()].is_some() && !parks(&program.place(place).op) && !counts(program, place);
+    let runs: Vec<bool> = (0..)
+        .map(PlaceId)
+        .zip(&program.places)
+        .map(|(id, place)| homes[id.index()].is_some() && !parks(&place.op) && !counts(program, &place.op))
+        .collect();
     let after: Vec<Vec<PlaceId>> = (0..)
         .map(PlaceId)
         .take(program.places.len())
         .map(|place| {
             let mut after = Vec::new();
-            if runs(place) {
+            if runs[place.index()] {
                 at_once(program, &program.place(place).op, |to| after.push(to));
-                after.retain(|to| runs(*to));
+                after.retain(|to| runs[to.index()]);
             }
             after
         })
@@ -76,8 +79,8 @@ fn parks(op: &Op) -> bool {
 }
 
 /// A `Set` whose new value depends on the old one.
-fn counts(program: &Program, place: PlaceId) -> bool {
-    let Op::Set { writes, .. } = &program.place(place).op else { return false };
+fn counts(program: &Program, op: &Op) -> bool {
+    let Op::Set { writes, .. } = op else { return false };
     writes.iter().any(|write| match write {
         Write::Put(slot, expr) => Expression::slots(&program.exprs[expr.index()]).contains(&slot.0),
         Write::Push(..) => true,

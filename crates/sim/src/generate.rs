@@ -1,0 +1,272 @@
+//! Random workflows within the validator's rules.
+
+use branchpoint_core::ir::Status;
+
+use crate::lower::lower;
+use crate::rng::Rng;
+use crate::tree::{Again, Block, Gather, Node, Test, Tree, What};
+
+/// A workflow of a seed. The validator accepts what it lowers to.
+pub fn generate(rng: &mut Rng) -> Tree {
+    let budget = 3 + rng.small(if rng.clone().percent(20) { 26 } else { 14 });
+    let mut maker = Maker { rng, last_id: 0, budget, backs: 2, scopes: vec![0], trail: Vec::new() };
+    let body = maker.block(0);
+    let on_failure = maker.rng.percent(20).then(|| maker.small_block());
+    let on_cancel = maker.rng.percent(30).then(|| maker.small_block());
+    let last_id = maker.last_id;
+    let tree = Tree {
+        body,
+        on_failure,
+        on_cancel,
+        fuel: *rng.pick(&[1, 2, 3, 5, 8, 1000]),
+        max_effects: if rng.percent(4) { 1 + rng.below(12) } else { 0 },
+        max_tokens: if rng.percent(4) { 1 + rng.below(60) } else { 0 },
+        wall_ms: if rng.percent(4) { 1 + rng.below(20_000) } else { 0 },
+    };
+    with_merges(tree, last_id, rng)
+}
+
+struct Maker<'r> {
+    rng: &'r mut Rng,
+    last_id: u32,
+    budget: u32,
+    /// Jumps back multiply what a run does, so there are few.
+    backs: u32,
+    /// The scopes around.
+    scopes: Vec<u32>,
+    /// By block around: the elements before this one, and the one around it.
+    trail: Vec<Vec<u32>>,
+}
+
+impl Maker<'_> {
+    fn small_block(&mut self) -> Block {
+        let id = self.id();
+        let retry = self.again();
+        vec![Node { id, what: What::Effect { retry, handler: None } }]
+    }
+
+    fn block(&mut self, depth: u32) -> Block {
+        let mut block = Vec::new();
+        self.trail.push(Vec::new());
+        let length = if depth == 0 { 8 } else { 1 + self.rng.small(3) };
+        while (block.len() as u64) < u64::from(length) && self.budget > 0 {
+            self.budget -= 1;
+            let node = self.node(depth);
+            let last = node.is_last();
+            block.push(node);
+            if last {
+                break;
+            }
+        }
+        self.trail.pop();
+        block
+    }
+
+    fn id(&mut self) -> u32 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    fn node(&mut self, depth: u32) -> Node {
+        let id = self.id();
+        if let Some(block) = self.trail.last_mut() {
+            block.push(id);
+        }
+        let deep = depth >= 4;
+        let what = match self.rng.below(100) {
+            0..26 => self.effect(depth),
+            26..32 => What::Count { scope: *self.rng.pick(&self.scopes) },
+            32..40 if !deep => {
+                let test = self.test();
+                What::If { test, then: self.block(depth + 1), other: self.block(depth + 1) }
+            }
+            40..52 if !deep => self.parallel(id, depth),
+            52..60 if !deep => self.each(id, depth),
+            60..66 if !deep => {
+                let (test, cap) = (self.test(), 1 + self.rng.small(3));
+                What::While { test, cap, body: self.framed(id, depth) }
+            }
+            66..75 if !deep => self.attempt(id, depth),
+            75..79 => self.back(),
+            79..81 => self.breaking(),
+            81..85 => What::Sleep { delay_ms: self.rng.below(3_000) },
+            85..90 => self.signal(),
+            90..95 => self.request(),
+            95 if depth > 0 => What::Finish { status: *self.rng.pick(&[Status::Completed, Status::Failed]) },
+            96 | 97 if depth > 0 => What::Fail,
+            98 | 99 if depth > 0 => What::Blocked,
+            _ => self.effect(depth),
+        };
+        Node { id, what }
+    }
+
+    fn effect(&mut self, depth: u32) -> What {
+        let retry = self.again();
+        What::Effect { retry, handler: self.handler(depth) }
+    }
+
+    fn handler(&mut self, depth: u32) -> Option<Block> {
+        (depth < 4 && self.rng.percent(35)).then(|| self.block(depth + 1))
+    }
+
+    fn again(&mut self) -> Option<Again> {
+        let delay_ms = *self.rng.pick(&[0, 10, 100, 700]);
+        let again = Again { attempts: 1 + self.rng.small(3), delay_ms, linear: self.rng.percent(50) };
+        self.rng.percent(45).then_some(again)
+    }
+
+    fn framed(&mut self, id: u32, depth: u32) -> Block {
+        self.scopes.push(id);
+        let block = self.block(depth + 1);
+        self.scopes.pop();
+        block
+    }
+
+    fn gather(&mut self) -> Gather {
+        let first = self.rng.percent(35).then(|| 1 + self.rng.small(3));
+        let width = if self.rng.percent(50) { 1 + self.rng.small(2) } else { 0 };
+        Gather { first, keep: self.rng.percent(50), width }
+    }
+
+    fn parallel(&mut self, id: u32, depth: u32) -> What {
+        let branches = (0..2 + self.rng.index(2)).map(|_| self.framed(id, depth)).collect();
+        What::Parallel { branches, gather: self.gather(), handler: self.handler(depth) }
+    }
+
+    fn each(&mut self, id: u32, depth: u32) -> What {
+        let items = (0..self.rng.index(5)).map(|_| self.rng.int(5)).collect();
+        let body = self.framed(id, depth);
+        What::Each { items, body, gather: self.gather(), handler: self.handler(depth) }
+    }
+
+    fn attempt(&mut self, id: u32, depth: u32) -> What {
+        let body = self.framed(id, depth);
+        let limit_ms = self.rng.percent(60).then(|| self.rng.below(4_000));
+        What::Try { body, limit_ms, retry: self.again(), handler: self.handler(depth) }
+    }
+
+    fn test(&mut self) -> Test {
+        if self.rng.percent(60) {
+            return Test::Below { scope: *self.rng.pick(&self.scopes), bound: 1 + self.rng.int(3) };
+        }
+        Test::Last(self.rng.int(4))
+    }
+
+    fn back(&mut self) -> What {
+        let mut targets: Vec<u32> = self.trail.iter().flatten().copied().collect();
+        // A jump to itself would go nowhere.
+        targets.pop();
+        if targets.is_empty() || self.backs == 0 {
+            return What::Count { scope: *self.rng.pick(&self.scopes) };
+        }
+        self.backs -= 1;
+        What::Back { target: *self.rng.pick(&targets), max: 1 + self.rng.small(2) }
+    }
+
+    fn breaking(&mut self) -> What {
+        if self.scopes.len() < 2 {
+            return What::Sleep { delay_ms: self.rng.below(500) };
+        }
+        let scope = self.scopes[1 + self.rng.index(self.scopes.len() - 1)];
+        What::Break { scope }
+    }
+
+    fn signal(&mut self) -> What {
+        let limit_ms = self.rng.percent(50).then(|| self.rng.below(5_000));
+        What::Signal { keep: self.rng.percent(50), picky: self.rng.percent(40), limit_ms }
+    }
+
+    fn request(&mut self) -> What {
+        let people = 1 + self.rng.small(3);
+        What::Request {
+            people,
+            required: 1 + self.rng.small(people),
+            timeout_ms: self.rng.percent(60).then(|| self.rng.below(6_000)),
+            reminder_ms: self.rng.percent(40).then(|| 1 + self.rng.below(2_000)),
+            expired: self.rng.percent(30),
+        }
+    }
+}
+
+/// Puts merges and joins into what was generated; those that would wait for each other are left out.
+fn with_merges(mut tree: Tree, mut last_id: u32, rng: &mut Rng) -> Tree {
+    for _ in 0..rng.index(3) {
+        let mut scopes = Vec::new();
+        parallels(&tree.body, &mut vec![0], &mut scopes);
+        if scopes.is_empty() {
+            break;
+        }
+        let around = rng.pick(&scopes).clone();
+        let inner = *around.last().expect("a parallel is around itself");
+        let owner = if rng.percent(70) { inner } else { *rng.pick(&around) };
+        let mut tried = tree.clone();
+        let joins = 1 + rng.small(3);
+        let merge = last_id + 1;
+        last_id += 1 + joins;
+        insert(&mut tried, inner, Node { id: merge, what: What::Merge { owner, own: rng.percent(60) } }, rng);
+        for join in 1..=joins {
+            insert(&mut tried, inner, Node { id: merge + join, what: What::Join { merge } }, rng);
+        }
+        if lower(&tried).is_ok() {
+            tree = tried;
+        }
+    }
+    tree
+}
+
+/// For each parallel: the scopes around it, itself last.
+fn parallels(block: &[Node], around: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
+    for node in block {
+        let scope = node.is_scope();
+        for inner in node.blocks() {
+            let framed = scope && node.framed().iter().any(|framed| std::ptr::eq(*framed, inner));
+            if framed {
+                around.push(node.id);
+            }
+            parallels(inner, around, found);
+            if framed {
+                around.pop();
+            }
+        }
+        if let What::Parallel { .. } = node.what {
+            found.push(around.iter().copied().chain([node.id]).collect());
+        }
+    }
+}
+
+/// Puts a node somewhere into the frame of a parallel.
+fn insert(tree: &mut Tree, scope: u32, node: Node, rng: &mut Rng) {
+    let branches = find(&mut tree.body, scope).expect("the scope is there");
+    let branch = rng.index(branches.len());
+    into_block(&mut branches[branch], node, rng);
+}
+
+fn find(block: &mut Block, scope: u32) -> Option<&mut Vec<Block>> {
+    for node in block {
+        if node.id == scope
+            && let What::Parallel { branches, .. } = &mut node.what
+        {
+            return Some(branches);
+        }
+        for inner in node.blocks_mut() {
+            // Asked twice, because a borrow that is returned from a loop lasts too long.
+            if find(inner, scope).is_some() {
+                return find(inner, scope);
+            }
+        }
+    }
+    None
+}
+
+fn into_block(block: &mut Block, node: Node, rng: &mut Rng) {
+    if rng.percent(55) {
+        let mut inner: Vec<&mut Block> = block.iter_mut().flat_map(Node::blocks_mut).collect();
+        if !inner.is_empty() {
+            let chosen = rng.index(inner.len());
+            return into_block(inner[chosen], node, rng);
+        }
+    }
+    // Nothing comes behind what never goes on.
+    let end = block.iter().position(Node::is_last).unwrap_or(block.len());
+    block.insert(rng.index(end + 1), node);
+}
