@@ -236,26 +236,23 @@ fn parallels(block: &[Node], around: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
 
 /// Puts a node somewhere into the frame of a parallel.
 fn insert(tree: &mut Tree, scope: u32, node: Node, rng: &mut Rng) {
-    let branches = find(&mut tree.body, scope).expect("the scope is there");
-    let branch = rng.index(branches.len());
-    into_block(&mut branches[branch], node, rng);
+    let mut node = Some(node);
+    visit(&mut tree.body, &mut |found| {
+        if found.id == scope
+            && let What::Parallel { branches, .. } = &mut found.what
+            && let Some(node) = node.take()
+        {
+            let branch = rng.index(branches.len());
+            into_block(&mut branches[branch], node, rng);
+        }
+    });
 }
 
-fn find(block: &mut Block, scope: u32) -> Option<&mut Vec<Block>> {
+fn visit(block: &mut Block, change: &mut impl FnMut(&mut Node)) {
     for node in block {
-        if node.id == scope
-            && let What::Parallel { branches, .. } = &mut node.what
-        {
-            return Some(branches);
-        }
-        for inner in node.blocks_mut() {
-            // Asked twice, because a borrow that is returned from a loop lasts too long.
-            if find(inner, scope).is_some() {
-                return find(inner, scope);
-            }
-        }
+        change(node);
+        node.blocks_mut().into_iter().for_each(|inner| visit(inner, change));
     }
-    None
 }
 
 fn into_block(block: &mut Block, node: Node, rng: &mut Rng) {

@@ -9,5 +9,7 @@ pub mod generate;
 pub mod lower;
 pub mod model;
 pub mod rng;
+pub mod shrink;
 pub mod tree;
 pub mod vectors;
+pub mod world;

@@ -118,7 +118,11 @@ impl Machine<'_> {
 
     /// Entries whose strands all wait at a merge or for a signal do not count: they have no work to do.
     fn has_room(&self, no: FrameNo, width: u32) -> bool {
-        width == 0 || self.state.frames[&no].entries.values().filter(|entry| self.works(entry)).count() < width as usize
+        let entries = &self.state.frames[&no].entries;
+        // Only a frame that is full has to look at who works: at a steady width nobody is counted.
+        width == 0
+            || entries.len() < width as usize
+            || entries.values().filter(|entry| self.works(entry)).count() < width as usize
     }
 
     fn works(&self, entry: &Entry) -> bool {

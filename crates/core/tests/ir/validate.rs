@@ -391,7 +391,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
         b.at(head).set([Write::Put(n, more)], head, None)
     });
     // A jump out of a frame and into it again is a cycle too.
-    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 2)], |b, end| {
+    warned(&[(Odd::Spins, 0)], |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let enter = b.enter(scope);
         let again = b.leave(scope, Exit::Goto(enter));

@@ -1,0 +1,103 @@
+//! Simulates seeds: `cargo run --profile sim -p branchpoint-sim --bin sim -- --seeds 0..10000`.
+//!
+//! Prints what it covered, and last the line `N passed, N failed`. The first failing seed is shrunk and shown.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, bail};
+use branchpoint_core::ir::print;
+use branchpoint_sim::generate::generate;
+use branchpoint_sim::lower::lower;
+use branchpoint_sim::rng::Rng;
+use branchpoint_sim::shrink::shrink;
+use branchpoint_sim::tree::Tree;
+use branchpoint_sim::world::{Seen, simulate};
+
+fn main() -> Result<ExitCode> {
+    let (first, end) = seeds()?;
+    // A panic is a failure like another; it is told with its seed, not by the hook.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (seen, mut failures) = all(first, end);
+    for (what, count) in &seen {
+        println!("{what:>26} {count}");
+    }
+    failures.sort();
+    if let Some((seed, reason)) = failures.first() {
+        show(*seed, reason);
+    }
+    let failed = failures.len() as u64;
+    if failed > 1 {
+        let seeds: Vec<String> = failures.iter().map(|(seed, _)| seed.to_string()).take(20).collect();
+        println!("failing seeds: {}", seeds.join(" "));
+    }
+    println!("{} passed, {failed} failed", end - first - failed);
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn seeds() -> Result<(u64, u64)> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [option, range] = &arguments[..] else { bail!("usage: sim --seeds FIRST..END") };
+    let (first, end) = range.split_once("..").context("seeds are a range such as 0..10000")?;
+    let (first, end): (u64, u64) = (first.parse()?, end.parse()?);
+    if option != "--seeds" || first >= end {
+        bail!("usage: sim --seeds FIRST..END");
+    }
+    Ok((first, end))
+}
+
+/// Every seed is a world of its own, so it does not matter which thread takes it.
+fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
+    let next = AtomicU64::new(first);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let work = || {
+        let (mut seen, mut failures) = (Seen::new(), Vec::new());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
+                return (seen, failures);
+            }
+            match attempt(seed, &trees(seed)) {
+                Ok(more) => more.into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count),
+                Err(reason) => failures.push((seed, reason)),
+            }
+        }
+    };
+    let (mut seen, mut failures) = (Seen::new(), Vec::new());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let (more, failed) = worker.join().expect("a worker catches every panic of a seed");
+            more.into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count);
+            failures.extend(failed);
+        }
+    });
+    (seen, failures)
+}
+
+fn trees(seed: u64) -> Vec<Tree> {
+    let mut rng = Rng::new(seed);
+    (0..1 + rng.index(3)).map(|_| generate(&mut rng)).collect()
+}
+
+fn attempt(seed: u64, trees: &[Tree]) -> Result<Seen, String> {
+    catch_unwind(AssertUnwindSafe(|| simulate(seed, trees))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(format!("it panics: {}", text.unwrap_or("without a word")))
+    })
+}
+
+fn show(seed: u64, reason: &str) {
+    let refused = |reason: &str| reason.starts_with("the validator refuses");
+    let fails = |trees: &[Tree]| attempt(seed, trees).is_err_and(|now| refused(&now) == refused(reason));
+    let small = shrink(trees(seed), fails);
+    let reason = attempt(seed, &small).err().unwrap_or_default();
+    println!("seed {seed} fails: {reason}\n");
+    for tree in &small {
+        println!("{tree:#?}\n");
+        if let Ok(program) = lower(tree) {
+            println!("{}", print(&program));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Machine and model side by side: after each fact they must have said the same, and the same things must be alive.
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::ir::Status;
+use branchpoint_core::{Command, EffectNo, RequestNo};
+use branchpoint_expr::Value;
+
+use super::tables::Tables;
+use crate::model::{Act, End, Model};
+
+/// The model of a run, and which of its numbers are which of the machine's.
+#[derive(Clone, Debug)]
+pub(super) struct Audit<'t> {
+    pub(super) model: Model<'t>,
+    pub(super) effects: BTreeMap<EffectNo, u64>,
+    pub(super) asks: BTreeMap<RequestNo, u64>,
+    /// What the model said about the newest fact.
+    expected: Vec<Act>,
+    /// What the machine said, over as many calls as its fuel made of it.
+    got: Vec<Command>,
+}
+
+impl<'t> Audit<'t> {
+    pub(super) fn new(model: Model<'t>) -> Self {
+        Self { model, effects: BTreeMap::new(), asks: BTreeMap::new(), expected: Vec::new(), got: Vec::new() }
+    }
+
+    pub(super) fn expect(&mut self, acts: Vec<Act>) {
+        self.expected.extend(acts);
+    }
+
+    pub(super) fn got(&mut self, commands: &[Command]) {
+        self.got.extend_from_slice(commands);
+    }
+
+    /// Compares what was said, when the machine has done all it can.
+    pub(super) fn settle(&mut self, tables: &Tables) -> Result<(), String> {
+        let (expected, got) = (std::mem::take(&mut self.expected), std::mem::take(&mut self.got));
+        self.performed(&expected, &got)?;
+        self.asked(&expected, &got)?;
+        self.withdrawn(&expected, &got)?;
+        finished(&expected, &got)?;
+        self.alive(tables)
+    }
+
+    fn performed(&mut self, expected: &[Act], got: &[Command]) -> Result<(), String> {
+        let expected = expected.iter().filter_map(|act| match act {
+            Act::Perform { effect, attempt, input } => Some((*effect, *attempt, input)),
+            _ => None,
+        });
+        let got = got.iter().filter_map(|command| match command {
+            Command::Perform { effect, attempt, input, .. } => Some((*effect, *attempt, input)),
+            _ => None,
+        });
+        let (expected, got): (Vec<_>, Vec<_>) = (expected.collect(), got.collect());
+        let differ = || format!("effects differ:\n  model   {expected:?}\n  machine {got:?}");
+        if expected.len() != got.len() {
+            return Err(differ());
+        }
+        for ((effect, attempt, input), (no, got_attempt, got_input)) in expected.iter().zip(&got) {
+            let known = *self.effects.entry(*no).or_insert(*effect);
+            if known != *effect || attempt != got_attempt || input != got_input {
+                return Err(differ());
+            }
+        }
+        Ok(())
+    }
+
+    fn asked(&mut self, expected: &[Act], got: &[Command]) -> Result<(), String> {
+        let expected: Vec<(u64, u32)> = expected
+            .iter()
+            .filter_map(|act| if let Act::Ask { ask, node } = act { Some((*ask, *node)) } else { None })
+            .collect();
+        let got: Vec<(RequestNo, Option<&Value>)> = got
+            .iter()
+            .filter_map(|command| match command {
+                Command::Ask { request, spec } => Some((*request, spec.get("node"))),
+                _ => None,
+            })
+            .collect();
+        let same = expected.len() == got.len()
+            && expected.iter().zip(&got).all(|((_, node), (_, got))| *got == Some(&Value::Int((*node).into())));
+        if !same {
+            return Err(format!("questions differ:\n  model   {expected:?}\n  machine {got:?}"));
+        }
+        self.asks.extend(got.iter().zip(&expected).map(|((no, _), (ask, _))| (*no, *ask)));
+        Ok(())
+    }
+
+    /// In what order things are withdrawn means nothing.
+    fn withdrawn(&self, expected: &[Act], got: &[Command]) -> Result<(), String> {
+        let mut model: Vec<String> = expected
+            .iter()
+            .filter_map(|act| match act {
+                Act::Withdraw(effect) => Some(format!("effect {effect}")),
+                Act::Retract(ask) => Some(format!("question {ask}")),
+                Act::Remind { ask, users } => Some(format!("remind {ask} {users:?}")),
+                _ => None,
+            })
+            .collect();
+        let mut machine: Vec<String> = got
+            .iter()
+            .filter_map(|command| match command {
+                Command::Withdraw { effect } => Some(format!("effect {}", self.effects.get(effect).unwrap_or(&0))),
+                Command::Retract { request } => Some(format!("question {}", self.asks.get(request).unwrap_or(&0))),
+                Command::Remind { request, users } => {
+                    Some(format!("remind {} {users:?}", self.asks.get(request).unwrap_or(&0)))
+                }
+                _ => None,
+            })
+            .collect();
+        model.sort_unstable();
+        machine.sort_unstable();
+        if model == machine {
+            return Ok(());
+        }
+        Err(format!("withdrawals differ:\n  model   {model:?}\n  machine {machine:?}"))
+    }
+
+    /// The same effects are in flight, the same timers are set, the same questions are pending.
+    fn alive(&self, tables: &Tables) -> Result<(), String> {
+        let mut flights: Vec<u64> = tables.outbox.keys().map(|no| self.effects.get(no).copied().unwrap_or(0)).collect();
+        flights.sort_unstable();
+        compare("effects in flight", &self.model.in_flight(), &flights)?;
+        let mut timers: Vec<i64> = tables.timers.values().copied().collect();
+        timers.sort_unstable();
+        compare("timers", &self.model.timers(), &timers)?;
+        let mut asks: Vec<u64> = tables.asks.keys().map(|no| self.asks.get(no).copied().unwrap_or(0)).collect();
+        asks.sort_unstable();
+        compare("questions", &self.model.questions(), &asks)
+    }
+}
+
+fn compare<T: PartialEq + std::fmt::Debug>(what: &str, model: &[T], machine: &[T]) -> Result<(), String> {
+    if model == machine {
+        return Ok(());
+    }
+    Err(format!("{what} differ:\n  model   {model:?}\n  machine {machine:?}"))
+}
+
+fn finished(expected: &[Act], got: &[Command]) -> Result<(), String> {
+    let expected = expected.iter().find_map(|act| match act {
+        Act::Finish(status, end) => Some((*status, end)),
+        _ => None,
+    });
+    let got = got.iter().find_map(|command| match command {
+        Command::Finish { status, result } => Some((*status, result)),
+        _ => None,
+    });
+    let same = match (expected, got) {
+        (None, None) => true,
+        (Some((status, end)), Some((got, result))) => status == got && same_end(status, end, result),
+        _ => false,
+    };
+    if same { Ok(()) } else { Err(format!("ends differ:\n  model   {expected:?}\n  machine {got:?}")) }
+}
+
+fn same_end(status: Status, end: &End, result: &Value) -> bool {
+    match end {
+        End::Value(value) => value == result,
+        End::Error(kind) => status == Status::Failed && result.get("kind").and_then(Value::as_str) == Some(kind),
+        End::Cancelled => status == Status::Cancelled && result.get("reason").is_some(),
+    }
+}

@@ -1,0 +1,274 @@
+//! What comes from outside: answers, votes, signals, cancels, nonsense; in time, late, twice.
+
+use branchpoint_core::{EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, Usage, advance, offers};
+use branchpoint_expr::{Object, Value};
+
+use super::{PATIENCE, World};
+use crate::model::Fact;
+use crate::tree::What;
+
+/// Something that happens at a time.
+#[derive(Clone, Debug)]
+pub(super) enum Delivery {
+    Start { run: usize },
+    Continue { run: usize },
+    Settle { run: usize, effect: EffectNo, attempt: u32, result: Result<Value, Failed>, tokens: u64 },
+    /// Timers are looked at.
+    Sweep { run: usize },
+    Vote { run: usize },
+    /// People look at what waits for them.
+    People { run: usize, looks: u32 },
+    Cancel { run: usize },
+    Flush,
+    Crash,
+}
+
+impl World<'_> {
+    pub(super) fn deliver(&mut self, delivery: Delivery) -> Result<(), String> {
+        match delivery {
+            Delivery::Start { run } => self.start(run),
+            Delivery::Continue { run } => {
+                // The run was cut off between two calls; whatever else came first has taken it on.
+                if self.runs[run].tables.more {
+                    self.write(run, self.now, &Event::Continue, None)?;
+                }
+                Ok(())
+            }
+            Delivery::Settle { run, effect, attempt, result, tokens } => {
+                self.settle(run, effect, attempt, result, tokens)
+            }
+            Delivery::Sweep { run } => self.catch_up(run),
+            Delivery::Vote { run } => self.vote(run),
+            Delivery::People { run, looks } => self.people(run, looks),
+            Delivery::Cancel { run } => self.cancel(run),
+            Delivery::Flush => self.flush(),
+            Delivery::Crash => self.crash(),
+        }
+    }
+
+    fn start(&mut self, run: usize) -> Result<(), String> {
+        let event = Event::Start { input: Value::Null, facts: Object::default() };
+        let fact = self.runs[run].journal.is_empty().then_some(Fact::Start);
+        self.hand(run, &event, fact)?;
+        Ok(())
+    }
+
+    /// An attempt is made; its answer comes some time, perhaps twice.
+    pub(super) fn perform(&mut self, run: usize, effect: EffectNo, attempt: u32) {
+        self.count("attempts made");
+        let slow = self.faulty() && self.faults.late && self.rng.percent(10);
+        if slow {
+            self.count("fault: slow answer");
+        }
+        let twice = self.faulty() && self.faults.twice && self.rng.percent(15);
+        if twice {
+            self.count("fault: answer twice");
+        }
+        for _ in 0..=u8::from(twice) {
+            let result = self.answer();
+            let tokens = self.rng.below(10);
+            let after = if slow { self.rng.below(6_000) } else { self.rng.below(600) };
+            self.schedule(after, Delivery::Settle { run, effect, attempt, result, tokens });
+        }
+    }
+
+    fn answer(&mut self) -> Result<Value, Failed> {
+        if self.rng.percent(72) {
+            return Ok(Value::Int(self.rng.int(5)));
+        }
+        let kind = *self.rng.pick(&["boom", "odd"]);
+        let (again, answered) = (self.rng.percent(75), self.rng.percent(50));
+        Err(Failed { kind: kind.into(), message: "it did not work".into(), again, answered })
+    }
+
+    fn settle(
+        &mut self,
+        run: usize,
+        effect: EffectNo,
+        attempt: u32,
+        result: Result<Value, Failed>,
+        tokens: u64,
+    ) -> Result<(), String> {
+        self.catch_up(run)?;
+        self.take_on(run)?;
+        let known = self.runs[run].audit.effects.get(&effect).copied().unwrap_or(0);
+        let told = result.clone().map_err(|failed| (failed.kind.to_string(), failed.again));
+        let usage = Usage { tokens, cost_micros: 0 };
+        let event = Event::Settled { effect, attempt, result, usage };
+        let fact = Fact::Settled { effect: known, attempt, result: told, tokens };
+        if !self.hand(run, &event, Some(fact))? {
+            self.count("late answers refused");
+        }
+        Ok(())
+    }
+
+    /// A run that was cut off between two calls is taken on before anything else is handed in.
+    fn take_on(&mut self, run: usize) -> Result<(), String> {
+        while self.runs[run].tables.more {
+            self.write(run, self.now, &Event::Continue, None)?;
+        }
+        Ok(())
+    }
+
+    /// Timers are looked at when they are due, or some time later.
+    pub(super) fn watch(&mut self, run: usize, at_ms: i64) {
+        let late = self.faulty() && self.faults.late && self.rng.percent(20);
+        let lateness = if late { self.rng.below(2_000) } else { 0 };
+        if late {
+            self.count("fault: late timer");
+        }
+        let after = u64::try_from(at_ms - self.now).unwrap_or(0);
+        self.schedule(after + lateness, Delivery::Sweep { run });
+    }
+
+    fn cancel(&mut self, run: usize) -> Result<(), String> {
+        if self.runs[run].journal.is_empty() {
+            return Ok(());
+        }
+        self.take_on(run)?;
+        if self.hand(run, &Event::Cancel { reason: Some("enough".into()) }, Some(Fact::Cancel))? {
+            self.count("cancels taken");
+        }
+        if self.rng.percent(40) {
+            let soon = self.rng.below(500);
+            self.schedule(soon, Delivery::Cancel { run });
+        }
+        Ok(())
+    }
+
+    /// Somebody votes: on time, late, twice, wrongly, on a question that is settled.
+    fn vote(&mut self, run: usize) -> Result<(), String> {
+        self.catch_up(run)?;
+        self.take_on(run)?;
+        let known: Vec<RequestNo> = self.runs[run].audit.asks.keys().copied().collect();
+        if known.is_empty() {
+            return Ok(());
+        }
+        let request = *self.rng.pick(&known);
+        let user = format!("u{}", self.rng.below(5));
+        let choice = *self.rng.pick(&["yes", "yes", "no", "maybe"]);
+        self.cast(run, Some(request), user, choice)
+    }
+
+    fn cast(&mut self, run: usize, request: Option<RequestNo>, user: String, choice: &str) -> Result<(), String> {
+        let no = |request: RequestNo| Value::Int(i64::try_from(request.0).expect("numbers are small"));
+        let mut payload = Object::default();
+        if let Some(request) = request {
+            payload.insert("request".into(), no(request));
+        }
+        payload.insert("choice".into(), Value::from(choice));
+        let event =
+            Event::Signal { name: "vote".into(), payload: Value::from(payload), sender: Some(user.as_str().into()) };
+        let ask = request.map(|request| self.runs[run].audit.asks.get(&request).copied().unwrap_or(0));
+        let fact = Fact::Vote { ask, user, choice: choice.into() };
+        let taken = self.hand(run, &event, Some(fact))?;
+        self.count(if taken { "votes taken" } else { "votes refused" });
+        Ok(())
+    }
+
+    /// People look in from time to time, as long as the run has not ended.
+    fn people(&mut self, run: usize, looks: u32) -> Result<(), String> {
+        if self.runs[run].tables.finished {
+            return Ok(());
+        }
+        let healed = !self.faulty();
+        if healed && self.faults.silent {
+            return Ok(());
+        }
+        if healed && looks > PATIENCE {
+            return Err(format!("run {run} does not end: {:?}", self.runs[run].tables));
+        }
+        let pause = if healed { 400 } else { 100 + self.rng.below(900) };
+        self.schedule(pause, Delivery::People { run, looks: looks + u32::from(healed) });
+        self.catch_up(run)?;
+        self.take_on(run)?;
+        if healed {
+            return self.answer_offers(run);
+        }
+        match self.rng.below(10) {
+            0..5 => self.some_signal(run),
+            5..8 => self.vote(run),
+            8 => self.call_off(run),
+            _ => self.nonsense(run),
+        }
+    }
+
+    fn answer_offers(&mut self, run: usize) -> Result<(), String> {
+        for offer in offers(&self.runs[run].program, &self.runs[run].state) {
+            match offer {
+                Offer::Signal { name, .. } => {
+                    let node = name[1..].parse().expect("signals are named after their node");
+                    self.send(run, node, 2 * self.rng.clone().int(3))?;
+                }
+                Offer::Vote { request, asked } => {
+                    let voted = |user: &str| asked.votes.iter().any(|vote| &*vote.user == user);
+                    if let Some(user) = asked.recipients.iter().find(|user| !voted(user)) {
+                        let choice = *self.rng.pick(&["yes", "no"]);
+                        self.cast(run, Some(request), user.to_string(), choice)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn some_signal(&mut self, run: usize) -> Result<(), String> {
+        let nodes = self.runs[run].tree.nodes();
+        let signals = nodes.iter().filter(|node| matches!(node.what, What::Signal { .. })).map(|node| node.id);
+        let signals: Vec<u32> = signals.collect();
+        if signals.is_empty() {
+            return Ok(());
+        }
+        let (node, payload) = (*self.rng.pick(&signals), self.rng.int(4));
+        self.send(run, node, payload)
+    }
+
+    fn send(&mut self, run: usize, node: u32, payload: i64) -> Result<(), String> {
+        let event = Event::Signal { name: format!("s{node}").into(), payload: Value::Int(payload), sender: None };
+        let started = !self.runs[run].journal.is_empty();
+        let taken = self.hand(run, &event, started.then_some(Fact::Signal { node, payload }))?;
+        self.count(if taken { "signals sent" } else { "signals refused" });
+        Ok(())
+    }
+
+    fn call_off(&mut self, run: usize) -> Result<(), String> {
+        let pending: Vec<RequestNo> = self.runs[run].audit.asks.keys().copied().collect();
+        if pending.is_empty() || !self.rng.percent(30) {
+            return Ok(());
+        }
+        let request = *self.rng.pick(&pending);
+        let ask = self.runs[run].audit.asks[&request];
+        let mut payload = Object::default();
+        payload.insert("request".into(), Value::Int(i64::try_from(request.0).expect("numbers are small")));
+        let event = Event::Signal { name: "cancel_request".into(), payload: Value::from(payload), sender: None };
+        self.hand(run, &event, Some(Fact::CallOff { ask }))?;
+        Ok(())
+    }
+
+    /// What no host should hand in is refused, and nothing changes.
+    fn nonsense(&mut self, run: usize) -> Result<(), String> {
+        if self.runs[run].journal.is_empty() {
+            return Ok(());
+        }
+        let future = self.runs[run].tables.timers.iter().find(|(_, at)| **at > self.now).map(|(timer, _)| *timer);
+        let unknown = EffectNo(self.rng.below(1_000) * 1_000_003);
+        let event = match self.rng.below(6) {
+            0 => Event::Continue,
+            1 => Event::Start { input: Value::Null, facts: Object::default() },
+            2 => Event::TimerFired(future.unwrap_or(TimerNo(u64::MAX))),
+            3 => Event::Signal { name: "nobody".into(), payload: Value::Null, sender: None },
+            4 => Event::Signal { name: "vote".into(), payload: Value::from("nonsense"), sender: None },
+            _ => Event::Settled { effect: unknown, attempt: 1, result: Ok(Value::Null), usage: Usage::default() },
+        };
+        self.count("fault: nonsense");
+        if self.write(run, self.now, &event, None)? {
+            return Err(format!("nonsense was taken: {event:?}"));
+        }
+        let back = Stamp { now_ms: -1, ..Stamp::default() };
+        let mut twin = self.runs[run].state.clone();
+        match advance(&self.runs[run].program, &mut twin, &back, Event::Cancel { reason: None }) {
+            Ok(_) => Err("time went back and the run went on".into()),
+            Err(_) => Ok(()),
+        }
+    }
+}

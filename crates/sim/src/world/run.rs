@@ -1,0 +1,199 @@
+//! One run in the hands of a host: a journal of encoded events with check words, tables, and what of it is on disk.
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::codec::{decode_event, decode_state, encode_event, encode_state};
+use branchpoint_core::ir::Program;
+use branchpoint_core::{Command, Event, Outcome, Stamp, State, advance};
+
+use super::audit::Audit;
+use super::tables::Tables;
+use crate::model::{Fact, Model};
+use crate::rng::Rng;
+use crate::tree::Tree;
+
+/// An event as it is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) bytes: Vec<u8>,
+    pub(super) check: u32,
+}
+
+pub(super) struct Run<'t> {
+    pub(super) tree: &'t Tree,
+    pub(super) program: Program,
+    pub(super) state: State,
+    pub(super) journal: Vec<Row>,
+    pub(super) tables: Tables,
+    pub(super) audit: Audit<'t>,
+    /// Commands that wait until the event that gave them is on disk.
+    pub(super) held: Vec<Command>,
+    disk: Disk<'t>,
+}
+
+/// What a crash leaves.
+struct Disk<'t> {
+    rows: usize,
+    tables: Tables,
+    audit: Audit<'t>,
+    snapshot: Option<(usize, Vec<u8>)>,
+}
+
+/// What became of an event.
+pub(super) enum Taken {
+    Refused,
+    Yes(Outcome),
+}
+
+impl<'t> Run<'t> {
+    pub(super) fn new(tree: &'t Tree, program: Program) -> Self {
+        let audit = Audit::new(Model::new(tree));
+        let disk = Disk { rows: 0, tables: Tables::default(), audit: audit.clone(), snapshot: None };
+        Self {
+            tree,
+            program,
+            state: State::new(),
+            journal: Vec::new(),
+            tables: Tables::default(),
+            audit,
+            held: Vec::new(),
+            disk,
+        }
+    }
+
+    /// Hands an event to the machine, and its fact to the model.
+    pub(super) fn hand(
+        &mut self,
+        stamp: &Stamp,
+        event: &Event,
+        fact: Option<Fact>,
+        rng: &mut Rng,
+    ) -> Result<Taken, String> {
+        let before = bytes(&self.state)?;
+        let twin = rng.percent(25).then(|| self.state.clone());
+        let result = advance(&self.program, &mut self.state, stamp, event.clone());
+        if let Some(mut twin) = twin {
+            let recorded = Stamp { record: true, ..stamp.clone() };
+            let again = advance(&self.program, &mut twin, &recorded, event.clone());
+            let same = match (&result, &again) {
+                (Ok(one), Ok(other)) => (&one.commands, one.check) == (&other.commands, other.check),
+                (Err(one), Err(other)) => one == other,
+                _ => false,
+            };
+            if !same || bytes(&twin)? != bytes(&self.state)? {
+                return Err(format!("recording changed the run at {event:?}"));
+            }
+        }
+        let expected = fact.map(|fact| self.audit.model.hand(fact, stamp.now_ms));
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(rejected) => {
+                if matches!(expected, Some(Some(_))) {
+                    return Err(format!("the machine refuses what the model takes: {event:?}: {rejected}"));
+                }
+                if bytes(&self.state)? != before {
+                    return Err(format!("a refused event changed the run: {event:?}"));
+                }
+                return Ok(Taken::Refused);
+            }
+        };
+        match expected {
+            Some(Some(acts)) => self.audit.expect(acts),
+            Some(None) => return Err(format!("the machine takes what the model refuses: {event:?}")),
+            None => {}
+        }
+        self.keep(stamp, event, &outcome)?;
+        Ok(Taken::Yes(outcome))
+    }
+
+    fn keep(&mut self, stamp: &Stamp, event: &Event, outcome: &Outcome) -> Result<(), String> {
+        let bytes = encode_event(stamp, event).map_err(|error| error.to_string())?;
+        self.journal.push(Row { bytes, check: outcome.check });
+        match event {
+            Event::Settled { effect, .. } => {
+                self.tables.outbox.remove(effect);
+            }
+            Event::TimerFired(timer) => {
+                self.tables.timers.remove(timer);
+            }
+            _ => {}
+        }
+        for command in &outcome.commands {
+            self.tables.keep(command)?;
+        }
+        self.audit.got(&outcome.commands);
+        self.held.extend_from_slice(&outcome.commands);
+        self.tables.more = outcome.more;
+        if !outcome.more {
+            self.audit.settle(&self.tables)?;
+        }
+        Ok(())
+    }
+
+    /// Everything so far is on disk; its commands may be carried out.
+    pub(super) fn flush(&mut self, snapshot: bool) -> Result<Vec<Command>, String> {
+        if snapshot {
+            self.disk.snapshot = Some((self.journal.len(), bytes(&self.state)?));
+        }
+        self.disk.rows = self.journal.len();
+        self.disk.tables = self.tables.clone();
+        self.disk.audit = self.audit.clone();
+        Ok(std::mem::take(&mut self.held))
+    }
+
+    /// What was not on disk is lost; the state is folded from what is.
+    pub(super) fn crash(&mut self, from_snapshot: bool) -> Result<(), String> {
+        self.journal.truncate(self.disk.rows);
+        self.held.clear();
+        self.tables = self.disk.tables.clone();
+        // What was counted is kept: it tells what the simulation has seen, not what the run has done.
+        let ran = std::mem::take(&mut self.audit.model.ran);
+        self.audit = self.disk.audit.clone();
+        self.audit.model.ran = ran;
+        let snapshot = self.disk.snapshot.as_ref().filter(|_| from_snapshot);
+        self.state = match snapshot {
+            Some((rows, stored)) => {
+                let state = decode_state(stored).map_err(|error| error.to_string())?;
+                fold(&self.program, state, &self.journal[*rows..], false, &mut BTreeMap::new())?
+            }
+            None => fold(&self.program, State::new(), &self.journal, false, &mut BTreeMap::new())?,
+        };
+        Ok(())
+    }
+}
+
+/// Folds rows of a journal, and compares every check word.
+pub(super) fn fold(
+    program: &Program,
+    mut state: State,
+    rows: &[Row],
+    record: bool,
+    notes: &mut BTreeMap<&'static str, u64>,
+) -> Result<State, String> {
+    for (at, row) in rows.iter().enumerate() {
+        let (stamp, event) = decode_event(&row.bytes).map_err(|error| error.to_string())?;
+        let stamp = Stamp { record, ..stamp };
+        let outcome = advance(program, &mut state, &stamp, event.clone())
+            .map_err(|rejected| format!("row {at} of the journal is refused: {event:?}: {rejected}"))?;
+        if outcome.check != row.check {
+            return Err(format!("the fold strays at row {at} of the journal: {event:?}"));
+        }
+        for note in outcome.trace {
+            let what = match note.what {
+                branchpoint_core::What::Warned { .. } => "warnings",
+                branchpoint_core::What::Decided { .. } => "decisions",
+                branchpoint_core::What::AttemptFailed { .. } => "attempts failed",
+                branchpoint_core::What::Attempt { .. } => "attempts",
+                branchpoint_core::What::Resolved { .. } => "questions resolved",
+                _ => "marks",
+            };
+            *notes.entry(what).or_default() += 1;
+        }
+    }
+    Ok(state)
+}
+
+/// The stored bytes of a run; equal runs have equal bytes.
+pub(super) fn bytes(state: &State) -> Result<Vec<u8>, String> {
+    encode_state(state).map_err(|error| error.to_string())
+}
