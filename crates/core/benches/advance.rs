@@ -60,7 +60,11 @@ fn for_each() {
         }
         let took = begin.elapsed();
         assert_eq!(state.result().map(|(status, _)| status), Some(Status::Completed));
-        println!("  {count:>7} items: {:>7.1} ms, {:>6.0} ns an event", took.as_secs_f64() * 1e3, took.as_secs_f64() * 1e9 / events as f64);
+        println!(
+            "  {count:>7} items: {:>7.1} ms, {:>6.0} ns an event",
+            took.as_secs_f64() * 1e3,
+            took.as_secs_f64() * 1e9 / events as f64
+        );
     }
 }
 

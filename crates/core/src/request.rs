@@ -249,7 +249,10 @@ mod tests {
         request.take(vote("u2", "deny", 1001));
         assert_eq!(request.next_due_ms(), Some(1030));
         assert_eq!(request.due(1030), Due::Remind(vec!["u1".into(), "u3".into()]));
-        assert_eq!((request.next_due_ms(), request.due(1060)), (Some(1060), Due::Remind(vec!["u1".into(), "u3".into()])));
+        assert_eq!(
+            (request.next_due_ms(), request.due(1060)),
+            (Some(1060), Due::Remind(vec!["u1".into(), "u3".into()]))
+        );
         request.due(1090);
         assert_eq!(request.next_due_ms(), Some(1100), "the next reminder would come after the deadline");
         assert_eq!(request.due(1100), Due::Expired);

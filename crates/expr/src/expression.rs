@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::error::EvalError;
 use crate::eval;
 use crate::located::Located;
-use crate::program::{Access, Id, Name, Path, Program};
+use crate::program::{Access, Id, Name, Node, Path, Program};
 use crate::rules::Dialect;
 use crate::template::Single;
 use crate::unit::{Options, Problems, Unit};
@@ -78,6 +78,11 @@ impl Expression {
         let path = Path { root: name, keys: Box::default(), access: Access::Absent, coerce: false, parent: 0 };
         program.root = program.path(path, Span::default());
         Self { program, dialect: Dialect::default(), warnings: Vec::new() }
+    }
+
+    /// Whether this only reads what is there already: a path or a constant, nothing made of parts.
+    pub fn is_read(&self) -> bool {
+        matches!(self.program.nodes[self.program.root as usize], Node::Path(_) | Node::Constant(_))
     }
 
     fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {

@@ -38,11 +38,7 @@ fn smaller(trees: &[Tree], at: usize, fails: &impl Fn(&[Tree]) -> bool) -> Optio
 
 fn candidates(tree: &Tree) -> Vec<Tree> {
     let plain = Tree { max_effects: 0, max_tokens: 0, wall_ms: 0, fuel: 1_000, ..tree.clone() };
-    let mut found = vec![
-        plain,
-        Tree { on_failure: None, ..tree.clone() },
-        Tree { on_cancel: None, ..tree.clone() },
-    ];
+    let mut found = vec![plain, Tree { on_failure: None, ..tree.clone() }, Tree { on_cancel: None, ..tree.clone() }];
     for id in tree.nodes().iter().map(|node| node.id) {
         for change in 0..8 {
             let mut changed = tree.clone();

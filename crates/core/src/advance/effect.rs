@@ -2,7 +2,7 @@
 
 use branchpoint_expr::Value;
 
-use super::sight::error_object;
+use super::sight::{VALUE_DEPTH, error_object};
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
 use crate::event::{Failed, Usage};
@@ -57,7 +57,12 @@ impl Machine<'_> {
         spent.tokens = spent.tokens.saturating_add(usage.tokens);
         spent.cost_micros = spent.cost_micros.saturating_add(usage.cost_micros);
         match result {
-            Ok(value) => self.answered(effect, strand, value),
+            Ok(value) if value.is_within_depth(VALUE_DEPTH) => self.answered(effect, strand, value),
+            Ok(_) => {
+                let message = format!("the answer is nested more than {VALUE_DEPTH} levels deep").into();
+                let failed = Failed { kind: "depth_limit".into(), message, again: false, answered: true };
+                self.attempt_failed(effect, strand, failed);
+            }
             Err(failed) => self.attempt_failed(effect, strand, failed),
         }
         Ok(())
@@ -81,7 +86,9 @@ impl Machine<'_> {
         let error = error_object(&failed.kind, &failed.message, step);
         self.note(strand, What::AttemptFailed { step: kind.step, error: error.clone() });
         if let Some(retry) = kind.retry.filter(|retry| failed.again && attempt < retry.max_attempts) {
-            if failed.answered && let Some(flight) = self.state.effects.get_mut(&effect) {
+            if failed.answered
+                && let Some(flight) = self.state.effects.get_mut(&effect)
+            {
                 flight.answers += 1;
             }
             let delay = delay_ms(&retry, attempt, self.stamp.seed);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use branchpoint_expr::Value;
 
 use super::effect::delay_ms;
-use super::sight::error_object;
+use super::sight::{bounded, error_object};
 use super::{Flow, Machine};
 use crate::command::Command;
 use crate::ir::{Entries, Failure, OnFail, PlaceId, Program, ScopeId, SlotId, Status, Want};
@@ -130,21 +130,29 @@ impl Machine<'_> {
             None | Some(Parked::Meet | Parked::Wait { .. }) => false,
             Some(Parked::Ready | Parked::Effect(_)) => true,
             Some(Parked::Frame(inner)) => self.state.frames.get(inner).is_some_and(|frame| {
-                (frame.next_entry as usize) < frame.results.len() || frame.entries.values().any(|entry| self.works(entry))
+                (frame.next_entry as usize) < frame.results.len()
+                    || frame.entries.values().any(|entry| self.works(entry))
             }),
         })
     }
 
     /// A strand began to wait: the frames around it may have room for another entry now.
     pub(super) fn give_up_place(&mut self, no: StrandNo) {
-        let mut strand = self.state.strands.get(&no);
+        if let Some(frame) = self.state.strands.get(&no).map(|strand| strand.frame) {
+            self.fill_around(frame);
+        }
+    }
+
+    /// Begins entries of a frame and of the frames around it: what ends in one may leave only strands that wait in the
+    /// others, and they give their place up.
+    fn fill_around(&mut self, no: FrameNo) {
         let mut around = Vec::new();
-        while let Some(inner) = strand {
-            let Some(frame) = self.state.frames.get(&inner.frame) else { break };
+        let mut inner = Some(no);
+        while let Some((no, frame)) = inner.and_then(|no| self.state.frames.get(&no).map(|frame| (no, frame))) {
             if (frame.next_entry as usize) < frame.results.len() {
-                around.push(inner.frame);
+                around.push(no);
             }
-            strand = frame.entered_by.and_then(|by| self.state.strands.get(&by));
+            inner = frame.entered_by.and_then(|by| self.state.strands.get(&by)).map(|strand| strand.frame);
         }
         for frame in around {
             self.fill(frame);
@@ -166,7 +174,7 @@ impl Machine<'_> {
     pub(super) fn entry_quiet(&mut self, no: FrameNo, entry: u32) {
         let Some(frame) = self.state.frames.get_mut(&no) else { return };
         if frame.entries.get(&entry).is_none_or(|entry| !entry.strands.is_empty()) {
-            return;
+            return self.fill_around(no);
         }
         let ended = frame.entries.remove(&entry).unwrap_or_default();
         frame.results[entry as usize] = match ended.value {
@@ -196,7 +204,7 @@ impl Machine<'_> {
 
     fn entry_ended(&mut self, no: FrameNo) {
         if !self.close_if_done(no) {
-            self.fill(no);
+            self.fill_around(no);
         }
     }
 
@@ -242,8 +250,10 @@ impl Machine<'_> {
                 EntryResult::Done(value) => value,
                 _ => Value::Null,
             });
-            let values = Value::from(values.collect::<Vec<_>>());
-            self.write(by, slot, Some(values));
+            match bounded(Value::from(values.collect::<Vec<_>>())) {
+                Ok(values) => self.write(by, slot, Some(values)),
+                Err(error) => return self.resume_failed(by, spec.fail, error),
+            };
         }
         self.wake(by, spec.next);
     }
@@ -258,6 +268,9 @@ impl Machine<'_> {
             let timer = self.set_timer(delay_ms(&retry, attempt, self.stamp.seed), Purpose::FrameAttempt(no));
             if let Some(frame) = self.state.frames.get_mut(&no) {
                 frame.backoff = Some(timer);
+                // Its entries have not begun again: merges wait for them, and the frame keeps its place in those around.
+                frame.next_entry = 0;
+                frame.results.fill(EntryResult::Open);
             }
             return;
         }
@@ -330,7 +343,8 @@ impl Machine<'_> {
     }
 
     fn withdraw_entries(&mut self, no: FrameNo) {
-        let entries: Vec<u32> = self.state.frames.get(&no).into_iter().flat_map(|frame| frame.entries.keys().copied()).collect();
+        let entries: Vec<u32> =
+            self.state.frames.get(&no).into_iter().flat_map(|frame| frame.entries.keys().copied()).collect();
         for entry in entries {
             self.withdraw_entry(no, entry);
         }

@@ -14,7 +14,8 @@ impl Machine<'_> {
             let at = self.state.strands[&no].at;
             let Op::Meet { edges, next, none } = &program.place(at).op else { continue };
             let filled = edges.iter().filter(|(slot, _)| self.is_filled(no, *slot)).count();
-            let settled = edges.iter().all(|(slot, from)| self.is_filled(no, *slot) || !self.can_come(no, *slot, *from));
+            let settled =
+                edges.iter().all(|(slot, from)| self.is_filled(no, *slot) || !self.can_come(no, *slot, *from));
             if settled {
                 self.wake(no, if filled > 0 { *next } else { *none });
                 return true;
@@ -46,14 +47,7 @@ impl Machine<'_> {
     }
 
     /// Looks through a frame, in one entry of it or in all, and through the frames inside.
-    fn frame_can_come(
-        &self,
-        no: FrameNo,
-        only: Option<u32>,
-        within: ScopeId,
-        target: PlaceId,
-        merge: PlaceId,
-    ) -> bool {
+    fn frame_can_come(&self, no: FrameNo, only: Option<u32>, within: ScopeId, target: PlaceId, merge: PlaceId) -> bool {
         let Some(frame) = self.state.frames.get(&no) else { return false };
         let reach = self.program.reach();
         let coming = |at: PlaceId| reach.can(at, target, within);
@@ -75,9 +69,7 @@ impl Machine<'_> {
             // Strands that wait at this very merge wait for the others.
             Parked::Meet if strand.at == merge => false,
             Parked::Frame(inner) => {
-                let scope = self.program.scope(self.state.frames[&inner].scope);
-                coming(scope.next)
-                    || scope.fail.is_some_and(|fail| coming(fail.to))
+                reach.can_after(self.program, strand.at, target, within)
                     || self.frame_can_come(inner, None, within, target, merge)
             }
             _ => coming(strand.at),

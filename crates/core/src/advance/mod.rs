@@ -120,9 +120,7 @@ impl Machine<'_> {
     /// Runs ready strands until none is left or the fuel is spent. Merges are looked at when nothing is ready.
     fn run(&mut self) {
         while self.state.ended.is_none() {
-            let Some(strand) = self.state.ready.pop() else {
-                if self.meet() { continue } else { break }
-            };
+            let Some(strand) = self.state.ready.pop() else { if self.meet() { continue } else { break } };
             if self.fuel == 0 {
                 self.state.ready.push(strand);
                 break;

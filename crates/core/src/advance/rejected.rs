@@ -44,6 +44,9 @@ pub enum Rejected {
     /// A vote was refused.
     #[error("{}", refusal_code(*.0))]
     Vote(Refusal),
+    /// What it carries is nested too deeply to be kept.
+    #[error("what the event carries is nested too deeply")]
+    TooDeep,
     /// There is nothing to go on with.
     #[error("nothing is left to continue")]
     NothingToContinue,

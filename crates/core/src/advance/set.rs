@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use super::sight::error_object;
+use super::sight::{VALUE_DEPTH, error_object};
 use super::{Flow, Machine};
 use crate::ir::{Failure, PlaceId, SlotId, Write};
 use crate::state::StrandNo;
@@ -51,6 +51,10 @@ impl Machine<'_> {
     fn push(&mut self, no: StrandNo, slot: SlotId, value: Value) -> Result<Undo, Value> {
         match self.write(no, slot, None) {
             Some(Value::List(mut items)) => {
+                if !value.is_within_depth(VALUE_DEPTH - 1) {
+                    self.write(no, slot, Some(Value::List(items)));
+                    return Err(error_object("depth_limit", "this value is nested too deeply to be appended", None));
+                }
                 Arc::make_mut(&mut items).push(value);
                 self.write(no, slot, Some(Value::List(items)));
                 Ok(Undo::Pop(slot))

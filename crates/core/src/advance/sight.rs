@@ -90,7 +90,10 @@ impl Machine<'_> {
 
     /// The value of an expression, or an error object.
     pub(super) fn value(&self, no: StrandNo, expr: ExprId) -> Result<Value, Value> {
-        self.program.exprs[expr.index()].value(&self.sight(no)).map_err(|error| evaluation_error(&error))
+        let expr = &self.program.exprs[expr.index()];
+        let value = expr.value(&self.sight(no)).map_err(|error| evaluation_error(&error))?;
+        // What is only read lies in a slot already, and was bounded when it came there.
+        if expr.is_read() { Ok(value) } else { bounded(value) }
     }
 
     /// Whether a condition holds, or an error object.
@@ -140,6 +143,18 @@ impl Machine<'_> {
     pub(super) fn step_id(&self, step: Option<StepId>) -> Option<&str> {
         step.map(|step| &*self.program.steps[step.index()].id)
     }
+}
+
+/// How deeply a value of a run may be nested: deep enough for any document, and for any stack.
+pub(super) const VALUE_DEPTH: u16 = 200;
+
+/// The value, unless it is nested too deeply to be kept.
+pub(super) fn bounded(value: Value) -> Result<Value, Value> {
+    if value.is_within_depth(VALUE_DEPTH) {
+        return Ok(value);
+    }
+    let message = format!("this value is nested more than {VALUE_DEPTH} levels deep");
+    Err(error_object("depth_limit", &message, None))
 }
 
 fn evaluation_error(error: &EvalError) -> Value {

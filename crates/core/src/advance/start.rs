@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Object, Value};
 
+use super::sight::VALUE_DEPTH;
 use super::{Machine, Rejected};
 use crate::ir::{Home, Op, PlaceId, Program, Status};
 use crate::request::object;
@@ -11,6 +12,9 @@ use crate::state::{Parked, Purpose, State};
 
 impl Machine<'_> {
     pub(super) fn start(&mut self, input: Value, mut facts: Object) -> Result<(), Rejected> {
+        if !input.is_within_depth(VALUE_DEPTH) || !Value::from(facts.clone()).is_within_depth(VALUE_DEPTH) {
+            return Err(Rejected::TooDeep);
+        }
         if let Some(missing) = self.program.facts.iter().find(|fact| !facts.contains_key(&***fact)) {
             return Err(Rejected::MissingFact(missing.to_string()));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use super::sight::error_object;
+use super::sight::{VALUE_DEPTH, error_object};
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
 use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId};
@@ -112,6 +112,9 @@ impl Machine<'_> {
     }
 
     pub(super) fn signal(&mut self, name: &str, payload: Value, sender: Option<Arc<str>>) -> Result<(), Rejected> {
+        if !payload.is_within_depth(VALUE_DEPTH) {
+            return Err(Rejected::TooDeep);
+        }
         match name {
             VOTE => return self.vote(&payload, sender),
             CANCEL_REQUEST => return self.cancel_request(&payload),

@@ -13,7 +13,7 @@ use super::{Exit, Home, Index, Op, PlaceId, Program, ScopeId, flow};
 
 /// Answers for every edge of every `Meet` of a program. Nothing is computed for programs without one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reach(BTreeMap<(PlaceId, ScopeId), Box<[u64]>>);
+pub(crate) struct Reach(BTreeMap<(PlaceId, ScopeId), Places>);
 
 impl Reach {
     /// Looks at a program that was validated.
@@ -26,14 +26,14 @@ impl Reach {
     }
 
     pub(super) fn of(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Self {
-        let edges: Vec<_> = edges(program).collect();
-        if edges.is_empty() {
-            return Self::default();
-        }
-        let graph = Graph::new(program, nesting, homes);
+        let mut edges = edges(program).peekable();
         let mut known = BTreeMap::new();
-        for (_, to, within) in edges {
-            known.entry((to, within)).or_insert_with(|| graph.before(to, within));
+        if edges.peek().is_some() {
+            let graph = Graph::new(program, nesting, homes);
+            let mut found = Found::new(program);
+            for (_, to, within) in edges {
+                known.entry((to, within)).or_insert_with(|| graph.before(to, within, &mut found));
+            }
         }
         Self(known)
     }
@@ -41,8 +41,55 @@ impl Reach {
     /// Whether a strand that stands at `from`, in a frame of `within` or in one inside it, can still come to `to` going
     /// forward within that frame. `to` is the place of an edge, and `within` the scope of its slot.
     pub(crate) fn can(&self, from: PlaceId, to: PlaceId, within: ScopeId) -> bool {
-        let places = self.0.get(&(to, within)).expect("only the edges of merges are asked for");
-        places.get(from.index() / 64).is_some_and(|word| word >> (from.index() % 64) & 1 == 1)
+        self.places(to, within).contains(from)
+    }
+
+    /// Whether a strand that entered a frame at `enter` can come to `to` once that frame has closed.
+    pub(crate) fn can_after(&self, program: &Program, enter: PlaceId, to: PlaceId, within: ScopeId) -> bool {
+        let Op::Enter(scope) = program.place(enter).op else { return false };
+        flow::exits(program, scope).any(|next| next > enter && self.can(next, to, within))
+    }
+
+    /// All places that an edge can be reached from.
+    pub(super) fn places(&self, to: PlaceId, within: ScopeId) -> &Places {
+        self.0.get(&(to, within)).expect("only the edges of merges are asked for")
+    }
+}
+
+/// A set of places. Places of one frame lie close together, so only the part that holds any is kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    first: usize,
+    words: Box<[u64]>,
+}
+
+impl Places {
+    fn new(places: &[PlaceId]) -> Self {
+        let word = |place: &PlaceId| place.index() / 64;
+        let (Some(first), Some(last)) = (places.iter().map(word).min(), places.iter().map(word).max()) else {
+            return Self::default();
+        };
+        let mut words = vec![0_u64; last - first + 1];
+        for place in places {
+            words[word(place) - first] |= 1 << (place.index() % 64);
+        }
+        Self { first, words: words.into() }
+    }
+
+    fn contains(&self, place: PlaceId) -> bool {
+        let word = (place.index() / 64).checked_sub(self.first).and_then(|word| self.words.get(word));
+        word.is_some_and(|word| word >> (place.index() % 64) & 1 == 1)
+    }
+
+    /// The part of a sorted list that can hold any of them: looking further is in vain.
+    pub(super) fn among<'a>(&self, sorted: &'a [PlaceId]) -> impl Iterator<Item = PlaceId> + use<'_, 'a> {
+        let start = sorted.partition_point(|place| place.index() < self.first * 64);
+        let end = (self.first + self.words.len()) * 64;
+        sorted[start..]
+            .iter()
+            .copied()
+            .take_while(move |place| place.index() < end)
+            .filter(|place| self.contains(*place))
     }
 }
 
@@ -111,23 +158,24 @@ impl<'p> Graph<'p> {
     }
 
     /// All places within a scope from which a place can be reached, itself included.
-    fn before(&self, to: PlaceId, within: ScopeId) -> Box<[u64]> {
-        let mut found = Found { bits: vec![0; self.homes.len().div_ceil(64)].into(), new: Vec::new() };
-        let mut closed = vec![false; self.places.len()];
+    fn before(&self, to: PlaceId, within: ScopeId, found: &mut Found) -> Places {
+        found.clear();
         let inside = |scope| self.nesting.encloses(within, scope);
         if self.homes[to.index()].is_some_and(inside) {
             found.add(to);
         }
-        while let Some(place) = found.new.pop() {
+        let mut next = 0;
+        while let Some(place) = found.places.get(next).copied() {
+            next += 1;
             for edge in &self.before[place.index()] {
                 match *edge {
                     Before::Place(from) if self.homes[from.index()].is_some_and(inside) => found.add(from),
                     Before::Leaving(scope, from) if scope != within && inside(scope) => found.add(from),
-                    Before::Inside(scope) if scope != within && inside(scope) && !closed[scope.index()] => {
-                        for scope in self.nesting.within(scope) {
-                            // What lies in a scope whose inside was added before is there already.
-                            if !std::mem::replace(&mut closed[scope.index()], true) {
-                                self.places[scope.index()].iter().for_each(|place| found.add(*place));
+                    Before::Inside(scope) if scope != within && inside(scope) && found.close(scope) => {
+                        for inner in self.nesting.within(scope) {
+                            // What lies in a scope that was closed before is there already.
+                            if *inner == scope || found.close(*inner) {
+                                self.places[inner.index()].iter().for_each(|place| found.add(*place));
                             }
                         }
                     }
@@ -135,22 +183,42 @@ impl<'p> Graph<'p> {
                 }
             }
         }
-        found.bits
+        Places::new(&found.places)
     }
 }
 
-/// Places that were found, and those of them that were not looked at yet.
+/// What one search has found. Searches are many and small, so each cleans up only what it touched.
 struct Found {
-    bits: Box<[u64]>,
-    new: Vec<PlaceId>,
+    places: Vec<PlaceId>,
+    seen: Vec<bool>,
+    /// Scopes whose places were all added.
+    closed: Vec<ScopeId>,
+    is_closed: Vec<bool>,
 }
 
 impl Found {
+    fn new(program: &Program) -> Self {
+        let (seen, is_closed) = (vec![false; program.places.len()], vec![false; program.scopes.len()]);
+        Self { places: Vec::new(), seen, closed: Vec::new(), is_closed }
+    }
+
     fn add(&mut self, place: PlaceId) {
-        let (word, bit) = (place.index() / 64, 1 << (place.index() % 64));
-        if self.bits[word] & bit == 0 {
-            self.bits[word] |= bit;
-            self.new.push(place);
+        if !std::mem::replace(&mut self.seen[place.index()], true) {
+            self.places.push(place);
         }
+    }
+
+    /// Whether this is the first time.
+    fn close(&mut self, scope: ScopeId) -> bool {
+        let first = !std::mem::replace(&mut self.is_closed[scope.index()], true);
+        if first {
+            self.closed.push(scope);
+        }
+        first
+    }
+
+    fn clear(&mut self) {
+        self.places.drain(..).for_each(|place| self.seen[place.index()] = false);
+        self.closed.drain(..).for_each(|scope| self.is_closed[scope.index()] = false);
     }
 }

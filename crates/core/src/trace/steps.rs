@@ -161,7 +161,8 @@ fn never_ran(program: &Program, records: &[StepRecord], status: Status) -> Vec<S
         ran[record.step.index()] = true;
     }
     let end = records.iter().filter_map(|record| record.ended_ms).max().unwrap_or_default();
-    let note = Note { at_ms: end, strand: crate::state::StrandNo(0), path: Vec::new(), what: What::Resolved(Value::Null) };
+    let note =
+        Note { at_ms: end, strand: crate::state::StrandNo(0), path: Vec::new(), what: What::Resolved(Value::Null) };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
     missing.map(|step| blank(step, &note, 0, StepStatus::Skipped(reason.clone()))).collect()
 }

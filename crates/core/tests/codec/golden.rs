@@ -3,6 +3,7 @@
 //! After a change of the bytes that is meant, with a new version number: `UPDATE_GOLDEN=1 cargo test -p branchpoint-core`.
 #![expect(clippy::disallowed_methods, reason = "golden files are files, and the environment says when to write them")]
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use branchpoint_core::codec::{
@@ -27,8 +28,14 @@ fn golden(name: &str, now: &[u8]) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let line = |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
-    bytes.chunks(BYTES_PER_LINE).map(line).collect()
+    let mut hex = String::new();
+    for line in bytes.chunks(BYTES_PER_LINE) {
+        for byte in line {
+            write!(hex, "{byte:02x}").expect("writing to a text does not fail");
+        }
+        hex.push('\n');
+    }
+    hex
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -100,7 +107,8 @@ fn half_way() -> State {
     let facts: Object = [("account".into(), Value::from("a-1"))].into_iter().collect();
     let input = serde_json::from_str(r#"{"question": "what to do?"}"#).expect("this is JSON");
     let plan = serde_json::from_str(r#"[{"url": "a"}, {"url": "b"}, {}]"#).expect("this is JSON");
-    let settled = |effect| Event::Settled { effect, attempt: 1, result: Ok(plan), usage: Usage { tokens: 9, cost_micros: 1 } };
+    let settled =
+        |effect| Event::Settled { effect, attempt: 1, result: Ok(plan), usage: Usage { tokens: 9, cost_micros: 1 } };
     let outcome = advance(&program, &mut state, &Stamp::default(), Event::Start { input, facts });
     let asked = outcome.expect("a run can start").commands.into_iter().find_map(|command| match command {
         branchpoint_core::Command::Perform { effect, .. } => Some(effect),

@@ -18,10 +18,7 @@ fn value() -> impl Strategy<Value = Value> {
         ".{0,12}".prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..5).prop_map(Value::from),
-            object(inner).prop_map(Value::from),
-        ]
+        prop_oneof![vec(inner.clone(), 0..5).prop_map(Value::from), object(inner).prop_map(Value::from),]
     })
 }
 
@@ -30,11 +27,8 @@ fn object(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Object> 
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let failed = (".{0,9}", ".{0,9}", any::<bool>(), any::<bool>()).prop_map(|(kind, message, again, answered)| Failed {
-        kind: kind.into(),
-        message: message.into(),
-        again,
-        answered,
+    let failed = (".{0,9}", ".{0,9}", any::<bool>(), any::<bool>()).prop_map(|(kind, message, again, answered)| {
+        Failed { kind: kind.into(), message: message.into(), again, answered }
     });
     let result = prop_oneof![value().prop_map(Ok), failed.prop_map(Err)];
     let usage = (any::<u64>(), any::<u64>()).prop_map(|(tokens, cost_micros)| Usage { tokens, cost_micros });

@@ -85,13 +85,7 @@ fn each_item(
     item_step: branchpoint_core::ir::StepId,
     fail: Option<Failure>,
 ) -> Result<PlaceId, Problems> {
-    let spec = ScopeSpec {
-        width: 4,
-        on_fail: Some(OnFail::Keep),
-        into: Some(results),
-        fail,
-        ..ScopeSpec::default()
-    };
+    let spec = ScopeSpec { width: 4, on_fail: Some(OnFail::Keep), into: Some(results), fail, ..ScopeSpec::default() };
     let each = b.scope(ROOT, spec);
     let (item, index) = (b.slot(each, "item", None), b.slot(each, "index", None));
     b.name(each, &["step", "item"], item);

@@ -2,8 +2,8 @@
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    Arm, Backoff, Early, Effect, Entries, Exit, ExprId, Home, Invalid, Odd, Op, PlaceId, Program, Retry, ScopeId, SlotId,
-    Status, StepId, Verdict, Want, Write, Wrong, validate,
+    Arm, Backoff, Early, Effect, Entries, Exit, ExprId, Home, Invalid, Odd, Op, PlaceId, Program, Retry, ScopeId,
+    SlotId, Status, StepId, Verdict, Want, Write, Wrong, validate,
 };
 use branchpoint_expr::{Dialect, Value};
 
@@ -269,8 +269,7 @@ fn slots_and_scopes_agree_on_who_lives_where() {
 
 #[test]
 fn numbers_make_sense() {
-    let retry =
-        Retry { max_attempts: 1, delay_ms: 0, backoff: Backoff::Constant, max_delay_ms: 0, jitter: 0.0 };
+    let retry = Retry { max_attempts: 1, delay_ms: 0, backoff: Backoff::Constant, max_delay_ms: 0, jitter: 0.0 };
     for odd in [
         Retry { max_attempts: 0, ..retry },
         Retry { jitter: 1.5, ..retry },
@@ -313,15 +312,19 @@ fn fan(
 #[test]
 fn an_edge_is_an_empty_slot_of_a_frame_that_its_place_fills() {
     // Not filled there; a local; with a first value; filled from outside its frame.
-    refused(Wrong::Edge, |b, end| fan(b, end, |b, [e, f], one, done| {
-        let fill = b.set([Write::Put(f, one)], done, None);
-        vec![b.meet([(e, fill)], done, done), fill]
-    }));
-    refused(Wrong::Edge, |b, end| fan(b, end, |b, _, one, done| {
-        let local = b.local("mine");
-        let fill = b.set([Write::Put(local, one)], done, None);
-        vec![b.meet([(local, fill)], done, done), fill]
-    }));
+    refused(Wrong::Edge, |b, end| {
+        fan(b, end, |b, [e, f], one, done| {
+            let fill = b.set([Write::Put(f, one)], done, None);
+            vec![b.meet([(e, fill)], done, done), fill]
+        })
+    });
+    refused(Wrong::Edge, |b, end| {
+        fan(b, end, |b, _, one, done| {
+            let local = b.local("mine");
+            let fill = b.set([Write::Put(local, one)], done, None);
+            vec![b.meet([(local, fill)], done, done), fill]
+        })
+    });
     refused(Wrong::Edge, |b, end| {
         let edge = b.slot(ROOT, "e", Some(Value::Null));
         let fill = b.set([Write::Put(edge, ExprId(0))], end, None);
@@ -342,23 +345,59 @@ fn an_edge_is_an_empty_slot_of_a_frame_that_its_place_fills() {
 #[test]
 fn merges_do_not_wait_for_each_other() {
     // Each branch fills the other's edge behind its own merge.
-    let wrong = refused(Wrong::MeetCycle, |b, end| fan(b, end, |b, [e, f], one, done| {
-        let fill_e = b.set([Write::Put(e, one)], done, None);
-        let fill_f = b.set([Write::Put(f, one)], done, None);
-        vec![b.meet([(f, fill_f)], fill_e, done), b.meet([(e, fill_e)], fill_f, done)]
-    }));
+    let wrong = refused(Wrong::MeetCycle, |b, end| {
+        fan(b, end, |b, [e, f], one, done| {
+            let fill_e = b.set([Write::Put(e, one)], done, None);
+            let fill_f = b.set([Write::Put(f, one)], done, None);
+            vec![b.meet([(f, fill_f)], fill_e, done), b.meet([(e, fill_e)], fill_f, done)]
+        })
+    });
     assert!(wrong[0].message.contains("wait for each other"), "{wrong:?}");
     // One after the other is fine, and so is a merge whose edge lies behind itself only by a jump back.
-    let program = build(|b, end| fan(b, end, |b, [e, f], one, done| {
-        let second_fill = b.set([Write::Put(f, one)], done, None);
-        let second = b.meet([(f, second_fill)], done, done);
-        let fill = b.reserve();
-        let again = b.set([Write::Clear(e)], fill, None);
-        let first = b.meet([(e, fill)], second, again);
-        b.at(fill).set([Write::Put(e, one)], first, None);
-        vec![fill, second_fill]
-    }));
+    let program = build(|b, end| {
+        fan(b, end, |b, [e, f], one, done| {
+            let second_fill = b.set([Write::Put(f, one)], done, None);
+            let second = b.meet([(f, second_fill)], done, done);
+            let fill = b.reserve();
+            let again = b.set([Write::Clear(e)], fill, None);
+            let first = b.meet([(e, fill)], second, again);
+            b.at(fill).set([Write::Put(e, one)], first, None);
+            vec![fill, second_fill]
+        })
+    });
     assert!(program.is_ok(), "{program:?}");
+}
+
+/// The frame that the merge stands in closes only after the merge, so nobody would ever fill the edge.
+#[test]
+fn a_merge_does_not_wait_for_what_comes_after_its_own_frame() {
+    let merge_inside = |edge_first: bool| {
+        build(|b, end| {
+            fan(b, end, |b, [e, _], one, done| {
+                let fan = ScopeId(1);
+                let inner = b.scope(fan, ScopeSpec::default());
+                let (after, out) = (b.next(inner), b.leave(inner, Exit::Done(None)));
+                let fill = b.reserve();
+                let meet = b.meet([(e, fill)], out, out);
+                b.begin(inner, &[meet]);
+                let enter = b.enter(inner);
+                if edge_first {
+                    b.at(fill).set([Write::Put(e, one)], enter, None);
+                    // Going round again is a jump back, and nobody waits for that.
+                    b.at(after).set([Write::Clear(e)], fill, None);
+                    vec![fill]
+                } else {
+                    b.at(fill).set([Write::Put(e, one)], done, None);
+                    b.at(after).set([], fill, None);
+                    vec![enter]
+                }
+            })
+        })
+    };
+    assert!(merge_inside(true).is_ok());
+    let wrong = merge_inside(false).expect_err("the program is refused");
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::MeetCycle]);
+    assert!(wrong[0].message.contains("after scope s2"), "{wrong:?}");
 }
 
 #[track_caller]
@@ -399,7 +438,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
         enter
     });
     // Items may be none, so a loop over them does not park by itself.
-    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 3)], |b, _| {
+    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 4)], |b, _| {
         let scope = b.scope(ROOT, ScopeSpec::default());
         let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
         let (items, model) = (b.value(vec![]), b.effect(effect("model")));
@@ -417,7 +456,10 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
 fn a_wait_ends_by_what_it_waits_for() {
     let program = build(|b, end| {
         let (go, delay) = (b.signal("go", Early::Refuse), b.value(5));
-        b.wait([Arm::Signal { signal: go, check: None, into: None, next: end }, Arm::After { delay_ms: delay, next: end }], None)
+        b.wait(
+            [Arm::Signal { signal: go, check: None, into: None, next: end }, Arm::After { delay_ms: delay, next: end }],
+            None,
+        )
     });
     assert_eq!(validate(&program.expect("it is valid")), Ok(vec![]));
 }

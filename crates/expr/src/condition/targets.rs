@@ -123,7 +123,9 @@ impl Unit<'_> {
             return self.known_path(&["input"], Access::JsonText, entry.span);
         };
         let written = target.text().map_or("", |text| &**text);
-        if let Some(path) = written.strip_prefix("metadata.").filter(|path| path.split('.').all(|part| !part.is_empty())) {
+        if let Some(path) =
+            written.strip_prefix("metadata.").filter(|path| path.split('.').all(|part| !part.is_empty()))
+        {
             let parts: Vec<_> = std::iter::once("metadata").chain(path.split('.')).collect();
             return self.known_path(&parts, Access::JsonText, target.span);
         }

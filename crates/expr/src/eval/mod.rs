@@ -209,7 +209,11 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
                 self.eval(chosen)
             }
             Node::Elvis(left, right) => {
-                if self.truth(left)? { Ok(View::Bool(true)) } else { self.eval(right) }
+                if self.truth(left)? {
+                    Ok(View::Bool(true))
+                } else {
+                    self.eval(right)
+                }
             }
             Node::Let { local, value, body } => {
                 self.locals[usize::from(local)] = self.eval(value)?;

@@ -95,6 +95,21 @@ impl Value {
         }
     }
 
+    /// Whether lists and objects are nested in this value at most so many levels deep.
+    ///
+    /// A value that grows by one level at a time, each level shared, would otherwise be too deep to be stored or even
+    /// dropped one day.
+    pub fn is_within_depth(&self, levels: u16) -> bool {
+        let deeper = levels.checked_sub(1);
+        match self {
+            Self::List(items) => deeper.is_some_and(|levels| items.iter().all(|item| item.is_within_depth(levels))),
+            Self::Object(object) => {
+                deeper.is_some_and(|levels| object.values().all(|value| value.is_within_depth(levels)))
+            }
+            _ => true,
+        }
+    }
+
     /// A copyable look at this value.
     #[inline(always)]
     pub fn view(&self) -> View<'_> {

@@ -24,14 +24,13 @@ fn main() -> Result<ExitCode> {
         println!("{what:>26} {count}");
     }
     failures.sort();
+    for (seed, reason) in failures.iter().skip(1).take(20) {
+        println!("seed {seed} fails: {}", reason.lines().next().unwrap_or_default());
+    }
     if let Some((seed, reason)) = failures.first() {
         show(*seed, reason);
     }
     let failed = failures.len() as u64;
-    if failed > 1 {
-        let seeds: Vec<String> = failures.iter().map(|(seed, _)| seed.to_string()).take(20).collect();
-        println!("failing seeds: {}", seeds.join(" "));
-    }
     println!("{} passed, {failed} failed", end - first - failed);
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

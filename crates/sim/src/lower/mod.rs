@@ -27,7 +27,18 @@ pub fn lower(tree: &Tree) -> Result<Program, Vec<Invalid>> {
     };
     let (v, r, o, err) = (local("v"), local("r"), local("o"), local("err"));
     let places = tree.nodes().into_iter().map(|node| (node.id, builder.reserve())).collect();
-    let mut lower = Lower { tree, b: builder, places, v, r, o, err, edges: BTreeMap::new(), named: BTreeMap::new() };
+    let mut lower = Lower {
+        tree,
+        b: builder,
+        places,
+        v,
+        r,
+        o,
+        err,
+        edges: BTreeMap::new(),
+        afters: BTreeMap::new(),
+        named: BTreeMap::new(),
+    };
     lower.tree();
     lower.b.finish()
 }
@@ -45,6 +56,8 @@ struct Lower<'t> {
     err: SlotId,
     /// The slot of each join, and of each merge that fills an edge of its own.
     edges: BTreeMap<u32, SlotId>,
+    /// Where it goes on after each scope.
+    afters: BTreeMap<u32, PlaceId>,
     /// The slots that are written by name; every name is there once.
     named: BTreeMap<String, SlotId>,
 }
@@ -145,7 +158,7 @@ impl<'t> Lower<'t> {
             }
             What::Back { target, max } => self.back(node.id, *target, *max, around, next),
             What::Break { scope } => {
-                let outside = self.set_value(Value::Int(node.id.into()), next);
+                let outside = self.set_value(Value::Int(node.id.into()), self.afters[scope]);
                 self.b.at(place).leave(around.scope_of(*scope), Exit::Goto(outside));
             }
             What::Join { .. } => {

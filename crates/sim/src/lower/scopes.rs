@@ -9,6 +9,7 @@ use crate::tree::{Block, Gather, Node, Test, What};
 
 impl<'t> Lower<'t> {
     pub(super) fn scope(&mut self, node: &'t Node, around: &Around<'t>, next: PlaceId) {
+        self.afters.insert(node.id, next);
         let many = matches!(node.what, What::Parallel { .. } | What::Each { .. });
         let after = self.set_expr(if many { "[r, o]" } else { "r[0]" }, around, next);
         let fail = node.handler().map(|block| self.handler(block, around, next));

@@ -46,17 +46,16 @@ impl Model<'_> {
     /// Whether somebody in a frame can still come to a join.
     fn may_come(&self, frame: u64, only: Option<usize>, join: u32, merge: u32) -> bool {
         let record = &self.frames[&frame];
-        record.entries.iter().enumerate().filter(|(at, _)| only.is_none_or(|only| only == *at)).any(|(at, entry)| {
-            match (entry, record.node.map(|node| &node.what)) {
+        record.entries.iter().enumerate().filter(|(at, _)| only.is_none_or(|only| only == *at)).any(
+            |(at, entry)| match (entry, record.node.map(|node| &node.what)) {
                 (Entry::Running { strand, .. }, _) => self.strand_may_come(*strand, join, merge),
                 (Entry::Waiting, Some(What::Parallel { branches, .. })) => comes(&branches[at], join),
-                (
-                    Entry::Waiting,
-                    Some(What::Each { body, .. } | What::Try { body, .. } | What::While { body, .. }),
-                ) => comes(body, join),
+                (Entry::Waiting, Some(What::Each { body, .. } | What::Try { body, .. } | What::While { body, .. })) => {
+                    comes(body, join)
+                }
                 _ => false,
-            }
-        })
+            },
+        )
     }
 
     fn strand_may_come(&self, no: u64, join: u32, merge: u32) -> bool {

@@ -10,15 +10,31 @@ use crate::tree::What;
 /// Something that happens at a time.
 #[derive(Clone, Debug)]
 pub(super) enum Delivery {
-    Start { run: usize },
-    Continue { run: usize },
-    Settle { run: usize, effect: EffectNo, attempt: u32, result: Result<Value, Failed>, tokens: u64 },
+    Start {
+        run: usize,
+    },
+    Settle {
+        run: usize,
+        effect: EffectNo,
+        attempt: u32,
+        result: Result<Value, Failed>,
+        tokens: u64,
+    },
     /// Timers are looked at.
-    Sweep { run: usize },
-    Vote { run: usize },
+    Sweep {
+        run: usize,
+    },
+    Vote {
+        run: usize,
+    },
     /// People look at what waits for them.
-    People { run: usize, looks: u32 },
-    Cancel { run: usize },
+    People {
+        run: usize,
+        looks: u32,
+    },
+    Cancel {
+        run: usize,
+    },
     Flush,
     Crash,
 }
@@ -27,17 +43,10 @@ impl World<'_> {
     pub(super) fn deliver(&mut self, delivery: Delivery) -> Result<(), String> {
         match delivery {
             Delivery::Start { run } => self.start(run),
-            Delivery::Continue { run } => {
-                // The run was cut off between two calls; whatever else came first has taken it on.
-                if self.runs[run].tables.more {
-                    self.write(run, self.now, &Event::Continue, None)?;
-                }
-                Ok(())
-            }
             Delivery::Settle { run, effect, attempt, result, tokens } => {
                 self.settle(run, effect, attempt, result, tokens)
             }
-            Delivery::Sweep { run } => self.catch_up(run),
+            Delivery::Sweep { run } => self.prepare(run),
             Delivery::Vote { run } => self.vote(run),
             Delivery::People { run, looks } => self.people(run, looks),
             Delivery::Cancel { run } => self.cancel(run),
@@ -48,8 +57,9 @@ impl World<'_> {
 
     fn start(&mut self, run: usize) -> Result<(), String> {
         let event = Event::Start { input: Value::Null, facts: Object::default() };
+        self.prepare(run)?;
         let fact = self.runs[run].journal.is_empty().then_some(Fact::Start);
-        self.hand(run, &event, fact)?;
+        self.write(run, self.now, &event, fact)?;
         Ok(())
     }
 
@@ -89,23 +99,14 @@ impl World<'_> {
         result: Result<Value, Failed>,
         tokens: u64,
     ) -> Result<(), String> {
-        self.catch_up(run)?;
-        self.take_on(run)?;
+        self.prepare(run)?;
         let known = self.runs[run].audit.effects.get(&effect).copied().unwrap_or(0);
         let told = result.clone().map_err(|failed| (failed.kind.to_string(), failed.again));
         let usage = Usage { tokens, cost_micros: 0 };
         let event = Event::Settled { effect, attempt, result, usage };
         let fact = Fact::Settled { effect: known, attempt, result: told, tokens };
-        if !self.hand(run, &event, Some(fact))? {
+        if !self.write(run, self.now, &event, Some(fact))? {
             self.count("late answers refused");
-        }
-        Ok(())
-    }
-
-    /// A run that was cut off between two calls is taken on before anything else is handed in.
-    fn take_on(&mut self, run: usize) -> Result<(), String> {
-        while self.runs[run].tables.more {
-            self.write(run, self.now, &Event::Continue, None)?;
         }
         Ok(())
     }
@@ -125,8 +126,8 @@ impl World<'_> {
         if self.runs[run].journal.is_empty() {
             return Ok(());
         }
-        self.take_on(run)?;
-        if self.hand(run, &Event::Cancel { reason: Some("enough".into()) }, Some(Fact::Cancel))? {
+        self.prepare(run)?;
+        if self.write(run, self.now, &Event::Cancel { reason: Some("enough".into()) }, Some(Fact::Cancel))? {
             self.count("cancels taken");
         }
         if self.rng.percent(40) {
@@ -138,8 +139,7 @@ impl World<'_> {
 
     /// Somebody votes: on time, late, twice, wrongly, on a question that is settled.
     fn vote(&mut self, run: usize) -> Result<(), String> {
-        self.catch_up(run)?;
-        self.take_on(run)?;
+        self.prepare(run)?;
         let known: Vec<RequestNo> = self.runs[run].audit.asks.keys().copied().collect();
         if known.is_empty() {
             return Ok(());
@@ -161,7 +161,7 @@ impl World<'_> {
             Event::Signal { name: "vote".into(), payload: Value::from(payload), sender: Some(user.as_str().into()) };
         let ask = request.map(|request| self.runs[run].audit.asks.get(&request).copied().unwrap_or(0));
         let fact = Fact::Vote { ask, user, choice: choice.into() };
-        let taken = self.hand(run, &event, Some(fact))?;
+        let taken = self.write(run, self.now, &event, Some(fact))?;
         self.count(if taken { "votes taken" } else { "votes refused" });
         Ok(())
     }
@@ -180,8 +180,7 @@ impl World<'_> {
         }
         let pause = if healed { 400 } else { 100 + self.rng.below(900) };
         self.schedule(pause, Delivery::People { run, looks: looks + u32::from(healed) });
-        self.catch_up(run)?;
-        self.take_on(run)?;
+        self.prepare(run)?;
         if healed {
             return self.answer_offers(run);
         }
@@ -195,6 +194,7 @@ impl World<'_> {
 
     fn answer_offers(&mut self, run: usize) -> Result<(), String> {
         for offer in offers(&self.runs[run].program, &self.runs[run].state) {
+            self.prepare(run)?;
             match offer {
                 Offer::Signal { name, .. } => {
                     let node = name[1..].parse().expect("signals are named after their node");
@@ -226,7 +226,7 @@ impl World<'_> {
     fn send(&mut self, run: usize, node: u32, payload: i64) -> Result<(), String> {
         let event = Event::Signal { name: format!("s{node}").into(), payload: Value::Int(payload), sender: None };
         let started = !self.runs[run].journal.is_empty();
-        let taken = self.hand(run, &event, started.then_some(Fact::Signal { node, payload }))?;
+        let taken = self.write(run, self.now, &event, started.then_some(Fact::Signal { node, payload }))?;
         self.count(if taken { "signals sent" } else { "signals refused" });
         Ok(())
     }
@@ -241,7 +241,7 @@ impl World<'_> {
         let mut payload = Object::default();
         payload.insert("request".into(), Value::Int(i64::try_from(request.0).expect("numbers are small")));
         let event = Event::Signal { name: "cancel_request".into(), payload: Value::from(payload), sender: None };
-        self.hand(run, &event, Some(Fact::CallOff { ask }))?;
+        self.write(run, self.now, &event, Some(Fact::CallOff { ask }))?;
         Ok(())
     }
 

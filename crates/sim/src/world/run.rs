@@ -26,6 +26,8 @@ pub(super) struct Run<'t> {
     pub(super) journal: Vec<Row>,
     pub(super) tables: Tables,
     pub(super) audit: Audit<'t>,
+    /// The time of the newest event.
+    pub(super) newest_ms: i64,
     /// Commands that wait until the event that gave them is on disk.
     pub(super) held: Vec<Command>,
     disk: Disk<'t>,
@@ -56,6 +58,7 @@ impl<'t> Run<'t> {
             journal: Vec::new(),
             tables: Tables::default(),
             audit,
+            newest_ms: 0,
             held: Vec::new(),
             disk,
         }
@@ -109,6 +112,7 @@ impl<'t> Run<'t> {
     fn keep(&mut self, stamp: &Stamp, event: &Event, outcome: &Outcome) -> Result<(), String> {
         let bytes = encode_event(stamp, event).map_err(|error| error.to_string())?;
         self.journal.push(Row { bytes, check: outcome.check });
+        self.newest_ms = stamp.now_ms;
         match event {
             Event::Settled { effect, .. } => {
                 self.tables.outbox.remove(effect);
@@ -144,6 +148,10 @@ impl<'t> Run<'t> {
     /// What was not on disk is lost; the state is folded from what is.
     pub(super) fn crash(&mut self, from_snapshot: bool) -> Result<(), String> {
         self.journal.truncate(self.disk.rows);
+        self.newest_ms = match self.journal.last() {
+            Some(row) => decode_event(&row.bytes).map_err(|error| error.to_string())?.0.now_ms,
+            None => 0,
+        };
         self.held.clear();
         self.tables = self.disk.tables.clone();
         // What was counted is kept: it tells what the simulation has seen, not what the run has done.

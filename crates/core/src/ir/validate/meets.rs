@@ -55,27 +55,45 @@ fn fills(place: &Place, slot: SlotId) -> bool {
 /// A merge waits for every other merge from which one of its edges can still be reached.
 fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
     let reach = Reach::of(program, nesting, homes);
-    let meets: Vec<_> = (0..)
-        .map(PlaceId)
-        .zip(&program.places)
-        .filter(|(id, place)| matches!(place.op, Op::Meet { .. }) && homes[id.index()].is_some())
-        .map(|(id, _)| id)
-        .collect();
-    // Remove merges that wait for nobody who is left, until none is left or all wait.
+    let live = |(id, place): &(PlaceId, &Place)| matches!(place.op, Op::Meet { .. }) && homes[id.index()].is_some();
+    let meets: Vec<_> = (0..).map(PlaceId).zip(&program.places).filter(live).map(|(id, _)| id).collect();
+    let enters = enters(program, homes);
+    let mut wrong = Vec::new();
     let mut waits: Vec<(PlaceId, PlaceId)> = Vec::new();
     for (meet, to, within) in edges(program) {
-        let others = meets.iter().filter(|other| **other != meet && reach.can(**other, to, within));
-        waits.extend(others.map(|other| (meet, *other)));
+        let others = reach.places(to, within).among(&meets).filter(|other| *other != meet);
+        waits.extend(others.map(|other| (meet, other)));
+        // Frames between the merge and its edge close only after the merge: it must not wait for what comes then.
+        let mut scope = homes[meet.index()].filter(|home| *home != within);
+        while let Some(inner) = scope {
+            if enters[inner.index()].iter().any(|enter| reach.can_after(program, *enter, to, within)) {
+                let message =
+                    format!("this waits for p{}, which comes after scope s{} that it stands in", to.0, inner.0);
+                wrong.push(Invalid::new(Wrong::MeetCycle, Some(meet), message));
+            }
+            scope = program.scope(inner).parent.filter(|parent| *parent != within);
+        }
     }
     waits.sort_unstable();
     waits.dedup();
     let stuck = stuck(program.places.len(), &meets, &waits);
-    let names: Vec<_> = stuck.iter().map(|meet| format!("p{}", meet.0)).collect();
-    let first = stuck.first().map(|meet| {
+    if let Some(first) = stuck.first() {
+        let names: Vec<_> = stuck.iter().map(|meet| format!("p{}", meet.0)).collect();
         let message = format!("these merges wait for each other, or for one that does: {}", names.join(", "));
-        Invalid::new(Wrong::MeetCycle, Some(*meet), message)
-    });
-    first.into_iter().collect()
+        wrong.push(Invalid::new(Wrong::MeetCycle, Some(*first), message));
+    }
+    wrong
+}
+
+/// By scope: where it is entered.
+fn enters(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Vec<PlaceId>> {
+    let mut enters = vec![Vec::new(); program.scopes.len()];
+    for (id, place) in (0..).map(PlaceId).zip(&program.places) {
+        if let (Op::Enter(scope), Some(_)) = (&place.op, homes[id.index()]) {
+            enters[scope.index()].push(id);
+        }
+    }
+    enters
 }
 
 /// The merges that are in a cycle of waits, or wait for one: what is left when those that wait for nobody are taken away.

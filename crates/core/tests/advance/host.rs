@@ -1,0 +1,249 @@
+//! The smallest host, and a few words for building programs.
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::codec::encode_state;
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
+use branchpoint_core::ir::{Effect, Exit, Failure, PlaceId, Program, Retry, ScopeId, SlotId, Status, Write};
+use branchpoint_core::{
+    Command, EffectNo, Event, Failed, Outcome, Rejected, RequestNo, Stamp, State, TimerNo, Usage, advance,
+};
+use branchpoint_expr::{Dialect, Object, Value};
+
+/// A run, a clock, and what the run has asked for.
+pub(crate) struct Host {
+    pub(crate) program: Program,
+    pub(crate) state: State,
+    pub(crate) now_ms: i64,
+    pub(crate) seed: u64,
+    /// Attempts in flight: the kind of the effect and the attempt.
+    pub(crate) flights: BTreeMap<EffectNo, (String, u32)>,
+    pub(crate) timers: BTreeMap<TimerNo, i64>,
+    pub(crate) asks: Vec<RequestNo>,
+    pub(crate) withdrawn: Vec<String>,
+    pub(crate) reminded: Vec<Vec<String>>,
+    /// What every attempt was asked with, in order.
+    pub(crate) inputs: Vec<String>,
+    pub(crate) more: bool,
+    pub(crate) end: Option<(Status, Value)>,
+}
+
+impl Host {
+    /// Starts a run at time 1000.
+    pub(crate) fn start(program: Program) -> Self {
+        let mut host = Self {
+            program,
+            state: State::new(),
+            now_ms: 1_000,
+            seed: 7,
+            flights: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            asks: Vec::new(),
+            withdrawn: Vec::new(),
+            reminded: Vec::new(),
+            inputs: Vec::new(),
+            more: false,
+            end: None,
+        };
+        let start = Event::Start { input: Value::Null, facts: Object::default() };
+        host.hand(start).expect("a run can start");
+        host
+    }
+
+    pub(crate) fn hand(&mut self, event: Event) -> Result<Outcome, Rejected> {
+        let stamp = Stamp { now_ms: self.now_ms, seed: self.seed, record: true };
+        let gone = match &event {
+            Event::Settled { effect, .. } => Some(*effect),
+            _ => None,
+        };
+        let before = encode_state(&self.state).unwrap();
+        let outcome = advance(&self.program, &mut self.state, &stamp, event);
+        let Ok(outcome) = outcome else {
+            assert_eq!(encode_state(&self.state).unwrap(), before, "a refused event changes nothing");
+            return outcome;
+        };
+        gone.map(|effect| self.flights.remove(&effect));
+        self.more = outcome.more;
+        outcome.commands.iter().for_each(|command| self.keep(command));
+        Ok(outcome)
+    }
+
+    fn keep(&mut self, command: &Command) {
+        match command {
+            Command::Perform { effect, attempt, what, input, .. } => {
+                let kind = self.program.effects[what.0 as usize].kind.to_string();
+                self.inputs.push(format!("{kind} {input:?}"));
+                assert!(self.flights.insert(*effect, (kind, *attempt)).is_none(), "one attempt at a time");
+            }
+            Command::Withdraw { effect } => {
+                let (kind, _) = self.flights.remove(effect).expect("only what is in flight is withdrawn");
+                self.withdrawn.push(kind);
+            }
+            Command::SetTimer { timer, at_ms } => {
+                self.timers.insert(*timer, *at_ms);
+            }
+            Command::ClearTimer { timer } => {
+                self.timers.remove(timer).expect("only timers that are set are cleared");
+            }
+            Command::Ask { request, .. } => self.asks.push(*request),
+            Command::Retract { request } => self.asks.retain(|known| known != request),
+            Command::Remind { users, .. } => self.reminded.push(users.iter().map(ToString::to_string).collect()),
+            Command::Finish { status, result } => {
+                assert!(self.flights.is_empty() && self.timers.is_empty() && self.asks.is_empty(), "all is withdrawn");
+                self.end = Some((*status, result.clone()));
+            }
+        }
+    }
+
+    /// The kinds of effects in flight, in the order in which they began.
+    pub(crate) fn flying(&self) -> Vec<&str> {
+        self.flights.values().map(|(kind, _)| kind.as_str()).collect()
+    }
+
+    fn find(&self, kind: &str) -> (EffectNo, u32) {
+        let found = self.flights.iter().find(|(_, (known, _))| known == kind);
+        let (effect, (_, attempt)) = found.unwrap_or_else(|| panic!("{kind} is not in flight: {:?}", self.flights));
+        (*effect, *attempt)
+    }
+
+    /// The effect of that kind answers.
+    #[track_caller]
+    pub(crate) fn answer(&mut self, kind: &str, value: impl Into<Value>) {
+        let (effect, attempt) = self.find(kind);
+        let result = Ok(value.into());
+        self.hand(Event::Settled { effect, attempt, result, usage: Usage::default() }).expect("it is in flight");
+    }
+
+    /// The effect of that kind fails; another attempt makes sense or does not.
+    #[track_caller]
+    pub(crate) fn fail(&mut self, kind: &str, again: bool) {
+        let (effect, attempt) = self.find(kind);
+        let result = Err(Failed { kind: "boom".into(), message: "it broke".into(), again, answered: true });
+        self.hand(Event::Settled { effect, attempt, result, usage: Usage::default() }).expect("it is in flight");
+    }
+
+    /// The clock goes on; timers fire in order, each at its time.
+    pub(crate) fn pass(&mut self, ms: i64) {
+        let until = self.now_ms + ms;
+        while let Some((at, timer)) = self.timers.iter().map(|(timer, at)| (*at, *timer)).min() {
+            if at > until {
+                break;
+            }
+            self.now_ms = at;
+            self.timers.remove(&timer);
+            self.hand(Event::TimerFired(timer)).expect("a due timer is taken");
+        }
+        self.now_ms = until;
+    }
+
+    pub(crate) fn signal(&mut self, name: &str, payload: impl Into<Value>) -> Result<Outcome, Rejected> {
+        self.hand(Event::Signal { name: name.into(), payload: payload.into(), sender: None })
+    }
+
+    pub(crate) fn vote(&mut self, user: &str, choice: &str) -> Result<Outcome, Rejected> {
+        let payload = object([("choice", Value::from(choice))]);
+        self.hand(Event::Signal { name: "vote".into(), payload, sender: Some(user.into()) })
+    }
+
+    #[track_caller]
+    pub(crate) fn completed_with(&self, result: &str) {
+        let (status, value) = self.end.as_ref().expect("the run has ended");
+        assert_eq!((*status, format!("{value:?}").as_str()), (Status::Completed, result));
+    }
+
+    #[track_caller]
+    pub(crate) fn failed_with(&self, kind: &str) {
+        let (status, value) = self.end.as_ref().expect("the run has ended");
+        assert_eq!((*status, value.get("kind").and_then(Value::as_str)), (Status::Failed, Some(kind)));
+    }
+}
+
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let object: Object = fields.into_iter().map(|(key, value)| (key.into(), value)).collect();
+    Value::from(object)
+}
+
+/// A builder with one local `v`, a slot `r` of the root, and an end that gives `r`.
+pub(crate) struct Make {
+    pub(crate) b: Builder,
+    pub(crate) v: SlotId,
+    pub(crate) r: SlotId,
+    pub(crate) end: PlaceId,
+}
+
+impl Make {
+    pub(crate) fn new() -> Self {
+        let mut b = Builder::new();
+        let v = b.local("v");
+        b.name(ROOT, &["v"], v);
+        let r = b.slot(ROOT, "r", None);
+        b.name(ROOT, &["r"], r);
+        let result = b.read(r);
+        let end = b.close(Status::Completed, result);
+        Self { b, v, r, end }
+    }
+
+    /// An effect whose answer becomes `v`.
+    #[track_caller]
+    pub(crate) fn effect(&mut self, kind: &str, next: PlaceId) -> PlaceId {
+        self.effect_with(effect(kind), next, None)
+    }
+
+    #[track_caller]
+    pub(crate) fn effect_with(&mut self, effect: Effect, next: PlaceId, fail: Option<Failure>) -> PlaceId {
+        let input = self.b.read(self.v);
+        let what = self.b.effect(effect);
+        self.b.do_(what, input, Some(self.v), next, fail)
+    }
+
+    /// Sets a slot to an expression.
+    #[track_caller]
+    pub(crate) fn set(&mut self, scope: ScopeId, slot: SlotId, text: &str, next: PlaceId) -> PlaceId {
+        let value = self.b.expr(scope, text, Dialect::Machine).unwrap();
+        self.b.set([Write::Put(slot, value)], next, None)
+    }
+
+    /// A scope in the root whose values go into `r` and which ends the run.
+    #[track_caller]
+    pub(crate) fn scope(&mut self, spec: ScopeSpec) -> ScopeId {
+        self.b.scope(ROOT, ScopeSpec { into: Some(self.r), next: Some(self.end), ..spec })
+    }
+
+    /// A branch: one effect, whose answer it delivers.
+    #[track_caller]
+    pub(crate) fn branch(&mut self, scope: ScopeId, kind: &str) -> PlaceId {
+        let done = self.done(scope);
+        self.effect(kind, done)
+    }
+
+    #[track_caller]
+    pub(crate) fn done(&mut self, scope: ScopeId) -> PlaceId {
+        let value = self.b.read(self.v);
+        self.b.leave(scope, Exit::Done(Some(value)))
+    }
+
+    #[track_caller]
+    pub(crate) fn run(self, start: PlaceId) -> Host {
+        Host::start(self.program(start))
+    }
+
+    #[track_caller]
+    pub(crate) fn program(mut self, start: PlaceId) -> Program {
+        self.b.begin(ROOT, &[start]);
+        self.b.finish().unwrap()
+    }
+
+    /// Enters a scope of these branches.
+    #[track_caller]
+    pub(crate) fn run_branches(mut self, scope: ScopeId, branches: &[PlaceId]) -> Host {
+        self.b.begin(scope, branches);
+        let enter = self.b.enter(scope);
+        self.run(enter)
+    }
+}
+
+/// A policy with a constant wait.
+pub(crate) fn retry(max_attempts: u32, delay_ms: u64) -> Retry {
+    let backoff = branchpoint_core::ir::Backoff::Constant;
+    Retry { max_attempts, delay_ms, backoff, max_delay_ms: 0, jitter: 0.0 }
+}

@@ -1,0 +1,11 @@
+//! What each op does, by behaviour. Every test drives a run by hand: a host with a clock and nothing else.
+
+mod edges;
+mod effects;
+mod frames;
+mod host;
+mod loops;
+mod meets;
+mod people;
+mod runs;
+mod waits;
