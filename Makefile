@@ -47,7 +47,8 @@ vectors: need-cargo ## the conformance vectors, optimised with assertions on
 
 .PHONY: bench
 bench: need-cargo ## our benchmarks
-	$(CARGO) bench $(LOCKED) -p branchpoint-expr
+	$(CARGO) bench $(LOCKED) -p branchpoint-expr --bench conditions
+	$(CARGO) bench $(LOCKED) -p branchpoint-core --bench advance
 
 .PHONY: bench-peers
 bench-peers: need-cargo ## the same conditions on other engines, beside ours (own lock file, builds for minutes)
@@ -83,7 +84,7 @@ setup: need-cargo ## check the tools; adds rustfmt and clippy if rustup can
 
 .PHONY: need-cargo
 need-cargo:
-	@command -v $(CARGO) >/dev/null || { echo 'cargo is not on the PATH. Install Rust 1.90 or newer (https://rustup.rs), then try again.' >&2; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo 'cargo is not on the PATH. Install Rust 1.95 or newer (https://rustup.rs), then try again.' >&2; exit 1; }
 
 .PHONY: fmt-check
 fmt-check:
