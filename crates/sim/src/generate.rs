@@ -18,6 +18,8 @@ pub fn generate(rng: &mut Rng) -> Tree {
         body,
         on_failure,
         on_cancel,
+        retry: (rng.percent(8)).then_some(Again { attempts: 2, delay_ms: 300, linear: false }),
+        limit_ms: (rng.percent(8)).then(|| rng.below(15_000)),
         fuel: *rng.pick(&[1, 2, 3, 5, 8, 1000]),
         max_effects: if rng.percent(4) { 1 + rng.below(12) } else { 0 },
         max_tokens: if rng.percent(4) { 1 + rng.below(60) } else { 0 },

@@ -17,6 +17,10 @@ pub struct Tree {
     pub on_failure: Option<Block>,
     /// What it does when it is cancelled, before it ends as cancelled.
     pub on_cancel: Option<Block>,
+    /// How the whole run is tried again.
+    pub retry: Option<Again>,
+    /// How long all attempts of the run may take.
+    pub limit_ms: Option<u64>,
     /// How many ops one call may run.
     pub fuel: u32,
     /// How many effects it may have; 0 is no bound.
@@ -37,6 +41,7 @@ pub struct Node {
 }
 
 /// What a node is.
+#[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// Work outside. Without a handler its failure is that of the strand.
@@ -98,6 +103,7 @@ pub struct Gather {
 }
 
 /// What decides.
+#[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
     /// The counter of a scope is below a bound.

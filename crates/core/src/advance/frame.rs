@@ -41,7 +41,9 @@ impl Machine<'_> {
     /// The root frame has nobody who entered it.
     pub(super) fn open_root(&mut self, values: Vec<Option<Value>>) {
         let root = FrameNo(self.state.number());
-        let frame = Frame { values, ..self.fresh(Program::ROOT, None, Arc::default(), Vec::new()) };
+        let limit = self.program.scope(Program::ROOT).time_limit_ms;
+        let deadline = limit.map(|limit| self.set_timer(limit, Purpose::Deadline(root)));
+        let frame = Frame { values, deadline, ..self.fresh(Program::ROOT, None, Arc::default(), Vec::new()) };
         self.state.frames.insert(root, frame);
         self.fill(root);
         self.close_if_done(root);
@@ -296,6 +298,9 @@ impl Machine<'_> {
     pub(super) fn restart_root(&mut self, place: PlaceId, failed: Option<(Option<SlotId>, Value)>) {
         let Some(root) = self.root() else { return };
         self.withdraw_entries(root);
+        if let Some(timer) = self.state.frames.get_mut(&root).and_then(|frame| frame.backoff.take()) {
+            self.clear_timer(timer);
+        }
         let Some(frame) = self.state.frames.get_mut(&root) else { return };
         frame.results = vec![EntryResult::Open];
         frame.next_entry = 1;
@@ -314,7 +319,16 @@ impl Machine<'_> {
 
     pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {
         let Some(frame) = self.state.frames.get(&no) else { return };
-        let fresh = self.fresh(frame.scope, frame.entered_by, Arc::clone(&frame.items), frame.locals.clone());
+        let mut fresh = self.fresh(frame.scope, frame.entered_by, Arc::clone(&frame.items), frame.locals.clone());
+        if frame.entered_by.is_none() {
+            // What the run was started with is no work of the attempt that failed.
+            let slots = self.program.scope(Program::ROOT).slots.iter().map(|slot| &*self.program.slot(*slot).name);
+            for ((name, old), new) in slots.zip(&frame.values).zip(&mut fresh.values) {
+                if matches!(name, INPUT | FACTS) {
+                    new.clone_from(old);
+                }
+            }
+        }
         let again = Frame { deadline: frame.deadline, attempt: frame.attempt + 1, ..fresh };
         self.state.frames.insert(no, again);
         self.fill(no);

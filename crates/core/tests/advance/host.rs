@@ -45,7 +45,7 @@ impl Host {
             more: false,
             end: None,
         };
-        let start = Event::Start { input: Value::Null, facts: Object::default() };
+        let start = Event::Start { input: Value::from("input"), facts: Object::default() };
         host.hand(start).expect("a run can start");
         host
     }

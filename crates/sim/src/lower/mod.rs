@@ -89,12 +89,16 @@ impl<'t> Lower<'t> {
         let around = Around { scopes: vec![(0, ROOT)], eachs: Vec::new(), blocks: Vec::new() };
         let result = self.b.read(self.v);
         let done = self.b.close(Status::Completed, result);
-        let start = self.block(&self.tree.body, &around, done);
+        let body = self.block(&self.tree.body, &around, done);
+        let input = self.b.input();
+        let input = self.b.read(input);
+        let start = self.b.set([Write::Put(self.v, input)], body, None);
         let fail = self.tree.on_failure.as_ref().map(|block| {
             let end = self.b.close(Status::Failed, result);
             self.handler(block, &around, end)
         });
-        self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
+        let (retry, time_limit_ms) = (self.tree.retry.map(policy), self.tree.limit_ms);
+        self.b.root(ScopeSpec { fail, retry, time_limit_ms, ..ScopeSpec::default() });
         if let Some(block) = &self.tree.on_cancel {
             let end = self.b.close(Status::Cancelled, result);
             let place = self.block(block, &around, end);

@@ -33,14 +33,15 @@ impl Model<'_> {
             self.set_timer(self.now + ms(self.tree.wall_ms), Due::Wall);
         }
         let root = self.number();
+        let deadline = self.tree.limit_ms.map(|limit| self.set_timer(self.now + ms(limit), Due::Deadline(root)));
         let frame = Frame {
             node: None,
             by: None,
             vars: Vars::default(),
             entries: vec![super::Entry::Waiting],
-            last: Value::Null,
+            last: Value::Int(super::INPUT),
             attempt: 1,
-            deadline: None,
+            deadline,
             backoff: None,
             failure: None,
             ends_as: Status::Completed,

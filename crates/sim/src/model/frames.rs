@@ -164,7 +164,11 @@ impl<'t> Model<'t> {
     pub(super) fn frame_failed(&mut self, no: u64, kind: String) {
         let frame = &self.frames[&no];
         let (node, by, attempt) = (frame.node, frame.by, frame.attempt);
-        let retry = if let Some(What::Try { retry, .. }) = node.map(|node| &node.what) { *retry } else { None };
+        let retry = match node.map(|node| &node.what) {
+            None => self.tree.retry,
+            Some(What::Try { retry, .. }) => *retry,
+            Some(_) => None,
+        };
         if let Some(retry) = retry.filter(|retry| attempt < retry.attempts) {
             self.tally("scope retries");
             self.drop_entries(no);
@@ -198,6 +202,9 @@ impl<'t> Model<'t> {
         self.drop_entries(root);
         let frame = self.frames.get_mut(&root).expect("it is open");
         frame.ends_as = ends_as;
+        if let Some(timer) = frame.backoff.take() {
+            self.timers.remove(&timer);
+        }
         let strand = self.begin(root, 0, vec![Spot { block, at: 0 }], last);
         self.ready.push(strand);
     }

@@ -17,6 +17,7 @@ use branchpoint_expr::Value;
 use crate::tree::{Node, Tree};
 
 /// A fact coming in, in the model's own numbers.
+#[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     /// The run begins.
@@ -36,6 +37,7 @@ pub enum Fact {
 }
 
 /// What the model says has to happen outside.
+#[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
     /// An attempt of an effect.
@@ -64,6 +66,9 @@ pub enum End {
 }
 
 type TimerKey = (i64, u64);
+
+/// What every simulated run is started with.
+pub const INPUT: i64 = 77;
 
 /// A run of a tree.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use branchpoint_core::{EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo
 use branchpoint_expr::{Object, Value};
 
 use super::{PATIENCE, World};
-use crate::model::Fact;
+use crate::model::{Fact, INPUT};
 use crate::tree::What;
 
 /// Something that happens at a time.
@@ -56,7 +56,7 @@ impl World<'_> {
     }
 
     fn start(&mut self, run: usize) -> Result<(), String> {
-        let event = Event::Start { input: Value::Null, facts: Object::default() };
+        let event = Event::Start { input: Value::Int(INPUT), facts: Object::default() };
         self.prepare(run)?;
         let fact = self.runs[run].journal.is_empty().then_some(Fact::Start);
         self.write(run, self.now, &event, fact)?;

@@ -1,0 +1,196 @@
+//! Whole runs: start, cancel, failure, bounds.
+
+use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
+use branchpoint_core::ir::{Failure, Limits, Status};
+use branchpoint_core::{Event, Rejected, Stamp, State, Usage, advance};
+use branchpoint_expr::{Object, Value};
+
+use crate::host::{Host, Make, retry};
+
+fn start() -> Event {
+    Event::Start { input: Value::Null, facts: Object::default() }
+}
+
+#[test]
+fn the_first_event_is_the_start_and_no_other_is() {
+    let mut make = Make::new();
+    let work = make.effect("work", make.end);
+    let program = make.program(work);
+    let early = advance(&program, &mut State::new(), &Stamp::default(), Event::Continue);
+    assert_eq!(early, Err(Rejected::NotStarted));
+    let mut host = Host::start(program);
+    assert_eq!(host.hand(start()), Err(Rejected::StartedAlready));
+}
+
+#[test]
+fn a_start_carries_the_facts_that_the_program_names() {
+    let mut make = Make::new();
+    make.b.fact("account");
+    let program = make.program_of_end();
+    let started = advance(&program, &mut State::new(), &Stamp::default(), start());
+    assert_eq!(started, Err(Rejected::MissingFact("account".into())));
+}
+
+#[test]
+fn a_finished_run_accepts_nothing() {
+    let mut host = Host::start(Make::new().program_of_end());
+    for event in [start(), Event::Continue, Event::Cancel { reason: None }] {
+        assert_eq!(host.hand(event), Err(Rejected::Ended));
+    }
+}
+
+#[test]
+fn a_cancel_withdraws_everything() {
+    let mut make = Make::new();
+    let work = make.effect("work", make.end);
+    let mut host = make.run(work);
+    host.hand(Event::Cancel { reason: Some("enough".into()) }).unwrap();
+    assert_eq!(host.withdrawn, ["work"]);
+    let (status, result) = host.end.unwrap();
+    assert_eq!((status, result.get("reason")), (Status::Cancelled, Some(&Value::from("enough"))));
+}
+
+/// A run with a last word.
+fn last_word() -> Host {
+    let mut make = Make::new();
+    let result = make.b.read(make.v);
+    let close = make.b.close(Status::Cancelled, result);
+    let word = make.effect("word", close);
+    make.b.on_cancel(word);
+    let work = make.effect("work", make.end);
+    let mut host = make.run(work);
+    host.hand(Event::Cancel { reason: None }).unwrap();
+    assert_eq!((host.flying(), &host.withdrawn[..]), (vec!["word"], &["work".to_owned()][..]));
+    host
+}
+
+#[test]
+fn a_cancelled_run_may_say_its_last_word() {
+    let mut host = last_word();
+    host.answer("word", "bye");
+    assert_eq!(host.end, Some((Status::Cancelled, Value::from("bye"))));
+}
+
+#[test]
+fn a_second_cancel_does_not_wait_for_it() {
+    let mut host = last_word();
+    host.hand(Event::Cancel { reason: None }).unwrap();
+    assert_eq!(host.withdrawn, ["work", "word"]);
+    assert_eq!(host.end.unwrap().0, Status::Cancelled);
+}
+
+#[test]
+fn the_failure_of_a_run_is_handled_once() {
+    let mut make = Make::new();
+    let result = make.b.read(make.r);
+    let close = make.b.close(Status::Failed, result);
+    let word = make.effect("word", close);
+    let fail = Failure { to: word, error: Some(make.r) };
+    make.b.root(ScopeSpec { fail: Some(fail), ..ScopeSpec::default() });
+    let work = make.effect("work", make.end);
+    let program = make.program(work);
+    let mut host = Host::start(program.clone());
+    host.fail("work", false);
+    host.answer("word", 1);
+    host.failed_with("boom");
+    let mut host = Host::start(program);
+    host.fail("work", false);
+    host.fail("word", false);
+    host.failed_with("boom");
+}
+
+#[test]
+fn a_run_that_is_tried_again_keeps_what_it_was_started_with() {
+    let mut make = Make::new();
+    make.b.root(ScopeSpec { retry: Some(retry(2, 10)), time_limit_ms: Some(50), ..ScopeSpec::default() });
+    let count = make.b.slot(ROOT, "count", Some(Value::Int(0)));
+    make.b.name(ROOT, &["count"], count);
+    let input = make.b.input();
+    make.b.name(ROOT, &["input"], input);
+    let work = make.effect("work", make.end);
+    let show = make.set(ROOT, make.v, "[input, count]", work);
+    let start = make.set(ROOT, count, "count + 1", show);
+    let mut host = make.run(start);
+    host.fail("work", false);
+    host.pass(10);
+    assert_eq!(host.inputs, ["work [\"input\",1]", "work [\"input\",1]"]);
+    host.pass(40);
+    assert_eq!(host.withdrawn, ["work"]);
+    host.failed_with("timeout");
+}
+
+#[test]
+fn a_cancel_between_attempts_of_the_run_is_not_undone_by_the_next() {
+    let mut make = Make::new();
+    make.b.root(ScopeSpec { retry: Some(retry(2, 10)), ..ScopeSpec::default() });
+    let word = make.effect("word", make.end);
+    make.b.on_cancel(word);
+    let work = make.effect("work", make.end);
+    let mut host = make.run(work);
+    host.fail("work", false);
+    host.hand(Event::Cancel { reason: None }).unwrap();
+    assert!(host.timers.is_empty(), "no attempt is to come");
+    assert_eq!(host.flying(), ["word"]);
+}
+
+/// Effects one after the other, without end, under these limits.
+fn limited(limits: Limits) -> Host {
+    let mut make = Make::new();
+    make.b.limits(limits);
+    let again = make.b.reserve();
+    let input = make.b.read(make.v);
+    let what = make.b.effect(branchpoint_core::ir::builder::effect("work"));
+    make.b.at(again).do_(what, input, None, again, None);
+    make.run(again)
+}
+
+#[test]
+fn effects_are_bounded() {
+    let mut host = limited(Limits { effects: 2, ..Limits::default() });
+    host.answer("work", 1);
+    assert!(host.end.is_none());
+    host.answer("work", 1);
+    host.failed_with("exhausted");
+}
+
+#[test]
+fn ops_are_bounded() {
+    let mut host = limited(Limits { ops: 3, ..Limits::default() });
+    for _ in 0..2 {
+        host.answer("work", 1);
+    }
+    assert!(host.end.is_none());
+    host.answer("work", 1);
+    host.failed_with("exhausted");
+}
+
+#[test]
+fn tokens_and_cost_are_bounded_before_the_next_effect() {
+    for limits in [Limits { tokens: 10, ..Limits::default() }, Limits { cost_micros: 10, ..Limits::default() }] {
+        let mut host = limited(limits);
+        for (used, ended) in [(10, false), (1, true)] {
+            let (effect, attempt) = (*host.flights.keys().next().unwrap(), 1);
+            let usage = Usage { tokens: used, cost_micros: used };
+            host.hand(Event::Settled { effect, attempt, result: Ok(Value::Null), usage }).unwrap();
+            assert_eq!(host.end.is_some(), ended);
+        }
+        host.failed_with("exhausted");
+    }
+}
+
+#[test]
+fn the_time_of_a_run_is_bounded() {
+    let mut host = limited(Limits { wall_ms: 500, ..Limits::default() });
+    host.pass(499);
+    assert!(host.end.is_none());
+    host.pass(1);
+    assert_eq!(host.withdrawn, ["work"]);
+    host.failed_with("exhausted");
+}
+
+impl Make {
+    fn program_of_end(mut self) -> branchpoint_core::ir::Program {
+        self.b.begin(ROOT, &[self.end]);
+        self.b.finish().unwrap()
+    }
+}

@@ -1,0 +1,124 @@
+//! Waits: signals, early signals, checks, delays; the first arm wins.
+
+use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
+use branchpoint_core::ir::{Arm, Early, PlaceId};
+use branchpoint_core::{Event, Offer, Rejected, TimerNo, offers};
+use branchpoint_expr::{Dialect, Value};
+
+use crate::host::{Host, Make};
+
+/// Works, then waits for the signal `go` with a payload above 10, at most 100 ms.
+fn after_work(early: Early) -> Host {
+    let mut make = Make::new();
+    let wait = waiting(&mut make, early);
+    let work = make.effect("work", wait);
+    make.run(work)
+}
+
+fn waiting(make: &mut Make, early: Early) -> PlaceId {
+    let payload = make.b.payload();
+    make.b.name(ROOT, &["payload"], payload);
+    let signal = make.b.signal("go", early);
+    let check = make.b.condition(ROOT, "payload > 10", Dialect::Machine).unwrap();
+    let late = make.set(ROOT, make.r, "'late'", make.end);
+    let delay_ms = make.b.value(100);
+    let into = Some(make.r);
+    let arms = [Arm::Signal { signal, check: Some(check), into, next: make.end }, Arm::After { delay_ms, next: late }];
+    make.b.wait(arms, None)
+}
+
+#[test]
+fn a_signal_ends_the_wait_and_clears_the_timer() {
+    let mut host = after_work(Early::Refuse);
+    host.answer("work", 1);
+    assert_eq!(host.timers.len(), 1);
+    assert!(matches!(&offers(&host.program, &host.state)[..], [Offer::Signal { name, .. }] if &**name == "go"));
+    host.signal("go", 11).unwrap();
+    host.completed_with("11");
+}
+
+#[test]
+fn a_payload_that_does_not_satisfy_the_check_changes_nothing() {
+    let mut host = after_work(Early::Keep);
+    host.answer("work", 1);
+    assert_eq!(host.signal("go", 10), Err(Rejected::NotAccepted("go".into())));
+    assert_eq!(host.signal("go", "many"), Err(Rejected::NotAccepted("go".into())), "an error accepts nothing");
+    assert_eq!(host.signal("come", 11), Err(Rejected::UnknownSignal("come".into())));
+}
+
+#[test]
+fn an_early_signal_is_refused_unless_it_is_declared_to_be_kept() {
+    assert_eq!(after_work(Early::Refuse).signal("go", 11), Err(Rejected::NotWaiting("go".into())));
+    let mut host = after_work(Early::Keep);
+    for payload in [5, 12, 13] {
+        host.signal("go", payload).unwrap();
+    }
+    host.answer("work", 1);
+    host.completed_with("12");
+}
+
+#[test]
+fn a_delay_ends_the_wait_and_nothing_is_offered_any_more() {
+    let mut host = after_work(Early::Refuse);
+    host.answer("work", 1);
+    host.pass(100);
+    host.completed_with("\"late\"");
+    assert_eq!(offers(&host.program, &host.state), []);
+}
+
+#[test]
+fn a_timer_is_taken_once_and_not_before_its_time() {
+    let mut host = after_work(Early::Refuse);
+    host.answer("work", 1);
+    let timer = *host.timers.keys().next().unwrap();
+    assert_eq!(host.hand(Event::TimerFired(timer)), Err(Rejected::TooEarly));
+    assert_eq!(host.hand(Event::TimerFired(TimerNo(999))), Err(Rejected::UnknownTimer));
+    host.now_ms -= 1;
+    assert_eq!(host.signal("go", 11), Err(Rejected::TimeWentBack));
+}
+
+#[test]
+fn a_moment_in_the_past_is_now() {
+    let mut make = Make::new();
+    let at_ms = make.b.value(5);
+    let wait = make.b.wait([Arm::Until { at_ms, next: make.end }], None);
+    let mut host = make.run(wait);
+    assert_eq!(host.timers.values().copied().collect::<Vec<_>>(), [1_000]);
+    host.pass(0);
+    host.completed_with("null");
+}
+
+#[test]
+fn a_time_that_is_no_number_fails() {
+    let mut make = Make::new();
+    let delay_ms = make.b.value("soon");
+    let wait = make.b.wait([Arm::After { delay_ms, next: make.end }], None);
+    make.run(wait).failed_with("wrong_kind");
+}
+
+#[test]
+fn of_two_strands_that_wait_the_older_takes_the_signal() {
+    let mut make = Make::new();
+    let scope = make.scope(ScopeSpec::default());
+    let signal = make.b.signal("go", Early::Refuse);
+    let into = Some(make.v);
+    let done = make.done(scope);
+    let wait = |make: &mut Make| make.b.wait([Arm::Signal { signal, check: None, into, next: done }], None);
+    let branches = [wait(&mut make), wait(&mut make)];
+    let mut host = make.run_branches(scope, &branches);
+    host.signal("go", Value::from("first")).unwrap();
+    host.signal("go", Value::from("second")).unwrap();
+    host.completed_with(r#"["first","second"]"#);
+}
+
+#[test]
+fn a_wait_gives_its_place_in_the_width_up() {
+    let mut make = Make::new();
+    let scope = make.scope(ScopeSpec { width: 1, ..ScopeSpec::default() });
+    let signal = make.b.signal("go", Early::Refuse);
+    let done = make.done(scope);
+    let wait = make.b.wait([Arm::Signal { signal, check: None, into: None, next: done }], None);
+    let other = make.branch(scope, "other");
+    let host = make.run_branches(scope, &[wait, other]);
+    assert_eq!(host.flying(), ["other"]);
+}
