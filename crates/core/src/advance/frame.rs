@@ -8,6 +8,7 @@ use branchpoint_expr::Value;
 
 use super::effect::delay_ms;
 use super::sight::{bounded, error_object};
+use super::start::{FACTS, INPUT};
 use super::{Flow, Machine};
 use crate::command::Command;
 use crate::ir::{Entries, Failure, OnFail, PlaceId, Program, ScopeId, SlotId, Status, Want};
