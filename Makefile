@@ -12,6 +12,8 @@ CARGO ?= cargo
 LOCKED ?= --locked
 # Vector files to run; give others with: make vectors VECTORS="a.json b.json"
 VECTORS ?= vectors/expr-golden.json vectors/machine-conditions.json vectors/flow-conditions.json vectors/steps-conditions.json
+# Seeds to simulate.
+SEEDS ?= 0..20000
 # Where cargo puts the program. If your cargo configuration says another place, set CARGO_TARGET_DIR to it.
 BRANCHPOINT := $(or $(CARGO_TARGET_DIR),target)/release/branchpoint
 
@@ -33,17 +35,26 @@ run: need-cargo ## show what it does today: a tour of `branchpoint eval`
 	@BRANCHPOINT="$(BRANCHPOINT)" examples/eval/tour.sh
 
 .PHONY: test
-test: setup fmt-check clippy unit doc vectors ## everything: format, lints, tests, repo checks, doc tests, vectors
-	@echo 'everything passed: format, lints, tests, repo checks, doc tests, vectors'
+test: setup fmt-check clippy unit doc vectors sim ## everything: format, lints, tests, repo checks, doc tests, vectors, simulation
+	@echo 'everything passed: format, lints, tests, repo checks, doc tests, vectors, simulation'
+
+.PHONY: test-long
+test-long: ## the simulation over 200,000 seeds, other than those of `make test`
+	@$(MAKE) sim SEEDS=1000000..1200000
 
 .PHONY: test-quick
-test-quick: setup fmt-check unit ## for daily work: format and tests, without lints, doc tests and vectors
+test-quick: setup fmt-check unit ## for daily work: format and tests, without lints, doc tests, vectors and simulation
 	@echo 'quick tests passed: format, tests, repo checks (make test runs the rest)'
 
 .PHONY: vectors
 vectors: need-cargo ## the conformance vectors, optimised with assertions on
 	@echo '== vectors'
 	$(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin vectors -- $(VECTORS)
+
+.PHONY: sim
+sim: need-cargo ## the simulation, optimised with assertions on; other seeds with: make sim SEEDS=7..8
+	@echo '== simulation'
+	$(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin sim -- --seeds $(SEEDS)
 
 .PHONY: bench
 bench: need-cargo ## our benchmarks

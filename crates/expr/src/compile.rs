@@ -61,16 +61,25 @@ impl Place {
             Self::At(whole) => whole,
         }
     }
+
+    /// The place of a text that begins so many bytes into this one.
+    pub(crate) fn after(self, bytes: u32) -> Self {
+        match self {
+            Self::From(start) => Self::From(start.saturating_add(bytes)),
+            whole @ Self::At(_) => whole,
+        }
+    }
 }
 
 impl<'s> Compiler<'_, 's> {
     pub(crate) fn node(&mut self, expr: &Expr<'s>) -> Id {
+        if let Some(value) = literal(expr) {
+            return self.constant(expr, value);
+        }
         let node = match &expr.kind {
-            ExprKind::Nil => return self.constant(expr, Value::Null),
-            ExprKind::Bool(bool) => return self.constant(expr, Value::Bool(*bool)),
-            ExprKind::Int(int) => return self.constant(expr, Value::Int(*int)),
-            ExprKind::Float(float) => return self.constant(expr, Value::Float(*float)),
-            ExprKind::Str(text) => return self.constant(expr, Value::from(&**text)),
+            ExprKind::Nil | ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => {
+                unreachable!("literals are constants")
+            }
             ExprKind::Name(name) => match self.variable(name) {
                 Some(local) => Node::Local(local),
                 None => return self.path(expr, name, &[]),
@@ -85,11 +94,7 @@ impl<'s> Compiler<'_, 's> {
                 to: to.as_ref().map(|to| self.node(to)),
             },
             ExprKind::Not(operand) => Node::Not(self.node(operand)),
-            ExprKind::Negate(operand) => match operand.kind {
-                ExprKind::Int(int) => return self.constant(expr, Value::Int(-int)),
-                ExprKind::Float(float) => return self.constant(expr, Value::Float(-float)),
-                _ => Node::Negate(self.node(operand)),
-            },
+            ExprKind::Negate(operand) => Node::Negate(self.node(operand)),
             ExprKind::Plus(operand) => Node::Plus(self.node(operand)),
             ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right),
             ExprKind::And(parts) if self.dialect.values_in_logic() => return self.values(expr, parts, Node::Both),
@@ -326,6 +331,29 @@ impl<'s> Compiler<'_, 's> {
         self.elements.pop();
         self.close(3);
         Node::Fold { fold: signature.fold, list: arguments[0], body, extra: arguments.get(1).copied(), local }
+    }
+}
+
+/// A list of nothing but literals is made once.
+fn literal_list(items: &[Expr<'_>]) -> Option<Value> {
+    let items: Option<Vec<_>> = items.iter().map(literal).collect();
+    items.map(Value::from)
+}
+
+fn literal(expr: &Expr<'_>) -> Option<Value> {
+    match &expr.kind {
+        ExprKind::Nil => Some(Value::Null),
+        ExprKind::Bool(bool) => Some(Value::Bool(*bool)),
+        ExprKind::Int(int) => Some(Value::Int(*int)),
+        ExprKind::Float(float) => Some(Value::Float(*float)),
+        ExprKind::Str(text) => Some(Value::from(&**text)),
+        ExprKind::Negate(operand) => match operand.kind {
+            ExprKind::Int(int) => Some(Value::Int(-int)),
+            ExprKind::Float(float) => Some(Value::Float(-float)),
+            _ => None,
+        },
+        ExprKind::List(items) => literal_list(items),
+        _ => None,
     }
 }
 

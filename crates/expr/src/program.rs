@@ -114,6 +114,25 @@ pub(crate) enum Node {
     Test(u32),
 }
 
+impl Node {
+    /// Whether this is true or false, and nothing else.
+    pub(crate) fn is_test(self) -> bool {
+        match self {
+            Self::Binary(operator, ..) => operator.is_test(),
+            Self::And(_)
+            | Self::Or(_)
+            | Self::Not(_)
+            | Self::Every(_)
+            | Self::Some(_)
+            | Self::Compare(_)
+            | Self::InSet { .. }
+            | Self::Matches { .. }
+            | Self::Test(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// How a field or an index is looked up; a dialect's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Access {

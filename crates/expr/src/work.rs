@@ -69,10 +69,7 @@ impl<'a> Work<'a> {
     }
 
     fn left_after(&self, bytes: usize) -> Outcome<usize> {
-        match self.bytes.get().checked_sub(bytes) {
-            Some(left) => Ok(left),
-            None => fault(Kind::SizeLimit, format!("this produces more than {} bytes", limits::PRODUCED_BYTES)),
-        }
+        self.bytes.get().checked_sub(bytes).map_or_else(too_large, Ok)
     }
 
     pub(crate) fn text(&self, text: &str) -> Outcome<View<'a>> {
@@ -127,12 +124,12 @@ impl<'a> Work<'a> {
         self.written(|out| push_canonical(out, view))
     }
 
-    fn written(&self, write: impl FnOnce(&mut Bounded<'_, 'a>) -> fmt::Result) -> Outcome<String> {
-        let mut out = Bounded { text: String::new(), work: self, full: Ok(()) };
-        match (write(&mut out), out.full) {
-            (Ok(()), _) => Ok(out.text),
-            (Err(_), Err(full)) => Err(full),
-            (Err(_), Ok(())) => too_deep(),
+    fn written(&self, write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Outcome<String> {
+        let mut out = Bounded { text: String::new(), most: self.bytes.get(), full: false };
+        match write(&mut out) {
+            Ok(()) => self.reserve(out.text.len()).map(|()| out.text),
+            Err(_) if out.full => too_large(),
+            Err(_) => too_deep(),
         }
     }
 
@@ -242,21 +239,28 @@ pub(crate) fn check_depth(depth: u16) -> Outcome<()> {
 }
 
 #[cold]
+fn too_large<T>() -> Outcome<T> {
+    fault(Kind::SizeLimit, format!("this produces more than {} bytes", limits::PRODUCED_BYTES))
+}
+
+#[cold]
 fn too_deep<T>() -> Outcome<T> {
     fault(Kind::DepthLimit, format!("this value is nested more than {} levels deep", limits::DEPTH))
 }
 
 /// A text that stops growing when the budget is spent.
-struct Bounded<'w, 'a> {
+struct Bounded {
     text: String,
-    work: &'w Work<'a>,
-    full: Outcome<()>,
+    most: usize,
+    full: bool,
 }
 
-impl Write for Bounded<'_, '_> {
+impl Write for Bounded {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        self.full = self.work.reserve(part.len());
-        self.full.as_ref().map_err(|_| fmt::Error)?;
+        self.full = self.text.len() + part.len() > self.most;
+        if self.full {
+            return Err(fmt::Error);
+        }
         self.text.push_str(part);
         Ok(())
     }

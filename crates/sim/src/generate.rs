@@ -76,27 +76,26 @@ impl Maker<'_> {
         }
         let deep = depth >= 4;
         let what = match self.rng.below(100) {
-            0..26 => self.effect(depth),
-            26..32 => What::Count { scope: *self.rng.pick(&self.scopes) },
-            32..40 if !deep => {
+            0..6 => What::Count { scope: *self.rng.pick(&self.scopes) },
+            6..14 if !deep => {
                 let test = self.test();
                 What::If { test, then: self.block(depth + 1), other: self.block(depth + 1) }
             }
-            40..52 if !deep => self.parallel(id, depth),
-            52..60 if !deep => self.each(id, depth),
-            60..66 if !deep => {
+            14..26 if !deep => self.parallel(id, depth),
+            26..34 if !deep => self.each(id, depth),
+            34..40 if !deep => {
                 let (test, cap) = (self.test(), 1 + self.rng.small(3));
                 What::While { test, cap, body: self.framed(id, depth) }
             }
-            66..75 if !deep => self.attempt(id, depth),
-            75..79 => self.back(),
-            79..81 => self.breaking(),
-            81..85 => What::Sleep { delay_ms: self.rng.below(3_000) },
-            85..90 => self.signal(),
-            90..95 => self.request(),
-            95 if depth > 0 => What::Finish { status: *self.rng.pick(&[Status::Completed, Status::Failed]) },
-            96 | 97 if depth > 0 => What::Fail,
-            98 | 99 if depth > 0 => What::Blocked,
+            40..49 if !deep => self.attempt(id, depth),
+            49..53 => self.back(),
+            53..55 => self.breaking(),
+            55..59 => What::Sleep { delay_ms: self.rng.below(3_000) },
+            59..64 => self.signal(),
+            64..69 => self.request(),
+            69 if depth > 0 => What::Finish { status: *self.rng.pick(&[Status::Completed, Status::Failed]) },
+            70 | 71 if depth > 0 => What::Fail,
+            72 | 73 if depth > 0 => What::Blocked,
             _ => self.effect(depth),
         };
         Node { id, what }

@@ -1,4 +1,4 @@
-//! The one source of chance: SplitMix64, so that a seed and a commit reproduce everything.
+//! The one source of chance: `SplitMix64`, so that a seed and a commit reproduce everything.
 
 /// A seedable generator.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ impl Rng {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,7 +21,7 @@ impl Rng {
 
     /// A number below the bound, which is not zero.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.draw() % bound
     }
 
     /// A position in something of that length, which is not zero.

@@ -3,7 +3,7 @@
 use branchpoint_expr::Value;
 
 use super::sight::{VALUE_DEPTH, error_object};
-use super::{Flow, Machine, Rejected};
+use super::{Flow, Machine, Rejected, over};
 use crate::command::Command;
 use crate::event::{Failed, Usage};
 use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
@@ -26,7 +26,7 @@ impl Machine<'_> {
             ("tokens", limits.tokens, spent.usage.tokens),
             ("cost_micros", limits.cost_micros, spent.usage.cost_micros),
         ] {
-            if self.over(limit, used) {
+            if over(limit, used) {
                 self.exhausted(name);
                 return Flow::Stop;
             }
@@ -61,9 +61,9 @@ impl Machine<'_> {
             Ok(_) => {
                 let message = format!("the answer is nested more than {VALUE_DEPTH} levels deep").into();
                 let failed = Failed { kind: "depth_limit".into(), message, again: false, answered: true };
-                self.attempt_failed(effect, strand, failed);
+                self.attempt_failed(effect, strand, &failed);
             }
-            Err(failed) => self.attempt_failed(effect, strand, failed),
+            Err(failed) => self.attempt_failed(effect, strand, &failed),
         }
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Machine<'_> {
         self.wake(strand, next);
     }
 
-    fn attempt_failed(&mut self, effect: EffectNo, strand: StrandNo, failed: Failed) {
+    fn attempt_failed(&mut self, effect: EffectNo, strand: StrandNo, failed: &Failed) {
         let flight = &self.state.effects[&effect];
         let kind = &self.program.effects[flight.what.index()];
         let (attempt, step) = (flight.attempt, self.step_id(kind.step));

@@ -103,7 +103,7 @@ impl Machine<'_> {
     /// Applies an event. Everything that can refuse it comes before the first change.
     fn take(&mut self, event: Event) -> Result<(), Rejected> {
         match event {
-            Event::Start { input, facts } => self.start(input, facts),
+            Event::Start { input, facts } => self.start(&input, facts),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
             Event::TimerFired(timer) => self.timer_fired(timer),
             Event::Signal { name, payload, sender } => self.signal(&name, payload, sender),
@@ -120,7 +120,12 @@ impl Machine<'_> {
     /// Runs ready strands until none is left or the fuel is spent. Merges are looked at when nothing is ready.
     fn run(&mut self) {
         while self.state.ended.is_none() {
-            let Some(strand) = self.state.ready.pop() else { if self.meet() { continue } else { break } };
+            let Some(strand) = self.state.ready.pop() else {
+                if self.meet() {
+                    continue;
+                }
+                break;
+            };
             if self.fuel == 0 {
                 self.state.ready.push(strand);
                 break;
@@ -144,7 +149,7 @@ impl Machine<'_> {
             }
             self.fuel -= 1;
             self.state.spent.ops += 1;
-            if self.over(self.program.limits.ops, self.state.spent.ops) {
+            if over(self.program.limits.ops, self.state.spent.ops) {
                 return self.exhausted("ops");
             }
             let at = strand.at;
@@ -201,18 +206,14 @@ impl Machine<'_> {
 
     /// Where a failure of an op goes: to its `fail`, else it is the failure of the strand's entry.
     fn failed(&mut self, no: StrandNo, fail: Option<Failure>, error: Value) -> Flow {
-        match fail {
-            Some(Failure { to, error: slot }) => {
-                if let Some(slot) = slot {
-                    self.write(no, slot, Some(error));
-                }
-                Flow::Goto(to)
-            }
-            None => {
-                self.entry_failed(no, error);
-                Flow::Stop
-            }
+        let Some(Failure { to, error: slot }) = fail else {
+            self.entry_failed(no, error);
+            return Flow::Stop;
+        };
+        if let Some(slot) = slot {
+            self.write(no, slot, Some(error));
         }
+        Flow::Goto(to)
     }
 
     fn timer_fired(&mut self, no: TimerNo) -> Result<(), Rejected> {
@@ -270,10 +271,6 @@ impl Machine<'_> {
         self.finish(Status::Failed, sight::error_object("exhausted", &message, None));
     }
 
-    fn over(&self, limit: u64, spent: u64) -> bool {
-        limit > 0 && spent > limit
-    }
-
     fn note(&mut self, strand: StrandNo, what: What) {
         if self.stamp.record {
             let path = self.item_path(strand);
@@ -325,4 +322,9 @@ impl Machine<'_> {
         }
         hash
     }
+}
+
+/// Whether a bound is passed; 0 is no bound.
+fn over(limit: u64, spent: u64) -> bool {
+    limit > 0 && spent > limit
 }

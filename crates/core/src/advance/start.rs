@@ -11,7 +11,7 @@ use crate::request::object;
 use crate::state::{Parked, Purpose, State};
 
 impl Machine<'_> {
-    pub(super) fn start(&mut self, input: Value, mut facts: Object) -> Result<(), Rejected> {
+    pub(super) fn start(&mut self, input: &Value, mut facts: Object) -> Result<(), Rejected> {
         if !input.is_within_depth(VALUE_DEPTH) || !Value::from(facts.clone()).is_within_depth(VALUE_DEPTH) {
             return Err(Rejected::TooDeep);
         }

@@ -20,7 +20,7 @@ const CANCEL_REQUEST: &str = "cancel_request";
 
 impl Machine<'_> {
     pub(super) fn wait(&mut self, no: StrandNo, arms: &[Arm], fail: Option<Failure>) -> Flow {
-        if let Some(place) = self.from_mailbox(no, arms) {
+        if let Some(place) = self.take_kept(no, arms) {
             return Flow::Goto(place);
         }
         // The arms that can fail are computed before anything is asked or set.
@@ -76,7 +76,7 @@ impl Machine<'_> {
     }
 
     /// A signal that was kept is taken by the first arm that accepts it.
-    fn from_mailbox(&mut self, no: StrandNo, arms: &[Arm]) -> Option<PlaceId> {
+    fn take_kept(&mut self, no: StrandNo, arms: &[Arm]) -> Option<PlaceId> {
         for position in 0..self.state.mailbox.len() {
             let (signal, payload) = self.state.mailbox[position].clone();
             if let Some((into, next)) = self.accepting(no, arms, signal, &payload) {

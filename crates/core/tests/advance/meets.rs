@@ -7,7 +7,7 @@ use branchpoint_expr::{Dialect, Value};
 use crate::host::{Host, Make, retry};
 
 /// A scope with one edge, a merge in it, and the place that fills the edge and ends its strand.
-struct Merge {
+struct Case {
     make: Make,
     scope: ScopeId,
     edge: SlotId,
@@ -15,7 +15,7 @@ struct Merge {
     merge: PlaceId,
 }
 
-fn merge(spec: ScopeSpec) -> Merge {
+fn merge(spec: ScopeSpec) -> Case {
     let mut make = Make::new();
     let scope = make.scope(spec);
     let edge = make.b.slot(scope, "edge", None);
@@ -28,10 +28,10 @@ fn merge(spec: ScopeSpec) -> Merge {
     let filled = make.set(scope, make.v, "[edge]", after);
     let empty = make.set(scope, make.v, "'nothing'", after);
     let merge = make.b.meet([(edge, join)], filled, empty);
-    Merge { make, scope, edge, join, merge }
+    Case { make, scope, edge, join, merge }
 }
 
-impl Merge {
+impl Case {
     /// Decides by the answer of an effect whether to join.
     fn gated(&mut self, kind: &str) -> PlaceId {
         let blocked = self.make.b.leave(self.scope, Exit::Done(None));
@@ -93,7 +93,7 @@ fn a_branch_that_has_not_begun_counts_as_standing_at_its_entry() {
 }
 
 /// The gate stands in a frame of its own.
-fn nested(case: &mut Merge, spec: ScopeSpec) -> PlaceId {
+fn nested(case: &mut Case, spec: ScopeSpec) -> PlaceId {
     let outer_done = case.make.b.leave(case.scope, Exit::Done(None));
     let inner = case.make.b.scope(case.scope, ScopeSpec { next: Some(outer_done), ..spec });
     let done = case.make.b.leave(inner, Exit::Done(None));

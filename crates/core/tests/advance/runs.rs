@@ -55,19 +55,19 @@ fn last_word() -> Host {
     let mut make = Make::new();
     let result = make.b.read(make.v);
     let close = make.b.close(Status::Cancelled, result);
-    let word = make.effect("word", close);
-    make.b.on_cancel(word);
+    let farewell = make.effect("farewell", close);
+    make.b.on_cancel(farewell);
     let work = make.effect("work", make.end);
     let mut host = make.run(work);
     host.hand(Event::Cancel { reason: None }).unwrap();
-    assert_eq!((host.flying(), &host.withdrawn[..]), (vec!["word"], &["work".to_owned()][..]));
+    assert_eq!((host.flying(), &host.withdrawn[..]), (vec!["farewell"], &["work".to_owned()][..]));
     host
 }
 
 #[test]
 fn a_cancelled_run_may_say_its_last_word() {
     let mut host = last_word();
-    host.answer("word", "bye");
+    host.answer("farewell", "bye");
     assert_eq!(host.end, Some((Status::Cancelled, Value::from("bye"))));
 }
 
@@ -75,7 +75,7 @@ fn a_cancelled_run_may_say_its_last_word() {
 fn a_second_cancel_does_not_wait_for_it() {
     let mut host = last_word();
     host.hand(Event::Cancel { reason: None }).unwrap();
-    assert_eq!(host.withdrawn, ["work", "word"]);
+    assert_eq!(host.withdrawn, ["work", "farewell"]);
     assert_eq!(host.end.unwrap().0, Status::Cancelled);
 }
 
@@ -84,18 +84,18 @@ fn the_failure_of_a_run_is_handled_once() {
     let mut make = Make::new();
     let result = make.b.read(make.r);
     let close = make.b.close(Status::Failed, result);
-    let word = make.effect("word", close);
-    let fail = Failure { to: word, error: Some(make.r) };
+    let farewell = make.effect("farewell", close);
+    let fail = Failure { to: farewell, error: Some(make.r) };
     make.b.root(ScopeSpec { fail: Some(fail), ..ScopeSpec::default() });
     let work = make.effect("work", make.end);
     let program = make.program(work);
     let mut host = Host::start(program.clone());
     host.fail("work", false);
-    host.answer("word", 1);
+    host.answer("farewell", 1);
     host.failed_with("boom");
     let mut host = Host::start(program);
     host.fail("work", false);
-    host.fail("word", false);
+    host.fail("farewell", false);
     host.failed_with("boom");
 }
 
@@ -123,14 +123,14 @@ fn a_run_that_is_tried_again_keeps_what_it_was_started_with() {
 fn a_cancel_between_attempts_of_the_run_is_not_undone_by_the_next() {
     let mut make = Make::new();
     make.b.root(ScopeSpec { retry: Some(retry(2, 10)), ..ScopeSpec::default() });
-    let word = make.effect("word", make.end);
-    make.b.on_cancel(word);
+    let farewell = make.effect("farewell", make.end);
+    make.b.on_cancel(farewell);
     let work = make.effect("work", make.end);
     let mut host = make.run(work);
     host.fail("work", false);
     host.hand(Event::Cancel { reason: None }).unwrap();
     assert!(host.timers.is_empty(), "no attempt is to come");
-    assert_eq!(host.flying(), ["word"]);
+    assert_eq!(host.flying(), ["farewell"]);
 }
 
 /// Effects one after the other, without end, under these limits.

@@ -116,7 +116,7 @@ pub(crate) static TABLE: &[Builtin] = &[
     function("bitshl", (2, 2), &[INT], INT, numbers::bitshl),
     function("bitshr", (2, 2), &[INT], INT, numbers::bitshr),
     function("bitushr", (2, 2), &[INT], INT, numbers::bitushr),
-    function("shellQuote", (1, 1), &[ANY], STR, strings::shell_quote),
+    Builtin { on_nil: OnNil::Asks, ..function("shellQuote", (1, 1), &[ANY], STR, strings::shell_quote) },
     function("splitTrimmed", (2, 2), &[STR, STR], LIST, strings::split_trimmed),
 ];
 

@@ -9,6 +9,7 @@ use crate::compile::Place;
 use crate::located::{Located, Shape};
 use crate::pattern::Pattern;
 use crate::program::{Access, Id, Node};
+use crate::rules::Dialect;
 use crate::template::Single;
 use crate::unit::{UNKNOWN, Unit, place_of};
 use crate::value::keep;
@@ -45,7 +46,8 @@ impl Unit<'_> {
             Shape::Object(_) => self.group(located),
             _ => {
                 let message = format!("`if` takes an expression or a group, and this is {}", located.describe());
-                self.error(Kind::InvalidCondition, located.span, message);
+                let kind = if self.dialect() == Dialect::Steps { Kind::BadField } else { Kind::InvalidCondition };
+                self.error(kind, located.span, message);
                 UNKNOWN
             }
         }

@@ -77,8 +77,8 @@ fn odd_index<'a>(work: &Work<'a>, object: View<'a>, index: i64, access: Access) 
         _ if access != Access::Nil => Ok(None),
         (_, Some(text)) => {
             work.scan(text.len())?;
-            let found = position(text.chars().count(), index).and_then(|at| text.char_indices().nth(at));
-            Ok(found.map(|(at, c)| View::Str(&text[at..at + c.len_utf8()])))
+            let found = position(text.chars().count(), index);
+            Ok(found.map(|at| View::Str(&text[byte(text, at)..byte(text, at + 1)])))
         }
         _ => fault(Kind::WrongKind, format!("{} has no positions", described(object))),
     }
@@ -88,6 +88,14 @@ fn odd_index<'a>(work: &Work<'a>, object: View<'a>, index: i64, access: Access) 
 pub(crate) fn position(length: usize, index: i64) -> Option<usize> {
     let at = if index < 0 { index.checked_add_unsigned(length as u64)? } else { index };
     usize::try_from(at).ok().filter(|at| *at < length)
+}
+
+/// Where a character begins; the end of the text for one beyond it.
+fn byte(text: &str, at: usize) -> usize {
+    if text.is_ascii() {
+        return at.min(text.len());
+    }
+    text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
 }
 
 /// What a path gives that leads nowhere.
@@ -115,8 +123,7 @@ pub(crate) fn slice<'a>(work: &Work<'a>, object: View<'a>, from: Option<i64>, to
         (_, Some(text)) => {
             work.scan(text.len())?;
             let range = range(text.chars().count());
-            let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
-            Ok(View::Str(&text[byte(range.start)..byte(range.end)]))
+            Ok(View::Str(&text[byte(text, range.start)..byte(text, range.end)]))
         }
         (View::List(list), _) => {
             let range = range(list.len());

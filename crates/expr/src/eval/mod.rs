@@ -104,12 +104,24 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
     /// A condition: nil counts as false, anything else that is no boolean is an error.
     #[inline]
     fn truth(&mut self, id: Id) -> Outcome<bool> {
-        if R::ON {
+        if R::ON { self.recorded_truth(id) } else { self.unrecorded_truth(id) }
+    }
+
+    fn recorded_truth(&mut self, id: Id) -> Outcome<bool> {
+        if self.program.nodes[id as usize].is_test() {
             let result = self.unrecorded_truth(id);
             self.record.note_truth(id, &result);
             return result;
         }
-        self.unrecorded_truth(id)
+        // What only counts as false is told as what it is: nil.
+        let value = self.unrecorded(id);
+        let note = value.as_ref().copied().map_err(|_| ());
+        let result = self.as_truth(id, value);
+        match (&result, note) {
+            (Ok(_), Ok(value)) => self.record.note(id, &Ok(value)),
+            _ => self.record.note_truth(id, &result),
+        }
+        result
     }
 
     fn unrecorded_truth(&mut self, id: Id) -> Outcome<bool> {
@@ -136,14 +148,22 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             Node::Every(parts) => self.group(parts, |all, one| all && one, true),
             Node::Some(parts) => self.group(parts, |any, one| any || one, false),
             Node::Test(test) => self.test(id, test),
-            _ => match self.unrecorded(id)? {
-                View::Bool(bool) => Ok(bool),
-                View::Null => Ok(false),
-                other => {
-                    self.at = id;
-                    fault(Kind::NotBoolean, format!("a condition is true or false, and this is {}", shown(other)))
-                }
-            },
+            _ => {
+                let value = self.unrecorded(id);
+                self.as_truth(id, value)
+            }
+        }
+    }
+
+    #[inline]
+    fn as_truth(&mut self, id: Id, value: Outcome<View<'a>>) -> Outcome<bool> {
+        match value? {
+            View::Bool(bool) => Ok(bool),
+            View::Null => Ok(false),
+            other => {
+                self.at = id;
+                fault(Kind::NotBoolean, format!("a condition is true or false, and this is {}", shown(other)))
+            }
         }
     }
 

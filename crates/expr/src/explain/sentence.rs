@@ -59,9 +59,10 @@ impl Explainer<'_, '_> {
 
     /// What the left side was compared with: a literal as it is, anything else with its value.
     fn expected(&self, id: Id) -> String {
+        let text = self.text(id);
         match (self.node(id), self.value(id)) {
-            (Node::Constant(_), _) | (_, None) => self.text(id),
-            (_, Some(value)) => format!("{} ({})", shown(value), self.text(id)),
+            (Node::Constant(_), _) | (_, None) => text,
+            (_, Some(value)) => format!("{} ({text})", shown(value)),
         }
     }
 

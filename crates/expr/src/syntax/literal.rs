@@ -30,8 +30,8 @@ pub(super) fn number(text: &str) -> Result<(Token<'_>, usize), LiteralError> {
         }
     }
     let length = decimal_length(text);
-    if text[length..].starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-        return Err(LiteralError::new(0, length + 1, "a number cannot run into a name"));
+    if let Some(letter) = text[length..].chars().next().filter(|c| c.is_alphanumeric() || *c == '_') {
+        return Err(LiteralError::new(0, length + letter.len_utf8(), "a number cannot run into a name"));
     }
     let written = &text[..length];
     if !written.contains(['.', 'e', 'E']) {

@@ -19,9 +19,7 @@ pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
     let root = cursor.name()?;
     let mut expr = cursor.built(start, ExprKind::Name(Cow::Borrowed(root)), 0)?;
     while cursor.at < cursor.content.len() {
-        let from = cursor.at;
         let (key, depth) = (cursor.segment()?, expr.depth);
-        let key = cursor.built(from, key, 0)?;
         expr = cursor.built(start, ExprKind::Member(Box::new(expr), Box::new(key)), depth)?;
     }
     Ok(expr)
@@ -68,12 +66,15 @@ impl<'s> Cursor<'s> {
         Ok(&rest[..length])
     }
 
-    fn segment(&mut self) -> Parsed<ExprKind<'s>> {
-        if self.eat('.') {
-            return self.name().map(|name| ExprKind::Str(Cow::Borrowed(name)));
-        }
-        if !self.eat('[') {
+    fn segment(&mut self) -> Parsed<Expr<'s>> {
+        let in_brackets = !self.eat('.');
+        if in_brackets && !self.eat('[') {
             return Err(self.refused());
+        }
+        let from = self.at;
+        if !in_brackets {
+            let name = self.name()?;
+            return self.built(from, ExprKind::Str(Cow::Borrowed(name)), 0);
         }
         let key = if self.rest().starts_with(['"', '\'']) {
             let (text, length) =
@@ -88,6 +89,7 @@ impl<'s> Cursor<'s> {
             let int = int.ok_or_else(|| self.refused())?;
             ExprKind::Int(if negative { -int } else { int })
         };
+        let key = self.built(from, key, 0)?;
         if self.eat(']') { Ok(key) } else { Err(self.refused()) }
     }
 }

@@ -94,7 +94,11 @@ fn words(content: &str) -> Result<Vec<(&str, Span)>, Box<Diagnostic>> {
     let mut words = Vec::new();
     let mut start = None;
     let mut quote: Option<char> = None;
+    let mut escaped = false;
     for (at, c) in content.char_indices() {
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
         let ends = quote.is_none() && (c.is_whitespace() || c == '|');
         if ends {
             if let Some(start) = start.take() {
@@ -108,6 +112,7 @@ fn words(content: &str) -> Result<Vec<(&str, Span)>, Box<Diagnostic>> {
         start.get_or_insert(at);
         match quote {
             Some(open) if open == c => quote = None,
+            Some(open) => escaped = c == '\\' && open != '`',
             None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
             _ => {}
         }
@@ -141,11 +146,7 @@ impl Unit<'_> {
             Argument::Text(text) => self.program.constant(Value::from(&**text), place.of(span)),
             Argument::Int(int) => self.program.constant(Value::Int(*int), place.of(span)),
             Argument::Reference(reference) => {
-                let place = match place {
-                    Place::From(from) => Place::From(from + span.start),
-                    whole @ Place::At(_) => whole,
-                };
-                self.named_reference(reference, place, Access::Required)
+                self.named_reference(reference, place.after(span.start), Access::Required)
             }
         }
     }

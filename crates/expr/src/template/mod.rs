@@ -65,7 +65,7 @@ impl Unit<'_> {
 
     /// Compiles a text with placeholders.
     pub(crate) fn template_text(&mut self, text: &str, place: Place, single: Single) -> Compiled {
-        let parts = match scan::parts(text, self.dialect()) {
+        let parts = match scan::parts(text, self.dialect(), single == Single::Value) {
             Ok(parts) => parts,
             Err(finding) => {
                 self.refuse(*finding, place);
@@ -102,16 +102,14 @@ impl Unit<'_> {
 
     /// What stands between the braces. `alone`: it is the whole text, and its value is wanted.
     fn placeholder(&mut self, content: &str, start: usize, place: Place, alone: bool) -> Id {
-        let inner = match place {
-            Place::From(from) => Place::From(from + u32::try_from(start).unwrap_or(u32::MAX)),
-            whole @ Place::At(_) => whole,
-        };
+        let inner = place.after(u32::try_from(start).unwrap_or(u32::MAX));
         let span = inner.of(Span::new(0, content.len()));
         match self.dialect() {
             Dialect::Flow => self.expression(content, inner).0,
             Dialect::Machine => self.machine_placeholder(content, inner, alone),
             Dialect::Steps => self.steps_placeholder(content, inner, alone),
             Dialect::Session => self.named_reference(content, inner, Access::Nil),
+            Dialect::Graph if content != scan::PREVIOUS => self.named_reference(content, inner, Access::Nil),
             Dialect::Graph => {
                 let previous = self.known_path(&[content], Access::Nil, span);
                 let nothing = self.program.constant(Value::from(""), span);

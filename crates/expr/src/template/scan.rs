@@ -7,6 +7,9 @@ use crate::rules::Dialect;
 /// The one placeholder of the `graph` dialect, written exactly so.
 const PREVIOUS_OUTPUT: &str = "{{PREVIOUS_OUTPUT}}";
 
+/// The name in it.
+pub(super) const PREVIOUS: &str = "PREVIOUS_OUTPUT";
+
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part<'t> {
@@ -17,13 +20,16 @@ pub(super) enum Part<'t> {
 }
 
 /// Splits a text at its placeholders.
-pub(super) fn parts(text: &str, dialect: Dialect) -> Result<Vec<Part<'_>>, Box<Diagnostic>> {
+///
+/// `operand`: the text is an operand of a typed group, where dialects without templates of their own take references.
+pub(super) fn parts(text: &str, dialect: Dialect, operand: bool) -> Result<Vec<Part<'_>>, Box<Diagnostic>> {
     let mut parts = Vec::new();
     let mut from = 0;
     let mut search = 0;
     while let Some(open) = text[search..].find("{{").map(|at| search + at) {
         let start = open + 2;
         let end = match dialect {
+            Dialect::Session | Dialect::Graph if operand => text[start..].find("}}").map(|at| start + at),
             Dialect::Session => None,
             Dialect::Graph => text[open..].starts_with(PREVIOUS_OUTPUT).then_some(open + PREVIOUS_OUTPUT.len() - 2),
             Dialect::Flow => end_outside_quotes(text, start),

@@ -53,13 +53,13 @@ fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
     let work = || {
         let (mut seen, mut failures) = (Seen::new(), Vec::new());
         loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= end {
+            let drawn = next.fetch_add(1, Ordering::Relaxed);
+            if drawn >= end {
                 return (seen, failures);
             }
-            match attempt(seed, &trees(seed)) {
+            match attempt(drawn, &trees(drawn)) {
                 Ok(more) => more.into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count),
-                Err(reason) => failures.push((seed, reason)),
+                Err(reason) => failures.push((drawn, reason)),
             }
         }
     };
@@ -68,7 +68,9 @@ fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         for worker in workers {
             let (more, failed) = worker.join().expect("a worker catches every panic of a seed");
-            more.into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count);
+            for (what, count) in more {
+                *seen.entry(what).or_default() += count;
+            }
             failures.extend(failed);
         }
     });
@@ -77,7 +79,7 @@ fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
 
 fn trees(seed: u64) -> Vec<Tree> {
     let mut rng = Rng::new(seed);
-    (0..1 + rng.index(3)).map(|_| generate(&mut rng)).collect()
+    (0..=rng.index(3)).map(|_| generate(&mut rng)).collect()
 }
 
 fn attempt(seed: u64, trees: &[Tree]) -> Result<Seen, String> {

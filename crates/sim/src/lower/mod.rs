@@ -281,12 +281,12 @@ impl<'t> Lower<'t> {
     }
 
     fn test(&mut self, test: Test, around: &Around<'t>, negated: bool) -> ConditionId {
-        let text = match test {
+        let asked = match test {
             Test::Below { scope, bound } => format!("c{scope} < {bound}"),
             Test::Last(number) => format!("v == {number}"),
         };
-        let text = if negated { format!("!({text})") } else { text };
-        self.condition(&text, around)
+        let asked = if negated { format!("!({asked})") } else { asked };
+        self.condition(&asked, around)
     }
 
     fn condition(&mut self, text: &str, around: &Around<'t>) -> ConditionId {

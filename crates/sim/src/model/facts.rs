@@ -18,7 +18,7 @@ impl Model<'_> {
             Fact::Settled { effect, attempt, result, tokens } => self.settled(effect, attempt, result, tokens),
             Fact::Timer => self.timer(),
             Fact::Signal { node, payload } => self.signal(node, payload),
-            Fact::Vote { ask, user, choice } => self.vote(ask, user, choice),
+            Fact::Vote { ask, user, choice } => self.vote(ask, user, &choice),
             Fact::CallOff { ask } => self.call_off(ask),
             Fact::Cancel => self.cancel(),
         };

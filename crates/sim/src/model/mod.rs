@@ -243,7 +243,9 @@ impl<'t> Model<'t> {
 
     fn finish(&mut self, status: Status, end: End) {
         let roots: Vec<u64> = self.frames.iter().filter(|(_, frame)| frame.by.is_none()).map(|(no, _)| *no).collect();
-        roots.into_iter().for_each(|root| self.drop_frame(root));
+        for root in roots {
+            self.drop_frame(root);
+        }
         self.timers.clear();
         self.ready.clear();
         self.ended = true;

@@ -87,19 +87,19 @@ impl<'t> Model<'t> {
         self.next_due(ask);
     }
 
-    pub(super) fn vote(&mut self, ask: Option<u64>, user: String, choice: String) -> bool {
+    pub(super) fn vote(&mut self, ask: Option<u64>, user: String, choice: &str) -> bool {
         let Some(ask) = ask.or_else(|| self.asks.keys().next().copied()) else { return false };
         let now = self.now;
         let Some(question) = self.asks.get_mut(&ask) else { return false };
         let What::Request { people, required, .. } = question.node.what else { unreachable!("only requests ask") };
         let late = question.deadline().is_some_and(|deadline| now >= deadline);
-        if late || !CHOICES.contains(&choice.as_str()) || !question.silent().contains(&user) {
+        if late || !CHOICES.contains(&choice) || !question.silent().contains(&user) {
             return false;
         }
-        question.votes.push((user, choice.clone()));
+        question.votes.push((user, choice.to_owned()));
         let for_it = question.votes.iter().filter(|(_, of)| *of == choice).count();
         if for_it >= required as usize {
-            self.resolve(ask, &choice);
+            self.resolve(ask, choice);
         } else if question.votes.len() == people as usize {
             self.resolve(ask, "no_quorum");
         }

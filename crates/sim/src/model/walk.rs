@@ -39,10 +39,11 @@ impl<'t> Model<'t> {
             None => self.finish(ends_as, End::Value(last)),
             Some((node, What::While { test, cap, body })) => {
                 let rounds = self.vars(no, node.id).rounds;
-                if !self.holds(no, *test) || rounds >= *cap {
-                    if rounds >= *cap {
-                        self.tally("caps reached");
-                    }
+                if !self.holds(no, *test) {
+                    return self.leave(no, Some(last));
+                }
+                if rounds >= *cap {
+                    self.tally("caps reached");
                     return self.leave(no, Some(last));
                 }
                 self.vars(no, node.id).rounds += 1;

@@ -17,6 +17,7 @@ impl World<'_> {
             ended_or_waits(run).map_err(|error| format!("run {at}: {error}"))?;
             accepts_nothing(run)?;
             let notes = replays(run, cut)?;
+            trace_agrees(&run.audit.model.ran, &notes)?;
             for (what, count) in run.audit.model.ran.iter().chain(&notes) {
                 *self.seen.entry(what).or_default() += count;
             }
@@ -31,6 +32,20 @@ impl World<'_> {
         }
         Ok(self.seen)
     }
+}
+
+/// What a person is told is what the model has seen.
+fn trace_agrees(ran: &Seen, notes: &Seen) -> Result<(), String> {
+    let sum = |of: &Seen, names: &[&str]| names.iter().filter_map(|name| of.get(name)).sum::<u64>();
+    let resolved =
+        ["requests decided", "requests called off", "requests timed out", "requests without quorum"].as_slice();
+    for (told, seen) in [("warnings", ["caps reached"].as_slice()), ("questions resolved", resolved)] {
+        let (told_count, seen_count) = (sum(notes, &[told]), sum(ran, seen));
+        if told_count != seen_count {
+            return Err(format!("the trace tells of {told_count} {told}, and the model has seen {seen_count}"));
+        }
+    }
+    Ok(())
 }
 
 /// A run that has not ended waits for a named thing.

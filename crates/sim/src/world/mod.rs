@@ -45,6 +45,7 @@ pub fn simulate(seed: u64, trees: &[Tree]) -> Result<Seen, String> {
 }
 
 /// Which faults this world has.
+#[expect(clippy::struct_excessive_bools, reason = "each is drawn on its own")]
 #[derive(Clone, Copy, Debug)]
 struct Faults {
     crashes: bool,
@@ -132,7 +133,7 @@ impl World<'_> {
 
     /// One event and as many continuations as its fuel makes of it; the host may crash between any two writes.
     fn write(&mut self, run: usize, at: i64, event: &Event, fact: Option<Fact>) -> Result<bool, String> {
-        let stamp = Stamp { now_ms: at, seed: self.rng.next(), record: false };
+        let stamp = Stamp { now_ms: at, seed: self.rng.draw(), record: false };
         let Taken::Yes(mut outcome) = self.runs[run].hand(&stamp, event, fact, &mut self.rng)? else {
             self.count("events refused");
             return Ok(false);
@@ -191,7 +192,7 @@ impl World<'_> {
             self.runs[run].crash(from_snapshot)?;
             let tables = self.runs[run].tables.clone();
             for (effect, row) in &tables.outbox {
-                self.perform(run, *effect, row.attempt);
+                self.perform(run, *effect, row.no);
             }
             for at in tables.timers.values() {
                 self.watch(run, *at);

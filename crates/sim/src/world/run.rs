@@ -154,10 +154,7 @@ impl<'t> Run<'t> {
         };
         self.held.clear();
         self.tables = self.disk.tables.clone();
-        // What was counted is kept: it tells what the simulation has seen, not what the run has done.
-        let ran = std::mem::take(&mut self.audit.model.ran);
         self.audit = self.disk.audit.clone();
-        self.audit.model.ran = ran;
         let snapshot = self.disk.snapshot.as_ref().filter(|_| from_snapshot);
         self.state = match snapshot {
             Some((rows, stored)) => {

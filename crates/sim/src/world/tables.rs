@@ -22,7 +22,7 @@ pub(super) struct Tables {
 /// One attempt as the outbox keeps it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Attempt {
-    pub(super) attempt: u32,
+    pub(super) no: u32,
     pub(super) input: Value,
     pub(super) answers: u32,
 }
@@ -32,7 +32,7 @@ impl Tables {
     pub(super) fn keep(&mut self, command: &Command) -> Result<(), String> {
         let fits = match command {
             Command::Perform { effect, attempt, input, answers, .. } => {
-                let row = Attempt { attempt: *attempt, input: input.clone(), answers: *answers };
+                let row = Attempt { no: *attempt, input: input.clone(), answers: *answers };
                 self.outbox.insert(*effect, row).is_none()
             }
             Command::Withdraw { effect } => self.outbox.remove(effect).is_some(),

@@ -1,0 +1,163 @@
+//! The one plain sentence, and the tree below it.
+
+use branchpoint_expr::{Condition, Dialect, Explanation, Options};
+use serde_json::{Value as Json, json};
+
+fn context() -> Json {
+    json!({
+        "inputs": {"count": 12, "mode": "test", "tags": ["a", "b"], "long": "x".repeat(200), "none": null},
+        "states": {"check": {"ExitCode": 2, "Output": "build failed"}},
+        "items": [{"price": 5}, {"price": 50}],
+    })
+}
+
+fn explained(source: &str) -> Explanation {
+    let condition = Condition::expression(source, Options::dialect(Dialect::Session)).expect("it compiles");
+    condition.explain(&context(), source)
+}
+
+#[track_caller]
+fn check(source: &str, sentence: &str) {
+    assert_eq!(explained(source).sentence, sentence, "{source}");
+}
+
+#[test]
+fn a_comparison_tells_what_there_was_and_what_was_expected() {
+    check("states.check.ExitCode == 0", "false because states.check.ExitCode is 2, expected 0");
+    check("states.check.ExitCode != 0", "true because states.check.ExitCode is 2, not 0");
+    check("inputs.mode != 'test'", r#"false because inputs.mode is "test", expected anything else"#);
+    check("inputs.count > 20", "false because inputs.count is 12, expected more than 20");
+    check("inputs.count <= 20", "true because inputs.count is 12, at most 20");
+    // People write the value on either side; the sentence is about what varies.
+    check("20 > inputs.count", "true because inputs.count is 12, less than 20");
+    check(
+        "inputs.count == states.check.ExitCode",
+        "false because inputs.count is 12, expected 2 (states.check.ExitCode)",
+    );
+    check("5 < inputs.count < 10", "false because inputs.count is 12, expected less than 10");
+}
+
+#[test]
+fn tests_of_text_and_membership_are_told_in_words() {
+    check(
+        "states.check.Output contains 'success'",
+        r#"false because states.check.Output is "build failed", which does not contain "success""#,
+    );
+    check("inputs.mode startsWith 'te'", r#"true because inputs.mode is "test", which starts with "te""#);
+    check("inputs.mode in ['prod', 'dev']", r#"false because inputs.mode is "test", which is not in the list"#);
+    check("inputs.mode matches '^t'", r#"true because inputs.mode is "test", which matches "^t""#);
+    check("'c' in inputs.tags", r#"false because inputs.tags is ["a","b"], which does not contain "c""#);
+}
+
+#[test]
+fn what_is_not_there_is_nil() {
+    check("inputs.missing == 'x'", r#"false because inputs.missing is nil, expected "x""#);
+    check("inputs.none", "false because inputs.none is nil");
+    check("inputs.missing.deep > 1", "false because inputs.missing.deep is nil, expected more than 1");
+}
+
+#[test]
+fn joined_conditions_tell_what_decided() {
+    check(
+        "states.check.ExitCode == 0 && inputs.mode == 'prod'",
+        "false because states.check.ExitCode is 2, expected 0",
+    );
+    check("inputs.count > 10 || inputs.mode == 'prod'", "true because inputs.count is 12, more than 10");
+    check(
+        "inputs.count > 10 && inputs.mode == 'test'",
+        r#"true because inputs.count is 12, more than 10, and inputs.mode is "test""#,
+    );
+    check("!(inputs.count > 20)", "true because inputs.count is 12, expected more than 20");
+    check(
+        "inputs.count > 20 ? true : inputs.mode == 'prod'",
+        r#"false because inputs.count is 12, expected more than 20, and then inputs.mode is "test", expected "prod""#,
+    );
+    check("true", "true because that is what it says");
+}
+
+#[test]
+fn predicates_and_functions_tell_their_value() {
+    check("any(items, .price > 100)", "false because any(items, .price > 100) is false");
+    check("len(inputs.tags) == 3", "false because len(inputs.tags) is 2, expected 3");
+}
+
+#[test]
+fn long_values_are_cut_and_their_length_told() {
+    check(
+        "inputs.long == 'y'",
+        &format!("false because inputs.long is \"{}\"… (200 characters), expected \"y\"", "x".repeat(60)),
+    );
+    check(
+        "len(string(1..100)) > 0 && (1..100) == []",
+        "false because (1..100) is [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23… (293 characters), expected []",
+    );
+    let endless = explained("(1..9000000000000000000) == inputs.tags");
+    assert!(endless.sentence.contains("… (more than 100000 characters)"), "{}", endless.sentence);
+}
+
+#[test]
+fn a_failure_tells_why_there_is_no_answer() {
+    check("inputs.mode > 5", r#"cannot be decided: `>` cannot compare the text "test" with the number 5"#);
+    check("inputs.count", "cannot be decided: a condition is true or false, and this is 12");
+    check("inputs.count.deep == 1", "cannot be decided: 12 has no field `deep`");
+}
+
+#[test]
+fn the_tree_has_every_part_with_its_place_value_and_kind() {
+    let source = "inputs.count > 20 || inputs.mode == 'test'";
+    let tree = explained(source).tree;
+    assert_eq!(tree.text, source);
+    let parts: Vec<_> = tree.children.iter().map(|part| (part.span.text(source), part.decided, part.times)).collect();
+    assert_eq!(parts, [("inputs.count > 20", false, 1), ("inputs.mode == 'test'", true, 1)]);
+    let count = &tree.children[0].children[0];
+    assert_eq!((count.text.as_str(), count.shown.as_deref(), count.kind), ("inputs.count", Some("12"), Some("int")));
+    assert_eq!(
+        tree.render(),
+        "✓ inputs.count > 20 || inputs.mode == 'test'\n  ✗ inputs.count > 20\n    = inputs.count  12\n  \
+         ✓ inputs.mode == 'test'  ← decided\n    = inputs.mode  \"test\"\n"
+    );
+}
+
+#[test]
+fn what_was_not_looked_at_says_so_and_what_was_looked_at_often_counts() {
+    let source = "any(items, .price > 1) || inputs.mode == 'x'";
+    let tree = explained(source).tree;
+    assert_eq!((tree.children[1].times, tree.children[1].shown.as_deref()), (0, None));
+    let source = "all(items, .price > 1)";
+    let predicate = explained(source).tree.children[1].clone();
+    assert_eq!((predicate.text.as_str(), predicate.times), (".price > 1", 2));
+}
+
+#[test]
+fn structured_conditions_are_told_in_the_same_words() {
+    let group = json!({"combinator": "or", "conditions": [
+        {"variable": "{{ $n }}", "operator": "greater_than", "value": 10, "type": "number"},
+        {"variable": "{{ $name }}", "operator": "not_contains", "value": "x"},
+        {"variable": "{{ $none }}", "operator": "is_not_empty"},
+    ]});
+    let condition = Condition::group(&crate::located(&group), Options::dialect(Dialect::Flow)).expect("it compiles");
+    let explanation = condition.explain(&json!({"n": 5, "name": "max", "none": null}), "");
+    assert_eq!(
+        explanation.sentence,
+        "false because n is 5, expected more than 10, and name is \"max\", which contains \"x\", and none is nil, which is empty"
+    );
+    let targets =
+        json!({"conditions": [{"target": "input_length", "operator": "$gte", "value": 3, "value_type": "number"}]});
+    let condition =
+        Condition::targets(&crate::located(&targets), Options::dialect(Dialect::Steps)).expect("it compiles");
+    assert_eq!(
+        condition.explain(&json!({"input": "ab"}), "").sentence,
+        "false because len(input) is 2, expected at least 3"
+    );
+}
+
+#[test]
+fn an_explanation_is_json_too() {
+    let told = explained("inputs.count == 12").to_json();
+    assert_eq!(told["outcome"], json!(true));
+    assert_eq!(told["sentence"], json!("true because inputs.count is 12"));
+    assert_eq!(told["tree"]["children"][0]["value"], json!("12"));
+    assert_eq!(told["tree"]["children"][0]["type"], json!("int"));
+    let failed = explained("inputs.mode > 5").to_json();
+    assert_eq!(failed["outcome"]["error"], json!("condition_error"));
+}
