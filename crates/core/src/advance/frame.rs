@@ -304,6 +304,8 @@ impl Machine<'_> {
         }
         let Some(frame) = self.state.frames.get_mut(&root) else { return };
         frame.results = vec![EntryResult::Open];
+        // A last word is said once: when it fails, the run does not begin anew.
+        frame.attempt = u32::MAX;
         frame.next_entry = 1;
         frame.entries.insert(0, Entry::default());
         frame.failure = failed.as_ref().map(|(_, error)| error.clone());

@@ -131,6 +131,8 @@ fn a_cancel_between_attempts_of_the_run_is_not_undone_by_the_next() {
     host.hand(Event::Cancel { reason: None }).unwrap();
     assert!(host.timers.is_empty(), "no attempt is to come");
     assert_eq!(host.flying(), ["farewell"]);
+    host.fail("farewell", false);
+    host.failed_with("boom");
 }
 
 /// Effects one after the other, without end, under these limits.

@@ -107,9 +107,9 @@ impl Unit<'_> {
         let test = TypedTest { operator, ty };
         let variable = located.get("variable").expect("the head was checked");
         let before = self.findings.len();
-        let left = self.template_value(variable, Single::Value);
+        let left = self.template_value(variable, Single::Operand);
         let right =
-            value.filter(|_| operator.takes_value()).map(|value| (value, self.template_value(value, Single::Value)));
+            value.filter(|_| operator.takes_value()).map(|value| (value, self.template_value(value, Single::Operand)));
         if self.findings[before..].iter().all(|finding| finding.severity == crate::Severity::Warning) {
             self.literals(test, (variable, left), right);
         }

@@ -24,6 +24,8 @@ use scan::Part;
 pub(crate) enum Single {
     /// The value itself, with its type.
     Value,
+    /// The same for an operand of a typed group, which may name things in every dialect.
+    Operand,
     /// Its text form, like every other text with placeholders.
     Text,
 }
@@ -65,7 +67,7 @@ impl Unit<'_> {
 
     /// Compiles a text with placeholders.
     pub(crate) fn template_text(&mut self, text: &str, place: Place, single: Single) -> Compiled {
-        let parts = match scan::parts(text, self.dialect(), single == Single::Value) {
+        let parts = match scan::parts(text, self.dialect(), single == Single::Operand) {
             Ok(parts) => parts,
             Err(finding) => {
                 self.refuse(*finding, place);
@@ -76,7 +78,7 @@ impl Unit<'_> {
         if parts.iter().all(|part| matches!(part, Part::Text(_))) {
             return Compiled { id: self.program.constant(Value::from(text), span), literal: true };
         }
-        if single == Single::Value
+        if single != Single::Text
             && let Some((content, start)) = scan::only(&parts, text)
         {
             return Compiled { id: self.placeholder(content, start, place, true), literal: false };

@@ -202,6 +202,8 @@ impl<'t> Model<'t> {
         self.drop_entries(root);
         let frame = self.frames.get_mut(&root).expect("it is open");
         frame.ends_as = ends_as;
+        // What is left to say is said once.
+        frame.attempt = u32::MAX;
         if let Some(timer) = frame.backoff.take() {
             self.timers.remove(&timer);
         }
