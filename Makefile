@@ -63,11 +63,11 @@ bench: need-cargo ## our benchmarks
 
 .PHONY: bench-peers
 bench-peers: need-cargo ## the same conditions on other engines, beside ours (own lock file, builds for minutes)
-	$(CARGO) bench --manifest-path benches/peers/Cargo.toml
+	$(CARGO) bench $(LOCKED) --manifest-path benches/peers/Cargo.toml
 
 .PHONY: fuzz-build
 fuzz-build: need-cargo ## build the fuzz targets (own lock file)
-	$(CARGO) build --manifest-path fuzz/Cargo.toml
+	$(CARGO) build $(LOCKED) --manifest-path fuzz/Cargo.toml
 
 .PHONY: fmt
 fmt: setup ## format the source

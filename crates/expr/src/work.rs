@@ -48,7 +48,7 @@ impl<'a> Work<'a> {
                 self.steps.set(left);
                 Ok(())
             }
-            None => fault(Kind::StepLimit, format!("this looks at more than {} elements", limits::STEPS)),
+            None => fault(Kind::StepLimit, format!("this takes more than {} steps", limits::STEPS)),
         }
     }
 

@@ -76,12 +76,16 @@ impl Decision {
 
 /// What stands under `if`, or the document itself as that.
 fn under_if(document: &Located, options: Options<'_>) -> Result<Condition, Problems> {
-    Condition::under_if(document.get("if").unwrap_or(document), options)
+    match document.get("if") {
+        Some(_) if document.get("conditions").is_some() => Condition::targets(document, options),
+        Some(condition) => Condition::under_if(condition, options),
+        None => Condition::under_if(document, options),
+    }
 }
 
 fn flow(document: &Located, options: Options<'_>) -> Result<Condition, Problems> {
     match document.get("if") {
-        Some(condition) => Condition::under_if(condition, options),
+        Some(_) => under_if(document, options),
         None => Condition::group(document, options),
     }
 }
@@ -94,6 +98,9 @@ fn steps(step: &Located, options: Options<'_>) -> Result<Decision, Problems> {
 }
 
 fn session(step: &Located, options: Options<'_>) -> Result<Condition, Problems> {
+    if step.get("if").is_some() {
+        return under_if(step, options);
+    }
     let Some(conditions) = step.get("conditions") else {
         let finding = Diagnostic::error(Kind::NoConditions, step.span, "there is no condition here");
         let help = "give `conditions` with a list, and `sequence` if a condition is about it";
@@ -104,6 +111,9 @@ fn session(step: &Located, options: Options<'_>) -> Result<Condition, Problems> 
 
 /// One entry of an `if` node, or all of them: then everything that is wrong with any is told.
 fn graph(node: &Located, options: Options<'_>) -> Result<Decision, Problems> {
+    if node.get("if").is_some() && node.get("conditions").is_some() {
+        return Condition::targets(node, options).map(Decision::Holds);
+    }
     let Some(conditions) = node.get("conditions") else {
         return Condition::text_match(node, options).map(Decision::Holds);
     };

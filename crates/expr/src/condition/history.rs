@@ -37,7 +37,8 @@ impl Unit<'_> {
         self.unknown_keys(entry, &KEYS);
         match (entry.get("if"), entry.get("type")) {
             (Some(condition), Some(_)) => {
-                self.error(Kind::TwoConditions, condition.span, "both `type` and `if` are given");
+                self.error(Kind::TwoConditions, condition.span, "both `type` and `if` are given").help =
+                    Some("keep one of them".into());
                 UNKNOWN
             }
             (Some(condition), None) => self.if_condition(condition),

@@ -16,9 +16,11 @@ impl Unit<'_> {
             self.error(Kind::InvalidField, entry.span, message);
             return UNKNOWN;
         }
+        self.unknown_keys(entry, &["operator", "value", "if"]);
         if let Some(condition) = entry.get("if") {
-            if entry.get("value").is_some() || entry.get("operator").is_some() {
-                self.error(Kind::TwoConditions, condition.span, "both `operator` and `if` are given");
+            if let Some(other) = ["operator", "value"].into_iter().find(|key| entry.get(key).is_some()) {
+                let message = format!("both `{other}` and `if` are given");
+                self.error(Kind::TwoConditions, condition.span, message).help = Some("keep one of them".into());
                 return UNKNOWN;
             }
             return self.if_condition(condition);

@@ -9,6 +9,7 @@ use branchpoint_sim::vectors;
 
 fn main() -> Result<ExitCode> {
     let files: Vec<_> = std::env::args().skip(1).collect();
+    anyhow::ensure!(!files.is_empty(), "no vector file is named; give one or more, such as vectors/*.json");
     let (mut passed, mut failed) = (0_usize, 0_usize);
     for file in &files {
         let text = std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;

@@ -32,6 +32,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
     let file: Value = serde_json::from_str(text).context("this is not JSON")?;
     let field = |key: &str| file.get(key).and_then(Value::as_str).with_context(|| format!("the file has no `{key}`"));
     let vectors = file.get("vectors").and_then(Value::as_list).context("the file has no list `vectors`")?;
+    anyhow::ensure!(!vectors.is_empty(), "the file has no vectors");
     let env = file.get("env").cloned().unwrap_or_default();
     let runner: &dyn Fn(&Value) -> Verdict = match (field("dialect")?, field("kind")?) {
         ("expr", "golden") => &|vector| golden::run(vector, &env),
