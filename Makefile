@@ -69,6 +69,21 @@ bench-peers: need-cargo ## the same conditions on other engines, beside ours (ow
 fuzz-build: need-cargo ## build the fuzz targets (own lock file)
 	$(CARGO) build $(LOCKED) --manifest-path fuzz/Cargo.toml
 
+# What cargo-fuzz sets, but for the sanitizers, which only a nightly toolchain has: coverage, assertions, overflow checks.
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+TARGET ?= expression
+SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: need-cargo ## run a fuzz target for a while: make fuzz TARGET=reader SECONDS=600
+	RUSTFLAGS="$(FUZZ_FLAGS)" $(CARGO) build --release $(LOCKED) --manifest-path fuzz/Cargo.toml --target $(HOST) --target-dir fuzz/target
+	@mkdir -p fuzz/corpus/$(TARGET) fuzz/artifacts
+	fuzz/target/$(HOST)/release/$(TARGET) -max_total_time=$(SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=4096 \
+	    -artifact_prefix=fuzz/artifacts/$(TARGET)- fuzz/corpus/$(TARGET)
+
 .PHONY: fmt
 fmt: setup ## format the source
 	$(CARGO) fmt --all

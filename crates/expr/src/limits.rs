@@ -12,6 +12,9 @@ pub(crate) const NODES: usize = 20_000;
 /// How long the text of one condition or template may be, in bytes.
 pub(crate) const SOURCE_BYTES: usize = 1 << 20;
 
+/// How many errors, and how many warnings, are told one by one. Nobody reads more, and each is shown with its line.
+pub(crate) const FINDINGS: usize = 50;
+
 /// How many parts one evaluation may look at: elements of lists, and for each of them the parts of its predicate.
 pub(crate) const STEPS: u64 = 10_000_000;
 

@@ -12,8 +12,7 @@ impl Unit<'_> {
     pub(crate) fn replacements(&mut self, rules: &Located) -> Id {
         let mut text = self.known_path(&["input"], Access::Blank, rules.span);
         let Some(items) = rules.items() else {
-            let message = format!("the rules are a list, and this is {}", rules.describe());
-            self.error(Kind::BadField, rules.span, message);
+            self.odd_shape(Kind::BadField, rules, "the rules are a list");
             return text;
         };
         for rule in items {

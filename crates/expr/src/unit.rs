@@ -72,12 +72,14 @@ impl<'o> Unit<'o> {
             let message = format!("this has more than {} parts", limits::NODES);
             self.error(Kind::NodeLimit, span, message);
         }
-        if self.findings.iter().any(|finding| finding.severity == Severity::Error) {
-            return Err(Problems(self.findings));
+        let refused = self.findings.iter().any(|finding| finding.severity == Severity::Error);
+        let findings = told(self.findings);
+        if refused {
+            return Err(Problems(findings));
         }
         self.program.root = root;
         self.program.fuse();
-        Ok((self.program, self.findings))
+        Ok((self.program, findings))
     }
 
     pub(crate) fn dialect(&self) -> Dialect {
@@ -179,6 +181,27 @@ impl<'o> Unit<'o> {
         let ids = self.program.ids(ids);
         self.program.emit(wrap(ids), span)
     }
+}
+
+/// The findings that are told one by one; of the rest only how many there are, errors and warnings each for themselves.
+fn told(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut seen = [0, 0];
+    let mut rest: [Option<(Diagnostic, usize)>; 2] = [None, None];
+    let mut told = Vec::new();
+    for finding in findings {
+        let of = usize::from(finding.severity == Severity::Warning);
+        seen[of] += 1;
+        if seen[of] <= limits::FINDINGS {
+            told.push(finding);
+        } else {
+            rest[of].get_or_insert((finding, 0)).1 += 1;
+        }
+    }
+    told.extend(rest.into_iter().flatten().map(|(first, count)| {
+        let message = format!("and {count} more, the first of them here");
+        Diagnostic { message, help: None, ..first }
+    }));
+    told
 }
 
 /// Where the text of a document's value stands.

@@ -27,8 +27,7 @@ impl Unit<'_> {
             return UNKNOWN;
         }
         if !located.is_object() || located.get("conditions").is_none() {
-            let message = format!("a group is an object with `conditions`, and this is {}", located.describe());
-            self.error(Kind::InvalidCondition, located.span, message).help =
+            self.odd_shape(Kind::InvalidCondition, located, "a group is an object with `conditions`").help =
                 Some("write {\"combinator\": \"and\", \"conditions\": [...]}".into());
             return UNKNOWN;
         }
@@ -70,11 +69,7 @@ impl Unit<'_> {
 
     fn children<'l>(&mut self, located: &'l Located, combinator: Option<&str>) -> Option<&'l [Located]> {
         let conditions = located.get("conditions")?;
-        let Some(items) = conditions.items() else {
-            let message = format!("`conditions` is a list, and this is {}", conditions.describe());
-            self.error(Kind::InvalidCondition, conditions.span, message);
-            return None;
-        };
+        let items = self.entries(conditions, Kind::InvalidCondition)?;
         if items.is_empty() {
             self.error(Kind::EmptyConditions, conditions.span, "a group needs at least one condition");
             return None;
@@ -119,8 +114,7 @@ impl Unit<'_> {
 
     fn clause_head(&mut self, located: &Located) -> Option<(Operator, Type)> {
         if !located.is_object() {
-            let message = format!("a condition is an object, and this is {}", located.describe());
-            self.error(Kind::InvalidCondition, located.span, message);
+            self.odd_shape(Kind::InvalidCondition, located, "a condition is an object");
             return None;
         }
         self.unknown_keys(located, &CLAUSE_KEYS);
@@ -171,23 +165,6 @@ impl Unit<'_> {
             && let Err(fault) = test.holds(&work, *left_view, *right_view)
         {
             self.error(fault.kind, left.span, fault.message);
-        }
-    }
-
-    pub(crate) fn unknown_keys(&mut self, located: &Located, known: &[&'static str]) {
-        for field in located.fields() {
-            if !known.contains(&&*field.key) {
-                self.warn(Kind::UnknownKey, field.key_span, format!("the key `{}` has no meaning here", field.key));
-                self.suggest(&field.key, known.iter().copied());
-            }
-        }
-    }
-
-    /// Adds a "did you mean" to the newest finding.
-    pub(crate) fn suggest<'c>(&mut self, written: &str, candidates: impl IntoIterator<Item = &'c str>) {
-        if let (Some(finding), Some(near)) = (self.findings.last_mut(), crate::diagnostic::nearest(written, candidates))
-        {
-            finding.help = Some(format!("did you mean `{near}`?"));
         }
     }
 }

@@ -19,9 +19,7 @@ const WINDOW: i64 = 5;
 impl Unit<'_> {
     /// All conditions of a step, which must all hold.
     pub(crate) fn history(&mut self, conditions: &Located, sequence: Option<&Located>) -> Id {
-        let Some(items) = conditions.items() else {
-            let message = format!("`conditions` is a list, and this is {}", conditions.describe());
-            self.error(Kind::InvalidCondition, conditions.span, message);
+        let Some(items) = self.entries(conditions, Kind::InvalidCondition) else {
             return UNKNOWN;
         };
         let ids: Vec<_> = items.iter().map(|item| self.history_entry(item, sequence)).collect();
@@ -30,8 +28,7 @@ impl Unit<'_> {
 
     fn history_entry(&mut self, entry: &Located, sequence: Option<&Located>) -> Id {
         if !entry.is_object() {
-            let message = format!("a condition is an object, and this is {}", entry.describe());
-            self.error(Kind::InvalidCondition, entry.span, message);
+            self.odd_shape(Kind::InvalidCondition, entry, "a condition is an object");
             return UNKNOWN;
         }
         self.unknown_keys(entry, &KEYS);
@@ -84,8 +81,7 @@ impl Unit<'_> {
                 None
             }
             Some((value, _)) => {
-                let message = format!("`value` is text, and this is {}", value.describe());
-                self.error(Kind::InvalidCondition, value.span, message);
+                self.odd_shape(Kind::InvalidCondition, value, "`value` is text");
                 None
             }
         }

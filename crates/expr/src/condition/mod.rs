@@ -1,6 +1,7 @@
 //! Conditions: five spellings, one compiled form, three outcomes.
 
 mod cases;
+mod document;
 mod group;
 mod history;
 pub(crate) mod target;

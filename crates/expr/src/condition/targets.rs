@@ -45,9 +45,8 @@ impl Unit<'_> {
             Shape::Bool(bool) => self.condition(if *bool { "true" } else { "false" }, Place::At(located.span)),
             Shape::Object(_) => self.group(located),
             _ => {
-                let message = format!("`if` takes an expression or a group, and this is {}", located.describe());
                 let kind = if self.dialect() == Dialect::Steps { Kind::BadField } else { Kind::InvalidCondition };
-                self.error(kind, located.span, message);
+                self.odd_shape(kind, located, "`if` takes an expression or a group");
                 UNKNOWN
             }
         }
@@ -63,9 +62,7 @@ impl Unit<'_> {
                 true
             }
         };
-        let Some(items) = conditions.items() else {
-            let message = format!("`conditions` is a list, and this is {}", conditions.describe());
-            self.error(Kind::BadField, conditions.span, message);
+        let Some(items) = self.entries(conditions, Kind::BadField) else {
             return UNKNOWN;
         };
         if items.is_empty() {
@@ -83,8 +80,7 @@ impl Unit<'_> {
             Shape::Object(_) if super::group::is_group(entry) => self.group(entry),
             Shape::Object(_) => self.comparison(entry),
             _ => {
-                let message = format!("a condition is an object or an expression, and this is {}", entry.describe());
-                self.error(Kind::BadField, entry.span, message);
+                self.odd_shape(Kind::BadField, entry, "a condition is an object or an expression");
                 UNKNOWN
             }
         }

@@ -12,8 +12,7 @@ impl Unit<'_> {
     /// One entry of an `if` node's `conditions`.
     pub(crate) fn text_match(&mut self, entry: &Located) -> Id {
         if !entry.is_object() {
-            let message = format!("a condition is an object, and this is {}", entry.describe());
-            self.error(Kind::InvalidField, entry.span, message);
+            self.odd_shape(Kind::InvalidField, entry, "a condition is an object");
             return UNKNOWN;
         }
         self.unknown_keys(entry, &["operator", "value", "if"]);
@@ -53,8 +52,7 @@ impl Unit<'_> {
             return Some(String::new());
         };
         if matches!(value.shape, Shape::List(_) | Shape::Object(_)) {
-            let message = format!("the value of a condition is text, and this is {}", value.describe());
-            self.error(Kind::InvalidField, value.span, message);
+            self.odd_shape(Kind::InvalidField, value, "the value of a condition is text");
             return None;
         }
         let text = match value.to_value().view() {

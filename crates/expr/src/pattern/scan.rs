@@ -79,6 +79,19 @@ pub(super) fn char_of(digits: &str, radix: u32) -> Option<char> {
     char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 
+/// The control character that both flavours write as a backslash and this letter.
+pub(super) fn control(letter: char) -> Option<char> {
+    match letter {
+        'a' => Some('\x07'),
+        'f' => Some('\x0C'),
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        'v' => Some('\x0B'),
+        _ => None,
+    }
+}
+
 pub(super) fn is_octal(c: char) -> bool {
     ('0'..='7').contains(&c)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod ast;
 mod lexer;
 mod literal;
+mod operators;
 mod parser;
 mod predicate;
 pub(crate) mod reference;

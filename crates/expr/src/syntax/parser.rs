@@ -1,8 +1,9 @@
-//! Precedence climbing over the grammar of `docs/spec/machine.md`, section 3.3.
+//! From tokens to the tree: the grammar of `docs/spec/machine.md`, section 3.3. Operators and what follows a value have files
+//! of their own.
 
 use std::borrow::Cow;
 
-use super::ast::{Binary, Expr, ExprKind};
+use super::ast::{Expr, ExprKind};
 use super::lexer::{Lexer, Token};
 use super::{Grammar, Parsed, reference, syntax_error};
 use crate::diagnostic::{Diagnostic, Span};
@@ -25,32 +26,8 @@ pub(crate) fn parse(source: &str, grammar: Grammar) -> Parsed<Expr<'_>> {
     }
 }
 
-/// Loosest first. Prefix operators and the pipe have levels of their own in between.
-mod level {
-    pub(super) const PIPE: u8 = 1;
-    pub(super) const OR: u8 = 2;
-    pub(super) const AND: u8 = 3;
-    pub(super) const COMPARE: u8 = 4;
-    pub(super) const RANGE: u8 = 5;
-    pub(super) const ADD: u8 = 6;
-    pub(super) const NOT: u8 = 7;
-    pub(super) const MULTIPLY: u8 = 8;
-    pub(super) const SIGN: u8 = 9;
-    pub(super) const POWER: u8 = 10;
-    pub(super) const COALESCE: u8 = 11;
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Infix {
-    Pipe,
-    Or,
-    And,
-    Coalesce,
-    Plain(Binary),
-}
-
 pub(super) struct Parser<'s> {
-    lexer: Lexer<'s>,
+    pub(super) lexer: Lexer<'s>,
     pub(super) token: Token<'s>,
     pub(super) span: Span,
     /// The end of the token before this one: where a finished part ends.
@@ -92,13 +69,13 @@ impl<'s> Parser<'s> {
             Token::Word("let") => parser.variable_declaration(),
             Token::Word("if") => parser.conditional_block(),
             _ => {
-                let condition = parser.binary(level::PIPE)?;
+                let condition = parser.operators()?;
                 parser.conditional(condition)
             }
         })
     }
 
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.nesting += 1;
         if self.nesting > limits::DEPTH {
             return Err(too_deep(self.span));
@@ -163,119 +140,7 @@ impl<'s> Parser<'s> {
         self.build(span, ExprKind::Conditional(Box::new([condition, then, otherwise])))
     }
 
-    /// Operators that bind at least as tightly as `lowest`.
-    fn binary(&mut self, lowest: u8) -> Parsed<Expr<'s>> {
-        let mut left = self.prefix()?;
-        let mut after_coalesce = false;
-        while let Some((infix, level, negated)) = self.infix(lowest)? {
-            let operator_span = self.span;
-            self.advance()?;
-            if after_coalesce && !matches!(infix, Infix::Coalesce | Infix::Pipe) {
-                let error =
-                    syntax_error(operator_span, "`??` and another operator cannot be mixed without parentheses");
-                return Err(Box::new(error.with_help("put parentheses around the `??` expression")));
-            }
-            after_coalesce = infix == Infix::Coalesce;
-            left = match infix {
-                Infix::Pipe => self.pipe(left)?,
-                Infix::Plain(operator) if operator.is_ordering() => self.comparison(left, operator)?,
-                _ => {
-                    let right_level = if infix == Infix::Plain(Binary::Power) { level } else { level + 1 };
-                    let right = self.nested(|parser| parser.binary(right_level))?;
-                    self.join(infix, left, right)?
-                }
-            };
-            if negated {
-                let span = left.span;
-                left = self.build(span, ExprKind::Not(Box::new(left)))?;
-            }
-        }
-        Ok(left)
-    }
-
-    /// The operator at this place, if it binds tightly enough. `not in` and its like are read up to their last word.
-    fn infix(&mut self, lowest: u8) -> Parsed<Option<(Infix, u8, bool)>> {
-        if self.token == Token::Word("not") {
-            let mut ahead = self.lexer;
-            let (next, span) = ahead.next()?;
-            let negatable = matches!(next, Token::Word("in" | "contains" | "startsWith" | "endsWith" | "matches"));
-            if !negatable || level::COMPARE < lowest {
-                return Ok(None);
-            }
-            (self.lexer, self.token, self.span) = (ahead, next, span);
-            return Ok(infix_of(&self.token).map(|(infix, level)| (infix, level, true)));
-        }
-        Ok(infix_of(&self.token).filter(|(_, level)| *level >= lowest).map(|(infix, level)| (infix, level, false)))
-    }
-
-    fn join(&mut self, infix: Infix, left: Expr<'s>, right: Expr<'s>) -> Parsed<Expr<'s>> {
-        let span = left.span.to(right.span);
-        let kind = match (infix, left.kind) {
-            // A chain grows in place, so that a thousand terms are neither deep nor slow to read.
-            (Infix::And, ExprKind::And(parts)) => return self.extend(span, left.depth, parts, right, ExprKind::And),
-            (Infix::Or, ExprKind::Or(parts)) => return self.extend(span, left.depth, parts, right, ExprKind::Or),
-            (Infix::And, kind) => ExprKind::And(vec![Expr { kind, ..left }, right]),
-            (Infix::Or, kind) => ExprKind::Or(vec![Expr { kind, ..left }, right]),
-            (Infix::Coalesce, kind) => ExprKind::Coalesce(Box::new(Expr { kind, ..left }), Box::new(right)),
-            (Infix::Plain(operator), kind) => {
-                ExprKind::Binary(operator, Box::new(Expr { kind, ..left }), Box::new(right))
-            }
-            (Infix::Pipe, _) => unreachable!("a pipe is built by `pipe`"),
-        };
-        self.build(span, kind)
-    }
-
-    fn extend(
-        &mut self,
-        span: Span,
-        depth: u16,
-        mut parts: Vec<Expr<'s>>,
-        right: Expr<'s>,
-        wrap: fn(Vec<Expr<'s>>) -> ExprKind<'s>,
-    ) -> Parsed<Expr<'s>> {
-        self.count(span)?;
-        let depth = depth.max(right.depth + 1);
-        parts.push(right);
-        if depth > limits::DEPTH { Err(too_deep(span)) } else { Ok(Expr { kind: wrap(parts), span, depth }) }
-    }
-
-    /// `a < b <= c` means `a < b && b <= c`.
-    fn comparison(&mut self, first: Expr<'s>, operator: Binary) -> Parsed<Expr<'s>> {
-        let second = self.nested(|parser| parser.binary(level::COMPARE + 1))?;
-        let mut span = first.span.to(second.span);
-        let mut rest = vec![(operator, second)];
-        while let Some((Infix::Plain(operator), _)) = infix_of(&self.token)
-            && operator.is_ordering()
-        {
-            self.advance()?;
-            let next = self.nested(|parser| parser.binary(level::COMPARE + 1))?;
-            span = span.to(next.span);
-            rest.push((operator, next));
-        }
-        if rest.len() > 1 {
-            return self.build(span, ExprKind::Chain(Box::new(first), rest));
-        }
-        let (operator, second) = rest.swap_remove(0);
-        self.build(span, ExprKind::Binary(operator, Box::new(first), Box::new(second)))
-    }
-
-    fn prefix(&mut self) -> Parsed<Expr<'s>> {
-        let start = self.span;
-        let (level, wrap): (u8, fn(Box<Expr<'s>>) -> ExprKind<'s>) = match self.token {
-            Token::Symbol("!") | Token::Word("not") => (level::NOT, ExprKind::Not),
-            Token::Symbol("-") => (level::SIGN, ExprKind::Negate),
-            Token::Symbol("+") => (level::SIGN, ExprKind::Plus),
-            _ => {
-                let primary = self.primary()?;
-                return self.postfix(primary);
-            }
-        };
-        self.advance()?;
-        let operand = self.nested(|parser| parser.binary(level))?;
-        self.build(start.to(operand.span), wrap(Box::new(operand)))
-    }
-
-    fn primary(&mut self) -> Parsed<Expr<'s>> {
+    pub(super) fn primary(&mut self) -> Parsed<Expr<'s>> {
         let span = self.span;
         let kind = match std::mem::replace(&mut self.token, Token::End) {
             Token::Int(int) => ExprKind::Int(int),
@@ -417,7 +282,7 @@ impl<'s> Parser<'s> {
         if expr.depth > limits::DEPTH { Err(too_deep(span)) } else { Ok(expr) }
     }
 
-    fn count(&mut self, span: Span) -> Parsed<()> {
+    pub(super) fn count(&mut self, span: Span) -> Parsed<()> {
         self.nodes += 1;
         if self.nodes <= limits::NODES {
             return Ok(());
@@ -444,36 +309,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-fn too_deep(span: Span) -> Box<Diagnostic> {
+pub(super) fn too_deep(span: Span) -> Box<Diagnostic> {
     let message = format!("this is nested more than {} levels deep", limits::DEPTH);
     Box::new(Diagnostic::error(Kind::DepthLimit, span, message).with_help("name parts of it with `let`"))
-}
-
-fn infix_of(token: &Token<'_>) -> Option<(Infix, u8)> {
-    let (infix, level) = match *token {
-        Token::Symbol("|") => (Infix::Pipe, level::PIPE),
-        Token::Symbol("||") | Token::Word("or") => (Infix::Or, level::OR),
-        Token::Symbol("&&") | Token::Word("and") => (Infix::And, level::AND),
-        Token::Symbol("==") => (Infix::Plain(Binary::Equal), level::COMPARE),
-        Token::Symbol("!=") => (Infix::Plain(Binary::NotEqual), level::COMPARE),
-        Token::Symbol("<") => (Infix::Plain(Binary::Less), level::COMPARE),
-        Token::Symbol("<=") => (Infix::Plain(Binary::LessOrEqual), level::COMPARE),
-        Token::Symbol(">") => (Infix::Plain(Binary::Greater), level::COMPARE),
-        Token::Symbol(">=") => (Infix::Plain(Binary::GreaterOrEqual), level::COMPARE),
-        Token::Word("in") => (Infix::Plain(Binary::In), level::COMPARE),
-        Token::Word("contains") => (Infix::Plain(Binary::Contains), level::COMPARE),
-        Token::Word("startsWith") => (Infix::Plain(Binary::StartsWith), level::COMPARE),
-        Token::Word("endsWith") => (Infix::Plain(Binary::EndsWith), level::COMPARE),
-        Token::Word("matches") => (Infix::Plain(Binary::Matches), level::COMPARE),
-        Token::Symbol("..") => (Infix::Plain(Binary::Range), level::RANGE),
-        Token::Symbol("+") => (Infix::Plain(Binary::Add), level::ADD),
-        Token::Symbol("-") => (Infix::Plain(Binary::Subtract), level::ADD),
-        Token::Symbol("*") => (Infix::Plain(Binary::Multiply), level::MULTIPLY),
-        Token::Symbol("/") => (Infix::Plain(Binary::Divide), level::MULTIPLY),
-        Token::Symbol("%") => (Infix::Plain(Binary::Remainder), level::MULTIPLY),
-        Token::Symbol("**" | "^") => (Infix::Plain(Binary::Power), level::POWER),
-        Token::Symbol("??") => (Infix::Coalesce, level::COALESCE),
-        _ => return None,
-    };
-    Some((infix, level))
 }

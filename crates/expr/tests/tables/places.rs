@@ -180,3 +180,15 @@ fn all_mistakes_are_told_in_document_order() {
     assert_eq!(found, ["wrong_arity", "unknown_function", "type_clash", "zero_divisor"]);
     assert!(problems.0.iter().all(|problem| problem.kind.as_str() == "bad_condition"));
 }
+
+#[test]
+fn more_mistakes_than_a_person_reads_are_counted() {
+    let source = format!("len([{}]) == 1", vec!["nope(1)"; 1000].join(", "));
+    let problems = Condition::compile(&source).expect_err("it is wrong a thousand times").0;
+    assert_eq!(problems.len(), 51);
+    assert_eq!(problems[50].message, "and 950 more, the first of them here");
+    assert_eq!(problems[50].span.start, problems[49].span.start + 9);
+    let source = vec!["zzz == 1"; 100].join(" && ");
+    let condition = Condition::compile(&source).expect("names are only warned of");
+    assert_eq!(condition.warnings().len(), 51);
+}

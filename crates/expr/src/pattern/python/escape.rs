@@ -2,7 +2,7 @@
 
 use super::Translator;
 use crate::pattern::PatternError;
-use crate::pattern::scan::{char_of, is_octal, literal};
+use crate::pattern::scan::{char_of, control, is_octal, literal};
 use crate::pattern::shape::Shape;
 
 impl Translator<'_> {
@@ -43,12 +43,7 @@ impl Translator<'_> {
     /// The character that an escape stands for, inside brackets and outside; `c` follows the backslash.
     fn escaped(&mut self, c: char) -> Result<char, PatternError> {
         let found = match c {
-            'a' => Some('\x07'),
-            'f' => Some('\x0C'),
-            'n' => Some('\n'),
-            'r' => Some('\r'),
-            't' => Some('\t'),
-            'v' => Some('\x0B'),
+            'a' | 'f' | 'n' | 'r' | 't' | 'v' => control(c),
             'x' => self.scan.hex(2),
             'u' => self.scan.hex(4),
             'U' => self.scan.hex(8),

@@ -10,7 +10,7 @@ mod tests;
 
 use self::class::{push_perl, push_unicode};
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, char_of, is_octal, literal, quote};
+use crate::pattern::scan::{Scanner, char_of, control, is_octal, literal, quote};
 use crate::pattern::shape::{Body, CannotRepeat, Count, Shape};
 
 /// The pattern for the engine, and its size.
@@ -254,12 +254,7 @@ impl Translator<'_> {
     /// The character that an escape stands for, inside brackets and outside; `c` follows the backslash.
     fn escaped(&mut self, c: char) -> Result<char, PatternError> {
         let found = match c {
-            'a' => Some('\x07'),
-            'f' => Some('\x0C'),
-            'n' => Some('\n'),
-            'r' => Some('\r'),
-            't' => Some('\t'),
-            'v' => Some('\x0B'),
+            'a' | 'f' | 'n' | 'r' | 't' | 'v' => control(c),
             'x' if self.scan.eat("{") => {
                 let digits = self.scan.take_while(usize::MAX, |c| c.is_ascii_hexdigit());
                 if self.scan.eat("}") { char_of(digits, 16) } else { None }
