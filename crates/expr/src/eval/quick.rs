@@ -15,7 +15,11 @@ use crate::value::{Source, Value, number};
 /// Whether the condition holds, if the short way can tell.
 #[inline]
 pub(crate) fn holds<C: Context + ?Sized>(program: &Program, context: &C) -> Option<bool> {
-    Quick { program, context, parent: NONE, object: None }.holds(program.root)
+    let mut quick = Quick { program, context, parent: NONE, object: None };
+    match program.nodes[program.root as usize] {
+        Node::Compare(compare) => quick.only(&program.compares[compare as usize]),
+        _ => quick.holds(program.root),
+    }
 }
 
 /// No parent was read yet.
@@ -48,6 +52,12 @@ impl<'a, C: Context + ?Sized> Quick<'a, C> {
         }
     }
 
+    /// The whole condition is one comparison, which then needs none of the registers that the others keep.
+    #[inline(never)]
+    fn only(&mut self, compare: &'a Compare) -> Option<bool> {
+        self.compare(compare)
+    }
+
     /// Looks at the parts until one gives what decides.
     #[inline(always)]
     fn until(&mut self, parts: Ids, deciding: bool) -> Option<bool> {
@@ -71,6 +81,10 @@ impl<'a, C: Context + ?Sized> Quick<'a, C> {
             Value::Int(wanted) => match int(found) {
                 Some(found) => admits(compare.operator, found.cmp(wanted)),
                 None => admits(compare.operator, number::compare_int_float(*wanted, float(found)?).reverse()),
+            },
+            Value::Float(wanted) => match float(found) {
+                Some(found) => admits(compare.operator, found.partial_cmp(wanted)?),
+                None => admits(compare.operator, number::compare_int_float(int(found)?, *wanted)),
             },
             constant => test(compare.operator, found, Source::Value(constant)),
         }
@@ -196,7 +210,7 @@ fn int(source: Source<'_>) -> Option<i64> {
 fn float(source: Source<'_>) -> Option<f64> {
     match source {
         Source::Value(Value::Float(float)) => Some(*float),
-        Source::Json(Json::Number(number)) => number.as_f64(),
+        Source::Json(Json::Number(number)) if number.is_f64() => number.as_f64(),
         _ => None,
     }
 }
