@@ -48,7 +48,7 @@ pub struct Outcome {
 ///
 /// let program: Program = Builder::sample();
 /// let mut state = State::new();
-/// let start = Event::Start { input: Value::from("hello"), facts: Default::default() };
+/// let start = Event::Start { input: Value::from("hello"), facts: Default::default(), depth: 0 };
 /// let outcome = advance(&program, &mut state, &Stamp::default(), start).unwrap();
 /// assert!(matches!(outcome.commands.last(), Some(Command::Finish { status: Status::Completed, .. })));
 /// ```
@@ -103,10 +103,10 @@ impl Machine<'_> {
     /// Applies an event. Everything that can refuse it comes before the first change.
     fn take(&mut self, event: Event) -> Result<(), Rejected> {
         match event {
-            Event::Start { input, facts } => self.start(&input, facts),
+            Event::Start { input, facts, depth } => self.start(&input, facts, depth),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
             Event::TimerFired(timer) => self.timer_fired(timer),
-            Event::Signal { name, payload, sender } => self.signal(&name, payload, sender),
+            Event::Signal { name, payload, sender, .. } => self.signal(&name, payload, sender),
             Event::Cancel { reason } => {
                 self.cancel(reason);
                 Ok(())
