@@ -14,6 +14,8 @@ pub struct Stamp {
     pub now_ms: i64,
     /// A random number, for jitter.
     pub seed: u64,
+    /// How far each of [`Program::zones`](crate::ir::Program::zones) is ahead of UTC at that time, in seconds.
+    pub offsets_s: Vec<i32>,
     /// Whether the trace is wanted. It changes nothing but what is told.
     pub record: bool,
 }

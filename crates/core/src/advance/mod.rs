@@ -1,5 +1,6 @@
 //! The transition function. Each op has a file; this one hands in events, runs ready strands, and dispatches.
 
+mod clock;
 mod decide;
 mod effect;
 mod fork;
@@ -12,14 +13,15 @@ mod sight;
 mod start;
 mod wait;
 
-use branchpoint_expr::{Value, iso_utc};
+use branchpoint_expr::Value;
 
 use crate::command::Command;
 use crate::event::{Event, Stamp};
-use crate::ir::{Failure, Home, Index, Mark, Op, PlaceId, Program, Status};
+use crate::ir::{Failure, Index, Mark, Op, PlaceId, Program, Status};
 use crate::state::{Ended, Parked, Purpose, State, StrandNo, Timer, TimerNo};
 use crate::trace::{Note, What};
 
+pub(crate) use clock::Clock;
 pub use rejected::Rejected;
 pub(crate) use sight::Sight;
 pub use start::carry;
@@ -63,14 +65,13 @@ pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event
     if started == matches!(event, Event::Start { .. }) {
         return Err(if started { Rejected::StartedAlready } else { Rejected::NotStarted });
     }
-    let now_text = if program.slots.iter().any(|slot| slot.home == Home::Now) {
-        iso_utc(stamp.now_ms).map_or(Value::Null, Value::from)
-    } else {
-        Value::Null
-    };
+    if let Some(zone) = program.zones.get(stamp.offsets_s.len()) {
+        return Err(Rejected::MissingOffset(zone.to_string()));
+    }
+    let clock = Clock::new(program, stamp);
     let outcome = Outcome::default();
     let mut machine =
-        Machine { program, state, stamp, now_text, payload: Value::Null, outcome, fuel: program.fuel.max(1) };
+        Machine { program, state, stamp, clock, payload: Value::Null, outcome, fuel: program.fuel.max(1) };
     machine.take(event)?;
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
@@ -83,8 +84,7 @@ pub(crate) struct Machine<'m> {
     program: &'m Program,
     state: &'m mut State,
     stamp: &'m Stamp,
-    /// The time as text, for expressions that read it.
-    now_text: Value,
+    clock: Clock,
     /// The payload of the signal that is being checked.
     payload: Value,
     outcome: Outcome,

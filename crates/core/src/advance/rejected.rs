@@ -20,6 +20,9 @@ pub enum Rejected {
     /// A fact that the program names is not among those given.
     #[error("the start lacks the fact `{0}`")]
     MissingFact(String),
+    /// The offset of a zone that the program names is not in the stamp.
+    #[error("the stamp lacks the offset of the time zone `{0}`")]
+    MissingOffset(String),
     /// No such effect is in flight, or not that attempt of it: it is late, or it comes twice.
     #[error("no such attempt is in flight")]
     UnknownEffect,

@@ -54,7 +54,7 @@ impl Host {
     }
 
     pub(crate) fn hand(&mut self, event: Event) -> Result<Outcome, Rejected> {
-        let stamp = Stamp { now_ms: self.now_ms, seed: self.seed, record: true };
+        let stamp = Stamp { now_ms: self.now_ms, seed: self.seed, offsets_s: vec![], record: true };
         let gone = match &event {
             Event::Settled { effect, .. } => Some(*effect),
             _ => None,

@@ -66,7 +66,7 @@ fn the_tour_is_lowered_to_the_same_bytes() {
 
 #[test]
 fn events_have_the_same_bytes() {
-    let stamp = Stamp { now_ms: 1_770_000_000_123, seed: 0xfeed, record: false };
+    let stamp = Stamp { now_ms: 1_770_000_000_123, seed: 0xfeed, offsets_s: vec![], record: false };
     for (name, event) in events() {
         let decode = |bytes: &[u8]| decode_event(bytes);
         let encode = |(stamp, event): &(Stamp, Event)| encode_event(stamp, event);
