@@ -21,6 +21,6 @@ pub use advance::{Outcome, Rejected, advance, carry};
 pub use command::Command;
 pub use event::{Event, Failed, Stamp, Usage};
 pub use offers::{Offer, offers, status, view};
-pub use request::{Refusal, Request, Resolution, Vote};
+pub use request::{BadRequest, Refusal, Request, Resolution, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo};
 pub use trace::{Attempt, Note, StepRecord, StepStatus, What, replay, steps};

@@ -64,17 +64,18 @@ pub fn status(program: &Program, state: &State) -> Status {
     }
 }
 
-/// A pure read of a run, such as "which tools are allowed now".
+/// A pure read of a run, such as "which tools are allowed now". The time is that of its newest event. A run that has ended
+/// has no slots any more: what it leaves is its result.
 pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalError> {
-    let root = state.frames.iter().find(|(_, frame)| frame.entered_by.is_none()).map(|(no, _)| *no);
+    let clock = Clock::at(state.now_ms);
     let sight = Sight {
         program,
         state,
-        frame: root.unwrap_or(crate::state::FrameNo(0)),
+        frame: state.root().unwrap_or(crate::state::FrameNo(0)),
         entry: 0,
         locals: &[],
         payload: &Value::Null,
-        clock: &Clock::default(),
+        clock: &clock,
     };
     program.exprs[program.views[id.index()].value.index()].value(&sight)
 }

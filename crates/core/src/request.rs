@@ -5,6 +5,12 @@ use std::sync::Arc;
 use branchpoint_expr::{Object, Value, iso_utc};
 use serde::{Deserialize, Serialize};
 
+/// The signal that carries a vote: `{request, choice, comment?}`, its sender being the voter.
+pub(crate) const VOTE: &str = "vote";
+
+/// The signal that calls a question off: `{request, reason?}`.
+pub(crate) const CANCEL_REQUEST: &str = "cancel_request";
+
 /// A question that is pending. Its life: pending until a choice has enough votes, everyone has voted, the time ran out,
 /// or it is cancelled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +72,30 @@ pub enum Refusal {
     AlreadyVoted,
 }
 
+/// Why a question cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadRequest {
+    /// There is nobody to ask.
+    #[error("there is nobody to ask")]
+    NoRecipients,
+    /// There is nothing to choose from.
+    #[error("there is nothing to choose from")]
+    NoChoices,
+    /// A number makes no sense.
+    #[error("`{0}` is no number that makes sense")]
+    Number(&'static str),
+}
+
+impl BadRequest {
+    /// The kind of the error, for the program that asked.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::NoRecipients => "no_recipients",
+            Self::NoChoices | Self::Number(_) => "bad_request",
+        }
+    }
+}
+
 /// What is due at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -75,8 +105,9 @@ pub(crate) enum Due {
 }
 
 impl Request {
-    /// Reads a question `{recipients, choices, required, timeout_ms?, reminder_ms?, reminder_max?}`. None: nobody to ask.
-    pub fn open(spec: &Value, now_ms: i64) -> Option<Self> {
+    /// Reads a question `{recipients, choices, required?, timeout_ms?, reminder_ms?, reminder_max?}`. A number that is there
+    /// and makes no sense is refused: taken for its default, it might let one vote decide where two were meant.
+    pub fn open(spec: &Value, now_ms: i64) -> Result<Self, BadRequest> {
         let texts = |key: &str| -> Vec<Arc<str>> {
             let mut unique: Vec<Arc<str>> = Vec::new();
             for text in spec.get(key).and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_str) {
@@ -86,22 +117,33 @@ impl Request {
             }
             unique
         };
-        let number = |key: &str| match spec.get(key) {
-            Some(Value::Int(int)) => Some(*int),
-            _ => None,
+        let number = |key: &'static str, least: i64| match spec.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Int(int)) if (least..=i64::from(u32::MAX)).contains(int) => Ok(Some(*int)),
+            Some(_) => Err(BadRequest::Number(key)),
+        };
+        let milliseconds = |key: &'static str, least: i64| match spec.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Int(int)) if *int >= least => Ok(Some(*int)),
+            Some(_) => Err(BadRequest::Number(key)),
         };
         let recipients = texts("recipients");
         if recipients.is_empty() {
-            return None;
+            return Err(BadRequest::NoRecipients);
         }
-        let reminders = number("reminder_max").map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(0));
-        Some(Self {
+        let choices = texts("choices");
+        if choices.is_empty() {
+            return Err(BadRequest::NoChoices);
+        }
+        let count = |number: Option<i64>, default| number.map_or(default, |int| u32::try_from(int).unwrap_or(u32::MAX));
+        let reminders = count(number("reminder_max", 0)?, u32::MAX);
+        Ok(Self {
             recipients,
-            choices: texts("choices"),
-            required: number("required").and_then(|required| u32::try_from(required).ok()).unwrap_or(1).max(1),
+            choices,
+            required: count(number("required", 1)?, 1),
             asked_ms: now_ms,
-            deadline_ms: number("timeout_ms").map(|timeout| now_ms.saturating_add(timeout)),
-            reminder: number("reminder_ms").filter(|every| *every > 0).map(|every| (every, reminders)),
+            deadline_ms: milliseconds("timeout_ms", 0)?.map(|timeout| now_ms.saturating_add(timeout)),
+            reminder: milliseconds("reminder_ms", 1)?.map(|every| (every, reminders)),
             reminded: 0,
             votes: Vec::new(),
         })

@@ -1,6 +1,6 @@
 //! One run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
@@ -34,8 +34,12 @@ numbers! {
 /// One run: the fold of its events. Nothing in it grows with the number of steps that are done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Threads of control that have not ended.
+    /// Threads of control that have not ended. They come, move and go by the functions below, which keep `whereabouts`.
     pub(crate) strands: BTreeMap<StrandNo, Strand>,
+    /// A sum over the numbers and places of all strands: what the check word says of them, at no cost for those that rest.
+    pub(crate) whereabouts: u64,
+    /// The strands that wait at a merge.
+    pub(crate) at_merges: BTreeSet<StrandNo>,
     /// Frames that are open.
     pub(crate) frames: BTreeMap<FrameNo, Frame>,
     /// Strands that can go on; the last goes first.
@@ -58,8 +62,12 @@ pub struct State {
     pub(crate) now_ms: i64,
     /// How many runs are around it.
     pub(crate) depth: u32,
-    /// Whether it was asked to end.
-    pub(crate) cancelling: bool,
+    /// The semantics it was begun with.
+    pub(crate) semantics: u16,
+    /// Whether it was asked to end, and why.
+    pub(crate) cancelling: Option<Value>,
+    /// Whether it says its last word: what the program does after a failure or a cancel, once.
+    pub(crate) last_word: bool,
     /// How it ended.
     pub(crate) ended: Option<Ended>,
 }
@@ -81,8 +89,8 @@ pub(crate) enum Parked {
     Ready,
     /// An effect.
     Effect(EffectNo),
-    /// Signals, requests and timers, by arm.
-    Wait { timers: Vec<(TimerNo, u32)>, requests: Vec<(RequestNo, u32)> },
+    /// Signals, requests and timers.
+    Wait { timers: Vec<TimerNo>, requests: Vec<RequestNo> },
     /// A frame that it entered.
     Frame(FrameNo),
     /// The edges of a merge.
@@ -99,6 +107,8 @@ pub(crate) struct Frame {
     pub(crate) values: Vec<Option<Value>>,
     /// Entries that have begun and not ended.
     pub(crate) entries: BTreeMap<u32, Entry>,
+    /// How many of them have work to do.
+    pub(crate) working: u32,
     /// What became of entries, by position.
     pub(crate) results: Vec<EntryResult>,
     /// The items, in a frame of items.
@@ -121,6 +131,8 @@ pub(crate) struct Frame {
 pub(crate) struct Entry {
     /// Its strands, in the order in which they began.
     pub(crate) strands: Vec<StrandNo>,
+    /// Whether any of them has work to do.
+    pub(crate) works: bool,
     /// Its own slots, in a frame of items.
     pub(crate) values: Vec<Option<Value>>,
     /// The newest value that a strand of it delivered.
@@ -218,8 +230,38 @@ impl State {
         self.timers.get(&timer).map(|timer| timer.at_ms)
     }
 
+    pub(crate) fn insert_strand(&mut self, no: StrandNo, strand: Strand) {
+        self.whereabouts = self.whereabouts.wrapping_add(stands(no, strand.at));
+        self.strands.insert(no, strand);
+    }
+
+    pub(crate) fn move_strand(&mut self, no: StrandNo, to: PlaceId) {
+        if let Some(strand) = self.strands.get_mut(&no) {
+            let left = std::mem::replace(&mut strand.at, to);
+            self.whereabouts = self.whereabouts.wrapping_sub(stands(no, left)).wrapping_add(stands(no, to));
+        }
+    }
+
+    pub(crate) fn remove_strand(&mut self, no: StrandNo) -> Option<Strand> {
+        let strand = self.strands.remove(&no)?;
+        self.whereabouts = self.whereabouts.wrapping_sub(stands(no, strand.at));
+        self.at_merges.remove(&no);
+        Some(strand)
+    }
+
+    /// The root frame: the one that nobody entered.
+    pub(crate) fn root(&self) -> Option<FrameNo> {
+        self.frames.iter().find(|(_, frame)| frame.entered_by.is_none()).map(|(no, _)| *no)
+    }
+
     pub(crate) fn number(&mut self) -> u64 {
         self.last_no += 1;
         self.last_no
     }
+}
+
+/// What a strand at a place adds to the sum: a product, so that two strands that change places do not cancel out.
+fn stands(no: StrandNo, at: PlaceId) -> u64 {
+    let mixed = no.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(at.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }

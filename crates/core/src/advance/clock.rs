@@ -24,6 +24,11 @@ impl Clock {
         Self { now_ms: stamp.now_ms, offsets_s: stamp.offsets_s.clone(), now: OnceCell::new(), zoned }
     }
 
+    /// A clock without zones.
+    pub(crate) fn at(now_ms: i64) -> Self {
+        Self { now_ms, ..Self::default() }
+    }
+
     /// ISO 8601 in UTC.
     pub(crate) fn now(&self) -> &Value {
         self.now.get_or_init(|| iso_utc(self.now_ms).map_or(Value::Null, Value::from))

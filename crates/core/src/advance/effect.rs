@@ -19,17 +19,9 @@ impl Machine<'_> {
                 return self.failed(no, fail, error);
             }
         };
-        let limits = self.program.limits;
-        let spent = self.state.spent;
-        for (name, limit, used) in [
-            ("effects", limits.effects, spent.effects + 1),
-            ("tokens", limits.tokens, spent.usage.tokens),
-            ("cost_micros", limits.cost_micros, spent.usage.cost_micros),
-        ] {
-            if over(limit, used) {
-                self.exhausted(name);
-                return Flow::Stop;
-            }
+        if let Some(limit) = self.spent_up(1) {
+            self.exhausted(limit);
+            return Flow::Stop;
         }
         if let Some(error) = self.too_deep(what) {
             let fail = self.failure_of(no);
@@ -43,6 +35,17 @@ impl Machine<'_> {
         self.outcome.commands.push(Command::Perform { effect, attempt: 1, what, input, answers: 0 });
         self.note(no, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt: 1 });
         self.park(no, Parked::Effect(effect))
+    }
+
+    /// The budget that one more attempt would go over; so many effects begin with it.
+    fn spent_up(&self, begins: u64) -> Option<&'static str> {
+        let (limits, spent) = (self.program.limits, self.state.spent);
+        let budgets = [
+            ("effects", limits.effects, spent.effects + begins),
+            ("tokens", limits.tokens, spent.usage.tokens),
+            ("cost_micros", limits.cost_micros, spent.usage.cost_micros),
+        ];
+        budgets.into_iter().find(|(_, limit, used)| over(*limit, *used)).map(|(name, ..)| name)
     }
 
     /// The error of a child run that would nest more deeply than the program allows. It fails the call, not the run, and
@@ -122,6 +125,11 @@ impl Machine<'_> {
     }
 
     pub(super) fn next_attempt(&mut self, effect: EffectNo) {
+        if let Some(limit) = self.spent_up(0) {
+            // Its last attempt has ended, so there is nothing to withdraw.
+            self.state.effects.remove(&effect);
+            return self.exhausted(limit);
+        }
         let Some(flight) = self.state.effects.get_mut(&effect) else { return };
         flight.backoff = None;
         flight.attempt += 1;
@@ -156,7 +164,7 @@ pub(super) fn delay_ms(retry: &Retry, attempt: u32, seed: u64) -> u64 {
     let grown = match retry.backoff {
         Backoff::Constant => first,
         Backoff::Linear => first * f64::from(attempt),
-        Backoff::Exponential(factor) => first * factor.powf(f64::from(attempt.saturating_sub(1))),
+        Backoff::Exponential(factor) => grow(first, factor, attempt),
     };
     let bounded = if retry.max_delay_ms > 0 { grown.min(retry.max_delay_ms as f64) } else { grown };
     // SplitMix64 turns the seed and the attempt into a number between -1 and 1.
@@ -166,4 +174,20 @@ pub(super) fn delay_ms(retry: &Retry, attempt: u32, seed: u64) -> u64 {
     let unit = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
     let jittered = bounded * (1.0 + retry.jitter.clamp(0.0, 1.0) * (2.0 * unit - 1.0));
     jittered.round().clamp(0.0, 1e15) as u64
+}
+
+/// Multiplies once for each attempt after the first. The library's power function may differ between platforms in its last
+/// bits, and a fold may not.
+fn grow(first: f64, factor: f64, attempt: u32) -> f64 {
+    const LONGEST: f64 = 1e15;
+    let mut grown = first;
+    for _ in 1..attempt {
+        let next = (grown * factor).min(LONGEST);
+        // It has come to a bound, or the factor is 1: it will not change any more.
+        if next.to_bits() == grown.to_bits() {
+            break;
+        }
+        grown = next;
+    }
+    grown
 }

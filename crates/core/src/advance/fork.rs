@@ -8,7 +8,7 @@ use crate::state::{FrameNo, Parked, Strand, StrandNo};
 
 impl Machine<'_> {
     pub(super) fn fork(&mut self, no: StrandNo, to: &[PlaceId]) -> Flow {
-        let Some(strand) = self.state.strands.remove(&no) else { return Flow::Stop };
+        let Some(strand) = self.state.remove_strand(no) else { return Flow::Stop };
         self.spawn(strand.frame, strand.entry, to, &strand.locals);
         self.forget(no, strand.frame, strand.entry);
         if to.is_empty() {
@@ -23,19 +23,21 @@ impl Machine<'_> {
         for at in to {
             let no = StrandNo(self.state.number());
             let strand = Strand { frame, entry, at: *at, locals: locals.to_vec(), parked: Parked::Ready };
-            self.state.strands.insert(no, strand);
+            self.state.insert_strand(no, strand);
             started.push(no);
         }
-        if let Some(entry) = self.state.frames.get_mut(&frame).and_then(|frame| frame.entries.get_mut(&entry)) {
-            entry.strands.extend(&started);
+        if let Some(record) = self.state.frames.get_mut(&frame).and_then(|frame| frame.entries.get_mut(&entry)) {
+            record.strands.extend(&started);
         }
         self.state.ready.extend(started.into_iter().rev());
+        self.entry_changed(frame, entry);
     }
 
     /// A strand is no more: its entry forgets it.
     pub(super) fn forget(&mut self, no: StrandNo, frame: FrameNo, entry: u32) {
-        if let Some(entry) = self.state.frames.get_mut(&frame).and_then(|frame| frame.entries.get_mut(&entry)) {
-            entry.strands.retain(|strand| *strand != no);
+        if let Some(record) = self.state.frames.get_mut(&frame).and_then(|frame| frame.entries.get_mut(&entry)) {
+            record.strands.retain(|strand| *strand != no);
         }
+        self.entry_changed(frame, entry);
     }
 }

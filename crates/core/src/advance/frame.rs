@@ -8,10 +8,8 @@ use branchpoint_expr::Value;
 
 use super::effect::delay_ms;
 use super::sight::{bounded, error_object};
-use super::start::{FACTS, INPUT};
 use super::{Flow, Machine};
-use crate::command::Command;
-use crate::ir::{Entries, Failure, OnFail, PlaceId, Program, ScopeId, SlotId, Status, Want};
+use crate::ir::{Entries, OnFail, Program, ScopeId, SlotId, Status, Want};
 use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
 
 impl Machine<'_> {
@@ -22,7 +20,7 @@ impl Machine<'_> {
             Entries::Each { items, .. } => match self.value(no, *items) {
                 Ok(Value::List(items)) => items,
                 Ok(other) => {
-                    let message = format!("only a list has items, and this is {other:?}");
+                    let message = format!("only a list has items, and this is {}", other.view().type_name());
                     return self.failed(no, spec.fail, error_object("wrong_kind", &message, None));
                 }
                 Err(error) => return self.failed(no, spec.fail, error),
@@ -61,6 +59,7 @@ impl Machine<'_> {
             entered_by,
             values: self.first_values(scope),
             entries: BTreeMap::new(),
+            working: 0,
             results: vec![EntryResult::Open; count],
             items,
             next_entry: 0,
@@ -78,7 +77,7 @@ impl Machine<'_> {
     }
 
     /// Begins entries, in order, as long as the width has room.
-    fn fill(&mut self, no: FrameNo) {
+    pub(super) fn fill(&mut self, no: FrameNo) {
         let program = self.program;
         let mut begun = Vec::new();
         while let Some(frame) = self.state.frames.get(&no) {
@@ -101,6 +100,7 @@ impl Machine<'_> {
             begun.extend(self.state.ready.drain(before..));
         }
         self.state.ready.extend(begun.into_iter().rev());
+        self.frame_changed(no);
     }
 
     /// The slots of an entry of a frame of items, with its item and its position in them.
@@ -119,52 +119,9 @@ impl Machine<'_> {
         values
     }
 
-    /// Entries whose strands all wait at a merge or for a signal do not count: they have no work to do.
-    fn has_room(&self, no: FrameNo, width: u32) -> bool {
-        let entries = &self.state.frames[&no].entries;
-        // Only a frame that is full has to look at who works: at a steady width nobody is counted.
-        width == 0
-            || entries.len() < width as usize
-            || entries.values().filter(|entry| self.works(entry)).count() < width as usize
-    }
-
-    fn works(&self, entry: &Entry) -> bool {
-        entry.strands.iter().any(|strand| match self.state.strands.get(strand).map(|strand| &strand.parked) {
-            None | Some(Parked::Meet | Parked::Wait { .. }) => false,
-            Some(Parked::Ready | Parked::Effect(_)) => true,
-            Some(Parked::Frame(inner)) => self.state.frames.get(inner).is_some_and(|frame| {
-                (frame.next_entry as usize) < frame.results.len()
-                    || frame.entries.values().any(|entry| self.works(entry))
-            }),
-        })
-    }
-
-    /// A strand began to wait: the frames around it may have room for another entry now.
-    pub(super) fn give_up_place(&mut self, no: StrandNo) {
-        if let Some(frame) = self.state.strands.get(&no).map(|strand| strand.frame) {
-            self.fill_around(frame);
-        }
-    }
-
-    /// Begins entries of a frame and of the frames around it: what ends in one may leave only strands that wait in the
-    /// others, and they give their place up.
-    fn fill_around(&mut self, no: FrameNo) {
-        let mut around = Vec::new();
-        let mut inner = Some(no);
-        while let Some((no, frame)) = inner.and_then(|no| self.state.frames.get(&no).map(|frame| (no, frame))) {
-            if (frame.next_entry as usize) < frame.results.len() {
-                around.push(no);
-            }
-            inner = frame.entered_by.and_then(|by| self.state.strands.get(&by)).map(|strand| strand.frame);
-        }
-        for frame in around {
-            self.fill(frame);
-        }
-    }
-
     /// A strand of an entry has left it.
     pub(super) fn strand_done(&mut self, no: StrandNo, value: Option<Value>) {
-        let Some(strand) = self.state.strands.remove(&no) else { return };
+        let Some(strand) = self.state.remove_strand(no) else { return };
         self.forget(no, strand.frame, strand.entry);
         let frame = self.state.frames.get_mut(&strand.frame);
         if let (Some(value), Some(entry)) = (value, frame.and_then(|frame| frame.entries.get_mut(&strand.entry))) {
@@ -175,15 +132,18 @@ impl Machine<'_> {
 
     /// Ends an entry that has no strand left.
     pub(super) fn entry_quiet(&mut self, no: FrameNo, entry: u32) {
-        let Some(frame) = self.state.frames.get_mut(&no) else { return };
+        let Some(frame) = self.state.frames.get(&no) else { return };
         if frame.entries.get(&entry).is_none_or(|entry| !entry.strands.is_empty()) {
             return self.fill_around(no);
         }
-        let ended = frame.entries.remove(&entry).unwrap_or_default();
+        let keeps = self.program.scope(frame.scope).into.is_some();
+        let ended = self.take_entry(no, entry).unwrap_or_default();
+        let Some(frame) = self.state.frames.get_mut(&no) else { return };
         frame.results[entry as usize] = match ended.value {
             Some(value) => {
                 frame.delivered += 1;
-                EntryResult::Done(value)
+                // A value that nobody will read is not kept: there may be many of them.
+                EntryResult::Done(if keeps { value } else { Value::Null })
             }
             None => EntryResult::None,
         };
@@ -233,8 +193,10 @@ impl Machine<'_> {
         let Some(frame) = self.take_frame(no) else { return };
         let spec = self.program.scope(frame.scope);
         let Some(by) = frame.entered_by else {
-            let status = if self.state.cancelling { Status::Cancelled } else { Status::Completed };
-            return self.finish(status, Value::Null);
+            return match self.state.cancelling.clone() {
+                Some(reason) => self.finish_cancelled(reason),
+                None => self.finish(Status::Completed, Value::Null),
+            };
         };
         if let Some(slot) = spec.outcomes {
             let outcomes = frame.results.iter().map(|result| {
@@ -275,7 +237,7 @@ impl Machine<'_> {
                 frame.next_entry = 0;
                 frame.results.fill(EntryResult::Open);
             }
-            return;
+            return self.frame_changed(no);
         }
         let Some(by) = frame.entered_by else { return self.root_failed(error) };
         let fail = spec.fail;
@@ -283,51 +245,15 @@ impl Machine<'_> {
         self.resume_failed(by, fail, error);
     }
 
-    /// The root's own `fail` is run once; a failure in it ends the run.
-    fn root_failed(&mut self, error: Value) {
-        let spec = self.program.scope(Program::ROOT);
-        let handled = self.root().and_then(|root| self.state.frames[&root].failure.as_ref()).is_some();
-        match spec.fail {
-            Some(Failure { to, error: slot }) if !handled && !self.state.cancelling => {
-                self.restart_root(to, Some((slot, error)));
-            }
-            _ => self.finish(Status::Failed, error),
-        }
-    }
-
-    /// Withdraws everything and goes on at one place of the root; the root's slots stay.
-    pub(super) fn restart_root(&mut self, place: PlaceId, failed: Option<(Option<SlotId>, Value)>) {
-        let Some(root) = self.root() else { return };
-        self.withdraw_entries(root);
-        if let Some(timer) = self.state.frames.get_mut(&root).and_then(|frame| frame.backoff.take()) {
-            self.clear_timer(timer);
-        }
-        let Some(frame) = self.state.frames.get_mut(&root) else { return };
-        frame.results = vec![EntryResult::Open];
-        // A last word is said once: when it fails, the run does not begin anew.
-        frame.attempt = u32::MAX;
-        frame.next_entry = 1;
-        frame.entries.insert(0, Entry::default());
-        frame.failure = failed.as_ref().map(|(_, error)| error.clone());
-        self.spawn(root, 0, &[place], &[]);
-        let strand = self.state.ready.last().copied();
-        if let (Some((Some(slot), error)), Some(strand)) = (failed, strand) {
-            self.write(strand, slot, Some(error));
-        }
-    }
-
-    fn root(&self) -> Option<FrameNo> {
-        self.state.frames.iter().find(|(_, frame)| frame.entered_by.is_none()).map(|(no, _)| *no)
-    }
-
     pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {
         let Some(frame) = self.state.frames.get(&no) else { return };
         let mut fresh = self.fresh(frame.scope, frame.entered_by, Arc::clone(&frame.items), frame.locals.clone());
         if frame.entered_by.is_none() {
             // What the run was started with is no work of the attempt that failed.
-            let slots = self.program.scope(Program::ROOT).slots.iter().map(|slot| &*self.program.slot(*slot).name);
-            for ((name, old), new) in slots.zip(&frame.values).zip(&mut fresh.values) {
-                if matches!(name, INPUT | FACTS) {
+            let given = [self.program.input_slot, self.program.facts_slot];
+            let slots = &self.program.scope(Program::ROOT).slots;
+            for ((slot, old), new) in slots.iter().zip(&frame.values).zip(&mut fresh.values) {
+                if given.contains(&Some(*slot)) {
                     new.clone_from(old);
                 }
             }
@@ -347,57 +273,5 @@ impl Machine<'_> {
             self.clear_timer(timer);
         }
         self.frame_failed(no, error_object("timeout", "this took longer than its time limit", None));
-    }
-
-    /// Takes a frame out of the run; what was in flight in it is withdrawn.
-    pub(super) fn take_frame(&mut self, no: FrameNo) -> Option<Frame> {
-        self.withdraw_entries(no);
-        let frame = self.state.frames.remove(&no)?;
-        for timer in [frame.deadline, frame.backoff].into_iter().flatten() {
-            self.clear_timer(timer);
-        }
-        Some(frame)
-    }
-
-    fn withdraw_entries(&mut self, no: FrameNo) {
-        let entries: Vec<u32> =
-            self.state.frames.get(&no).into_iter().flat_map(|frame| frame.entries.keys().copied()).collect();
-        for entry in entries {
-            self.withdraw_entry(no, entry);
-        }
-    }
-
-    fn withdraw_entry(&mut self, no: FrameNo, entry: u32) {
-        let taken = self.state.frames.get_mut(&no).and_then(|frame| frame.entries.remove(&entry));
-        for strand in taken.into_iter().flat_map(|entry| entry.strands) {
-            self.withdraw_strand(strand);
-        }
-    }
-
-    pub(super) fn withdraw_everything(&mut self) {
-        if let Some(root) = self.root() {
-            self.take_frame(root);
-        }
-    }
-
-    /// A strand is no more, and nothing it waited for is wanted any more.
-    fn withdraw_strand(&mut self, no: StrandNo) {
-        let Some(strand) = self.state.strands.get(&no) else { return };
-        match strand.parked.clone() {
-            Parked::Ready | Parked::Meet => {}
-            Parked::Wait { .. } => self.stop_waiting(no),
-            Parked::Frame(frame) => {
-                self.take_frame(frame);
-            }
-            Parked::Effect(effect) => {
-                let backoff = self.state.effects.remove(&effect).and_then(|flight| flight.backoff);
-                match backoff {
-                    Some(timer) => self.clear_timer(timer),
-                    None => self.outcome.commands.push(Command::Withdraw { effect }),
-                }
-            }
-        }
-        self.state.strands.remove(&no);
-        self.state.ready.retain(|ready| *ready != no);
     }
 }

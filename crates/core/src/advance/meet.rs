@@ -7,8 +7,7 @@ use crate::state::{FrameNo, Parked, StrandNo};
 impl Machine<'_> {
     /// Fires the first merge whose edges are all settled. Called when nothing is ready.
     pub(super) fn meet(&mut self) -> bool {
-        let parked: Vec<StrandNo> =
-            self.state.strands.iter().filter(|(_, strand)| strand.parked == Parked::Meet).map(|(no, _)| *no).collect();
+        let parked: Vec<StrandNo> = self.state.at_merges.iter().copied().collect();
         for no in parked {
             let program = self.program;
             let at = self.state.strands[&no].at;

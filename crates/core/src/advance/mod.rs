@@ -1,8 +1,10 @@
 //! The transition function. Each op has a file; this one hands in events, runs ready strands, and dispatches.
 
+mod adopt;
 mod clock;
 mod decide;
 mod effect;
+mod ending;
 mod fork;
 mod frame;
 mod leave;
@@ -12,19 +14,21 @@ mod set;
 mod sight;
 mod start;
 mod wait;
+mod width;
+mod withdraw;
 
 use branchpoint_expr::Value;
 
 use crate::command::Command;
 use crate::event::{Event, Stamp};
-use crate::ir::{Failure, Index, Mark, Op, PlaceId, Program, Status};
-use crate::state::{Ended, Parked, Purpose, State, StrandNo, Timer, TimerNo};
+use crate::ir::{Failure, Mark, Op, PlaceId, Program, SEMANTICS};
+use crate::state::{Parked, Purpose, State, StrandNo, Timer, TimerNo};
 use crate::trace::{Note, What};
 
+pub use adopt::carry;
 pub(crate) use clock::Clock;
 pub use rejected::Rejected;
 pub(crate) use sight::Sight;
-pub use start::carry;
 
 /// What an event led to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,6 +69,21 @@ pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event
     if started == matches!(event, Event::Start { .. }) {
         return Err(if started { Rejected::StartedAlready } else { Rejected::NotStarted });
     }
+    if !(SEMANTICS.saturating_sub(1).max(1)..=SEMANTICS).contains(&program.semantics) {
+        return Err(Rejected::UnknownSemantics(program.semantics));
+    }
+    let crosses = matches!(event, Event::Start { .. } | Event::Adopt(_));
+    if !crosses && state.semantics != program.semantics {
+        return Err(Rejected::OtherSemantics { run: state.semantics, program: program.semantics });
+    }
+    // What was begun is finished first, at its own time: else the order of work would depend on where a host was cut off.
+    if !state.ready.is_empty() {
+        match event {
+            Event::Cancel { .. } => {}
+            Event::Continue if stamp.now_ms == state.now_ms => {}
+            _ => return Err(Rejected::Unfinished),
+        }
+    }
     if let Some(zone) = program.zones.get(stamp.offsets_s.len()) {
         return Err(Rejected::MissingOffset(zone.to_string()));
     }
@@ -76,6 +95,7 @@ pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
     machine.run();
+    debug_assert!(machine.widths_agree(), "who works is known without counting");
     machine.outcome.check = machine.check();
     Ok(machine.outcome)
 }
@@ -126,12 +146,18 @@ impl Machine<'_> {
                 }
                 break;
             };
+            // A strand that was withdrawn is no work, and costs no fuel.
+            if !self.state.strands.contains_key(&strand) {
+                continue;
+            }
             if self.fuel == 0 {
                 self.state.ready.push(strand);
                 break;
             }
             self.run_strand(strand);
         }
+        // Strands that were withdrawn are forgotten here, all at once: one by one would cost the square of their number.
+        self.state.ready.retain(|no| self.state.strands.contains_key(no));
         self.outcome.more = self.state.ended.is_none() && !self.state.ready.is_empty();
     }
 
@@ -154,7 +180,7 @@ impl Machine<'_> {
             }
             let at = strand.at;
             match self.op(no, at) {
-                Flow::Goto(place) => self.move_to(no, place),
+                Flow::Goto(place) => self.state.move_strand(no, place),
                 Flow::Stop => return,
             }
         }
@@ -178,17 +204,15 @@ impl Machine<'_> {
         }
     }
 
-    fn move_to(&mut self, no: StrandNo, place: PlaceId) {
-        if let Some(strand) = self.state.strands.get_mut(&no) {
-            strand.at = place;
-        }
-    }
-
     fn park(&mut self, no: StrandNo, parked: Parked) -> Flow {
         let waits = matches!(parked, Parked::Meet | Parked::Wait { .. });
+        if parked == Parked::Meet {
+            self.state.at_merges.insert(no);
+        }
         if let Some(strand) = self.state.strands.get_mut(&no) {
             strand.parked = parked;
         }
+        self.strand_changed(no);
         if waits {
             self.give_up_place(no);
         }
@@ -197,11 +221,13 @@ impl Machine<'_> {
 
     /// A parked strand goes on at a place.
     fn wake(&mut self, no: StrandNo, place: PlaceId) {
+        self.state.move_strand(no, place);
+        self.state.at_merges.remove(&no);
         if let Some(strand) = self.state.strands.get_mut(&no) {
-            strand.at = place;
             strand.parked = Parked::Ready;
             self.state.ready.push(no);
         }
+        self.strand_changed(no);
     }
 
     /// Where a failure of an op goes: to its `fail`, else it is the failure of the strand's entry.
@@ -253,24 +279,6 @@ impl Machine<'_> {
         }
     }
 
-    /// The run ends: everything in it is withdrawn, and nothing is accepted any more.
-    fn finish(&mut self, status: Status, result: Value) {
-        self.withdraw_everything();
-        for timer in std::mem::take(&mut self.state.timers).into_keys() {
-            self.outcome.commands.push(Command::ClearTimer { timer });
-        }
-        self.state.mailbox.clear();
-        self.state.ready.clear();
-        self.state.ended = Some(Ended { status, result: result.clone() });
-        self.outcome.commands.push(Command::Finish { status, result });
-    }
-
-    /// A bound of the run is reached: that is an outcome, not a crash.
-    fn exhausted(&mut self, limit: &str) {
-        let message = format!("the run has reached its limit of {limit}");
-        self.finish(Status::Failed, sight::error_object("exhausted", &message, None));
-    }
-
     fn note(&mut self, strand: StrandNo, what: What) {
         if self.stamp.record {
             let path = self.item_path(strand);
@@ -294,8 +302,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A hash over what an event led to. It depends on nothing that a snapshot or a host could change. A step is a
-    /// multiplication and a fold of the upper half into the lower: strands are many, and this runs at every event.
+    /// A hash over what an event led to. It depends on nothing that a snapshot or a host could change.
     fn check(&self) -> u32 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |number: u64| {
@@ -316,10 +323,7 @@ impl Machine<'_> {
             add(kind);
             add(no);
         }
-        for (no, strand) in &self.state.strands {
-            add(no.0);
-            add(strand.at.index() as u64);
-        }
+        add(self.state.whereabouts);
         u32::try_from(hash & u64::from(u32::MAX)).expect("it was cut to 32 bits")
     }
 }

@@ -23,6 +23,20 @@ pub enum Rejected {
     /// The offset of a zone that the program names is not in the stamp.
     #[error("the stamp lacks the offset of the time zone `{0}`")]
     MissingOffset(String),
+    /// The program was lowered for semantics that this build does not have.
+    #[error("the program is of semantics {0}, which this build does not run; use the build that wrote it")]
+    UnknownSemantics(u16),
+    /// A run crosses into other semantics only by an adoption.
+    #[error("the run has semantics {run} and the program {program}")]
+    OtherSemantics {
+        /// Those it was begun with.
+        run: u16,
+        /// Those of the program.
+        program: u16,
+    },
+    /// The event before it is not finished: what comes next is a continuation at the same time, or a cancel.
+    #[error("the event before this one is not finished yet")]
+    Unfinished,
     /// No such effect is in flight, or not that attempt of it: it is late, or it comes twice.
     #[error("no such attempt is in flight")]
     UnknownEffect,

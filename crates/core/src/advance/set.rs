@@ -49,12 +49,11 @@ impl Machine<'_> {
     }
 
     fn push(&mut self, no: StrandNo, slot: SlotId, value: Value) -> Result<Undo, Value> {
+        if !value.is_within_depth(VALUE_DEPTH - 1) {
+            return Err(error_object("depth_limit", "this value is nested too deeply to be appended", None));
+        }
         match self.write(no, slot, None) {
             Some(Value::List(mut items)) => {
-                if !value.is_within_depth(VALUE_DEPTH - 1) {
-                    self.write(no, slot, Some(Value::List(items)));
-                    return Err(error_object("depth_limit", "this value is nested too deeply to be appended", None));
-                }
                 Arc::make_mut(&mut items).push(value);
                 self.write(no, slot, Some(Value::List(items)));
                 Ok(Undo::Pop(slot))
@@ -64,7 +63,7 @@ impl Machine<'_> {
                 Ok(Undo::Put(slot, old))
             }
             Some(other) => {
-                let message = format!("only a list can be appended to, and this is {other:?}");
+                let message = format!("only a list can be appended to, and this is {}", other.view().type_name());
                 self.write(no, slot, Some(other));
                 Err(error_object("wrong_kind", &message, None))
             }

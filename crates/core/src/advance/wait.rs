@@ -8,17 +8,11 @@ use super::sight::{VALUE_DEPTH, error_object};
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
 use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId};
-use crate::request::{Due, Request, Resolution, Vote};
+use crate::request::{CANCEL_REQUEST, Due, Request, Resolution, VOTE, Vote};
 use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
 use crate::trace::What;
 
-/// The signal that carries a vote: `{request?, choice, comment?}`, its sender being the voter.
-const VOTE: &str = "vote";
-
-/// The signal that calls a question off: `{request?, reason?}`.
-const CANCEL_REQUEST: &str = "cancel_request";
-
-/// How many signals a run keeps for waits to come. A sender that never stops must not fill the host's memory.
+/// How many signals of a name a run keeps for waits to come. A sender that never stops must not fill the host's memory.
 const MAILBOX: usize = 1_000;
 
 impl Machine<'_> {
@@ -38,8 +32,8 @@ impl Machine<'_> {
         for (index, ready) in (0_u32..).zip(prepared) {
             match ready {
                 Prepared::Signal => {}
-                Prepared::At(at_ms) => timers.push((self.set_timer_at(at_ms, Purpose::Arm(no, index)), index)),
-                Prepared::Request(request, spec) => requests.push((self.ask(no, index, request, spec), index)),
+                Prepared::At(at_ms) => timers.push(self.set_timer_at(at_ms, Purpose::Arm(no, index))),
+                Prepared::Request(request, spec) => requests.push(self.ask(no, index, request, spec)),
             }
         }
         self.park(no, Parked::Wait { timers, requests })
@@ -56,8 +50,8 @@ impl Machine<'_> {
             Arm::Request { spec, .. } => {
                 let spec = self.value(no, *spec)?;
                 match Request::open(&spec, self.stamp.now_ms) {
-                    Some(request) => Ok(Prepared::Request(request, spec)),
-                    None => Err(error_object("hitl_no_recipients", "there is nobody to ask", None)),
+                    Ok(request) => Ok(Prepared::Request(request, spec)),
+                    Err(wrong) => Err(error_object(wrong.kind(), &wrong.to_string(), None)),
                 }
             }
         }
@@ -66,7 +60,10 @@ impl Machine<'_> {
     fn milliseconds(&self, no: StrandNo, expr: ExprId) -> Result<i64, Value> {
         match self.value(no, expr)? {
             Value::Int(int) => Ok(int),
-            other => Err(error_object("wrong_kind", &format!("a time is a whole number, and this is {other:?}"), None)),
+            other => {
+                let message = format!("a time is a whole number, and this is {}", other.view().type_name());
+                Err(error_object("wrong_kind", &message, None))
+            }
         }
     }
 
@@ -151,7 +148,7 @@ impl Machine<'_> {
         if program.signals[signal.index()].early == Early::Refuse {
             return Err(Rejected::NotWaiting(name.into()));
         }
-        if self.state.mailbox.len() >= MAILBOX {
+        if self.state.mailbox.iter().filter(|(kept, _)| *kept == signal).count() >= MAILBOX {
             return Err(Rejected::MailboxFull(MAILBOX));
         }
         self.state.mailbox.push((signal, payload));
@@ -163,10 +160,10 @@ impl Machine<'_> {
         let Some(strand) = self.state.strands.get_mut(&no) else { return };
         let parked = std::mem::replace(&mut strand.parked, Parked::Ready);
         let Parked::Wait { timers, requests } = parked else { return };
-        for (timer, _) in timers {
+        for timer in timers {
             self.clear_timer(timer);
         }
-        for (request, _) in requests {
+        for request in requests {
             self.retract(request);
         }
     }
@@ -190,12 +187,12 @@ impl Machine<'_> {
         self.wake(no, next);
     }
 
-    /// The question that a payload names, or the oldest one.
+    /// The question that a payload names.
     fn pending(&self, payload: &Value) -> Result<RequestNo, Rejected> {
         let named = match payload.get("request") {
             Some(Value::Int(no)) => Some(RequestNo(u64::try_from(*no).map_err(|_| Rejected::NotPending)?)),
-            Some(_) => return Err(Rejected::NotPending),
-            None => self.state.requests.keys().next().copied(),
+            // A vote for whatever is pending may be for another question than its voter saw.
+            _ => return Err(Rejected::NotPending),
         };
         named.filter(|no| self.state.requests.contains_key(no)).ok_or(Rejected::NotPending)
     }

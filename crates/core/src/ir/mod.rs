@@ -49,6 +49,10 @@ pub struct Program {
     pub limits: Limits,
     /// Names of the facts that a start must carry beside its input.
     pub facts: Vec<Arc<str>>,
+    /// The slot of the root that holds what the run was started with.
+    pub input_slot: Option<SlotId>,
+    /// The slot of the root that holds the facts.
+    pub facts_slot: Option<SlotId>,
     /// The time zones whose offsets every stamp must carry.
     pub zones: Vec<Arc<str>>,
     /// How many ops one call may run.

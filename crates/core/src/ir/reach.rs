@@ -50,6 +50,28 @@ impl Reach {
         flow::exits(program, scope).any(|next| next > enter && self.can(next, to, within))
     }
 
+    /// Merges whose edge a strand can come to only by going round a loop first: while it parks in the loop, the edge seems out
+    /// of reach. Such a loop needs a scope of its own. Tells the merge and the place that parks.
+    pub(super) fn behind_loops(
+        &self,
+        program: &Program,
+        nesting: &Nesting,
+        homes: &[Option<ScopeId>],
+    ) -> Vec<(PlaceId, PlaceId)> {
+        let (graph, backs) = (Graph::new(program, nesting, homes), back_edges(program, homes));
+        let mut found = Found::new(program);
+        let mut behind = Vec::new();
+        for (meet, edge, within) in edges(program) {
+            for (from, to) in backs.iter().filter(|(from, to)| *from < edge && self.can(*to, edge, within)) {
+                let round = graph.before(*from, within, &mut found);
+                let parks = (to.0..=from.0).map(PlaceId).filter(|place| parks(&program.place(*place).op));
+                let mut lost = parks.filter(|place| round.contains(*place) && !self.can(*place, edge, within));
+                behind.extend(lost.next().map(|place| (meet, place)));
+            }
+        }
+        behind
+    }
+
     /// All places that an edge can be reached from.
     pub(super) fn places(&self, to: PlaceId, within: ScopeId) -> &Places {
         self.0.get(&(to, within)).expect("only the edges of merges are asked for")
@@ -91,6 +113,21 @@ impl Places {
             .take_while(move |place| place.index() < end)
             .filter(|place| self.contains(*place))
     }
+}
+
+fn parks(op: &Op) -> bool {
+    matches!(op, Op::Do { .. } | Op::Wait { .. } | Op::Enter(_) | Op::Meet { .. })
+}
+
+/// Jumps to an earlier place of the same frame.
+fn back_edges(program: &Program, homes: &[Option<ScopeId>]) -> Vec<(PlaceId, PlaceId)> {
+    let mut backs = Vec::new();
+    for (from, place) in (0..).map(PlaceId).zip(&program.places) {
+        if homes[from.index()].is_some() {
+            flow::targets(&place.op, |to| backs.extend((to <= from).then_some((from, to))));
+        }
+    }
+    backs
 }
 
 /// Every edge: the place of its `Meet`, the place that fills it, and the scope whose frame holds its slot.

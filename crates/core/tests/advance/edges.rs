@@ -72,3 +72,14 @@ fn writes_are_in_order_and_see_the_ones_before() {
 fn writes_are_all_or_nothing() {
     written("b + 1").completed_with("[1,null]");
 }
+
+#[test]
+fn appending_to_nothing_is_bounded_as_well() {
+    let mut make = Make::new();
+    let other = make.b.slot(ROOT, "other", None);
+    let (r, read_r, read_other) = (make.r, make.b.read(make.r), make.b.read(other));
+    let (there, back) = (make.b.reserve(), make.b.reserve());
+    make.b.at(there).set([Write::Clear(other), Write::Push(other, read_r)], back, None);
+    make.b.at(back).set([Write::Clear(r), Write::Push(r, read_other)], there, None);
+    make.run(there).failed_with("depth_limit");
+}

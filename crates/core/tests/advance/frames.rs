@@ -224,3 +224,38 @@ fn a_fork_goes_on_at_each_place_and_its_entry_ends_with_the_last() {
     host.answer("a", 1);
     host.completed_with("[1]");
 }
+
+/// Each of so many items waits for a long time, a hundred at once.
+fn waiting_items(count: i64, spec: ScopeSpec) -> Host {
+    let mut make = Make::new();
+    let scope = make.scope(spec);
+    let (item, index) = (make.b.slot(scope, "item", None), make.b.slot(scope, "index", None));
+    let done = make.done(scope);
+    let delay_ms = make.b.value(1_000_000);
+    let wait = make.b.wait([branchpoint_core::ir::Arm::After { delay_ms, next: done }], None);
+    let items = make.b.value(Value::from((0..count).map(Value::Int).collect::<Vec<_>>()));
+    make.b.each(scope, items, item, index, wait);
+    let enter = make.b.enter(scope);
+    make.run(enter)
+}
+
+#[test]
+fn items_that_wait_give_their_place_up_at_once_however_many_there_are() {
+    // Counting who works for each of them would take minutes.
+    let host = waiting_items(20_000, ScopeSpec { width: 100, ..ScopeSpec::default() });
+    assert_eq!(host.timers.len(), 20_000);
+}
+
+#[test]
+fn the_first_of_very_many_withdraws_the_others_at_once() {
+    let mut make = Make::new();
+    let scope = make.scope(first(1, OnFail::Stop));
+    let (item, index) = (make.b.slot(scope, "item", None), make.b.slot(scope, "index", None));
+    let value = make.b.read(index);
+    let done = make.b.leave(scope, Exit::Done(Some(value)));
+    let items = make.b.value(Value::from((0..50_000).map(Value::Int).collect::<Vec<_>>()));
+    make.b.each(scope, items, item, index, done);
+    let enter = make.b.enter(scope);
+    let (status, _) = make.run(enter).end.expect("it has ended");
+    assert_eq!(status, branchpoint_core::ir::Status::Completed);
+}

@@ -103,7 +103,7 @@ impl Host {
         self.flights.values().map(|(kind, _)| kind.as_str()).collect()
     }
 
-    fn find(&self, kind: &str) -> (EffectNo, u32) {
+    pub(crate) fn find(&self, kind: &str) -> (EffectNo, u32) {
         let found = self.flights.iter().find(|(_, (known, _))| known == kind);
         let (effect, (_, attempt)) = found.unwrap_or_else(|| panic!("{kind} is not in flight: {:?}", self.flights));
         (*effect, *attempt)
@@ -144,7 +144,8 @@ impl Host {
     }
 
     pub(crate) fn vote(&mut self, user: &str, choice: &str) -> Result<Outcome, Rejected> {
-        let payload = object([("choice", Value::from(choice))]);
+        let request = self.asks.first().map_or(0, |request| i64::try_from(request.0).expect("numbers are small"));
+        let payload = object([("request", Value::Int(request)), ("choice", Value::from(choice))]);
         self.hand(Event::Signal { name: "vote".into(), payload, sender: Some(user.into()), key: None })
     }
 

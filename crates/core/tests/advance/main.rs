@@ -1,5 +1,6 @@
 //! What each op does, by behaviour. Every test drives a run by hand: a host with a clock and nothing else.
 
+mod adopt;
 mod edges;
 mod effects;
 mod frames;

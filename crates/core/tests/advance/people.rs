@@ -1,7 +1,7 @@
 //! Questions to people inside a run: votes, refusals, reminders, time, calling off.
 
 use branchpoint_core::ir::Arm;
-use branchpoint_core::{Event, Offer, Refusal, Rejected, offers};
+use branchpoint_core::{BadRequest, Event, Offer, Refusal, Rejected, Request, offers};
 use branchpoint_expr::Value;
 
 use crate::host::{Host, Make, object};
@@ -83,4 +83,21 @@ fn a_question_can_be_called_off() {
     host.completed_with("\"cancelled\"");
     let vote = Event::Signal { name: "vote".into(), payload: object([("request", request)]), sender: None, key: None };
     assert_eq!(host.hand(vote), Err(Rejected::Ended));
+}
+
+#[test]
+fn a_question_whose_numbers_make_no_sense_is_not_asked() {
+    for (key, value) in [
+        ("required", Value::from("2")),
+        ("required", Value::Float(2.5)),
+        ("required", Value::Int(0)),
+        ("timeout_ms", Value::from("soon")),
+        ("reminder_ms", Value::Int(-1)),
+    ] {
+        let texts = |text: &str| Value::from(vec![Value::from(text)]);
+        let spec = object([("recipients", texts("ann")), ("choices", texts("yes")), (key, value)]);
+        assert_eq!(Request::open(&spec, 0), Err(BadRequest::Number(key)));
+        let spec = object([("recipients", texts("ann")), ("choices", Value::from(Vec::new()))]);
+        assert_eq!(Request::open(&spec, 0), Err(BadRequest::NoChoices));
+    }
 }

@@ -132,7 +132,8 @@ fn a_cancel_between_attempts_of_the_run_is_not_undone_by_the_next() {
     assert!(host.timers.is_empty(), "no attempt is to come");
     assert_eq!(host.flying(), ["farewell"]);
     host.fail("farewell", false);
-    host.failed_with("boom");
+    let (status, _) = host.end.expect("it has ended");
+    assert_eq!(status, Status::Cancelled, "whatever becomes of its last word");
 }
 
 /// Effects one after the other, without end, under these limits.
@@ -216,4 +217,48 @@ fn runs_call_each_other_only_so_deep() {
     let (status, error) = host.end.expect("the error is handled");
     let kind = error.get("kind").and_then(Value::as_str);
     assert_eq!((status, kind), (Status::Completed, Some("call_depth")));
+}
+
+#[test]
+fn what_was_begun_is_finished_before_anything_else_comes() {
+    let mut make = Make::new();
+    make.b.fuel(1);
+    let last = make.set(ROOT, make.r, "2", make.end);
+    let first = make.set(ROOT, make.r, "1", last);
+    let mut host = make.run(first);
+    assert!(host.more);
+    let payload = Value::Null;
+    let signal = Event::Signal { name: "go".into(), payload, sender: None, key: None };
+    assert_eq!(host.hand(signal), Err(Rejected::Unfinished));
+    host.now_ms += 1;
+    assert_eq!(host.hand(Event::Continue), Err(Rejected::Unfinished), "at its own time");
+    host.now_ms -= 1;
+    while host.more {
+        host.hand(Event::Continue).expect("it goes on");
+    }
+    host.completed_with("2");
+}
+
+#[test]
+fn a_program_of_unknown_semantics_is_refused() {
+    let mut program = Make::new().program_of_end();
+    program.semantics = 99;
+    let refused = advance(&program, &mut State::new(), &Stamp::default(), start());
+    assert_eq!(refused, Err(Rejected::UnknownSemantics(99)));
+}
+
+#[test]
+fn budgets_hold_for_further_attempts() {
+    let mut make = Make::new();
+    make.b.limits(Limits { tokens: 10, ..Limits::default() });
+    let work =
+        branchpoint_core::ir::Effect { retry: Some(retry(100, 0)), ..branchpoint_core::ir::builder::effect("work") };
+    let work = make.effect_with(work, make.end, None);
+    let mut host = make.run(work);
+    let (effect, attempt) = host.find("work");
+    let failed =
+        branchpoint_core::Failed { kind: "cut".into(), message: "no answer".into(), again: true, answered: false };
+    let usage = Usage { tokens: 11, cost_micros: 0 };
+    host.hand(Event::Settled { effect, attempt, result: Err(failed), usage }).expect("it is in flight");
+    host.failed_with("exhausted");
 }

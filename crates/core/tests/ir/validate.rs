@@ -463,3 +463,48 @@ fn a_wait_ends_by_what_it_waits_for() {
     });
     assert_eq!(validate(&program.expect("it is valid")), Ok(vec![]));
 }
+
+#[test]
+fn the_root_gathers_nothing_and_a_run_does_not_end_by_going_on() {
+    broken(Wrong::RootGathers, |p| p.scopes[0].want = Want::First(1));
+    broken(Wrong::RootGathers, |p| p.scopes[0].width = 3);
+    broken(Wrong::NameTwice, |p| p.signals[0].name = "vote".into());
+    refused(Wrong::BadExit, |b, _| {
+        let nothing = b.value(Value::Null);
+        b.close(Status::WaitingPeople, nothing)
+    });
+}
+
+/// A loop before a join, and a merge that waits for the join: in one scope, or the loop in a scope of its own.
+fn loop_before_a_join(scoped: bool) -> Result<Program, Vec<Invalid>> {
+    build(|b, end| {
+        let fan = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
+        let edge = b.slot(fan, "edge", None);
+        let ended = b.leave(fan, Exit::Done(None));
+        let value = b.value(1);
+        let join = b.set([Write::Put(edge, value)], ended, None);
+        let meet = b.meet([(edge, join)], ended, ended);
+        let inner = if scoped { b.scope(fan, ScopeSpec { next: Some(join), ..ScopeSpec::default() }) } else { fan };
+        let again = b.condition(fan, "1 == 2", Dialect::Machine).expect("it compiles");
+        let (decide, body) = (b.reserve(), b.reserve());
+        let out = if scoped { b.leave(inner, Exit::Done(None)) } else { join };
+        b.at(decide).decide([(again, body)], out, None);
+        let work = b.effect(effect("work"));
+        b.at(body).do_(work, value, None, decide, None);
+        let first = if scoped {
+            b.begin(inner, &[decide]);
+            b.enter(inner)
+        } else {
+            decide
+        };
+        b.begin(fan, &[first, meet]);
+        b.enter(fan)
+    })
+}
+
+#[test]
+fn a_loop_that_a_merge_waits_for_has_a_scope_of_its_own() {
+    loop_before_a_join(true).expect("the merge sees what comes after the loop");
+    let wrong = loop_before_a_join(false).expect_err("the merge would fire too early");
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::LoopWithoutScope]);
+}

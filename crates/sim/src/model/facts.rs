@@ -102,6 +102,13 @@ impl Model<'_> {
     }
 
     fn next_attempt(&mut self, effect: u64) {
+        if self.tree.max_tokens > 0 && self.tokens > self.tree.max_tokens {
+            self.tally("budgets exhausted");
+            // Nothing of it is in flight.
+            let flight = self.effects.remove(&effect).expect("it is to be tried again");
+            self.strands.get_mut(&flight.strand).expect("it waits for the effect").parked = Parked::Ready;
+            return self.finish(Status::Failed, End::Error("exhausted".into()));
+        }
         let flight = self.effects.get_mut(&effect).expect("it is in flight");
         flight.attempt += 1;
         flight.backoff = None;

@@ -146,8 +146,10 @@ impl<'t> Model<'t> {
         let (node, by) = (self.frames[&no].node, self.frames[&no].by);
         self.drop_frame(no);
         let Some((node, by)) = node.zip(by) else {
-            let status = if self.cancelling { Status::Cancelled } else { Status::Completed };
-            return self.finish(status, End::Value(Value::Null));
+            let cancelled = (Status::Cancelled, End::Cancelled);
+            let completed = (Status::Completed, End::Value(Value::Null));
+            let (status, end) = if self.cancelling { cancelled } else { completed };
+            return self.finish(status, end);
         };
         let value = |entry: &Entry| if let Entry::Done(value) = entry { value.clone() } else { Value::Null };
         let last = match &node.what {
@@ -192,6 +194,7 @@ impl<'t> Model<'t> {
                 self.root_failed = true;
                 self.restart_root(block, Value::from(kind), Status::Failed);
             }
+            _ if self.cancelling => self.finish(Status::Cancelled, End::Cancelled),
             _ => self.finish(Status::Failed, End::Error(kind)),
         }
     }

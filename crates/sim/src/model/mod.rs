@@ -28,8 +28,8 @@ pub enum Fact {
     Timer,
     /// A signal of a node.
     Signal { node: u32, payload: i64 },
-    /// A vote; without a question it is for the oldest.
-    Vote { ask: Option<u64>, user: String, choice: String },
+    /// A vote.
+    Vote { ask: u64, user: String, choice: String },
     /// A question is called off.
     CallOff { ask: u64 },
     /// The run is to end.

@@ -87,8 +87,7 @@ impl<'t> Model<'t> {
         self.next_due(ask);
     }
 
-    pub(super) fn vote(&mut self, ask: Option<u64>, user: String, choice: &str) -> bool {
-        let Some(ask) = ask.or_else(|| self.asks.keys().next().copied()) else { return false };
+    pub(super) fn vote(&mut self, ask: u64, user: String, choice: &str) -> bool {
         let now = self.now;
         let Some(question) = self.asks.get_mut(&ask) else { return false };
         let What::Request { people, required, .. } = question.node.what else { unreachable!("only requests ask") };

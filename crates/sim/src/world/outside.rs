@@ -147,15 +147,13 @@ impl World<'_> {
         let request = *self.rng.pick(&known);
         let user = format!("u{}", self.rng.below(5));
         let choice = *self.rng.pick(&["yes", "yes", "no", "maybe"]);
-        self.cast(run, Some(request), user, choice)
+        self.cast(run, request, user, choice)
     }
 
-    fn cast(&mut self, run: usize, request: Option<RequestNo>, user: String, choice: &str) -> Result<(), String> {
+    fn cast(&mut self, run: usize, request: RequestNo, user: String, choice: &str) -> Result<(), String> {
         let no = |request: RequestNo| Value::Int(i64::try_from(request.0).expect("numbers are small"));
         let mut payload = Object::default();
-        if let Some(request) = request {
-            payload.insert("request".into(), no(request));
-        }
+        payload.insert("request".into(), no(request));
         payload.insert("choice".into(), Value::from(choice));
         let event = Event::Signal {
             name: "vote".into(),
@@ -163,7 +161,7 @@ impl World<'_> {
             sender: Some(user.as_str().into()),
             key: None,
         };
-        let ask = request.map(|request| self.runs[run].audit.asks.get(&request).copied().unwrap_or(0));
+        let ask = self.runs[run].audit.asks.get(&request).copied().unwrap_or(0);
         let fact = Fact::Vote { ask, user, choice: choice.into() };
         let taken = self.write(run, self.now, &event, Some(fact))?;
         self.count(if taken { "votes taken" } else { "votes refused" });
@@ -208,7 +206,7 @@ impl World<'_> {
                     let voted = |user: &str| asked.votes.iter().any(|vote| &*vote.user == user);
                     if let Some(user) = asked.recipients.iter().find(|user| !voted(user)) {
                         let choice = *self.rng.pick(&["yes", "no"]);
-                        self.cast(run, Some(request), user.to_string(), choice)?;
+                        self.cast(run, request, user.to_string(), choice)?;
                     }
                 }
             }

@@ -97,14 +97,14 @@ impl Builder {
 
     /// The slot that holds what the run was started with.
     pub fn input(&mut self) -> SlotId {
-        let slot = self.input.unwrap_or_else(|| self.slot(ROOT, "input", None));
-        *self.input.insert(slot)
+        let slot = self.program.input_slot.unwrap_or_else(|| self.slot(ROOT, "input", None));
+        *self.program.input_slot.insert(slot)
     }
 
     /// The slot that holds the facts: an object with a field for each [`Self::fact`].
     pub fn facts(&mut self) -> SlotId {
-        let slot = self.facts.unwrap_or_else(|| self.slot(ROOT, "facts", None));
-        *self.facts.insert(slot)
+        let slot = self.program.facts_slot.unwrap_or_else(|| self.slot(ROOT, "facts", None));
+        *self.program.facts_slot.insert(slot)
     }
 
     /// The payload of a signal, for the check of its arm and for nothing else.

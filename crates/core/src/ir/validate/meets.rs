@@ -74,6 +74,13 @@ fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Ve
             scope = program.scope(inner).parent.filter(|parent| *parent != within);
         }
     }
+    for (meet, parks) in reach.behind_loops(program, nesting, homes) {
+        let message = format!(
+            "while a strand parks at p{}, this cannot see that it will come: the loop around it needs a scope of its own",
+            parks.0
+        );
+        wrong.push(Invalid::new(Wrong::LoopWithoutScope, Some(meet), message));
+    }
     waits.sort_unstable();
     waits.dedup();
     let stuck = stuck(program.places.len(), &meets, &waits);

@@ -45,6 +45,10 @@ pub enum Wrong {
     LeftOutside,
     /// The root is closed like an inner scope, or an inner scope like the root.
     BadExit,
+    /// The root wants what only a scope that is entered can have.
+    RootGathers,
+    /// A loop around something that parks, in the scope of a merge that waits for what comes after the loop.
+    LoopWithoutScope,
     /// The tables of slots and scopes disagree.
     SlotHome,
     /// A slot that is not alive where it is used.

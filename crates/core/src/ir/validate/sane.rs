@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::{Backoff, Entries, Op, PlaceId, Program, Retry, Want};
+use super::super::{Backoff, Entries, Exit, OnFail, Op, PlaceId, Program, Retry, Status, Want};
 use super::{Invalid, Wrong};
+use crate::request::{CANCEL_REQUEST, VOTE};
 
 pub(super) fn check(program: &Program) -> Vec<Invalid> {
     let mut wrong = Vec::new();
@@ -15,6 +16,12 @@ pub(super) fn check(program: &Program) -> Vec<Invalid> {
     // The root has nobody who could hand it items.
     if !matches!(&program.scope(Program::ROOT).start, Entries::Branches(places) if !places.is_empty()) {
         refuse(Wrong::NoEntries, None, "the root begins at no place".into());
+    }
+    // Its end is told by a verdict, not by what became of its entries.
+    let root = program.scope(Program::ROOT);
+    let gathers = root.into.is_some() || root.outcomes.is_some() || root.width > 0;
+    if gathers || root.want != Want::All || root.on_fail != OnFail::Stop {
+        refuse(Wrong::RootGathers, None, "the root gathers nothing: open a scope in it for that".into());
     }
     for (id, scope) in program.scopes.iter().enumerate() {
         if scope.want == Want::First(0) {
@@ -29,7 +36,17 @@ pub(super) fn check(program: &Program) -> Vec<Invalid> {
             refuse(Wrong::Number, None, format!("effect {id} {reason}"));
         }
     }
+    for name in [VOTE, CANCEL_REQUEST] {
+        if program.signals.iter().any(|signal| &*signal.name == name) {
+            refuse(Wrong::NameTwice, None, format!("the signal `{name}` is that of questions to people"));
+        }
+    }
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
+        if let Op::Leave { how: Exit::Close(verdict), .. } = &place.op
+            && matches!(verdict.status, Status::Running | Status::WaitingPeople | Status::WaitingTimer)
+        {
+            refuse(Wrong::BadExit, Some(id), "a run does not end by going on".into());
+        }
         if matches!(&place.op, Op::Wait { arms, .. } if arms.is_empty()) {
             refuse(Wrong::NoArms, Some(id), "nothing can end this wait".into());
         }

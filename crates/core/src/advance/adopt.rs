@@ -1,0 +1,139 @@
+//! How a resting run crosses into a changed program, or into other semantics.
+//!
+//! The host makes the state that goes over with [`carry`] and hands it in as [`Event::Adopt`](crate::Event::Adopt), with the
+//! new program. What the run waited for is withdrawn, and it comes to rest anew: the new program says what it waits for now.
+
+use std::collections::BTreeMap;
+
+use branchpoint_expr::Value;
+
+use super::{Machine, Rejected};
+use crate::command::Command;
+use crate::ir::{Entries, Home, Index, Op, PlaceId, Program, SignalId, Slot};
+use crate::state::{Parked, Purpose, State, Strand};
+
+/// The state of a resting run as a changed program takes it: slots, locals and kept signals are carried by name. What the new
+/// program does not have is left behind.
+pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejected> {
+    let (no, strand) = resting(state).ok_or(Rejected::NotResting)?;
+    let rest = rests(old).position(|place| place == strand.at).ok_or(Rejected::NotResting)?;
+    let at = rests(new).nth(rest).ok_or(Rejected::NotResting)?;
+    let frame =
+        state.frames.get(&strand.frame).filter(|frame| frame.scope == Program::ROOT).ok_or(Rejected::NotResting)?;
+    let held = |wanted: &Slot| {
+        let same = |slot: &&Slot| slot.name == wanted.name && matches!(slot.home, Home::Frame(Program::ROOT, _));
+        match old.slots.iter().find(same)?.home {
+            Home::Frame(_, index) => frame.values.get(index as usize).cloned().flatten(),
+            _ => None,
+        }
+    };
+    let slots = new.scope(Program::ROOT).slots.iter().map(|slot| new.slot(*slot));
+    let values = slots.map(|slot| held(slot).or_else(|| slot.first.clone())).collect();
+    let strand = Strand { at, parked: Parked::Ready, locals: locals(old, new, &strand.locals), ..strand.clone() };
+    let signal = |id: SignalId| new.signals.iter().position(|signal| signal.name == old.signals[id.index()].name);
+    let kept = state.mailbox.iter().filter_map(|(id, payload)| Some((*id, signal(*id)?, payload)));
+    let mailbox = kept.filter_map(|(_, id, payload)| Some((SignalId(u32::try_from(id).ok()?), payload.clone())));
+    let lasting = |purpose: &Purpose| matches!(purpose, Purpose::Wall | Purpose::Deadline(_));
+    let mut carried = State {
+        frames: BTreeMap::from([(strand.frame, frame.clone())]),
+        ready: vec![no],
+        timers: state
+            .timers
+            .iter()
+            .filter(|(_, timer)| lasting(&timer.purpose))
+            .map(|(no, timer)| (*no, timer.clone()))
+            .collect(),
+        mailbox: mailbox.collect(),
+        spent: state.spent,
+        last_no: state.last_no,
+        seq: state.seq,
+        now_ms: state.now_ms,
+        depth: state.depth,
+        semantics: new.semantics,
+        ..State::default()
+    };
+    if let Some(frame) = carried.frames.get_mut(&strand.frame) {
+        frame.values = values;
+        frame.locals = locals(old, new, &frame.locals);
+    }
+    carried.insert_strand(no, strand);
+    Ok(carried)
+}
+
+impl Machine<'_> {
+    /// The snapshot that the event carries is the truth from here on. It must be this very run, at rest on both sides.
+    pub(super) fn adopt(&mut self, carried: State) -> Result<(), Rejected> {
+        let before = &self.state;
+        let same_run = (carried.seq, carried.last_no, carried.depth) == (before.seq, before.last_no, before.depth);
+        if !same_run || resting(before).is_none() || !self.fits(&carried) {
+            return Err(Rejected::NotResting);
+        }
+        let left = std::mem::replace(self.state, carried);
+        for request in left.requests.keys() {
+            self.outcome.commands.push(Command::Retract { request: *request });
+        }
+        for timer in left.timers.keys().filter(|timer| !self.state.timers.contains_key(timer)) {
+            self.outcome.commands.push(Command::ClearTimer { timer: *timer });
+        }
+        // It works again until it rests.
+        let strands: Vec<_> = self.state.strands.keys().copied().collect();
+        for strand in strands {
+            self.strand_changed(strand);
+        }
+        Ok(())
+    }
+
+    /// Whether a carried state is what [`carry`] makes for this program: one strand, ready at a rest, in the root.
+    fn fits(&self, carried: &State) -> bool {
+        let mut strands = carried.strands.iter();
+        let (Some((no, strand)), None) = (strands.next(), strands.next()) else { return false };
+        let Some(frame) = carried.frames.get(&strand.frame) else { return false };
+        let known = |id: SignalId| self.program.signals.get(id.index()).is_some();
+        rests(self.program).any(|place| place == strand.at)
+            && strand.parked == Parked::Ready
+            && carried.ready == [*no]
+            && carried.frames.len() == 1
+            && frame.scope == Program::ROOT
+            && frame.entered_by.is_none()
+            && frame.entries.get(&strand.entry).is_some_and(|entry| entry.strands == [*no])
+            && frame.values.len() == self.program.scope(Program::ROOT).slots.len()
+            && matches!(&self.program.scope(Program::ROOT).start, Entries::Branches(places) if places.len() == frame.results.len())
+            && carried.effects.is_empty()
+            && carried.requests.is_empty()
+            && carried.mailbox.iter().all(|(id, _)| known(*id))
+            && carried.ended.is_none()
+            && carried.semantics == self.program.semantics
+    }
+}
+
+/// The one strand of a run that waits where it may take a changed document, and nothing else is going on.
+fn resting(state: &State) -> Option<(crate::state::StrandNo, &Strand)> {
+    let mut strands = state.strands.iter();
+    let (Some((no, strand)), None) = (strands.next(), strands.next()) else { return None };
+    let waits = matches!(strand.parked, Parked::Wait { .. });
+    (waits && state.effects.is_empty() && state.cancelling.is_none() && !state.last_word).then_some((*no, strand))
+}
+
+/// The places where runs may take a changed document, in order.
+fn rests(program: &Program) -> impl Iterator<Item = PlaceId> {
+    let places = (0..).map(PlaceId).zip(&program.places);
+    places.filter(|(_, place)| matches!(place.op, Op::Wait { rest: true, .. })).map(|(id, _)| id)
+}
+
+/// Locals by name.
+fn locals(old: &Program, new: &Program, values: &[Value]) -> Vec<Value> {
+    let position = |slot: &Slot| match slot.home {
+        Home::Local(position) => Some(position as usize),
+        _ => None,
+    };
+    let mut carried = Vec::new();
+    for slot in &new.slots {
+        let Some(to) = position(slot) else { continue };
+        let from = old.slots.iter().filter(|known| known.name == slot.name).find_map(position);
+        if carried.len() <= to {
+            carried.resize(to + 1, Value::Null);
+        }
+        carried[to] = from.and_then(|from| values.get(from)).cloned().unwrap_or_default();
+    }
+    carried
+}

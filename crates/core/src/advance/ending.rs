@@ -1,0 +1,86 @@
+//! How a run ends: by its own verdict, by a failure, by order, by reaching a bound. After a failure or a cancel the program may
+//! say a last word, once.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+
+use super::{Machine, sight};
+use crate::command::Command;
+use crate::ir::{Failure, PlaceId, Program, SlotId, Status};
+use crate::request::object;
+use crate::state::{Ended, Entry, EntryResult};
+
+impl Machine<'_> {
+    /// The run ends: everything in it is withdrawn, and nothing is accepted any more.
+    pub(super) fn finish(&mut self, status: Status, result: Value) {
+        if let Some(root) = self.state.root() {
+            self.take_frame(root);
+        }
+        for timer in std::mem::take(&mut self.state.timers).into_keys() {
+            self.outcome.commands.push(Command::ClearTimer { timer });
+        }
+        self.state.mailbox.clear();
+        self.state.ready.clear();
+        self.state.ended = Some(Ended { status, result: result.clone() });
+        self.outcome.commands.push(Command::Finish { status, result });
+    }
+
+    /// A bound of the run is reached. That is an outcome, not a crash, and it is final: a last word would need the very thing
+    /// that has run out.
+    pub(super) fn exhausted(&mut self, limit: &str) {
+        let message = format!("the run has reached its limit of {limit}");
+        self.finish(Status::Failed, sight::error_object("exhausted", &message, None));
+    }
+
+    /// Everything is withdrawn; then the program may say its last word. A second cancel does not wait for that.
+    pub(super) fn cancel(&mut self, reason: Option<Arc<str>>) {
+        let again = self.state.cancelling.is_some();
+        let reason = reason.map_or(Value::Null, Value::Str);
+        let reason = self.state.cancelling.get_or_insert(reason).clone();
+        match self.program.on_cancel {
+            Some(place) if !again => self.restart_root(place, None),
+            _ => self.finish_cancelled(reason),
+        }
+    }
+
+    pub(super) fn finish_cancelled(&mut self, reason: Value) {
+        self.finish(Status::Cancelled, Value::from(object([("reason", reason)])));
+    }
+
+    /// The root has failed: its `fail` is run, unless it ran already. A run that was cancelled ends as cancelled, whatever
+    /// becomes of its last word.
+    pub(super) fn root_failed(&mut self, error: Value) {
+        if let Some(reason) = self.state.cancelling.clone() {
+            return self.finish_cancelled(reason);
+        }
+        match self.program.scope(Program::ROOT).fail {
+            Some(Failure { to, error: slot }) if !self.state.last_word => {
+                self.restart_root(to, slot.map(|slot| (slot, error)));
+            }
+            _ => self.finish(Status::Failed, error),
+        }
+    }
+
+    /// Withdraws everything and goes on at one place of the root; the root's slots stay.
+    fn restart_root(&mut self, place: PlaceId, written: Option<(SlotId, Value)>) {
+        let root = self.state.root().expect("a run that has not ended has its root");
+        self.withdraw_entries(root);
+        self.state.last_word = true;
+        let frame = self.state.frames.get_mut(&root).expect("it was just found");
+        let backoff = frame.backoff.take();
+        frame.results = vec![EntryResult::Open];
+        // When the last word fails, the run does not begin anew.
+        frame.attempt = u32::MAX;
+        frame.next_entry = 1;
+        frame.entries.insert(0, Entry::default());
+        if let Some(timer) = backoff {
+            self.clear_timer(timer);
+        }
+        self.spawn(root, 0, &[place], &[]);
+        let strand = self.state.ready.last().copied();
+        if let (Some((slot, error)), Some(strand)) = (written, strand) {
+            self.write(strand, slot, Some(error));
+        }
+    }
+}
