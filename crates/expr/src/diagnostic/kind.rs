@@ -36,6 +36,8 @@ kinds! {
     BadTemplate = "bad_template",
     /// The text is not YAML or JSON.
     Yaml = "yaml",
+    /// A document that bears the marks of no dialect.
+    UnknownDialect = "unknown_dialect",
 
     // Why an expression does not compile.
     /// The text does not parse.
