@@ -23,18 +23,15 @@ pub fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
     } else if steps.is_some() {
         Ok(Dialect::Steps)
     } else {
-        Err(unknown(document))
+        Err(unknown())
     }
 }
 
-fn unknown(document: &Located) -> Box<Diagnostic> {
+fn unknown() -> Box<Diagnostic> {
     let message = "this is no workflow of a kind that is known";
     let help = "a workflow has `steps` whose entries have `step_type` (steps) or `type` and `config` (flow), `states` (machine), \
                 `nodes` (graph) or `orchestration` (session); or say which it is with --dialect";
-    Box::new(
-        Diagnostic::error(Kind::UnknownDialect, Span::new(document.span.start, document.span.start), message)
-            .with_help(help),
-    )
+    Box::new(Diagnostic::error(Kind::UnknownDialect, Span::new(0, 0), message).with_help(help))
 }
 
 pub(crate) fn not_yet(dialect: Dialect) -> Diagnostic {
