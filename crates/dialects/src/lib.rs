@@ -1,7 +1,13 @@
 //! The front-ends of Branchpoint: from the text of a document to what runs, with findings that point into the text.
 //!
-//! It begins with [`read`], the one reader for YAML and JSON that all dialects share.
+//! [`load`] does it all: [`read`], the one reader for YAML and JSON, then the dialect's own grammar and rules, then lowering.
 
+mod flow;
+mod load;
 mod reader;
+mod recognise;
+mod steps;
 
+pub use load::{Loaded, load};
 pub use reader::read;
+pub use recognise::recognise;

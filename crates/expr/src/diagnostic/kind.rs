@@ -36,6 +36,8 @@ kinds! {
     BadTemplate = "bad_template",
     /// The text is not YAML or JSON.
     Yaml = "yaml",
+    /// A document that bears the marks of no dialect.
+    UnknownDialect = "unknown_dialect",
 
     // Why an expression does not compile.
     /// The text does not parse.
@@ -182,6 +184,34 @@ kinds! {
     UnknownConditionType = "unknown_condition_type",
     /// `sequence_match` in a step without a sequence.
     MissingSequence = "missing_sequence",
+
+    // Whole flows.
+    /// The document lacks what every flow has.
+    InvalidFlow = "invalid_flow",
+    /// A step lacks a setting, or has one that cannot be.
+    InvalidConfig = "invalid_config",
+    /// No such type of step.
+    UnknownStepType = "unknown_step_type",
+    /// A type of step that is known and not supported.
+    UnsupportedStep = "unsupported_step",
+    /// A variable is declared twice.
+    DuplicateVariable = "duplicate_variable",
+    /// Two cases of a switch match the same value.
+    DuplicateCase = "duplicate_case",
+    /// A flow without a description.
+    MissingDescription = "missing_description",
+    /// A flow without a uuid.
+    MissingUuid = "missing_uuid",
+    /// Two steps of one id.
+    DuplicateId = "duplicate_id",
+    /// A variable below something that is no object.
+    PathConflict = "path_conflict",
+    /// A loop without a cap of its own that would go on for too long.
+    TooManyRounds = "too_many_rounds",
+    /// A call of the outside that has failed for good.
+    EffectFailed = "effect_failed",
+    /// A loop that its cap has ended.
+    MaxIterations = "max_iterations",
 
     // Text match.
     /// A field neither text nor null, or a value of the wrong kind.
