@@ -7,6 +7,7 @@ mod judge;
 mod memory;
 mod runner;
 mod script;
+mod zones;
 
 pub use judge::judge;
 pub use memory::{Memory, Question};

@@ -16,6 +16,7 @@ use branchpoint_expr::{Object, Value};
 
 use crate::judge::judge;
 use crate::runner::{Answer, Call, Runner};
+use crate::zones::offsets_s;
 use calls::Calls;
 
 /// One run and everything it has asked for.
@@ -24,7 +25,7 @@ pub struct Memory<'p> {
     program: &'p Program,
     state: State,
     now_ms: i64,
-    journal: Vec<(Stamp, Event)>,
+    journal: Vec<(Stamp, Event, u32)>,
     notes: Vec<Note>,
     calls: Calls,
     timers: BTreeMap<TimerNo, i64>,
@@ -161,7 +162,7 @@ impl<'p> Memory<'p> {
     }
 
     /// The events that were taken.
-    pub fn journal(&self) -> &[(Stamp, Event)] {
+    pub fn journal(&self) -> &[(Stamp, Event, u32)] {
         &self.journal
     }
 
@@ -220,9 +221,10 @@ impl<'p> Memory<'p> {
     }
 
     fn hand(&mut self, event: Event) -> Result<(), Rejected> {
-        let stamp = Stamp { now_ms: self.now_ms, seed: self.journal.len() as u64, offsets_s: Vec::new(), record: true };
+        let (now_ms, offsets_s) = (self.now_ms, offsets_s(&self.program.zones, self.now_ms));
+        let stamp = Stamp { now_ms, seed: self.journal.len() as u64, offsets_s, record: true };
         let outcome = advance(self.program, &mut self.state, &stamp, event.clone())?;
-        self.journal.push((stamp, event));
+        self.journal.push((stamp, event, outcome.check));
         self.more = outcome.more;
         for command in outcome.commands {
             self.carry_out(command, &outcome.trace);

@@ -7,7 +7,7 @@ use branchpoint_expr::Value;
 use super::sight::{VALUE_DEPTH, error_object};
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
-use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId};
+use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId, Status};
 use crate::request::{CANCEL_REQUEST, Due, Request, Resolution, VOTE, Vote};
 use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
 use crate::trace::What;
@@ -36,6 +36,8 @@ impl Machine<'_> {
                 Prepared::Request(request, spec) => requests.push(self.ask(no, index, request, spec)),
             }
         }
+        let people = arms.iter().any(|arm| matches!(arm, Arm::Signal { .. } | Arm::Request { .. }));
+        self.note(no, What::Waits(if people { Status::WaitingPeople } else { Status::WaitingTimer }));
         self.park(no, Parked::Wait { timers, requests })
     }
 
@@ -160,6 +162,7 @@ impl Machine<'_> {
         let Some(strand) = self.state.strands.get_mut(&no) else { return };
         let parked = std::mem::replace(&mut strand.parked, Parked::Ready);
         let Parked::Wait { timers, requests } = parked else { return };
+        self.note(no, What::Woke);
         for timer in timers {
             self.clear_timer(timer);
         }

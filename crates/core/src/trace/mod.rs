@@ -9,26 +9,50 @@ use branchpoint_expr::Value;
 
 use crate::advance::{Rejected, advance};
 use crate::event::{Event, Stamp};
-use crate::ir::{PlaceId, Program, StepId};
+use crate::ir::{PlaceId, Program, Status, StepId};
 use crate::state::{EffectNo, State, StrandNo};
 
 pub use steps::{Attempt, StepRecord, StepStatus, steps};
 
-/// Folds a journal again, with recording on, and tells everything that happened.
+/// Folds a part of a journal again, with recording on, from a state on: a new one, or a snapshot. It tells everything that
+/// happened. Each event comes with the check word that it gave when it was written, so a fold that strays stops there.
 ///
-/// An event that the fold refuses was never in the journal: it stops the replay, by its position.
+/// A part ends where the run crosses into another program: what follows is replayed from there, with that program.
 pub fn replay(
     program: &Program,
-    journal: impl IntoIterator<Item = (Stamp, Event)>,
-) -> Result<(State, Vec<Note>), (usize, Rejected)> {
-    let mut state = State::new();
+    mut state: State,
+    journal: impl IntoIterator<Item = (Stamp, Event, u32)>,
+) -> Result<(State, Vec<Note>), Strayed> {
     let mut notes = Vec::new();
-    for (position, (stamp, event)) in journal.into_iter().enumerate() {
+    for (position, (stamp, event, check)) in journal.into_iter().enumerate() {
         let stamp = Stamp { record: true, ..stamp };
-        let outcome = advance(program, &mut state, &stamp, event).map_err(|rejected| (position, rejected))?;
+        let outcome =
+            advance(program, &mut state, &stamp, event).map_err(|rejected| Strayed::Refused { position, rejected })?;
+        if outcome.check != check {
+            return Err(Strayed::Otherwise { position });
+        }
         notes.extend(outcome.trace);
     }
     Ok((state, notes))
+}
+
+/// Where a fold of a journal strays from what was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Strayed {
+    /// An event is refused, so it was never in this run's journal.
+    #[error("event {position} of the journal is refused: {rejected}")]
+    Refused {
+        /// Which, counted from 0.
+        position: usize,
+        /// Why.
+        rejected: Rejected,
+    },
+    /// An event leads elsewhere than it did.
+    #[error("event {position} of the journal does not lead to what it led to when it was written")]
+    Otherwise {
+        /// Which, counted from 0.
+        position: usize,
+    },
 }
 
 /// One thing that happened.
@@ -84,6 +108,10 @@ pub enum What {
         /// Why.
         error: Value,
     },
+    /// A strand waits: only people or only time can make it go on.
+    Waits(Status),
+    /// A strand that waited goes on.
+    Woke,
     /// A question to people was settled.
     Resolved(Value),
 }

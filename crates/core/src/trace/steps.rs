@@ -1,11 +1,13 @@
 //! The list of steps that a person sees: one record for each time a step ran, skipped ones shown as skipped.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
 use super::{Note, What};
 use crate::ir::{Index, Program, Status, StepId};
+use crate::state::StrandNo;
 
 /// One run of a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +38,8 @@ pub struct StepRecord {
     pub began_ms: i64,
     /// When it ended.
     pub ended_ms: Option<i64>,
+    /// How long it has waited for people or for a time, which is no time of its own.
+    pub waited_ms: i64,
 }
 
 /// One call of the outside.
@@ -52,9 +56,11 @@ pub struct Attempt {
 pub enum StepStatus {
     /// It has begun and not ended.
     Running,
+    /// It has begun, and only people or only time can make it go on.
+    Waiting(Status),
     /// It has ended.
     Completed,
-    /// It has failed, or it had not ended when the run failed.
+    /// It has failed, or something in it has.
     Failed,
     /// It had not ended when the run was cancelled, or when nobody needed it any more.
     Cancelled,
@@ -64,81 +70,102 @@ pub enum StepStatus {
 
 /// Adds notes up to the list of steps, in the order in which they began; those that never ran come last.
 pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecord> {
-    let mut records: Vec<StepRecord> = Vec::new();
+    let mut records = Records::default();
     for note in notes {
-        add(&mut records, note);
+        records.add(note);
     }
-    let ended = matches!(status, Status::Completed | Status::Failed | Status::Cancelled);
-    if ended {
-        for record in &mut records {
-            if record.status == StepStatus::Running {
-                record.status = if status == Status::Failed { StepStatus::Failed } else { StepStatus::Cancelled };
-            }
-        }
+    let mut records = records.list;
+    if matches!(status, Status::Completed | Status::Failed | Status::Cancelled) {
+        settle(program, &mut records, status);
         let never_ran = never_ran(program, &records, status);
         records.extend(never_ran);
     }
     records
 }
 
-fn add(records: &mut Vec<StepRecord>, note: &Note) {
-    let newest = |records: &mut Vec<StepRecord>, step: StepId| {
-        records.iter().rposition(|record| record.step == step && record.path == note.path)
-    };
-    match &note.what {
-        What::Began(step, input) => {
-            let runs = records.iter().filter(|record| record.step == *step && record.path == note.path).count();
-            let run = u32::try_from(runs).unwrap_or(u32::MAX).saturating_add(1);
-            let record = blank(*step, note, run, StepStatus::Running);
-            records.push(StepRecord { input: input.clone(), ..record });
-        }
-        What::Skipped(step, reason) => {
-            let record = blank(*step, note, 0, StepStatus::Skipped(reason.clone()));
-            records.push(StepRecord { ended_ms: Some(note.at_ms), ..record });
-        }
-        What::Ended(step, output) => {
-            if let Some(at) = newest(records, *step) {
-                let record = &mut records[at];
-                record.status = StepStatus::Completed;
-                record.output.clone_from(output);
-                record.ended_ms = Some(note.at_ms);
+/// The records so far, and how to find the one that a note is about without looking at all of them.
+#[derive(Default)]
+struct Records<'n> {
+    list: Vec<StepRecord>,
+    /// By step and place: its newest record, and how often it has run there.
+    newest: BTreeMap<(StepId, &'n [u32]), (usize, u32)>,
+    /// By strand: the records that it has begun and not ended, the innermost last.
+    open: BTreeMap<StrandNo, Vec<usize>>,
+    /// Since when strands have been waiting.
+    waiting: BTreeMap<StrandNo, i64>,
+}
+
+impl<'n> Records<'n> {
+    fn add(&mut self, note: &'n Note) {
+        match &note.what {
+            What::Began(step, input) => self.begin(note, *step, input.as_ref()),
+            What::Skipped(step, reason) => {
+                let record = blank(*step, note, 0, StepStatus::Skipped(reason.clone()));
+                self.list.push(StepRecord { ended_ms: Some(note.at_ms), ..record });
             }
-        }
-        What::Failed(step, error) => {
-            if let Some(at) = newest(records, *step) {
-                let record = &mut records[at];
-                record.status = StepStatus::Failed;
-                record.error = Some(error.clone());
-                record.ended_ms = Some(note.at_ms);
+            What::Ended(step, output) => {
+                self.end(note, *step, StepStatus::Completed, |record| record.output.clone_from(output));
             }
-        }
-        What::Branch(step, marker) => {
-            if let Some(at) = newest(records, *step) {
-                records[at].branch = Some(marker.clone());
+            What::Failed(step, error) => {
+                self.end(note, *step, StepStatus::Failed, |record| record.error = Some(error.clone()));
             }
-        }
-        What::Warned(step, kind) => {
-            if let Some(at) = newest(records, *step) {
-                records[at].warnings.push(kind.clone());
+            What::Branch(step, marker) => self.change(note, *step, |record| record.branch = Some(marker.clone())),
+            What::Warned(step, kind) => self.change(note, *step, |record| record.warnings.push(kind.clone())),
+            What::Attempt { step: Some(step), .. } => {
+                let attempt = Attempt { began_ms: note.at_ms, error: None };
+                self.change(note, *step, |record| record.attempts.push(attempt));
             }
-        }
-        What::Attempt { step: Some(step), .. } => {
-            if let Some(at) = newest(records, *step) {
-                records[at].attempts.push(Attempt { began_ms: note.at_ms, error: None });
+            What::AttemptFailed { step: Some(step), error } => self.change(note, *step, |record| {
+                if let Some(attempt) = record.attempts.last_mut() {
+                    attempt.error = Some(error.clone());
+                }
+            }),
+            What::Decided { why, .. } => self.innermost(note.strand, |record| record.why.extend(why.iter().cloned())),
+            What::Waits(status) => {
+                self.waiting.insert(note.strand, note.at_ms);
+                self.innermost(note.strand, |record| record.status = StepStatus::Waiting(*status));
             }
-        }
-        What::AttemptFailed { step: Some(step), error } => {
-            if let Some(attempt) = newest(records, *step).and_then(|at| records[at].attempts.last_mut()) {
-                attempt.error = Some(error.clone());
+            What::Woke => {
+                let since = self.waiting.remove(&note.strand).unwrap_or(note.at_ms);
+                self.innermost(note.strand, |record| {
+                    record.status = StepStatus::Running;
+                    record.waited_ms += note.at_ms - since;
+                });
             }
+            What::Attempt { step: None, .. } | What::AttemptFailed { step: None, .. } | What::Resolved(_) => {}
         }
-        What::Decided { why, .. } => {
-            let open = |record: &&mut StepRecord| record.path == note.path && record.status == StepStatus::Running;
-            if let Some(record) = records.iter_mut().rev().find(open) {
-                record.why.extend(why.iter().cloned());
-            }
+    }
+
+    fn begin(&mut self, note: &'n Note, step: StepId, input: Option<&Value>) {
+        let (newest, runs) = self.newest.entry((step, &note.path)).or_default();
+        (*newest, *runs) = (self.list.len(), *runs + 1);
+        self.open.entry(note.strand).or_default().push(self.list.len());
+        self.list.push(StepRecord { input: input.cloned(), ..blank(step, note, *runs, StepStatus::Running) });
+    }
+
+    fn end(&mut self, note: &'n Note, step: StepId, status: StepStatus, tell: impl FnOnce(&mut StepRecord)) {
+        if let Some((at, _)) = self.newest.get(&(step, &*note.path)) {
+            let open = self.open.entry(note.strand).or_default();
+            open.retain(|known| known != at);
         }
-        What::Attempt { step: None, .. } | What::AttemptFailed { step: None, .. } | What::Resolved(_) => {}
+        self.change(note, step, |record| {
+            record.status = status;
+            record.ended_ms = Some(note.at_ms);
+            tell(record);
+        });
+    }
+
+    fn change(&mut self, note: &'n Note, step: StepId, tell: impl FnOnce(&mut StepRecord)) {
+        if let Some((at, _)) = self.newest.get(&(step, &*note.path)) {
+            tell(&mut self.list[*at]);
+        }
+    }
+
+    /// Changes the record that a strand has begun last and not ended.
+    fn innermost(&mut self, strand: StrandNo, tell: impl FnOnce(&mut StepRecord)) {
+        if let Some(at) = self.open.get(&strand).and_then(|open| open.last()) {
+            tell(&mut self.list[*at]);
+        }
     }
 }
 
@@ -157,6 +184,26 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
         attempts: Vec::new(),
         began_ms: note.at_ms,
         ended_ms: None,
+        waited_ms: 0,
+    }
+}
+
+/// What had not ended when the run did: in a failed run, whatever is around a failed step has failed with it, and if no step
+/// says that it failed, all of them have. The others were withdrawn.
+fn settle(program: &Program, records: &mut [StepRecord], status: Status) {
+    let mut failed = vec![false; program.steps.len()];
+    for record in records.iter().filter(|record| record.status == StepStatus::Failed) {
+        let mut step = Some(record.step);
+        while let Some(around) = step.filter(|step| !std::mem::replace(&mut failed[step.index()], true)) {
+            step = program.steps[around.index()].parent;
+        }
+    }
+    let nobody = !failed.contains(&true);
+    for record in records {
+        if matches!(record.status, StepStatus::Running | StepStatus::Waiting(_)) {
+            let with_it = status == Status::Failed && (nobody || failed[record.step.index()]);
+            record.status = if with_it { StepStatus::Failed } else { StepStatus::Cancelled };
+        }
     }
 }
 
@@ -171,9 +218,8 @@ fn never_ran(program: &Program, records: &[StepRecord], status: Status) -> Vec<S
     for record in records {
         ran[record.step.index()] = true;
     }
-    let end = records.iter().filter_map(|record| record.ended_ms).max().unwrap_or_default();
-    let note =
-        Note { at_ms: end, strand: crate::state::StrandNo(0), path: Vec::new(), what: What::Resolved(Value::Null) };
+    let at_ms = records.iter().filter_map(|record| record.ended_ms).max().unwrap_or_default();
+    let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), what: What::Woke };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
     missing.map(|step| blank(step, &note, 0, StepStatus::Skipped(reason.clone()))).collect()
 }

@@ -3,7 +3,9 @@
 
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Effect, Mark, Program, Status};
-use branchpoint_core::{Event, Failed, Stamp, State, StepRecord, StepStatus, Usage, advance, replay, steps};
+use branchpoint_core::{
+    Event, Failed, Rejected, Stamp, State, StepRecord, StepStatus, Strayed, Usage, advance, replay, steps,
+};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::retry;
@@ -44,7 +46,7 @@ fn settled(effect: u64, attempt: u32, result: Result<Value, Failed>) -> Event {
 }
 
 /// A journal, written without recording: one failed attempt, a score, a mail.
-fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event)> {
+fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event, u32)> {
     let failed = Failed { kind: "cut".into(), message: "no answer".into(), again: true, answered: false };
     let mut journal = vec![
         (1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0 }),
@@ -59,14 +61,14 @@ fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event)> {
         let stamp = Stamp { now_ms, ..Stamp::default() };
         let outcome = advance(program, &mut state, &stamp, event.clone()).expect("the event is taken");
         assert!(outcome.trace.is_empty(), "nothing is told while recording is off");
-        (stamp, event)
+        (stamp, event, outcome.check)
     });
     journal.collect()
 }
 
 fn told(score: i64) -> Vec<StepRecord> {
     let program = scored();
-    let (state, notes) = replay(&program, journal(&program, score)).expect("a journal folds");
+    let (state, notes) = replay(&program, State::new(), journal(&program, score)).expect("a journal folds");
     let (status, _) = state.result().expect("the run has ended");
     steps(&program, &notes, status)
 }
@@ -101,7 +103,37 @@ fn every_decision_is_explained() {
 fn a_journal_that_the_program_refuses_is_told_by_its_event() {
     let program = scored();
     let mut journal = journal(&program, 7);
-    journal.insert(2, (Stamp { now_ms: 2, ..Stamp::default() }, settled(99, 1, Ok(Value::Null))));
-    let (position, _) = replay(&program, journal).expect_err("nobody asked for that effect");
-    assert_eq!(position, 2);
+    let foreign = (Stamp { now_ms: 2, ..Stamp::default() }, settled(99, 1, Ok(Value::Null)), 0);
+    journal.insert(2, foreign);
+    let strayed = replay(&program, State::new(), journal.clone()).expect_err("nobody asked for that effect");
+    assert_eq!(strayed, Strayed::Refused { position: 2, rejected: Rejected::UnknownEffect });
+    journal.remove(2);
+    journal[1].2 ^= 1;
+    let strayed = replay(&program, State::new(), journal).expect_err("it led elsewhere");
+    assert_eq!(strayed, Strayed::Otherwise { position: 1 });
+}
+
+#[test]
+fn a_step_that_waits_is_shown_as_waiting_and_its_wait_is_no_time_of_its_own() {
+    let mut b = Builder::new();
+    let pause = b.step("pause", "wait", None, (0, 10));
+    let nothing = b.value(Value::Null);
+    let end = b.close(Status::Completed, nothing);
+    b.mark(end, Mark::End(pause, None));
+    let delay_ms = b.value(50);
+    let wait = b.wait([branchpoint_core::ir::Arm::After { delay_ms, next: end }], None);
+    b.mark(wait, Mark::Begin(pause, None));
+    b.begin(ROOT, &[wait]);
+    let program = b.finish().expect("the program is valid");
+    let mut state = State::new();
+    let mut hand = |now_ms, event| {
+        let stamp = Stamp { now_ms, record: true, ..Stamp::default() };
+        advance(&program, &mut state, &stamp, event).expect("it is taken").trace
+    };
+    let mut notes = hand(1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0 });
+    let waiting = steps(&program, &notes, Status::WaitingTimer);
+    assert_eq!(waiting[0].status, StepStatus::Waiting(Status::WaitingTimer));
+    notes.extend(hand(51, Event::TimerFired(branchpoint_core::TimerNo(3))));
+    let done = steps(&program, &notes, Status::Completed);
+    assert_eq!((done[0].status.clone(), done[0].waited_ms), (StepStatus::Completed, 50));
 }

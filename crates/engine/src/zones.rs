@@ -1,0 +1,28 @@
+//! What the host knows of time zones: the offsets that a stamp carries. They are kept with the event, so that a later edition of
+//! the database does not change what has happened.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// How far each zone is ahead of UTC at a time, in seconds. A zone that the database does not know is taken for UTC; front-ends
+/// tell of such names when a document is loaded.
+pub(crate) fn offsets_s(zones: &[Arc<str>], now_ms: i64) -> Vec<i32> {
+    let Ok(now) = Timestamp::from_millisecond(now_ms) else { return vec![0; zones.len()] };
+    let offset = |zone: &Arc<str>| TimeZone::get(zone).map_or(0, |zone| zone.to_offset(now).seconds());
+    zones.iter().map(offset).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_that_of_the_zone_at_the_time() {
+        let zones: [Arc<str>; 3] = ["Europe/Berlin".into(), "Asia/Kolkata".into(), "UTC".into()];
+        let (winter, summer) = (1_771_416_000_000, 1_784_116_800_000);
+        assert_eq!(offsets_s(&zones, winter), [3_600, 19_800, 0]);
+        assert_eq!(offsets_s(&zones, summer), [7_200, 19_800, 0]);
+    }
+}
