@@ -10,7 +10,7 @@ mod variables;
 
 use std::sync::Arc;
 
-use branchpoint_core::ir::builder::{Builder, ROOT};
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{
     ConditionId, ExprId, Failure, Mark, PlaceId, Program, ScopeId, SlotId, Status, StepId, Write,
 };
@@ -27,6 +27,7 @@ pub(super) fn lower(flow: &Flow<'_>) -> (Option<Program>, Vec<Diagnostic>) {
     let steps = lower.chain(&flow.steps, &around, end);
     let first = flow.variables.iter().fold(steps, |next, step| lower.step(step, &around, next));
     let start = lower.start(first, error);
+    lower.last_resort();
     lower.b.begin(ROOT, &[start]);
     lower.finish()
 }
@@ -100,6 +101,16 @@ impl Lower {
         self.b.set([Write::Put(self.vars, nested)], first, Some(fail))
     }
 
+    /// A run that cannot even tell its variables, because they are nested too deeply, still tells its error.
+    fn last_resort(&mut self) {
+        let error = r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#;
+        let result = format!(r#"{{"status": "ERROR", "variables": {{}}, "output": nil, "error": {error}}}"#);
+        let result = self.formula(&result);
+        let to = self.b.close(Status::Failed, result);
+        let fail = Some(Failure { to, error: Some(self.error) });
+        self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
+    }
+
     fn finish(mut self) -> (Option<Program>, Vec<Diagnostic>) {
         self.findings.extend_from_slice(self.b.warnings());
         match self.b.finish() {
@@ -118,9 +129,9 @@ impl Lower {
         let id = StepId(step.number);
         let failed = self.failed(id, around.fail);
         let next = if matches!(step.what, What::Finish { .. }) { self.finished() } else { next };
-        let set = set_by(step);
-        let end = self.end(step, &set, around, next);
-        let ways = Ways { step: id, end, fail: self.failing(&step.name, failed), failed };
+        let fail = self.failing(&step.name, failed);
+        let end = self.end(step, around, next, fail);
+        let ways = Ways { step: id, end, fail, failed };
         let begin = match &step.what {
             What::Declare(declarations) => self.declare(declarations, around, ways),
             What::Assign(assignments) => self.assign(assignments, around, ways),
@@ -136,9 +147,11 @@ impl Lower {
     }
 
     /// The end of a step: its data is stored, told, and may end the flow.
-    fn end(&mut self, step: &Step<'_>, set: &[Arc<str>], around: &Around, next: PlaceId) -> PlaceId {
+    fn end(&mut self, step: &Step<'_>, around: &Around, next: PlaceId, fail: Failure) -> PlaceId {
         let id = StepId(step.number);
-        let told = format!(r#"{{"data": $data, "variables": pick($variables, {})}}"#, written_list(set));
+        let mut set = set_by(step);
+        set.retain(|name| around.local(name).is_none());
+        let told = format!(r#"{{"data": $data, "variables": pick($variables, {})}}"#, written_list(&set));
         let told = self.formula(&told);
         let mut place = self.b.set([], next, None);
         self.b.mark(place, Mark::End(id, Some(told)));
@@ -151,7 +164,7 @@ impl Lower {
         if let Some(name) = &step.result {
             let mut writes = Vec::new();
             self.write(std::slice::from_ref(name), "$data", around, &mut writes);
-            place = self.b.set(writes, place, None);
+            place = self.b.set(writes, place, Some(fail));
         }
         place
     }

@@ -104,7 +104,7 @@ impl<'d> Flow<'d> {
     }
 }
 
-impl<'d> Step<'d> {
+impl Step<'_> {
     fn collect<'s>(&'s self, all: &mut Vec<&'s Self>) {
         all.push(self);
         let inner: Vec<&Vec<Self>> = match &self.what {

@@ -64,7 +64,8 @@ impl Lower {
         let entries = self.b.slot(around.scope, "entries", Some(Value::from(Vec::new())));
         let data = self.formula_with("$entries", &[("entries", entries)]);
         let after = self.b.set([Write::Put(self.data, data), Write::Clear(entries)], ways.end, None);
-        let scope = self.b.scope(around.scope, ScopeSpec { next: Some(after), ..ScopeSpec::default() });
+        let scope =
+            self.b.scope(around.scope, ScopeSpec { next: Some(after), fail: Some(ways.fail), ..ScopeSpec::default() });
         let slot = |lower: &mut Self, name, first| lower.b.slot(scope, name, Some(first));
         let names: Vec<&Arc<str>> = match rounds {
             Rounds::For { counter, .. } => vec![counter],

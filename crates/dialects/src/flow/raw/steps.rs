@@ -21,10 +21,10 @@ pub(super) struct Place<'p> {
 }
 
 impl Reading {
-    /// The steps of a list; what is no step is refused and left out.
+    /// The steps of a list. What is no step is refused and stays, with nothing in it.
     pub(super) fn steps<'d>(&mut self, list: &'d Located, position: &str, parent: Option<u32>) -> Vec<Step<'d>> {
         let items = list.items().unwrap_or_default().iter().enumerate();
-        items.filter_map(|(index, step)| self.step(step, &format!("{position}[{index}]"), parent)).collect()
+        items.map(|(index, step)| self.step(step, &format!("{position}[{index}]"), parent)).collect()
     }
 
     /// The blocks under a key of a step; absent and null are none.
@@ -36,14 +36,13 @@ impl Reading {
         self.steps(list, &format!("{}.{key}", at.position), Some(at.number))
     }
 
-    fn step<'d>(&mut self, step: &'d Located, position: &str, parent: Option<u32>) -> Option<Step<'d>> {
+    fn step<'d>(&mut self, step: &'d Located, position: &str, parent: Option<u32>) -> Step<'d> {
         let number = self.steps;
         self.steps += 1;
         if !step.is_object() {
             let message = format!("a step is an object, and this is {}", step.describe());
             self.error(Kind::InvalidFlow, step.span, message, "write {\"type\": …, \"config\": {…}}");
-            // The number was given out, so the step stays, with nothing in it.
-            return Some(refused(step, number, position, parent));
+            return refused(step, number, position, parent);
         }
         let name = self.name(step, position);
         let ty = self.ty(step);
@@ -56,7 +55,7 @@ impl Reading {
             let top = parent.is_none();
             read.what = self.what(&read.ty, config, Place { number, position }, top, step).unwrap_or(What::Refused);
         }
-        Some(read)
+        read
     }
 
     fn name(&mut self, step: &Located, position: &str) -> Arc<str> {
