@@ -104,6 +104,7 @@ impl Lower {
         let lost = self.formula(r#"{"success": false, "error": $error}"#);
         let failed = self.b.set([Write::Push(cycle.entries, lost)], cycle.head, None);
         let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.around.clone() };
+        inside.steps.push(cycle.ways.step);
         inside.touched.push(cycle.touched);
         inside.locals.extend(cycle.locals.iter().cloned());
         let blocks = self.chain(&repeat.blocks, &inside, done);
