@@ -1,7 +1,9 @@
 //! The functions of the language: one table, with what each takes and gives.
 
+mod attachments;
 mod collections;
 mod encoding;
+mod lines;
 mod numbers;
 mod strings;
 
@@ -118,10 +120,16 @@ pub(crate) static TABLE: &[Builtin] = &[
     function("bitushr", (2, 2), &[INT], INT, numbers::bitushr),
     Builtin { on_nil: OnNil::Asks, ..function("shellQuote", (1, 1), &[ANY], STR, strings::shell_quote) },
     function("splitTrimmed", (2, 2), &[STR, STR], LIST, strings::split_trimmed),
+    function("joinTexts", (1, 1), &[LIST], STR, lines::join_texts),
+    Builtin { on_nil: OnNil::Asks, ..function("loopItems", (3, 3), &[ANY], union(LIST, OBJECT), lines::loop_items) },
+    Builtin { on_nil: OnNil::Asks, ..function("pickAttachments", (2, 2), &[ANY], LIST, attachments::pick) },
+    Builtin { on_nil: OnNil::Asks, ..function("durationMs", (1, 1), &[ANY], union(INT, Types::NIL), lines::duration) },
+    function("instantMs", (1, 1), &[STR], union(INT, Types::NIL), lines::instant),
 ];
 
 /// Functions that documents cannot call by name: templates and conditions of a dialect are made of them.
-const INNER: [&str; 2] = ["shellQuote", "splitTrimmed"];
+const INNER: [&str; 7] =
+    ["shellQuote", "splitTrimmed", "joinTexts", "loopItems", "pickAttachments", "durationMs", "instantMs"];
 
 const fn union(left: Types, right: Types) -> Types {
     left.union(right)
