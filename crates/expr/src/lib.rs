@@ -52,6 +52,6 @@ pub use expression::{Expression, Form, Operand};
 pub use located::{Field, Located, Shape};
 pub use program::{Name, Reference};
 pub use rules::Dialect;
-pub use time::{duration_ms, iso_utc, seconds_ms};
+pub use time::{duration_ms, instant_ms, iso_utc, seconds_ms};
 pub use unit::{Options, Problems};
 pub use value::{ListView, Object, ObjectView, Source, Value, View};
