@@ -5,6 +5,7 @@ mod flow;
 mod golden;
 mod machine;
 mod steps;
+mod steps_runs;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::Value;
@@ -39,6 +40,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("machine", "conditions") => &machine::condition,
         ("flow", "conditions") => &flow::condition,
         ("steps", "conditions") => &steps::condition,
+        ("steps", "runs") => &steps_runs::run,
         (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
     };
     Ok(vectors.iter().map(runner).collect())
