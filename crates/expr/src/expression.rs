@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builtins;
 use crate::compile::Place;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, Span};
@@ -62,15 +61,6 @@ impl Form {
     }
 }
 
-/// What a builtin is called with.
-#[derive(Clone, Debug)]
-pub enum Operand {
-    /// A value that is known.
-    Constant(Value),
-    /// The value of a root of the context; nil when there is none.
-    Read(Name),
-}
-
 impl Expression {
     /// Compiles an expression.
     pub fn compile(text: &str, options: Options<'_>) -> Result<Self, Problems> {
@@ -109,24 +99,6 @@ impl Expression {
         })
     }
 
-    /// A call of a named builtin, which may be one that documents cannot call.
-    pub fn call(builtin: &str, operands: &[Operand]) -> Self {
-        let mut program = Program::default();
-        let arguments: Vec<Id> = operands
-            .iter()
-            .map(|operand| match operand {
-                Operand::Constant(value) => program.constant(value.clone(), Span::default()),
-                Operand::Read(name) => {
-                    let (root, keys) = (name.clone(), Box::default());
-                    program.path(Path { root, keys, access: Access::Absent, coerce: false, parent: 0 }, Span::default())
-                }
-            })
-            .collect();
-        let (builtin, arguments) = (builtins::inner(builtin), program.ids(&arguments));
-        program.root = program.emit(Node::Call { builtin, arguments }, Span::default());
-        Self { program, dialect: Dialect::default(), warnings: Vec::new() }
-    }
-
     /// Compiles ordered replacements in the text of `input`: a list of `{pattern, substitution}`, each working on the
     /// result of the one before. Groups are written `\\1` or `\\g<name>`.
     pub fn replacements(rules: &Located, options: Options<'_>) -> Result<Self, Problems> {
@@ -151,6 +123,14 @@ impl Expression {
     /// Whether this only reads what is there already: a path or a constant, nothing made of parts.
     pub fn is_read(&self) -> bool {
         matches!(self.program.nodes[self.program.root as usize], Node::Path(_) | Node::Constant(_))
+    }
+
+    /// The value, if it is known already: a constant, a document's value without placeholders.
+    pub fn literal(&self) -> Option<&Value> {
+        match self.program.nodes[self.program.root as usize] {
+            Node::Constant(constant) => self.program.constants.get(constant as usize),
+            _ => None,
+        }
     }
 
     fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {

@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, OnFail, PlaceId, ScopeId, Write};
-use branchpoint_expr::{Operand, Value};
+use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
 use crate::steps::tree::{No, Role, Step};
@@ -95,10 +95,9 @@ impl Lower<'_, '_> {
             (self.when("len(p) == 0", &names), empty),
         ];
         let decide = self.b.decide(arms, enter, Some(failure));
-        let constant = |name: &str| step.int(name).map_or(Value::Null, Value::Int);
-        let bounds = [constant("offset"), constant("limit")].map(Operand::Constant);
-        let [offset, limit] = bounds;
-        let items = self.call("loopItems", &[Self::operand(self.l.probe), offset, limit]);
+        let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
+        let items = format!("loopItems(p, {}, {})", bound("offset"), bound("limit"));
+        let items = self.inner(&items, &names);
         let mut writes = self.listed(step, at);
         writes.push(Write::Put(self.l.probe, items));
         self.b.set(writes, decide, Some(failure))
@@ -115,9 +114,14 @@ impl Lower<'_, '_> {
         }
         let rules = attachments::rules(step);
         let sources = self.sources(&rules);
-        let picked =
-            self.call("pickAttachments", &[Operand::Constant(rules), Self::operand(self.l.outcomes)]);
-        vec![Write::Put(self.l.outcomes, sources), Write::Put(self.l.probe, picked)]
+        let rules = self.b.value(rules);
+        let names = [("rules", self.l.answer), ("sources", self.l.outcomes)];
+        let picked = self.inner("pickAttachments(rules, sources)", &names);
+        vec![
+            Write::Put(self.l.answer, rules),
+            Write::Put(self.l.outcomes, sources),
+            Write::Put(self.l.probe, picked),
+        ]
     }
 
     /// The lists that attachment rules choose from, as an object by source.
