@@ -8,6 +8,6 @@ mod reader;
 mod recognise;
 mod steps;
 
-pub use load::{Loaded, load};
+pub use load::{LoadOptions, Loaded, load, load_with};
 pub use reader::read;
 pub use recognise::recognise;
