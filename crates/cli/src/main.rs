@@ -2,10 +2,15 @@
 //!
 //! Data goes to stdout, messages to stderr. What a condition means is decided in `branchpoint-expr`, never here.
 
+mod check;
 mod completions;
+mod dialects;
 mod eval;
 mod explain;
+mod ir;
+mod source;
 mod terminal;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -29,6 +34,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Check(check::Arguments),
+    Ir(ir::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -36,6 +43,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -7,7 +7,15 @@ use anyhow::{Context, Result};
 
 /// Prints data. A reader that has seen enough and closed the pipe (`| head`) is no trouble.
 pub(crate) fn print(data: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
+    print_to(&mut io::stdout().lock(), data)
+}
+
+/// Prints data for people, which may hold colours: they are taken out as in [`tell`].
+pub(crate) fn print_styled(data: &str) -> Result<()> {
+    print_to(&mut anstream::stdout().lock(), data)
+}
+
+fn print_to(stdout: &mut impl Write, data: &str) -> Result<()> {
     match stdout.write_all(data.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the output"),
         _ => Ok(()),

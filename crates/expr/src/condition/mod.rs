@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compile::Place;
 use crate::context::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::error::EvalError;
 use crate::eval;
 use crate::eval::record::{Off, Results};
@@ -107,6 +107,11 @@ impl Condition {
     /// What is suspicious about the condition, though it compiles.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// Its place in the document, if it was compiled from one.
+    pub fn span(&self) -> Span {
+        self.program.spans[self.program.root as usize]
     }
 
     /// The host's slots that it reads, each once, in ascending order.

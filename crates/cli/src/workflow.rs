@@ -1,0 +1,49 @@
+//! A workflow from a file, for the commands that need what it becomes.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::load;
+use branchpoint_expr::{Dialect, Severity, render_terminal};
+
+use crate::source::Source;
+use crate::{TROUBLE, dialects, explain, terminal};
+
+/// Which workflow is meant.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The workflow, YAML or JSON; `-` is stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Its dialect; without it, the content shows it
+    #[arg(long, short, value_parser = dialects::parser())]
+    dialect: Option<Dialect>,
+}
+
+/// A workflow that was not refused.
+pub(crate) struct Workflow {
+    pub(crate) source: Source,
+    pub(crate) program: Program,
+}
+
+impl Arguments {
+    /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
+    pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
+        let source = Source::file(&self.file)?;
+        let loaded = load(&source.text, self.dialect);
+        terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
+        match loaded.program {
+            Some(program) => Ok(Ok(Workflow { source, program })),
+            None => {
+                let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
+                if let Some(kind) = error.map(|error| error.cause().as_str()) {
+                    explain::refer(kind);
+                }
+                Ok(Err(ExitCode::from(TROUBLE)))
+            }
+        }
+    }
+}
