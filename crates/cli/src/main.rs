@@ -8,6 +8,7 @@ mod dialects;
 mod eval;
 mod explain;
 mod ir;
+mod schema;
 mod source;
 mod terminal;
 mod workflow;
@@ -38,6 +39,7 @@ enum Command {
     Ir(ir::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
+    Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     done.unwrap_or_else(|trouble| {

@@ -6,8 +6,10 @@ mod flow;
 mod load;
 mod reader;
 mod recognise;
+mod schema;
 mod steps;
 
 pub use load::{Loaded, load};
 pub use reader::read;
 pub use recognise::recognise;
+pub use schema::schema;
