@@ -3,12 +3,14 @@
 //! [`load`] does it all: [`read`], the one reader for YAML and JSON, then the dialect's own grammar and rules, then lowering.
 
 mod flow;
+mod format;
 mod load;
 mod reader;
 mod recognise;
 mod schema;
 mod steps;
 
+pub use format::format;
 pub use load::{Loaded, load};
 pub use reader::read;
 pub use recognise::recognise;
