@@ -7,7 +7,9 @@ mod completions;
 mod dialects;
 mod eval;
 mod explain;
+mod fmt;
 mod ir;
+mod new;
 mod schema;
 mod source;
 mod terminal;
@@ -35,7 +37,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    New(new::Arguments),
     Check(check::Arguments),
+    Fmt(fmt::Arguments),
     Ir(ir::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
@@ -45,7 +49,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
