@@ -36,14 +36,18 @@ enum Done {
     Fine,
     /// It was not, and with `--check` it still is not.
     Changed,
-    /// It cannot be read as YAML or JSON, which was told.
+    /// It cannot be read or written, which was told.
     Refused,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut done = Vec::new();
     for path in &arguments.files {
-        done.push(format(path, arguments)?);
+        // One that cannot be read or written does not keep the others from being formatted.
+        done.push(format(path, arguments).unwrap_or_else(|trouble| {
+            terminal::complain(&format!("{trouble:#}"));
+            Done::Refused
+        }));
     }
     let count = |what: &Done| done.iter().filter(|done| *done == what).count();
     let (changed, refused) = (count(&Done::Changed), count(&Done::Refused));

@@ -8,6 +8,7 @@ mod dialects;
 mod eval;
 mod explain;
 mod fmt;
+mod graph;
 mod ir;
 mod new;
 mod schema;
@@ -40,6 +41,7 @@ enum Command {
     New(new::Arguments),
     Check(check::Arguments),
     Fmt(fmt::Arguments),
+    Graph(graph::Arguments),
     Ir(ir::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Graph(arguments) => graph::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

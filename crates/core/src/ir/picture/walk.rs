@@ -1,0 +1,298 @@
+//! From places to arrows: the code is followed from step to step.
+
+use std::collections::BTreeSet;
+
+use super::super::{
+    Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, Status, StepId,
+};
+use super::owners::Owners;
+use super::{Arrow, Look, START, done, failed, of_step};
+
+/// The arrows between all nodes, and how each box looks.
+pub(super) struct Drawn {
+    pub(super) looks: Vec<Look>,
+    pub(super) arrows: Vec<Arrow>,
+}
+
+/// Follows the code from everywhere a step begins or decides.
+pub(super) fn draw(program: &Program, source: &str) -> Drawn {
+    let walk = Walk { program, source, owners: Owners::new(program) };
+    let mut arrows = Vec::new();
+    let root = program.scope(Program::ROOT);
+    for entry in super::super::flow::entries(root) {
+        walk.follow(START, Way::to(*entry), None, &mut arrows);
+    }
+    for (place, record) in (0..).map(PlaceId).zip(&program.places) {
+        walk.within(record, &mut arrows);
+        if let Some(from) = walk.leads_on(place, record) {
+            for way in walk.ways(place, record) {
+                walk.follow(of_step(from), way, Some(place), &mut arrows);
+            }
+        }
+        walk.meet(record, &mut arrows);
+    }
+    tidy(&mut arrows);
+    Drawn { looks: walk.looks(&arrows), arrows }
+}
+
+/// One way on from a place.
+#[derive(Clone)]
+struct Way {
+    to: PlaceId,
+    label: String,
+    failure: bool,
+    /// It only shows where a loop goes on; it is not followed.
+    back: bool,
+}
+
+impl Way {
+    fn to(to: PlaceId) -> Self {
+        Self { to, label: String::new(), failure: false, back: false }
+    }
+}
+
+struct Walk<'p> {
+    program: &'p Program,
+    source: &'p str,
+    owners: Owners,
+}
+
+impl Walk<'_> {
+    /// The step whose arrows begin at a place: the last that begins there, or the one that decides there.
+    fn leads_on(&self, place: PlaceId, record: &Place) -> Option<StepId> {
+        let begun = record.marks.iter().rev().find_map(begins);
+        begun.or_else(|| is_hub(self.program, record).then(|| self.owners.of(place)).flatten())
+    }
+
+    /// Steps that begin at one place lead from one to the next.
+    fn within(&self, record: &Place, arrows: &mut Vec<Arrow>) {
+        let begun: Vec<StepId> = record.marks.iter().filter_map(begins).collect();
+        for pair in begun.windows(2) {
+            let (from, to) = (of_step(pair[0]), of_step(pair[1]));
+            arrows.push(Arrow { from, to, label: String::new(), failure: false });
+        }
+    }
+
+    /// A merge is reached from the steps that fill its edges.
+    fn meet(&self, record: &Place, arrows: &mut Vec<Arrow>) {
+        let Op::Meet { edges, next, .. } = &record.op else { return };
+        let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| self.owners.of(*place)).collect();
+        for step in from {
+            self.follow(of_step(step), Way::to(*next), None, arrows);
+        }
+    }
+
+    /// Follows a way until steps begin, and draws an arrow to each.
+    fn follow(&self, from: usize, way: Way, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(at, way)];
+        while let Some((at, way)) = open.pop() {
+            if !seen.insert((way.to, way.failure)) {
+                continue;
+            }
+            match self.arrival(from, at, &way) {
+                Arrival::At(to) => arrows.push(Arrow { from, to, label: way.label, failure: way.failure }),
+                Arrival::Nowhere => {}
+                Arrival::On => {
+                    let record = self.program.place(way.to);
+                    let ways = self.ways(way.to, record).into_iter().rev();
+                    open.extend(ways.map(|next| (Some(way.to), way.clone().and(next))));
+                }
+            }
+        }
+    }
+
+    fn arrival(&self, from: usize, at: Option<PlaceId>, way: &Way) -> Arrival {
+        let record = self.program.place(way.to);
+        let owner = self.owners.of(way.to);
+        let back = way.back || at.is_some_and(|at| way.to <= at);
+        if let Some(step) = record.marks.iter().find_map(begins) {
+            return Arrival::At(of_step(step));
+        }
+        match &record.op {
+            // A failure that leads round again is not a way that the author drew.
+            _ if back && way.failure => Arrival::Nowhere,
+            _ if back => owner.map_or(Arrival::Nowhere, |step| Arrival::At(of_step(step))),
+            // What the step itself decides is drawn from there.
+            _ if is_hub(self.program, record) && owner.is_some_and(|step| of_step(step) == from) => Arrival::Nowhere,
+            Op::Leave { how: Exit::Close(verdict), .. } => match verdict.status {
+                Status::Completed => Arrival::At(done(self.program)),
+                Status::Failed if !way.failure => Arrival::At(failed(self.program)),
+                _ => Arrival::Nowhere,
+            },
+            Op::Leave { scope, how: Exit::Done(_) } if *scope == Program::ROOT => Arrival::At(done(self.program)),
+            _ => Arrival::On,
+        }
+    }
+
+    /// The ways on from a place, in document order.
+    fn ways(&self, place: PlaceId, record: &Place) -> Vec<Way> {
+        let mut ways = Vec::new();
+        match &record.op {
+            Op::Do { next, fail, .. } | Op::Set { next, fail, .. } => {
+                ways.push(Way::to(*next));
+                ways.extend(failure(*fail));
+            }
+            Op::Decide { arms, otherwise, fail } => {
+                ways.extend(arms.iter().map(|(guard, to)| self.labelled(*to, &self.condition(*guard))));
+                ways.push(self.labelled(*otherwise, "else"));
+                ways.extend(failure(*fail));
+            }
+            Op::Wait { arms, fail, .. } => {
+                arms.iter().for_each(|arm| ways.extend(self.arm(arm)));
+                ways.extend(failure(*fail));
+            }
+            Op::Enter(scope) => {
+                let record = self.program.scope(*scope);
+                match &record.start {
+                    Entries::Branches(places) => ways.extend(places.iter().map(|to| self.labelled(*to, ""))),
+                    Entries::Each { place, .. } => {
+                        ways.push(Way { label: "each item".to_owned(), ..Way::to(*place) });
+                        ways.push(Way { label: "then".to_owned(), ..Way::to(record.next) });
+                    }
+                }
+                ways.extend(failure(record.fail));
+            }
+            Op::Fork { to } => ways.extend(to.iter().map(|to| self.labelled(*to, ""))),
+            Op::Leave { how: Exit::Goto(to), .. } => ways.push(Way { back: *to <= place, ..Way::to(*to) }),
+            Op::Leave { scope, how: Exit::Done(_) } => match self.program.scope(*scope).start {
+                // The next item begins where the loop does.
+                Entries::Each { .. } => ways.extend(self.owners.entering(*scope).and_then(|step| self.round(step))),
+                Entries::Branches(_) => ways.push(Way::to(self.program.scope(*scope).next)),
+            },
+            Op::Leave { scope, how: Exit::Fail(_) } => ways.extend(failure(self.program.scope(*scope).fail)),
+            Op::Leave { how: Exit::Close(_), .. } => {}
+            Op::Meet { next, none, .. } => ways.extend([Way::to(*next), Way::to(*none)]),
+        }
+        ways
+    }
+
+    /// The way back to where a step begins.
+    fn round(&self, step: StepId) -> Option<Way> {
+        let begins_here = |place: &Place| place.marks.iter().filter_map(begins).any(|begun| begun == step);
+        let place = self.program.places.iter().position(begins_here)?;
+        Some(Way { back: true, ..Way::to(PlaceId(u32::try_from(place).ok()?)) })
+    }
+
+    fn arm(&self, arm: &Arm) -> Vec<Way> {
+        match arm {
+            Arm::Signal { signal, next, .. } => {
+                let name = self.program.signals.get(signal.index()).map_or("", |signal| &signal.name);
+                vec![Way { label: name.to_owned(), ..Way::to(*next) }]
+            }
+            Arm::Request { next, expired, .. } => {
+                let late = expired.map(|to| Way { label: "timeout".to_owned(), ..Way::to(to) });
+                std::iter::once(Way::to(*next)).chain(late).collect()
+            }
+            Arm::After { next, .. } | Arm::Until { next, .. } => vec![Way::to(*next)],
+        }
+    }
+
+    /// A way with the name that the document gives it, if it has one, and the condition on which it is taken.
+    fn labelled(&self, to: PlaceId, condition: &str) -> Way {
+        let marker = self.program.place(to).marks.iter().find_map(|mark| match mark {
+            Mark::Branch(_, name) => Some(&**name),
+            _ => None,
+        });
+        let label = match marker {
+            Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
+            Some(name) => format!("{name}: {condition}"),
+            None => condition.to_owned(),
+        };
+        Way { label, ..Way::to(to) }
+    }
+
+    /// A condition as it was written, if it was written as an expression; else as an expression.
+    fn condition(&self, id: ConditionId) -> String {
+        let Some(condition) = self.program.conditions.get(id.index()) else { return String::new() };
+        let shown = condition.to_string();
+        let written = condition.span().text(self.source).trim();
+        let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || "()'\"".contains(c), "");
+        if !written.contains('\n') && bare(written) == bare(&shown) { written.to_owned() } else { shown }
+    }
+
+    /// How each box looks, from what happens at the places of its step.
+    fn looks(&self, arrows: &[Arrow]) -> Vec<Look> {
+        let mut looks = vec![Look::Work; self.program.steps.len() + 3];
+        for (place, record) in (0..).map(PlaceId).zip(&self.program.places) {
+            if let Op::Meet { next, .. } = &record.op
+                && let Some(step) = self.owners.of(*next)
+            {
+                looks[of_step(step)] = Look::Merge;
+            }
+            let Some(step) = self.owners.of(place) else { continue };
+            match &record.op {
+                Op::Wait { arms, .. } if arms.iter().any(|arm| matches!(arm, Arm::Request { .. })) => {
+                    looks[of_step(step)] = Look::People;
+                }
+                Op::Enter(scope) if matches!(self.program.scope(*scope).start, Entries::Each { .. }) => {
+                    looks[of_step(step)] = Look::Loop;
+                }
+                Op::Decide { .. } if looks[of_step(step)] == Look::Work => looks[of_step(step)] = Look::Decision,
+                _ => {}
+            }
+        }
+        for (node, look) in looks.iter_mut().enumerate() {
+            // A step that decides and never has two ways decides about something else.
+            let ways = arrows.iter().filter(|arrow| arrow.from == node && !arrow.failure).count();
+            if *look == Look::Decision && ways < 2 {
+                *look = Look::Work;
+            }
+        }
+        looks
+    }
+}
+
+enum Arrival {
+    /// An arrow ends at this box.
+    At(usize),
+    /// The code goes on.
+    On,
+    /// There is nothing to draw.
+    Nowhere,
+}
+
+impl Way {
+    /// The way that goes on from where this one leads.
+    fn and(self, next: Self) -> Self {
+        let label = match (self.label.is_empty(), next.label.is_empty()) {
+            (true, _) => next.label,
+            (false, true) => self.label,
+            (false, false) => format!("{}, {}", self.label, next.label),
+        };
+        Self { label, failure: self.failure || next.failure, ..next }
+    }
+}
+
+fn failure(fail: Option<Failure>) -> Option<Way> {
+    fail.map(|fail| Way { label: "on error".to_owned(), failure: true, ..Way::to(fail.to) })
+}
+
+fn begins(mark: &Mark) -> Option<StepId> {
+    match mark {
+        Mark::Begin(step, _) => Some(*step),
+        _ => None,
+    }
+}
+
+/// Whether several ways lead on from a place, by decision or by a loop.
+fn is_hub(program: &Program, record: &Place) -> bool {
+    match &record.op {
+        Op::Decide { .. } => true,
+        Op::Enter(scope) => match &program.scope(*scope).start {
+            Entries::Each { .. } => true,
+            Entries::Branches(places) => places.len() > 1,
+        },
+        _ => false,
+    }
+}
+
+/// Each arrow once. One for a failure that leads where the others do anyway tells nothing.
+fn tidy(arrows: &mut Vec<Arrow>) {
+    let normal: BTreeSet<(usize, usize)> =
+        arrows.iter().filter(|arrow| !arrow.failure).map(|arrow| (arrow.from, arrow.to)).collect();
+    arrows.retain(|arrow| !arrow.failure || !normal.contains(&(arrow.from, arrow.to)));
+    let mut seen = BTreeSet::new();
+    arrows.retain(|arrow| seen.insert(arrow.clone()));
+    arrows.sort_by_key(|arrow| arrow.from);
+}
