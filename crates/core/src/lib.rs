@@ -22,5 +22,5 @@ pub use command::Command;
 pub use event::{Event, Failed, Stamp, Usage};
 pub use offers::{Offer, offers, status, view};
 pub use request::{Refusal, Request, Resolution, Vote};
-pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo};
+pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{Attempt, Note, StepRecord, StepStatus, What, replay, steps};

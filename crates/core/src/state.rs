@@ -154,6 +154,22 @@ pub(crate) struct Timer {
     pub(crate) purpose: Purpose,
 }
 
+/// What a timer is for, as far as a host may want to know: one with a virtual clock moves it by itself only where the run
+/// is at work, and not where it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerUse {
+    /// A wait for a moment.
+    Wait,
+    /// The pause before another attempt.
+    Retry,
+    /// The time limit of a part of the run.
+    Deadline,
+    /// A reminder or the deadline of a question to people.
+    Request,
+    /// The time limit of the run.
+    Wall,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Purpose {
     /// An arm of a wait.
@@ -214,6 +230,17 @@ impl State {
     /// The due time of a timer that is set.
     pub fn due_ms(&self, timer: TimerNo) -> Option<i64> {
         self.timers.get(&timer).map(|timer| timer.at_ms)
+    }
+
+    /// What a timer that is set is for.
+    pub fn timer_use(&self, timer: TimerNo) -> Option<TimerUse> {
+        self.timers.get(&timer).map(|timer| match timer.purpose {
+            Purpose::Arm(..) => TimerUse::Wait,
+            Purpose::Attempt(_) | Purpose::FrameAttempt(_) => TimerUse::Retry,
+            Purpose::Deadline(_) => TimerUse::Deadline,
+            Purpose::Request(_) => TimerUse::Request,
+            Purpose::Wall => TimerUse::Wall,
+        })
     }
 
     pub(crate) fn number(&mut self) -> u64 {

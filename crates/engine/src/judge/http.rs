@@ -1,0 +1,47 @@
+//! Answers over HTTP.
+
+use branchpoint_core::Failed;
+use branchpoint_expr::{Object, Value};
+
+use super::{Judged, json, refused};
+use crate::runner::{Body, Call};
+
+pub(super) fn judge(call: &Call, status: u16, headers: Object, body: Body) -> Result<Judged, Failed> {
+    let expected = match call.spec.get("expect_status") {
+        Some(ranges) => lists(ranges, status),
+        None => (200..=299).contains(&status),
+    };
+    if !expected {
+        let last = call.spec.get("final_status").is_some_and(|ranges| lists(ranges, status));
+        let failed = refused("http_status", format!("the answer has the status {status}"));
+        return Err(Failed { again: !last, ..failed });
+    }
+    let content_type = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let content_type = content_type.and_then(|(_, value)| value.as_str()).map(Into::into);
+    let beside = vec![("status", Value::Int(status.into())), ("headers", Value::from(headers))];
+    Ok(Judged { output: decoded(body), content_type, beside })
+}
+
+/// JSON if it is JSON, else text; nothing at all is null.
+fn decoded(body: Body) -> Value {
+    match body {
+        Body::Decoded(value) => value,
+        Body::Text(text) if text.is_empty() => Value::Null,
+        Body::Text(text) => json(&text).unwrap_or(Value::Str(text)),
+    }
+}
+
+/// Whether a list of statuses and of ranges `[low, high]` holds a status.
+fn lists(ranges: &Value, status: u16) -> bool {
+    let number = |value: &Value| match value {
+        Value::Int(int) => Some(*int),
+        _ => None,
+    };
+    let status = i64::from(status);
+    ranges.as_list().unwrap_or_default().iter().any(|range| match range.as_list() {
+        Some([low, high]) => {
+            number(low).is_some_and(|low| low <= status) && number(high).is_some_and(|high| status <= high)
+        }
+        _ => number(range) == Some(status),
+    })
+}

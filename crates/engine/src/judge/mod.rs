@@ -1,0 +1,86 @@
+//! The one place that judges raw answers: the value of a step, or its error. It is pure, and the same for every runner.
+//!
+//! What it goes by stands in the effect: its kind, and these constants of its `spec`, all of which may be absent.
+//!
+//! | key | kinds | meaning |
+//! |---|---|---|
+//! | `non_empty` | `model` | true: a blank text is a failed attempt |
+//! | `response_format` | `model` | `json`: the text is parsed, and what is not JSON is a failed attempt |
+//! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
+//! | `final_status` | `http` | the same form: a failure with such a status is not tried again |
+//! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
+//! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |
+
+mod http;
+mod model;
+mod process;
+
+use std::sync::Arc;
+
+use branchpoint_core::Failed;
+use branchpoint_expr::{Object, Value};
+
+use crate::runner::{Answer, Call};
+
+/// What a raw answer means: the value of the step, or why the attempt failed and whether another makes sense.
+pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
+    let judged = match answer {
+        Answer::Model { text, .. } => model::judge(call, &text)?,
+        Answer::Data { value, content_type } => Judged { content_type, ..Judged::plain(value) },
+        Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
+        Answer::Process { exit, stdout, stderr } => process::judge(call, exit, &stdout, stderr)?,
+        Answer::Failed(failed) => return Err(failed),
+        Answer::Never => return Err(timeout(call)),
+    };
+    Ok(if flag(call, "envelope") { judged.envelope() } else { judged.output })
+}
+
+/// An answer that was found good.
+#[derive(Debug)]
+struct Judged {
+    output: Value,
+    content_type: Option<Arc<str>>,
+    /// Facts beside the output.
+    beside: Vec<(&'static str, Value)>,
+}
+
+impl Judged {
+    fn plain(output: Value) -> Self {
+        Self { output, content_type: None, beside: Vec::new() }
+    }
+
+    fn envelope(self) -> Value {
+        let by_value = if self.output.as_str().is_some() { "text/plain" } else { "application/json" };
+        let content_type = self.content_type.unwrap_or_else(|| by_value.into());
+        let mut envelope = Object::default();
+        envelope.insert("output".into(), self.output);
+        envelope.insert("content_type".into(), Value::Str(content_type));
+        envelope.extend(self.beside.into_iter().map(|(key, value)| (key.into(), value)));
+        Value::from(envelope)
+    }
+}
+
+fn timeout(call: &Call) -> Failed {
+    let message = match call.attempt_limit_ms {
+        Some(limit) => format!("nothing came back within {limit} ms"),
+        None => "nothing came back".to_owned(),
+    };
+    Failed { kind: "timeout".into(), message: message.into(), again: true, answered: false }
+}
+
+/// A failure after the other side has answered; another attempt may get a better answer.
+fn refused(kind: &str, message: impl Into<Arc<str>>) -> Failed {
+    Failed { kind: kind.into(), message: message.into(), again: true, answered: true }
+}
+
+fn flag(call: &Call, key: &str) -> bool {
+    call.spec.get(key) == Some(&Value::Bool(true))
+}
+
+/// The value of a text that is JSON.
+fn json(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
+}
+
+#[cfg(test)]
+mod tests;

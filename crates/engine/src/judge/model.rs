@@ -1,0 +1,19 @@
+//! Answers of models.
+
+use branchpoint_core::Failed;
+use branchpoint_expr::Value;
+
+use super::{Judged, flag, json, refused};
+use crate::runner::Call;
+
+pub(super) fn judge(call: &Call, text: &str) -> Result<Judged, Failed> {
+    if text.trim().is_empty() && flag(call, "non_empty") {
+        return Err(refused("step_failed", "the model gave no answer"));
+    }
+    if call.spec.get("response_format").and_then(Value::as_str) != Some("json") {
+        return Ok(Judged::plain(Value::from(text)));
+    }
+    let value =
+        json(text).ok_or_else(|| refused("step_failed", "the model's answer is not the JSON it was asked for"))?;
+    Ok(Judged::plain(value))
+}

@@ -1,0 +1,84 @@
+use branchpoint_core::EffectNo;
+
+use super::*;
+use crate::runner::Body;
+
+fn call(kind: &str, spec: &str) -> Call {
+    Call {
+        effect: EffectNo(1),
+        attempt: 1,
+        answers: 0,
+        kind: kind.into(),
+        spec: json(spec).expect("the spec is JSON"),
+        input: Value::Null,
+        attempt_limit_ms: Some(30),
+        step: None,
+        path: Vec::new(),
+    }
+}
+
+#[track_caller]
+fn check(kind: &str, spec: &str, answer: Answer, expect: &str) {
+    let got = match judge(&call(kind, spec), answer) {
+        Ok(value) => format!("{value:?}"),
+        Err(failed) => format!("{} again={} answered={}", failed.kind, failed.again, failed.answered),
+    };
+    assert_eq!(got, expect);
+}
+
+fn http(status: u16, body: &str) -> Answer {
+    Answer::Http { status, headers: Object::default(), body: Body::Text(body.into()) }
+}
+
+fn printed(exit: i32, stdout: &str) -> Answer {
+    Answer::Process { exit, stdout: stdout.into(), stderr: "".into() }
+}
+
+#[test]
+fn a_blank_answer_of_a_model_fails_only_where_the_effect_says_so() {
+    check("model", "{}", Answer::model(""), r#""""#);
+    check("model", r#"{"non_empty": true}"#, Answer::model(" "), "step_failed again=true answered=true");
+}
+
+#[test]
+fn a_model_that_was_asked_for_json_must_give_it() {
+    let spec = r#"{"response_format": "json"}"#;
+    check("model", spec, Answer::model(r#" {"a": 1} "#), r#"{"a":1}"#);
+    check("model", spec, Answer::model("a: 1"), "step_failed again=true answered=true");
+    check("model", spec, Answer::data(Value::from("as it is")), r#""as it is""#);
+}
+
+#[test]
+fn statuses_are_judged_by_ranges() {
+    check("http", "{}", http(204, ""), "null");
+    check("http", "{}", http(301, ""), "http_status again=true answered=true");
+    let spec = r#"{"expect_status": [[0, 399], 418], "final_status": [[400, 499]]}"#;
+    check("http", spec, http(301, "x"), r#""x""#);
+    check("http", spec, http(418, "[1]"), "[1]");
+    check("http", spec, http(404, ""), "http_status again=false answered=true");
+    check("http", spec, http(503, ""), "http_status again=true answered=true");
+}
+
+#[test]
+fn tagged_output_is_found_parsed_or_trimmed() {
+    let spec = r#"{"output": "tagged"}"#;
+    check("process", spec, printed(0, "log\n<output>{\"a\":1}</output>\n"), r#"{"a":1}"#);
+    check("process", spec, printed(0, "<output> plain </output>"), r#""plain""#);
+    check("process", spec, printed(0, " [1] \n"), r#""[1]""#);
+    check("process", spec, printed(0, " \n"), "null");
+    check("process", "{}", printed(0, " as it is\n"), r#"" as it is\n""#);
+    check("process", spec, printed(3, "x"), "exit_code again=true answered=true");
+}
+
+#[test]
+fn an_envelope_tells_the_facts_beside_the_output() {
+    let spec = r#"{"envelope": true}"#;
+    let expect = r#"{"output":"hi","content_type":"text/plain","exit_code":0,"stderr":""}"#;
+    check("process", spec, printed(0, "hi"), expect);
+    check("model", spec, Answer::data(Value::Int(1)), r#"{"output":1,"content_type":"application/json"}"#);
+}
+
+#[test]
+fn silence_is_a_timeout_of_unknown_fate() {
+    check("tool", "{}", Answer::Never, "timeout again=true answered=false");
+}

@@ -1,0 +1,14 @@
+//! Hosts of runs, and the runners that perform what runs ask for.
+//!
+//! [`Memory`] is the smallest host: one run, a virtual clock, everything in memory. A [`Runner`] performs calls and gives
+//! raw answers; [`judge`] turns a raw answer into the value of a step or into its error, the same way for every runner.
+
+mod judge;
+mod memory;
+mod runner;
+mod script;
+
+pub use judge::judge;
+pub use memory::{Memory, Question};
+pub use runner::{Answer, Body, Call, Runner};
+pub use script::{BadScript, Script};

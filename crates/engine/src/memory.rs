@@ -1,0 +1,282 @@
+//! The smallest host: one run in memory, under a virtual clock.
+//!
+//! It keeps what the core asks of a host: events one at a time, time that never goes back, every timer due by t before an
+//! event of t, in the order of due time and number, each stamped with its due time.
+
+mod calls;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{
+    Command, Event, Note, Rejected, RequestNo, Stamp, State, TimerNo, TimerUse, What, advance, status,
+};
+use branchpoint_expr::{Object, Value};
+
+use crate::judge::judge;
+use crate::runner::{Answer, Call, Runner};
+use calls::Calls;
+
+/// One run and everything it has asked for.
+#[derive(Debug)]
+pub struct Memory<'p> {
+    program: &'p Program,
+    state: State,
+    now_ms: i64,
+    journal: Vec<(Stamp, Event)>,
+    notes: Vec<Note>,
+    calls: Calls,
+    timers: BTreeMap<TimerNo, i64>,
+    questions: Vec<Question>,
+    /// Whether the fuel of the last event was spent before everything was done.
+    more: bool,
+}
+
+/// A question that the run has put to people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Its number.
+    pub request: RequestNo,
+    /// What was asked.
+    pub spec: Value,
+    /// When.
+    pub asked_ms: i64,
+    /// When people were reminded.
+    pub reminded_ms: Vec<i64>,
+    /// Whether it is still to be answered.
+    pub open: bool,
+}
+
+impl<'p> Memory<'p> {
+    /// A run that has not begun, at that time.
+    pub fn new(program: &'p Program, now_ms: i64) -> Self {
+        Self {
+            program,
+            state: State::new(),
+            now_ms,
+            journal: Vec::new(),
+            notes: Vec::new(),
+            calls: Calls::default(),
+            timers: BTreeMap::new(),
+            questions: Vec::new(),
+            more: false,
+        }
+    }
+
+    /// Begins the run. Nothing is performed before [`Self::go_on`].
+    pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
+        self.hand(Event::Start { input, facts })
+    }
+
+    /// Goes on until nothing can run by itself: calls are performed one after the other, in order, and pauses before
+    /// another attempt pass. Waits and questions stay until somebody moves the clock.
+    pub fn go_on(&mut self, runner: &mut dyn Runner) {
+        loop {
+            if self.more {
+                self.must_take(Event::Continue);
+            } else if self.first_timer().is_some_and(|(due_ms, _)| due_ms <= self.now_ms) {
+                self.move_to(self.now_ms);
+            } else if let Some(call) = self.calls.next() {
+                self.perform(call, runner);
+            } else if let Some(at_ms) = self.next_by_itself() {
+                self.move_to(at_ms);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Moves the clock on. Timers fire at their own times on the way, and the run goes on between them.
+    pub fn advance_clock(&mut self, ms: i64, runner: &mut dyn Runner) {
+        self.until(self.now_ms.saturating_add(ms), runner);
+    }
+
+    /// Moves the clock to a time, as [`Self::advance_clock`] does. Time never goes back.
+    pub fn until(&mut self, at_ms: i64, runner: &mut dyn Runner) {
+        loop {
+            self.go_on(runner);
+            match self.first_timer() {
+                Some((due_ms, _)) if due_ms <= at_ms => self.move_to(due_ms),
+                _ => break,
+            }
+        }
+        self.now_ms = self.now_ms.max(at_ms);
+    }
+
+    /// Hands in a signal, and leaves it to [`Self::go_on`] what follows.
+    pub fn signal(&mut self, name: &str, payload: Value, sender: Option<&str>) -> Result<(), Rejected> {
+        self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into) })
+    }
+
+    /// A vote on a question.
+    pub fn vote(
+        &mut self,
+        request: RequestNo,
+        user: &str,
+        choice: &str,
+        comment: Option<&str>,
+    ) -> Result<(), Rejected> {
+        let mut vote = of_request(request);
+        vote.insert("choice".into(), Value::from(choice));
+        vote.extend(comment.map(|comment| (Arc::from("comment"), Value::from(comment))));
+        self.signal("vote", Value::from(vote), Some(user))
+    }
+
+    /// An operator calls a question off.
+    pub fn call_off(&mut self, request: RequestNo, reason: Option<&str>) -> Result<(), Rejected> {
+        let mut order = of_request(request);
+        order.extend(reason.map(|reason| (Arc::from("reason"), Value::from(reason))));
+        self.signal("cancel_request", Value::from(order), None)
+    }
+
+    /// Cancels the run.
+    pub fn cancel(&mut self, reason: Option<&str>) -> Result<(), Rejected> {
+        self.hand(Event::Cancel { reason: reason.map(Into::into) })
+    }
+
+    /// How the run stands.
+    pub fn status(&self) -> Status {
+        status(self.program, &self.state)
+    }
+
+    /// The result object of a run that has ended.
+    pub fn result(&self) -> Option<&Value> {
+        self.state.result().map(|(_, result)| result)
+    }
+
+    /// Everything that was told, in order.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// All questions that were asked, in order; those that were settled are not open.
+    pub fn questions(&self) -> &[Question] {
+        &self.questions
+    }
+
+    /// The state of the run.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The events that were taken.
+    pub fn journal(&self) -> &[(Stamp, Event)] {
+        &self.journal
+    }
+
+    /// The time.
+    pub fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
+        match runner.perform(&call) {
+            Answer::Never => self.calls.hang(call, self.now_ms),
+            answer => self.settle(&call, answer),
+        }
+    }
+
+    fn settle(&mut self, call: &Call, answer: Answer) {
+        let usage = answer.usage();
+        let result = judge(call, answer);
+        self.must_take(Event::Settled { effect: call.effect, attempt: call.attempt, result, usage });
+    }
+
+    /// When the run goes on without anybody's doing: after the pause before an attempt, or when a call that hangs has
+    /// taken too long, be it by its own limit or by that of a part of the run around it.
+    fn next_by_itself(&self) -> Option<i64> {
+        let hangs = self.calls.hangs();
+        let timers = self.timers.iter().filter(|(timer, _)| match self.state.timer_use(**timer) {
+            Some(TimerUse::Retry) => true,
+            Some(TimerUse::Deadline | TimerUse::Wall) => hangs,
+            _ => false,
+        });
+        timers.map(|(_, at_ms)| *at_ms).chain(self.calls.first_limit_ms()).min()
+    }
+
+    fn first_timer(&self) -> Option<(i64, TimerNo)> {
+        self.timers.iter().map(|(timer, at_ms)| (*at_ms, *timer)).min()
+    }
+
+    /// Moves the clock to the first thing that is due by then, and lets it happen.
+    fn move_to(&mut self, at_ms: i64) {
+        if let Some((due_ms, timer)) = self.first_timer().filter(|(due_ms, _)| *due_ms <= at_ms) {
+            self.now_ms = self.now_ms.max(due_ms);
+            self.timers.remove(&timer);
+            self.must_take(Event::TimerFired(timer));
+            return;
+        }
+        self.now_ms = self.now_ms.max(at_ms);
+        if let Some(call) = self.calls.take_over_limit(self.now_ms) {
+            self.settle(&call, Answer::Never);
+        }
+    }
+
+    /// An event that the run itself has asked for.
+    fn must_take(&mut self, event: Event) {
+        let taken = self.hand(event);
+        assert!(taken.is_ok(), "a run takes what it has asked for, and it said: {taken:?}");
+    }
+
+    fn hand(&mut self, event: Event) -> Result<(), Rejected> {
+        let stamp = Stamp { now_ms: self.now_ms, seed: self.journal.len() as u64, record: true };
+        let outcome = advance(self.program, &mut self.state, &stamp, event.clone())?;
+        self.journal.push((stamp, event));
+        self.more = outcome.more;
+        for command in outcome.commands {
+            self.carry_out(command, &outcome.trace);
+        }
+        self.notes.extend(outcome.trace);
+        Ok(())
+    }
+
+    fn carry_out(&mut self, command: Command, trace: &[Note]) {
+        match command {
+            Command::Perform { effect, attempt, what, input, answers } => {
+                let what = &self.program.effects[what.0 as usize];
+                let began = |note: &&Note| matches!(note.what, What::Attempt { effect: of, .. } if of == effect);
+                self.calls.push(Call {
+                    effect,
+                    attempt,
+                    answers,
+                    kind: what.kind.clone(),
+                    spec: what.spec.clone(),
+                    input,
+                    attempt_limit_ms: what.attempt_limit_ms,
+                    step: what.step.map(|step| self.program.steps[step.0 as usize].id.clone()),
+                    path: trace.iter().find(began).map(|note| note.path.clone()).unwrap_or_default(),
+                });
+            }
+            Command::Withdraw { effect } => self.calls.withdraw(effect),
+            Command::SetTimer { timer, at_ms } => {
+                self.timers.insert(timer, at_ms);
+            }
+            Command::ClearTimer { timer } => {
+                self.timers.remove(&timer);
+            }
+            Command::Ask { request, spec } => {
+                let question = Question { request, spec, asked_ms: self.now_ms, reminded_ms: Vec::new(), open: true };
+                self.questions.push(question);
+            }
+            Command::Remind { request, .. } => {
+                let now_ms = self.now_ms;
+                self.question(request).into_iter().for_each(|question| question.reminded_ms.push(now_ms));
+            }
+            Command::Retract { request } => {
+                self.question(request).into_iter().for_each(|question| question.open = false);
+            }
+            Command::Finish { .. } => {}
+        }
+    }
+
+    fn question(&mut self, request: RequestNo) -> Option<&mut Question> {
+        self.questions.iter_mut().find(|question| question.request == request)
+    }
+}
+
+/// `{request}`: signals to one question among several name it.
+fn of_request(request: RequestNo) -> Object {
+    let number = i64::try_from(request.0).unwrap_or(i64::MAX);
+    [(Arc::from("request"), Value::Int(number))].into_iter().collect()
+}

@@ -1,0 +1,53 @@
+//! Calls that the run waits for.
+
+use std::collections::VecDeque;
+
+use branchpoint_core::EffectNo;
+
+use crate::runner::Call;
+
+/// Calls to perform, and those that were performed and never answered.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    queue: VecDeque<Call>,
+    /// With the time at which the limit of the attempt is over, if it has one.
+    hanging: Vec<(Option<i64>, Call)>,
+}
+
+impl Calls {
+    pub(super) fn push(&mut self, call: Call) {
+        self.queue.push_back(call);
+    }
+
+    pub(super) fn next(&mut self) -> Option<Call> {
+        self.queue.pop_front()
+    }
+
+    /// Nobody waits for it any more, whether or not it was performed.
+    pub(super) fn withdraw(&mut self, effect: EffectNo) {
+        self.queue.retain(|call| call.effect != effect);
+        self.hanging.retain(|(_, call)| call.effect != effect);
+    }
+
+    /// A call that was performed and does not answer.
+    pub(super) fn hang(&mut self, call: Call, now_ms: i64) {
+        let limit = call.attempt_limit_ms.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        self.hanging.push((limit.map(|limit| now_ms.saturating_add(limit)), call));
+    }
+
+    pub(super) fn hangs(&self) -> bool {
+        !self.hanging.is_empty()
+    }
+
+    /// When the first limit of a hanging call is over.
+    pub(super) fn first_limit_ms(&self) -> Option<i64> {
+        self.hanging.iter().filter_map(|(limit, _)| *limit).min()
+    }
+
+    /// The first hanging call whose limit is over by that time.
+    pub(super) fn take_over_limit(&mut self, now_ms: i64) -> Option<Call> {
+        let over = |(_, (limit, _)): &(usize, &(Option<i64>, Call))| limit.is_some_and(|limit| limit <= now_ms);
+        let first = self.hanging.iter().enumerate().filter(over).min_by_key(|(_, (limit, _))| *limit)?.0;
+        Some(self.hanging.remove(first).1)
+    }
+}

@@ -1,0 +1,110 @@
+//! What runners are: they perform a call and tell what came back, without judging it.
+
+use std::sync::Arc;
+
+use branchpoint_core::{EffectNo, Failed, Usage};
+use branchpoint_expr::{Object, Value};
+
+/// Performs calls. It reports what came back, as it came; whether that is good is told by [`crate::judge`].
+pub trait Runner {
+    /// Performs one attempt.
+    fn perform(&mut self, call: &Call) -> Answer;
+}
+
+/// One attempt of an effect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The effect of the run, by number.
+    pub effect: EffectNo,
+    /// The attempt, counted from 1.
+    pub attempt: u32,
+    /// How many answers the effect has had: with the run and the effect, the key on the wire.
+    pub answers: u32,
+    /// Who performs it: `model`, `http`, `process`, `tool` and so on.
+    pub kind: Arc<str>,
+    /// What is the same for every call of it.
+    pub spec: Value,
+    /// What it is asked with.
+    pub input: Value,
+    /// How long it may take.
+    pub attempt_limit_ms: Option<u64>,
+    /// The id of the step it belongs to.
+    pub step: Option<Arc<str>>,
+    /// The positions of the items around it, outermost first.
+    pub path: Vec<u32>,
+}
+
+/// What came back, as it came.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The text of a model.
+    Model {
+        /// The text.
+        text: Arc<str>,
+        /// What it used up.
+        usage: Usage,
+    },
+    /// A value that needs no reading: the result of a tool, of a child run, of a script.
+    Data {
+        /// The value.
+        value: Value,
+        /// What kind of content it is, if that was said.
+        content_type: Option<Arc<str>>,
+    },
+    /// An answer over HTTP, whatever its status.
+    Http {
+        /// The status.
+        status: u16,
+        /// The headers by name.
+        headers: Object,
+        /// The body.
+        body: Body,
+    },
+    /// A process that has ended, however it ended.
+    Process {
+        /// The exit code.
+        exit: i32,
+        /// What it printed.
+        stdout: Arc<str>,
+        /// What it complained about.
+        stderr: Arc<str>,
+    },
+    /// There was no answer, or one that says no.
+    Failed(Failed),
+    /// Nothing came back within the limit of the attempt.
+    Never,
+}
+
+/// The body of an HTTP answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// As it came over the wire.
+    Text(Arc<str>),
+    /// Decoded already.
+    Decoded(Value),
+}
+
+impl Answer {
+    /// The text of a model whose usage is not known.
+    pub fn model(text: impl Into<Arc<str>>) -> Self {
+        Self::Model { text: text.into(), usage: Usage::default() }
+    }
+
+    /// A value of no particular content type.
+    pub fn data(value: impl Into<Value>) -> Self {
+        Self::Data { value: value.into(), content_type: None }
+    }
+
+    /// A failure that another attempt may mend; whether the other side has seen the call is not known.
+    pub fn failed(kind: &str, message: impl Into<Arc<str>>) -> Self {
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: true, answered: false })
+    }
+
+    /// What the attempt used up.
+    pub fn usage(&self) -> Usage {
+        match self {
+            Self::Model { usage, .. } => *usage,
+            _ => Usage::default(),
+        }
+    }
+}
