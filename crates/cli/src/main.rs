@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 /// The exit status of everything that is neither true nor false; clap gives the same for wrong arguments.
 const TROUBLE: u8 = 2;
 
-/// Evaluate and explain the conditions of AI-agent workflows.
+/// Check, draw, run and explain AI-agent workflows.
 #[derive(Parser)]
 #[command(
     name = "branchpoint",

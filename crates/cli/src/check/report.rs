@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_dialects::{Loaded, load};
 use branchpoint_expr::{Diagnostic, Dialect, Examined, Severity, render_json, render_sarif, render_terminal};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Format;
 use crate::source::Source;
@@ -22,6 +23,23 @@ enum Checked {
     Loaded(Source, Loaded),
     /// It could not be read, for that reason.
     Unread(PathBuf, anyhow::Error),
+}
+
+/// What a program reads, its keys in the order in which a person would.
+#[derive(Serialize)]
+struct Told {
+    files: Vec<File>,
+    errors: usize,
+    warnings: usize,
+}
+
+#[derive(Serialize)]
+struct File {
+    file: String,
+    dialect: Option<&'static str>,
+    /// Why it could not be read.
+    error: Option<String>,
+    diagnostics: Value,
 }
 
 impl Report {
@@ -71,26 +89,22 @@ impl Report {
         text
     }
 
-    fn json(&self) -> Value {
+    fn json(&self) -> Told {
         let files = self.files.iter().map(|file| match file {
-            Checked::Loaded(source, loaded) => json!({
-                "file": source.origin,
-                "dialect": loaded.dialect.map(Dialect::as_str),
-                "error": null,
-                "diagnostics": render_json(&loaded.diagnostics, &source.text, &source.origin),
-            }),
-            Checked::Unread(path, error) => json!({
-                "file": path.display().to_string(),
-                "dialect": null,
-                "error": format!("{error:#}"),
-                "diagnostics": [],
-            }),
+            Checked::Loaded(source, loaded) => File {
+                file: source.origin.clone(),
+                dialect: loaded.dialect.map(Dialect::as_str),
+                error: None,
+                diagnostics: render_json(&loaded.diagnostics, &source.text, &source.origin),
+            },
+            Checked::Unread(path, error) => File {
+                file: path.display().to_string(),
+                dialect: None,
+                error: Some(format!("{error:#}")),
+                diagnostics: Value::Array(Vec::new()),
+            },
         });
-        json!({
-            "files": files.collect::<Vec<_>>(),
-            "errors": self.count(Severity::Error),
-            "warnings": self.count(Severity::Warning),
-        })
+        Told { files: files.collect(), errors: self.count(Severity::Error), warnings: self.count(Severity::Warning) }
     }
 
     fn sarif(&self) -> Value {

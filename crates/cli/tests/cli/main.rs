@@ -3,6 +3,8 @@
 //! The expected output stands in `snapshots`. After a change that is meant, `INSTA_UPDATE=always cargo test -p branchpoint`
 //! writes what is printed now; read the difference before you commit it.
 
+mod authoring;
+mod check;
 mod completions;
 mod conditions;
 mod contexts;

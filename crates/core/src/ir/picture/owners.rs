@@ -70,7 +70,7 @@ impl Walk<'_> {
         for mark in &record.marks {
             match mark {
                 Mark::Begin(step, _) => open.push(*step),
-                Mark::End(step, _) => {
+                Mark::End(step, _) | Mark::Fail(step, _) => {
                     if let Some(at) = open.iter().rposition(|other| other == step) {
                         open.truncate(at);
                     }
