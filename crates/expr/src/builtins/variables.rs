@@ -151,6 +151,14 @@ pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<
     }
 }
 
+/// `listed(value)`: a list, and nothing that spells one.
+pub(super) fn listed<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    match arguments[0] {
+        list @ View::List(_) => Ok(list),
+        other => mismatch("a list", other),
+    }
+}
+
 /// `wholeNumber(value)`: an integer, or the one that a text spells.
 pub(super) fn whole_number<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let spelt = arguments[0].as_str().map(str::trim).filter(|text| number::is_integer_text(text));
@@ -209,7 +217,7 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty())
 }
 
-/// `keyed(list)`: `[{key, value}]` as an object.
+/// `keyed(list, text)`: `[{key, value}]` as an object, the values in their text form if that is asked for.
 pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let View::List(list) = arguments[0] else { return mismatch("a list of keys and values", arguments[0]) };
     work.spend(list.len())?;
@@ -217,7 +225,9 @@ pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
     for entry in list.iter() {
         let View::Object(entry) = entry else { return mismatch("an object with a key and a value", entry) };
         let key = work.field(entry, "key")?.unwrap_or(View::Null);
-        entries.insert(work.text_form(key)?, work.field(entry, "value")?.unwrap_or(View::Null));
+        let value = work.field(entry, "value")?.unwrap_or(View::Null);
+        let value = if matches!(arguments[1], View::Bool(true)) { View::Str(work.text_form(value)?) } else { value };
+        entries.insert(work.text_form(key)?, value);
     }
     work.object(&entries.into_iter().collect::<Vec<_>>())
 }
