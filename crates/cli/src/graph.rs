@@ -15,7 +15,7 @@ use crate::{terminal, workflow};
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    workflow: workflow::Arguments,
+    workflow: workflow::File,
 
     /// The language of the picture
     #[arg(long, short, value_name = "FORMAT", default_value = "mermaid")]

@@ -12,7 +12,7 @@ use crate::{terminal, workflow};
 #[command(long_about = terminal::page(include_str!("ir.txt")))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    workflow: workflow::Arguments,
+    workflow: workflow::File,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {

@@ -11,6 +11,7 @@ mod fmt;
 mod graph;
 mod ir;
 mod new;
+mod run;
 mod schema;
 mod source;
 mod terminal;
@@ -41,6 +42,7 @@ enum Command {
     New(new::Arguments),
     Check(check::Arguments),
     Fmt(fmt::Arguments),
+    Run(run::Arguments),
     Graph(graph::Arguments),
     Ir(ir::Arguments),
     Eval(eval::Arguments),
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),

@@ -28,6 +28,14 @@ pub(crate) fn tell(message: &str) {
     let _ = anstream::stderr().lock().write_all(message.as_bytes());
 }
 
+/// Asks the person at the terminal for a line. None when nothing more comes.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    tell(question);
+    let mut line = String::new();
+    let read = io::stdin().read_line(&mut line).ok()?;
+    (read > 0).then_some(line)
+}
+
 /// Prints an error that has no place in a source text, in the looks of those that have one.
 pub(crate) fn complain(message: &str) {
     let (red, bold) = (Style::new().bold().fg_color(Some(AnsiColor::BrightRed.into())), Style::new().bold());

@@ -13,7 +13,7 @@ use crate::{TROUBLE, dialects, explain, terminal};
 
 /// Which workflow is meant.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct File {
     /// The workflow, YAML or JSON; `-` is stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -27,16 +27,17 @@ pub(crate) struct Arguments {
 pub(crate) struct Workflow {
     pub(crate) source: Source,
     pub(crate) program: Program,
+    pub(crate) dialect: Option<Dialect>,
 }
 
-impl Arguments {
+impl File {
     /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
     pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
         let source = Source::file(&self.file)?;
         let loaded = load(&source.text, self.dialect);
         terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
         match loaded.program {
-            Some(program) => Ok(Ok(Workflow { source, program })),
+            Some(program) => Ok(Ok(Workflow { source, program, dialect: loaded.dialect })),
             None => {
                 let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
                 if let Some(kind) = error.map(|error| error.cause().as_str()) {

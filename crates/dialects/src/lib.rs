@@ -9,9 +9,11 @@ mod reader;
 mod recognise;
 mod schema;
 mod steps;
+mod trigger;
 
 pub use format::format;
 pub use load::{Loaded, load};
 pub use reader::read;
 pub use recognise::recognise;
 pub use schema::schema;
+pub use trigger::unserved_trigger;

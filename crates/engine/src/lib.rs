@@ -7,8 +7,10 @@ mod judge;
 mod memory;
 mod runner;
 mod script;
+mod unserved;
 
 pub use judge::judge;
 pub use memory::{Memory, Question};
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};
+pub use unserved::unserved;

@@ -210,6 +210,12 @@ kinds! {
     // Text match.
     /// A field neither text nor null, or a value of the wrong kind.
     InvalidField = "invalid_field",
+
+    // What a host cannot do for a document.
+    /// A step that nothing here performs.
+    NoRunner = "no_runner",
+    /// A trigger that nothing here serves.
+    TriggerNotServed = "trigger_not_served",
 }
 
 impl fmt::Display for Kind {

@@ -14,7 +14,7 @@ pub(super) struct Drawn {
     pub(super) arrows: Vec<Arrow>,
 }
 
-/// Follows the code from everywhere a step begins or decides.
+/// Follows the code from everywhere a step begins.
 pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     let walk = Walk { program, source, owners: Owners::new(program) };
     let mut arrows = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     }
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
         walk.within(record, &mut arrows);
-        if let Some(from) = walk.leads_on(place, record) {
+        if let Some(from) = record.marks.iter().rev().find_map(begins) {
             for way in walk.ways(place, record) {
                 walk.follow(of_step(from), way, Some(place), &mut arrows);
             }
@@ -58,12 +58,6 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    /// The step whose arrows begin at a place: the last that begins there, or the one that decides there.
-    fn leads_on(&self, place: PlaceId, record: &Place) -> Option<StepId> {
-        let begun = record.marks.iter().rev().find_map(begins);
-        begun.or_else(|| is_hub(self.program, record).then(|| self.owners.of(place)).flatten())
-    }
-
     /// Steps that begin at one place lead from one to the next.
     fn within(&self, record: &Place, arrows: &mut Vec<Arrow>) {
         let begun: Vec<StepId> = record.marks.iter().filter_map(begins).collect();
@@ -87,14 +81,15 @@ impl Walk<'_> {
         let mut seen = BTreeSet::new();
         let mut open = vec![(at, way)];
         while let Some((at, way)) = open.pop() {
-            if !seen.insert((way.to, way.failure)) {
+            if !seen.insert((way.to, way.failure, way.label.clone())) {
                 continue;
             }
-            match self.arrival(from, at, &way) {
+            match self.arrival(at, &way) {
                 Arrival::At(to) => arrows.push(Arrow { from, to, label: way.label, failure: way.failure }),
                 Arrival::Nowhere => {}
                 Arrival::On => {
                     let record = self.program.place(way.to);
+                    let way = way.past(&record.marks);
                     let ways = self.ways(way.to, record).into_iter().rev();
                     open.extend(ways.map(|next| (Some(way.to), way.clone().and(next))));
                 }
@@ -102,9 +97,8 @@ impl Walk<'_> {
         }
     }
 
-    fn arrival(&self, from: usize, at: Option<PlaceId>, way: &Way) -> Arrival {
+    fn arrival(&self, at: Option<PlaceId>, way: &Way) -> Arrival {
         let record = self.program.place(way.to);
-        let owner = self.owners.of(way.to);
         let back = way.back || at.is_some_and(|at| way.to <= at);
         if let Some(step) = record.marks.iter().find_map(begins) {
             return Arrival::At(of_step(step));
@@ -112,9 +106,7 @@ impl Walk<'_> {
         match &record.op {
             // A failure that leads round again is not a way that the author drew.
             _ if back && way.failure => Arrival::Nowhere,
-            _ if back => owner.map_or(Arrival::Nowhere, |step| Arrival::At(of_step(step))),
-            // What the step itself decides is drawn from there.
-            _ if is_hub(self.program, record) && owner.is_some_and(|step| of_step(step) == from) => Arrival::Nowhere,
+            _ if back => self.owners.of(way.to).map_or(Arrival::Nowhere, |step| Arrival::At(of_step(step))),
             Op::Leave { how: Exit::Close(verdict), .. } => match verdict.status {
                 Status::Completed => Arrival::At(done(self.program)),
                 Status::Failed if !way.failure => Arrival::At(failed(self.program)),
@@ -134,8 +126,12 @@ impl Walk<'_> {
                 ways.extend(failure(*fail));
             }
             Op::Decide { arms, otherwise, fail } => {
-                ways.extend(arms.iter().map(|(guard, to)| self.labelled(*to, &self.condition(*guard))));
-                ways.push(self.labelled(*otherwise, "else"));
+                let conditions: Vec<Option<String>> =
+                    arms.iter().map(|(guard, _)| self.condition(*guard, self.owners.of(place))).collect();
+                let otherwise_label = if conditions.iter().any(Option::is_some) { "else" } else { "" };
+                let arms = arms.iter().zip(&conditions);
+                ways.extend(arms.map(|((_, to), label)| self.labelled(*to, label.as_deref().unwrap_or_default())));
+                ways.push(self.labelled(*otherwise, otherwise_label));
                 ways.extend(failure(*fail));
             }
             Op::Wait { arms, fail, .. } => {
@@ -202,13 +198,18 @@ impl Walk<'_> {
         Way { label, ..Way::to(to) }
     }
 
-    /// A condition as it was written, if it was written as an expression; else as an expression.
-    fn condition(&self, id: ConditionId) -> String {
-        let Some(condition) = self.program.conditions.get(id.index()) else { return String::new() };
+    /// A condition as it was written, if it was written as an expression; else as an expression. None for what the author
+    /// did not write, such as the counting of a loop: that has no place in the text of its step.
+    fn condition(&self, id: ConditionId, owner: Option<StepId>) -> Option<String> {
+        let condition = self.program.conditions.get(id.index())?;
+        let (start, end) = self.program.steps.get(owner?.index())?.origin;
+        let span = condition.span();
+        (start <= span.start && span.end <= end).then_some(())?;
         let shown = condition.to_string();
-        let written = condition.span().text(self.source).trim();
+        let written = span.text(self.source).trim();
         let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || "()'\"".contains(c), "");
-        if !written.contains('\n') && bare(written) == bare(&shown) { written.to_owned() } else { shown }
+        let as_written = !written.contains('\n') && bare(written) == bare(&shown);
+        Some(if as_written { written.to_owned() } else { shown })
     }
 
     /// How each box looks, from what happens at the places of its step.
@@ -238,8 +239,18 @@ impl Walk<'_> {
             if *look == Look::Decision && ways < 2 {
                 *look = Look::Work;
             }
+            if arrows.iter().any(|arrow| arrow.to == node && self.is_inside(arrow.from, node)) {
+                *look = Look::Loop;
+            }
         }
         looks
+    }
+
+    /// Whether one box stands for a step inside of the other's.
+    fn is_inside(&self, inner: usize, outer: usize) -> bool {
+        let step = |node: usize| node.checked_sub(1).and_then(|step| self.program.steps.get(step));
+        let parent = |node: usize| step(node).and_then(|step| step.parent).map(of_step);
+        std::iter::successors(parent(inner), |node| parent(*node)).any(|node| node == outer)
     }
 }
 
@@ -253,6 +264,18 @@ enum Arrival {
 }
 
 impl Way {
+    /// The way after what is told where it leads: that a step failed, or something that a person should know of.
+    fn past(mut self, marks: &[Mark]) -> Self {
+        for mark in marks {
+            match mark {
+                Mark::Fail(..) => self.failure = true,
+                Mark::Warn(_, warning) => self = Self { label: warning.to_string(), ..self },
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// The way that goes on from where this one leads.
     fn and(self, next: Self) -> Self {
         let label = match (self.label.is_empty(), next.label.is_empty()) {
@@ -272,18 +295,6 @@ fn begins(mark: &Mark) -> Option<StepId> {
     match mark {
         Mark::Begin(step, _) => Some(*step),
         _ => None,
-    }
-}
-
-/// Whether several ways lead on from a place, by decision or by a loop.
-fn is_hub(program: &Program, record: &Place) -> bool {
-    match &record.op {
-        Op::Decide { .. } => true,
-        Op::Enter(scope) => match &program.scope(*scope).start {
-            Entries::Each { .. } => true,
-            Entries::Branches(places) => places.len() > 1,
-        },
-        _ => false,
     }
 }
 
