@@ -219,8 +219,9 @@ impl Lower {
         self.b.value(Value::Null)
     }
 
-    fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>) {
-        self.findings.push(Diagnostic::error(kind, span, message));
+    /// Whoever refuses something says what to do about it.
+    fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
+        self.findings.push(Diagnostic::error(kind, span, message).with_help(help));
     }
 }
 

@@ -134,25 +134,28 @@ impl Reading {
     fn flow<'d>(&mut self, document: &'d Located) -> Option<Flow<'d>> {
         if !document.is_object() {
             let message = format!("a flow is an object, and this is {}", document.describe());
-            self.error(Kind::InvalidFlow, document.span, message).help =
-                Some("write {\"name\": …, \"steps\": […]}".into());
+            self.error(Kind::InvalidFlow, document.span, message, "write {\"name\": …, \"steps\": […]}");
             return None;
         }
         self.heading(document);
         let Some(steps) = document.get("steps") else {
-            self.error(Kind::InvalidFlow, start_of(document), "a flow needs `steps`").help =
-                Some("add a list `steps` with at least one step".into());
+            self.error(
+                Kind::InvalidFlow,
+                start_of(document),
+                "a flow needs `steps`",
+                "add a list `steps` with at least one step",
+            );
             return None;
         };
         match steps.items() {
             Some([]) => {
                 let message = "a flow needs at least one step";
-                self.error(Kind::InvalidFlow, steps.span, message).help = Some("add a step to `steps`".into());
+                self.error(Kind::InvalidFlow, steps.span, message, "add a step to `steps`");
             }
             Some(_) => {}
             None => {
                 let message = format!("`steps` is a list of steps, and this is {}", steps.describe());
-                self.error(Kind::InvalidFlow, steps.span, message);
+                self.error(Kind::InvalidFlow, steps.span, message, "write \"steps\": [{…}, …]");
             }
         }
         let mut steps = self.steps(steps, "steps", None);
@@ -167,22 +170,27 @@ impl Reading {
         match document.get("name").map(|name| (name, name.text())) {
             Some((_, Some(name))) if !name.trim().is_empty() => {}
             Some((name, _)) => {
-                self.error(Kind::InvalidFlow, name.span, "the `name` of a flow is text that is not blank");
+                self.error(
+                    Kind::InvalidFlow,
+                    name.span,
+                    "the `name` of a flow is text that is not blank",
+                    "say what the flow is called",
+                );
             }
             None => {
                 let at = start_of(document);
-                self.error(Kind::InvalidFlow, at, "a flow needs a `name`").help = Some("add \"name\": \"…\"".into());
+                self.error(Kind::InvalidFlow, at, "a flow needs a `name`", "add \"name\": \"…\"");
             }
         }
         for (key, kind) in [("description", Kind::MissingDescription), ("uuid", Kind::MissingUuid)] {
-            match document.get(key) {
+            match document.get(key).filter(|value| !value.is_null()) {
                 None => {
                     let message = format!("this flow has no `{key}`");
-                    self.warn(kind, start_of(document), message).help = Some(format!("add \"{key}\": \"…\""));
+                    self.warn(kind, start_of(document), message, &format!("add \"{key}\": \"…\""));
                 }
-                Some(value) if value.text().is_none() && !value.is_null() => {
+                Some(value) if value.text().is_none() => {
                     let message = format!("`{key}` is text, and this is {}", value.describe());
-                    self.error(Kind::InvalidFlow, value.span, message);
+                    self.error(Kind::InvalidFlow, value.span, message, "put it in quotes, or leave it out");
                 }
                 Some(_) => {}
             }
@@ -191,21 +199,17 @@ impl Reading {
             document.get("active").filter(|active| !matches!(active.shape, branchpoint_expr::Shape::Bool(_)))
         {
             let message = format!("`active` is true or false, and this is {}", active.describe());
-            self.error(Kind::InvalidFlow, active.span, message);
+            self.error(Kind::InvalidFlow, active.span, message, "write true or false, or leave it out");
         }
     }
 
-    fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        self.push(Diagnostic::error(kind, span, message))
+    /// Whoever refuses something says what to do about it.
+    fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
+        self.findings.push(Diagnostic::error(kind, span, message).with_help(help));
     }
 
-    fn warn(&mut self, kind: Kind, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        self.push(Diagnostic::warning(kind, span, message))
-    }
-
-    fn push(&mut self, finding: Diagnostic) -> &mut Diagnostic {
-        self.findings.push(finding);
-        self.findings.last_mut().expect("one was pushed just now")
+    fn warn(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
+        self.findings.push(Diagnostic::warning(kind, span, message).with_help(help));
     }
 }
 

@@ -61,7 +61,7 @@ impl Lower {
             let Some(value) = literal(case.value) else { continue };
             if earlier.iter().any(|known| known.is_same_as(&value)) {
                 let message = format!("an earlier case matches {value:?} already");
-                self.error(Kind::DuplicateCase, case.value.span, message);
+                self.error(Kind::DuplicateCase, case.value.span, message, "put the steps of both into one case");
             }
             earlier.push(value);
         }

@@ -25,7 +25,7 @@ impl Lower {
         let attempt_limit_ms = call.timeout_s.map(milliseconds);
         let effect = Effect { kind: kind.into(), spec, retry, attempt_limit_ms, step: Some(ways.step) };
         let effect = self.b.effect(effect);
-        let gone = self.formula(r#"{"kind": "effect_failed", "message": $error.message}"#);
+        let gone = self.formula(&format!(r#"{{"kind": "{}", "message": $error.message}}"#, Kind::EffectFailed));
         let gone = self.b.set([Write::Put(self.error, gone)], ways.fail.to, None);
         let fail = branchpoint_core::ir::Failure { to: gone, ..ways.fail };
         let input = self.b.read(self.work);
@@ -136,19 +136,34 @@ impl Lower {
             && let Some(value) = literal(located)
             && !number(&value).is_some_and(|number| (0.0..=2.0).contains(&number))
         {
-            self.error(Kind::InvalidConfig, located.span, "`temperature` is a number from 0 to 2");
+            self.error(
+                Kind::InvalidConfig,
+                located.span,
+                "`temperature` is a number from 0 to 2",
+                "write a number in these bounds",
+            );
         }
         if let Some(located) = max_tokens
             && let Some(value) = literal(located)
             && !matches!(value, Value::Int(1..))
         {
-            self.error(Kind::InvalidConfig, located.span, "`maxTokens` is an integer of at least 1");
+            self.error(
+                Kind::InvalidConfig,
+                located.span,
+                "`maxTokens` is an integer of at least 1",
+                "write a number, or leave it out",
+            );
         }
     }
 
     fn address(&mut self, url: &Located) {
         if literal(url).is_some_and(|url| !url.is_web_address()) {
-            self.error(Kind::InvalidConfig, url.span, "`url` begins with http:// or https://");
+            self.error(
+                Kind::InvalidConfig,
+                url.span,
+                "`url` begins with http:// or https://",
+                "write the whole address",
+            );
         }
     }
 }

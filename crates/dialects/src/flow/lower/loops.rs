@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{ConditionId, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Write};
-use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Value};
+use branchpoint_expr::{Dialect, Kind, Located, Value};
 
 use super::super::raw::{Loop, Rounds};
 use super::{Around, Lower, Ways, literal};
@@ -134,7 +134,7 @@ impl Lower {
             return round;
         }
         let capped = self.b.leave(cycle.scope, Exit::Done(None));
-        self.b.mark(capped, Mark::Warn(cycle.ways.step, "max_iterations".into()));
+        self.b.mark(capped, Mark::Warn(cycle.ways.step, Kind::MaxIterations.as_str().into()));
         let over = self.of(cycle, "$round >= $most");
         self.b.decide([(over, capped)], round, None)
     }
@@ -175,21 +175,28 @@ impl Lower {
         let text = literal.as_str().map(str::trim).map(|text| text.strip_prefix(['+', '-']).unwrap_or(text));
         let spelt = text.is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
         if !spelt && !matches!(literal, Value::Int(_)) {
-            self.error(Kind::TypeMismatch, located.span, "a bound of a loop is an integer");
+            self.error(
+                Kind::TypeMismatch,
+                located.span,
+                "a bound of a loop is an integer",
+                "write a whole number, or a placeholder for one",
+            );
         } else if is_step
             && (*literal == Value::Int(0) || text.is_some_and(|text| text.bytes().all(|byte| byte == b'0')))
         {
-            self.error(Kind::InvalidConfig, located.span, "with a step of 0 the end is never reached");
+            self.error(
+                Kind::InvalidConfig,
+                located.span,
+                "with a step of 0 the end is never reached",
+                "write another step, such as 1 or -1",
+            );
         }
     }
 
     fn items(&mut self, items: &Located, cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
         if literal(items).is_some_and(|literal| literal.as_list().is_none()) {
             let message = format!("a loop over items needs a list, and this is {}", items.describe());
-            self.findings.push(
-                Diagnostic::error(Kind::TypeMismatch, items.span, message)
-                    .with_help("write {{ $name }} for a variable"),
-            );
+            self.error(Kind::TypeMismatch, items.span, message, "write {{ $name }} for the list in a variable");
         }
         let expr = self.template(cycle.around.scope, items);
         let listed = self.formula("listed($work)");
@@ -208,7 +215,7 @@ impl Lower {
             Some(Value::Int(1..=MOST_ROUNDS)) => writes.push(Write::Put(cycle.most, expr)),
             Some(_) => {
                 let message = format!("`maxIterations` is an integer from 1 to {MOST_ROUNDS}");
-                self.error(Kind::InvalidConfig, most.span, message);
+                self.error(Kind::InvalidConfig, most.span, message, "write a number in these bounds, or leave it out");
             }
             None => {
                 let checked = self.formula(&format!(r#"within($work, 1, {MOST_ROUNDS}, true, "maxIterations")"#));
@@ -220,7 +227,7 @@ impl Lower {
     /// A loop without a cap drops nothing: one that would be too long does not begin.
     fn too_many(&mut self, cycle: &Cycle<'_>) -> PlaceId {
         let message = format!("this loop has more than {MOST_ROUNDS} rounds");
-        let error = self.formula(&format!(r#"{{"kind": "too_many_rounds", "message": "{message}"}}"#));
+        let error = self.formula(&format!(r#"{{"kind": "{}", "message": "{message}"}}"#, Kind::TooManyRounds));
         let told = self.b.set([Write::Put(self.error, error)], cycle.fail.to, None);
         let over = self.of(cycle, &format!("$total > {MOST_ROUNDS}"));
         self.b.decide([(over, told)], cycle.head, None)

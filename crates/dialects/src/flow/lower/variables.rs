@@ -88,7 +88,12 @@ impl Lower {
     /// A literal that can never have its type is refused with the kind it would give in a run.
     fn check(&mut self, typing: Typing, value: &Located, ty: &str) {
         if let Some(Err((kind, message))) = literal(value).map(|literal| typing.check(&literal, ty)) {
-            self.error(kind, value.span, message);
+            self.error(
+                kind,
+                value.span,
+                message,
+                &format!("write a value that can be of the type `{ty}`, or change the type"),
+            );
         }
     }
 }

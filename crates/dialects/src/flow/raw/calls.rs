@@ -97,7 +97,7 @@ impl Reading {
         let schema = self.object_or_text(config, "jsonSchema");
         if format == "json_schema" && config.get("jsonSchema").is_none() {
             let message = "the format `json_schema` needs a `jsonSchema`";
-            self.error(Kind::InvalidConfig, start_of(config.located), message);
+            self.error(Kind::InvalidConfig, start_of(config.located), message, "add \"jsonSchema\": {…}");
         }
         let (temperature, max_tokens) = (config.get("temperature"), config.get("maxTokens"));
         Some(Asked::Model { prompt: prompt?, system, provider, model, temperature, max_tokens, format, schema })
@@ -145,17 +145,17 @@ impl Reading {
         let list = self.list_or_text(config, key)?;
         for pair in list.items().unwrap_or_default() {
             if !pair.is_object() {
-                self.odd(pair, &format!("an entry of `{key}` is an object with `key` and `value`"));
+                self.odd(pair, &format!("an entry of `{key}` is an object"), "write {\"key\": …, \"value\": …}");
                 continue;
             }
             self.unknown_keys(pair, &[&["key", "value"]]);
             if pair.get("key").is_none_or(|name| name.text().is_none_or(|name| name.trim().is_empty())) {
                 let message = format!("an entry of `{key}` needs a `key`, which is text");
-                self.error(Kind::InvalidConfig, start_of(pair), message);
+                self.error(Kind::InvalidConfig, start_of(pair), message, "add \"key\": \"…\"");
             }
             if pair.get("value").is_none() {
                 let message = format!("an entry of `{key}` needs a `value`");
-                self.error(Kind::InvalidConfig, start_of(pair), message);
+                self.error(Kind::InvalidConfig, start_of(pair), message, "add \"value\": …");
             }
         }
         Some(list)

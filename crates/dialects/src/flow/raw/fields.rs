@@ -24,8 +24,8 @@ impl<'d> Config<'d> {
 
 impl Reading {
     /// Refuses a setting that cannot be as it is.
-    pub(super) fn odd(&mut self, found: &Located, wanted: &str) -> &mut Diagnostic {
-        self.error(Kind::InvalidConfig, found.span, format!("{wanted}, and this is {}", found.describe()))
+    pub(super) fn odd(&mut self, found: &Located, wanted: &str, help: &str) {
+        self.error(Kind::InvalidConfig, found.span, format!("{wanted}, and this is {}", found.describe()), help);
     }
 
     /// A setting that must be there, whatever it is.
@@ -33,8 +33,7 @@ impl Reading {
         let found = config.get(key);
         if found.is_none() {
             let message = format!("this step needs `{key}`");
-            self.error(Kind::InvalidConfig, start_of(config.located), message).help =
-                Some(format!("add \"{key}\" to `config`"));
+            self.error(Kind::InvalidConfig, start_of(config.located), message, &format!("add \"{key}\" to `config`"));
         }
         found
     }
@@ -45,11 +44,11 @@ impl Reading {
         match found.text() {
             Some(text) if !text.trim().is_empty() => Some(found),
             Some(_) => {
-                self.error(Kind::InvalidConfig, found.span, format!("`{key}` must not be blank"));
+                self.error(Kind::InvalidConfig, found.span, format!("`{key}` must not be blank"), "say what is meant");
                 None
             }
             None => {
-                self.odd(found, &format!("`{key}` is text"));
+                self.odd(found, &format!("`{key}` is text"), "put it in quotes");
                 None
             }
         }
@@ -59,7 +58,7 @@ impl Reading {
     pub(super) fn optional_text<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
         let found = config.get(key)?;
         if found.text().is_none() {
-            self.odd(found, &format!("`{key}` is text"));
+            self.odd(found, &format!("`{key}` is text"), "put it in quotes");
             return None;
         }
         Some(found)
@@ -69,7 +68,7 @@ impl Reading {
     pub(super) fn list_or_text<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
         let found = config.get(key)?;
         if found.items().is_none() && found.text().is_none() {
-            self.odd(found, &format!("`{key}` is a list"));
+            self.odd(found, &format!("`{key}` is a list"), "put it in square brackets");
             return None;
         }
         Some(found)
@@ -79,7 +78,7 @@ impl Reading {
     pub(super) fn object_or_text<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
         let found = config.get(key)?;
         if !found.is_object() && found.text().is_none() {
-            self.odd(found, &format!("`{key}` is an object"));
+            self.odd(found, &format!("`{key}` is an object"), "put it in braces, with keys and values");
             return None;
         }
         Some(found)
@@ -97,8 +96,12 @@ impl Reading {
         let number = number.filter(|number| (f64::from(low)..=f64::from(high)).contains(number));
         if number.is_none() {
             let kind = if whole { "an integer" } else { "a number" };
-            self.error(Kind::InvalidConfig, found.span, format!("`{key}` is {kind} from {low} to {high}")).help =
-                Some("write it into the document; a placeholder cannot stand here".into());
+            self.error(
+                Kind::InvalidConfig,
+                found.span,
+                format!("`{key}` is {kind} from {low} to {high}"),
+                "write it into the document; a placeholder cannot stand here",
+            );
         }
         number
     }
@@ -109,7 +112,7 @@ impl Reading {
             None => default,
             Some((_, Shape::Bool(flag))) => *flag,
             Some((found, _)) => {
-                self.odd(found, &format!("`{key}` is true or false"));
+                self.odd(found, &format!("`{key}` is true or false"), "write true or false, without quotes");
                 default
             }
         }
@@ -123,7 +126,7 @@ impl Reading {
         if word.is_none() {
             let list = known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
             let finding = Diagnostic::error(Kind::InvalidConfig, found.span, format!("`{key}` is one of {list}"));
-            self.push(finding.suggest(written, known.iter().copied()));
+            self.findings.push(finding.with_help("take one of these words").suggest(written, known.iter().copied()));
         }
         word
     }
@@ -134,8 +137,12 @@ impl Reading {
         let name = found.text().filter(|name| is_identifier(name));
         if name.is_none() {
             let message = format!("`{key}` is the name of a variable");
-            self.error(Kind::InvalidConfig, found.span, message).help =
-                Some("a name is letters, digits and `_`, and does not begin with a digit".into());
+            self.error(
+                Kind::InvalidConfig,
+                found.span,
+                message,
+                "a name is letters, digits and `_`, and does not begin with a digit",
+            );
         }
         name.cloned()
     }
@@ -145,7 +152,7 @@ impl Reading {
         match (config.located.get("condition"), config.located.get("if")) {
             (Some(_), Some(second)) => {
                 let message = "this step has both `condition` and `if`";
-                self.error(Kind::TwoConditions, second.span, message).help = Some("keep one of them".into());
+                self.error(Kind::TwoConditions, second.span, message, "keep one of them");
                 None
             }
             (Some(group), None) => Some(Test::Group(group)),
@@ -163,7 +170,11 @@ impl Reading {
             if !known.iter().any(|known| known.contains(&&*field.key)) {
                 let message = format!("the key `{}` has no meaning here", field.key);
                 let finding = Diagnostic::warning(Kind::UnknownKey, field.key_span, message);
-                self.push(finding.suggest(&field.key, known.iter().flat_map(|known| known.iter().copied())));
+                self.findings.push(
+                    finding
+                        .with_help("remove it")
+                        .suggest(&field.key, known.iter().flat_map(|known| known.iter().copied())),
+                );
             }
         }
     }

@@ -55,7 +55,7 @@ impl Reading {
             && item == name
         {
             let message = "the item and its index cannot have one name";
-            self.error(Kind::InvalidConfig, located.span, message);
+            self.error(Kind::InvalidConfig, located.span, message, "rename one of them");
         }
         Some(Rounds::Each { items: items?, item: item?, index })
     }

@@ -31,7 +31,7 @@ impl Reading {
     pub(super) fn blocks<'d>(&mut self, config: Config<'d>, key: &str, at: Place<'_>) -> Vec<Step<'d>> {
         let Some(list) = config.get(key) else { return Vec::new() };
         if list.items().is_none() {
-            self.odd(list, &format!("`{key}` is a list of steps"));
+            self.odd(list, &format!("`{key}` is a list of steps"), "put the steps in square brackets");
         }
         self.steps(list, &format!("{}.{key}", at.position), Some(at.number))
     }
@@ -41,8 +41,7 @@ impl Reading {
         self.steps += 1;
         if !step.is_object() {
             let message = format!("a step is an object, and this is {}", step.describe());
-            self.error(Kind::InvalidFlow, step.span, message).help =
-                Some("write {\"type\": …, \"config\": {…}}".into());
+            self.error(Kind::InvalidFlow, step.span, message, "write {\"type\": …, \"config\": {…}}");
             // The number was given out, so the step stays, with nothing in it.
             return Some(refused(step, number, position, parent));
         }
@@ -66,15 +65,14 @@ impl Reading {
             Some(text) if !text.trim().is_empty() => {
                 if !self.ids.insert(text.clone()) {
                     let message = format!("there is another step with the id `{text}`");
-                    self.warn(Kind::DuplicateId, id.span, message).help =
-                        Some("give each step an id of its own".into());
+                    self.warn(Kind::DuplicateId, id.span, message, "give each step an id of its own");
                 }
                 text.clone()
             }
             Some(_) => position.into(),
             None => {
                 let message = format!("the `id` of a step is text, and this is {}", id.describe());
-                self.error(Kind::InvalidFlow, id.span, message);
+                self.error(Kind::InvalidFlow, id.span, message, "put it in quotes, or leave it out");
                 position.into()
             }
         }
@@ -85,13 +83,12 @@ impl Reading {
             Some((_, Some(text))) => Some(text.clone()),
             Some((ty, None)) => {
                 let message = format!("the `type` of a step is text, and this is {}", ty.describe());
-                self.error(Kind::InvalidFlow, ty.span, message);
+                self.error(Kind::InvalidFlow, ty.span, message, "put it in quotes");
                 None
             }
             None => {
                 let message = "a step needs a `type`";
-                self.error(Kind::InvalidFlow, start_of(step), message).help =
-                    Some("add \"type\", such as \"setVariables\"".into());
+                self.error(Kind::InvalidFlow, start_of(step), message, "add \"type\", such as \"setVariables\"");
                 None
             }
         }
@@ -103,12 +100,11 @@ impl Reading {
             _ if settled => None,
             Some(located) if located.is_object() => Some(Config { located }),
             Some(other) => {
-                self.odd(other, "the `config` of a step is an object");
+                self.odd(other, "the `config` of a step is an object", "put the settings in braces");
                 None
             }
             None => {
-                self.error(Kind::InvalidConfig, start_of(step), "a step needs `config`").help =
-                    Some("add \"config\": {…}".into());
+                self.error(Kind::InvalidConfig, start_of(step), "a step needs `config`", "add \"config\": {…}");
                 None
             }
         }
@@ -120,15 +116,14 @@ impl Reading {
         let known = OTHERS.iter().chain(&DECLARES).chain(&CALLS).copied();
         if UNSUPPORTED.contains(&ty) {
             let message = format!("steps of the type `{ty}` are not supported");
-            self.error(Kind::UnsupportedStep, span, message).help =
-                Some("a runCommand or an apiCall may do the same".into());
+            self.error(Kind::UnsupportedStep, span, message, "a runCommand or an apiCall may do the same");
             return true;
         }
         if known.clone().any(|known| known == ty) {
             return false;
         }
         let finding = Diagnostic::error(Kind::UnknownStepType, span, format!("there is no step type `{ty}`"));
-        self.push(finding.suggest(ty, known));
+        self.findings.push(finding.with_help(format!("the types are {}", types())).suggest(ty, known));
         true
     }
 
@@ -139,7 +134,7 @@ impl Reading {
             && result != other
         {
             let message = "`resultVariable` and `responseVariable` are one setting, and here they differ";
-            self.error(Kind::InvalidConfig, second.span, message).help = Some("keep one of them".into());
+            self.error(Kind::InvalidConfig, second.span, message, "keep one of them");
         }
         result.or(older)
     }
@@ -175,12 +170,12 @@ impl Reading {
         let span = step.get("type").map_or(step.span, |ty| ty.span);
         if !top {
             let message = "variables are declared at the top level of a flow only";
-            self.error(Kind::InvalidFlow, span, message).help = Some("use setVariables here".into());
+            self.error(Kind::InvalidFlow, span, message, "use setVariables here");
             return false;
         }
         if std::mem::replace(&mut self.declared, true) {
             let message = "a flow declares its variables in one step, and this is a second one";
-            self.error(Kind::InvalidFlow, span, message).help = Some("put all variables into the first".into());
+            self.error(Kind::InvalidFlow, span, message, "put all variables into the first");
             return false;
         }
         true
@@ -207,28 +202,43 @@ impl Reading {
     fn cases<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Option<Vec<Case<'d>>> {
         let list = self.required(config, "cases")?;
         let Some(items) = list.items() else {
-            self.odd(list, "`cases` is a list");
+            self.odd(list, "`cases` is a list", "put the cases in square brackets");
             return None;
         };
         let cases = items.iter().enumerate().filter_map(|(index, case)| {
             if !case.is_object() {
-                self.odd(case, "a case is an object with `value` and `blocks`");
+                self.odd(case, "a case is an object", "write {\"value\": …, \"blocks\": […]}");
                 return None;
             }
             self.unknown_keys(case, &[&["value", "blocks"]]);
             let position = format!("{}.cases[{index}]", at.position);
             let blocks = self.blocks(Config { located: case }, "blocks", Place { position: &position, ..at });
             if blocks.is_empty() && case.get("blocks").is_none_or(|blocks| blocks.items().is_none_or(<[_]>::is_empty)) {
-                self.error(Kind::InvalidConfig, start_of(case), "a case needs at least one step in `blocks`");
+                self.error(
+                    Kind::InvalidConfig,
+                    start_of(case),
+                    "a case needs at least one step in `blocks`",
+                    "add a step, or remove the case",
+                );
             }
             let value = case.get("value");
             if value.is_none() {
-                self.error(Kind::InvalidConfig, start_of(case), "a case needs a `value`");
+                self.error(
+                    Kind::InvalidConfig,
+                    start_of(case),
+                    "a case needs a `value`",
+                    "add \"value\", or put the steps into `defaultBlocks`",
+                );
             }
             Some(Case { value: value?, blocks })
         });
         Some(cases.collect())
     }
+}
+
+/// All types of steps, for those who look for one.
+fn types() -> String {
+    OTHERS.iter().chain(&CALLS).copied().collect::<Vec<_>>().join(", ")
 }
 
 fn refused<'d>(step: &Located, number: u32, position: &str, parent: Option<u32>) -> Step<'d> {

@@ -42,8 +42,7 @@ impl Reading {
                 && !names.insert(name.text().cloned())
             {
                 let message = "this variable is declared already";
-                self.error(Kind::DuplicateVariable, name.span, message).help =
-                    Some("declare each variable once".into());
+                self.error(Kind::DuplicateVariable, name.span, message, "declare each variable once");
             }
             self.optional_text(located, "description");
             let ty = self.ty_of(located, &DECLARED_TYPES, "string");
@@ -63,8 +62,7 @@ impl Reading {
             let value = located.located.get("value");
             if value.is_none() {
                 let message = "an assignment needs a `value`";
-                self.error(Kind::InvalidConfig, start_of(entry), message).help =
-                    Some("write \"value\": null to set it to null".into());
+                self.error(Kind::InvalidConfig, start_of(entry), message, "write \"value\": null to set it to null");
             }
             Some(Assignment { path: path?, ty: ty?, value: value? })
         });
@@ -75,14 +73,14 @@ impl Reading {
         self.unknown_keys(config.located, &[&COMMON, &["variables"]]);
         let list = self.required(config, "variables")?;
         if list.items().is_none() {
-            self.odd(list, "`variables` is a list");
+            self.odd(list, "`variables` is a list", "put the variables in square brackets");
         }
         list.items()
     }
 
     fn entry<'d>(&mut self, entry: &'d Located, known: &[&'static str]) -> Option<Config<'d>> {
         if !entry.is_object() {
-            self.odd(entry, "a variable is an object with a `name`");
+            self.odd(entry, "a variable is an object", "write {\"name\": …, \"value\": …}");
             return None;
         }
         self.unknown_keys(entry, &[known]);
@@ -92,14 +90,23 @@ impl Reading {
     /// The name of a variable; dots lead into objects.
     fn path(&mut self, entry: Config<'_>) -> Option<Vec<Arc<str>>> {
         let Some(name) = entry.get("name") else {
-            self.error(Kind::InvalidConfig, start_of(entry.located), "a variable needs a `name`");
+            self.error(
+                Kind::InvalidConfig,
+                start_of(entry.located),
+                "a variable needs a `name`",
+                "add \"name\": \"…\"",
+            );
             return None;
         };
         let path: Option<Vec<Arc<str>>> = name.text().map(|text| text.split('.').map(Arc::from).collect());
         let path = path.filter(|path| path.iter().all(|part| !part.trim().is_empty()));
         if path.is_none() {
-            self.error(Kind::InvalidConfig, name.span, "this is no name of a variable").help =
-                Some("a name is text, and dots in it stand between parts that are not blank".into());
+            self.error(
+                Kind::InvalidConfig,
+                name.span,
+                "this is no name of a variable",
+                "a name is text, and dots in it stand between parts that are not blank",
+            );
         }
         path
     }
