@@ -40,6 +40,7 @@ enum Done {
     Refused,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every command has this form")]
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut done = Vec::new();
     for path in &arguments.files {

@@ -8,7 +8,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity, render_terminal};
 
-use crate::source::Source;
+use crate::source::{Source, is_stdin};
 use crate::{TROUBLE, dialects, explain, terminal};
 
 /// Which workflow is meant.
@@ -31,20 +31,22 @@ pub(crate) struct Workflow {
 }
 
 impl File {
+    pub(crate) fn is_stdin(&self) -> bool {
+        is_stdin(&self.file)
+    }
+
     /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
     pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
         let source = Source::file(&self.file)?;
         let loaded = load(&source.text, self.dialect);
         terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
-        match loaded.program {
-            Some(program) => Ok(Ok(Workflow { source, program, dialect: loaded.dialect })),
-            None => {
-                let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
-                if let Some(kind) = error.map(|error| error.cause().as_str()) {
-                    explain::refer(kind);
-                }
-                Ok(Err(ExitCode::from(TROUBLE)))
-            }
+        if let Some(program) = loaded.program {
+            return Ok(Ok(Workflow { source, program, dialect: loaded.dialect }));
         }
+        let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
+        if let Some(kind) = error.map(|error| error.cause().as_str()) {
+            explain::refer(kind);
+        }
+        Ok(Err(ExitCode::from(TROUBLE)))
     }
 }

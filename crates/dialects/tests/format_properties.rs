@@ -1,5 +1,7 @@
 //! What holds for every document: formatting changes no value, loses no comment, and has nothing to do a second time.
 
+use std::fmt::Write as _;
+
 use branchpoint_dialects::{format, read};
 use proptest::prelude::*;
 use proptest::strategy::{Strategy, ValueTree};
@@ -69,7 +71,7 @@ fn object(out: &mut String, fields: &[(usize, Node)], column: usize, comment: bo
         if !(compact && seen.is_empty()) {
             out.push('\n');
             if comment && seen.len() == 1 {
-                out.push_str(&format!("{}# about {key}\n", " ".repeat(column)));
+                let _ = writeln!(out, "{}# about {key}", " ".repeat(column));
             }
             out.push_str(&" ".repeat(column));
         }
@@ -82,7 +84,7 @@ fn object(out: &mut String, fields: &[(usize, Node)], column: usize, comment: bo
 
 fn leaf(out: &mut String, kind: usize, column: usize) {
     let pad = " ".repeat(column + 1);
-    out.push_str(&match kind {
+    let text = match kind {
         0 => " plain".to_owned(),
         1 => " 1.50  ".to_owned(),
         2 => format!(" |\n{pad}one  \n{pad}  two\n\n{pad}three"),
@@ -95,7 +97,8 @@ fn leaf(out: &mut String, kind: usize, column: usize) {
         9 => format!("\n{pad}{pad}alone"),
         10 => format!(" 'it''s\n\n{pad}  quoted'"),
         _ => format!(" |2-\n{}x\n{}y", " ".repeat(column + 2), " ".repeat(column + 4)),
-    });
+    };
+    out.push_str(&text);
 }
 
 fn document() -> impl Strategy<Value = String> {

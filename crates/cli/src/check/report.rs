@@ -20,7 +20,7 @@ pub(crate) struct Report {
 
 /// A file, as far as it could be checked.
 enum Checked {
-    Loaded(Source, Loaded),
+    Loaded(Source, Box<Loaded>),
     /// It could not be read, for that reason.
     Unread(PathBuf, anyhow::Error),
 }
@@ -48,7 +48,7 @@ impl Report {
         let files = paths.iter().map(|path| match Source::file(path) {
             Ok(source) => {
                 let loaded = load(&source.text, dialect);
-                Checked::Loaded(source, loaded)
+                Checked::Loaded(source, Box::new(loaded))
             }
             Err(error) => Checked::Unread(path.clone(), error),
         });
@@ -84,7 +84,7 @@ impl Report {
             .map(|(source, loaded)| render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
         let mut text = rendered.collect::<Vec<_>>().join("\n");
         if let Some(kind) = self.worst().map(|finding| finding.cause().as_str()) {
-            text.push_str(&format!("\nMore about this: branchpoint explain {kind}\n"));
+            text = format!("{text}\nMore about this: branchpoint explain {kind}\n");
         }
         text
     }
@@ -137,7 +137,7 @@ impl Report {
 
     fn loaded(&self) -> impl Iterator<Item = (&Source, &Loaded)> {
         self.files.iter().filter_map(|file| match file {
-            Checked::Loaded(source, loaded) => Some((source, loaded)),
+            Checked::Loaded(source, loaded) => Some((source, &**loaded)),
             Checked::Unread(..) => None,
         })
     }

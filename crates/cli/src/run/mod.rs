@@ -10,7 +10,7 @@ mod prologue;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_engine::Memory;
 use jiff::Timestamp;
@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use self::answers::Answers;
 use self::inputs::Input;
 use self::progress::Progress;
+use crate::source::is_stdin;
 use crate::{terminal, workflow};
 
 /// Run a workflow in memory
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.workflow.is_stdin() && arguments.script.as_deref().is_some_and(is_stdin) {
+        bail!("the workflow and the script cannot both come from stdin");
+    }
     let mut answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
     let workflow = match arguments.workflow.load()? {
         Ok(workflow) => workflow,
@@ -69,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, mut progress: Progress) {
     loop {
         host.go_on(answers);
-        progress.show(program, host);
+        progress.show(program, host, false);
         match (host.status(), host.next_timer_ms()) {
             (Status::WaitingTimer, Some(due_ms)) => {
                 // Nobody wants to sit and wait: the clock of a run in memory is its own.
@@ -77,7 +81,7 @@ fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, mut pr
                 host.until(due_ms, answers);
             }
             (Status::WaitingPeople, _) if people::answer(program, host, answers) => {}
-            _ => return,
+            _ => return progress.show(program, host, true),
         }
     }
 }

@@ -18,7 +18,9 @@ const WAITING: u8 = 3;
 pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool) -> Result<ExitCode> {
     let status = host.status();
     if let Some(result) = host.result() {
-        print(result, json)?;
+        if json || status == Status::Completed {
+            print(result, json)?;
+        }
         if status == Status::Completed {
             return Ok(ExitCode::SUCCESS);
         }

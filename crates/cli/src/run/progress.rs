@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use branchpoint_core::ir::{Index, Program, Status};
+use branchpoint_core::ir::{Index, Program};
 use branchpoint_core::{StepRecord, StepStatus, steps};
 use branchpoint_engine::Memory;
 use branchpoint_expr::Value;
@@ -22,15 +22,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Shows the steps that have ended since the last time; at the end also those that were cut off.
-    pub(crate) fn show(&mut self, program: &Program, host: &Memory<'_>) {
-        let status = host.status();
-        let ended = matches!(status, Status::Completed | Status::Failed | Status::Cancelled);
-        let records = steps(program, host.notes(), status);
-        let ran: Vec<_> = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_))).collect();
-        // A step that still runs is shown when it has ended, and those after it keep their order.
-        let ready = ran.iter().skip(self.shown).take_while(|record| ended || record.status != StepStatus::Running);
-        let lines: Vec<String> = ready.map(|record| line(program, record) + &self.reasons(program, record)).collect();
+    /// Shows the steps that have ended since the last time. One that still runs is shown when it has ended, and those after
+    /// it keep their order; when nothing more comes, all are shown.
+    pub(crate) fn show(&mut self, program: &Program, host: &Memory<'_>, nothing_more: bool) {
+        let records = steps(program, host.notes(), host.status());
+        let ran = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_)));
+        let new = ran.skip(self.shown).take_while(|record| nothing_more || record.status != StepStatus::Running);
+        let lines: Vec<String> = new.map(|record| line(program, record) + &self.reasons(program, record)).collect();
         self.shown += lines.len();
         terminal::tell(&lines.concat());
     }
@@ -43,7 +41,9 @@ impl Progress {
         let indent = "  ".repeat(depth(program, record) + 1);
         let sentences = record.why.iter().filter_map(|why| {
             let why: serde_json::Value = serde_json::from_str(why).ok()?;
-            Some(format!("  {indent}{}\n", why.get("sentence")?.as_str()?))
+            let sentence = why.get("sentence")?.as_str()?;
+            // What the author did not write has no words to be told with.
+            (!sentence.contains("this part")).then(|| format!("  {indent}{sentence}\n"))
         });
         sentences.collect()
     }
@@ -59,6 +59,7 @@ fn line(program: &Program, record: &StepRecord) -> String {
     let (sign, color) = match record.status {
         StepStatus::Completed => ("✓", AnsiColor::Green),
         StepStatus::Failed => ("✗", AnsiColor::Red),
+        StepStatus::Running => ("…", AnsiColor::Yellow),
         _ => ("–", AnsiColor::Yellow),
     };
     let style = Style::new().fg_color(Some(color.into()));

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use branchpoint_engine::unserved;
-use branchpoint_expr::{Diagnostic, Span, render_terminal};
+use branchpoint_expr::{Diagnostic, Located, Span, render_terminal};
 
 use super::answers::Answers;
 use crate::workflow::Workflow;
@@ -16,7 +16,11 @@ pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Op
         return None;
     }
     let mut findings = unserved(&workflow.program, |_, step| answers.knows(step));
-    findings.iter_mut().for_each(|finding| finding.span = first_line(finding.span, &workflow.source.text));
+    if let Ok(document) = branchpoint_dialects::read(&workflow.source.text) {
+        for finding in &mut findings {
+            finding.span = name(&document, finding.span).unwrap_or(finding.span);
+        }
+    }
     let first = findings.first()?;
     show(workflow, &findings);
     explain::refer(first.kind.as_str());
@@ -24,10 +28,15 @@ pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Op
     Some(ExitCode::from(TROUBLE))
 }
 
-/// A step may be pages long; its first line is enough to find it.
-fn first_line(span: Span, source: &str) -> Span {
-    let line = span.text(source).lines().next().unwrap_or_default();
-    Span { end: span.start + u32::try_from(line.len()).unwrap_or_default(), ..span }
+/// The place of a step's id, or of its first key: a step may be pages long, and that is enough to find it.
+fn name(value: &Located, step: Span) -> Option<Span> {
+    if value.span == step {
+        let id = value.get("id").map(|id| id.span);
+        return id.or_else(|| value.fields().first().map(|field| field.key_span));
+    }
+    let inside = |value: &&Located| value.span.start <= step.start && step.end <= value.span.end;
+    let items = value.items().unwrap_or_default().iter();
+    items.chain(value.fields().iter().map(|field| &field.value)).filter(inside).find_map(|value| name(value, step))
 }
 
 fn show(workflow: &Workflow, findings: &[Diagnostic]) {

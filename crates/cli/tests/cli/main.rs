@@ -14,6 +14,7 @@ mod files;
 mod json;
 mod kinds;
 mod usage;
+mod workflows;
 
 use std::fmt::Write as _;
 use std::io::Write as _;

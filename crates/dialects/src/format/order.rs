@@ -52,7 +52,9 @@ fn chains<'d>(object: &'d Located, found: &mut Vec<&'d Located>) {
                 chains(step, found);
             }
         } else if WAYS.contains(&&*field.key) {
-            items.iter().for_each(|way| chains(way, found));
+            for way in items {
+                chains(way, found);
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
         walk.follow(START, Way::to(*entry), None, &mut arrows);
     }
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
-        walk.within(record, &mut arrows);
+        arrows.extend(within(record));
         if let Some(from) = record.marks.iter().rev().find_map(begins) {
             for way in walk.ways(place, record) {
                 walk.follow(of_step(from), way, Some(place), &mut arrows);
@@ -58,15 +58,6 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    /// Steps that begin at one place lead from one to the next.
-    fn within(&self, record: &Place, arrows: &mut Vec<Arrow>) {
-        let begun: Vec<StepId> = record.marks.iter().filter_map(begins).collect();
-        for pair in begun.windows(2) {
-            let (from, to) = (of_step(pair[0]), of_step(pair[1]));
-            arrows.push(Arrow { from, to, label: String::new(), failure: false });
-        }
-    }
-
     /// A merge is reached from the steps that fill its edges.
     fn meet(&self, record: &Place, arrows: &mut Vec<Arrow>) {
         let Op::Meet { edges, next, .. } = &record.op else { return };
@@ -135,7 +126,7 @@ impl Walk<'_> {
                 ways.extend(failure(*fail));
             }
             Op::Wait { arms, fail, .. } => {
-                arms.iter().for_each(|arm| ways.extend(self.arm(arm)));
+                ways.extend(arms.iter().flat_map(|arm| self.arm(arm)));
                 ways.extend(failure(*fail));
             }
             Op::Enter(scope) => {
@@ -285,6 +276,13 @@ impl Way {
         };
         Self { label, failure: self.failure || next.failure, ..next }
     }
+}
+
+/// Steps that begin at one place lead from one to the next.
+fn within(record: &Place) -> Vec<Arrow> {
+    let begun: Vec<usize> = record.marks.iter().filter_map(begins).map(of_step).collect();
+    let arrow = |pair: &[usize]| Arrow { from: pair[0], to: pair[1], label: String::new(), failure: false };
+    begun.windows(2).map(arrow).collect()
 }
 
 fn failure(fail: Option<Failure>) -> Option<Way> {
