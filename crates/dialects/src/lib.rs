@@ -12,7 +12,7 @@ mod steps;
 mod trigger;
 
 pub use format::format;
-pub use load::{Loaded, load};
+pub use load::{LoadOptions, Loaded, load, load_with};
 pub use reader::read;
 pub use recognise::recognise;
 pub use schema::schema;

@@ -1,5 +1,7 @@
 //! From a text to a program and everything that was found on the way.
 
+use std::collections::BTreeSet;
+
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Dialect, Severity};
 
@@ -17,18 +19,32 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// How a document is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// The dialect, if its content is not to be asked.
+    pub dialect: Option<Dialect>,
+    /// Steps whose answers someone wrote down. A step of `steps` that would make its value itself asks for it instead.
+    pub scripted: BTreeSet<String>,
+}
+
 /// Loads a document of a dialect, or of whichever dialect its content shows.
 pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
+    load_with(source, &LoadOptions { dialect, ..LoadOptions::default() })
+}
+
+/// As [`load`], with everything that can be chosen.
+pub fn load_with(source: &str, options: &LoadOptions) -> Loaded {
     let document = match read(source) {
         Ok(document) => document,
-        Err(diagnostics) => return Loaded { dialect, program: None, diagnostics },
+        Err(diagnostics) => return Loaded { dialect: options.dialect, program: None, diagnostics },
     };
-    let dialect = match dialect.map_or_else(|| recognise(&document), Ok) {
+    let dialect = match options.dialect.map_or_else(|| recognise(&document), Ok) {
         Ok(dialect) => dialect,
         Err(finding) => return Loaded { dialect: None, program: None, diagnostics: vec![*finding] },
     };
     let (program, mut diagnostics) = match dialect {
-        Dialect::Steps => steps::load(&document),
+        Dialect::Steps => steps::load(&document, options),
         Dialect::Flow => flow::load(&document),
         other => (None, vec![not_yet(other)]),
     };

@@ -2,6 +2,7 @@
 //!
 //! Everything here is arithmetic on values that are handed in: the clock belongs to the host, and all calendars are UTC.
 
+mod duration;
 mod parse;
 mod relative;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use std::fmt;
 use jiff::SignedDuration;
 use jiff::civil::Date;
 
+pub use duration::{duration_ms, seconds_ms};
 pub(crate) use parse::{is_date_format, is_datetime_format, parse_iso, parse_strict};
 pub(crate) use relative::RelativeTime;
 
@@ -52,6 +54,11 @@ impl Instant {
         Instant::from_unix_nanos(if seconds < 0.0 { -nanos } else { nanos })
     }
 
+    /// The milliseconds since the Unix epoch, rounded down.
+    pub(crate) fn unix_ms(self) -> i64 {
+        i64::try_from(self.0.div_euclid(1_000_000)).expect("the calendar has fewer than 2^63 milliseconds")
+    }
+
     /// The calendar date in UTC, by which values of the type `date` are compared.
     pub(crate) fn date(self) -> Date {
         let days = self.0.div_euclid(NANOS_PER_DAY);
@@ -76,6 +83,11 @@ impl Instant {
 /// ```
 pub fn iso_utc(unix_ms: i64) -> Option<String> {
     Instant::from_unix_nanos(i128::from(unix_ms) * 1_000_000).map(|instant| instant.to_string())
+}
+
+/// The milliseconds since the Unix epoch of an ISO 8601 text; without an offset, in UTC.
+pub fn instant_ms(text: &str) -> Option<i64> {
+    parse_iso(text).map(Instant::unix_ms)
 }
 
 /// ISO 8601 in UTC with `Z`; the fraction has only the digits it needs.

@@ -5,6 +5,7 @@ mod flow;
 mod golden;
 mod machine;
 mod steps;
+mod steps_runs;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::Value;
@@ -40,6 +41,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("flow", "conditions") => &flow::condition,
         ("flow", "runs") => &flow::run,
         ("steps", "conditions") => &steps::condition,
+        ("steps", "runs") => &steps_runs::run,
         (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
     };
     Ok(vectors.iter().map(runner).collect())
