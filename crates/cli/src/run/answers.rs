@@ -1,6 +1,6 @@
 //! Who answers what a run asks the outside: a script, and in a dry run the person at the terminal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, stdin};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use crate::terminal;
 /// The answers that are there, and those that were lacking.
 pub(crate) struct Answers {
     script: Script,
+    /// The steps that the script knows.
+    pub(crate) steps: BTreeSet<String>,
     /// Whether someone can be asked.
     asks: bool,
     /// Steps whose answers were needed and are not there, with the kind of call.
@@ -24,11 +26,11 @@ pub(crate) struct Answers {
 impl Answers {
     /// Reads the script; without one there are no answers.
     pub(crate) fn read(script: Option<&Path>, dry_run: bool) -> Result<Self> {
-        let script = match script {
+        let (script, steps) = match script {
             Some(path) => read(path)?,
-            None => Script::default(),
+            None => (Script::default(), BTreeSet::new()),
         };
-        Ok(Self { script, asks: dry_run && stdin().is_terminal(), lacking: BTreeMap::new() })
+        Ok(Self { script, steps, asks: dry_run && stdin().is_terminal(), lacking: BTreeMap::new() })
     }
 
     pub(crate) fn knows(&self, step: &str) -> bool {
@@ -40,10 +42,7 @@ impl Answers {
         if self.knows(step) {
             return self.script.entry(step, &[]).cloned();
         }
-        let typed = self.asks.then(|| terminal::ask(&format!("{question}\n{step}> "))).flatten();
-        if typed.is_none() {
-            self.lacking.insert(Arc::clone(step), "people".into());
-        }
+        let typed = self.asks.then(|| terminal::ask(&format!("{question}{step}> "))).flatten();
         typed.map(|line| Value::from(line.trim()))
     }
 
@@ -70,7 +69,7 @@ impl Runner for Answers {
     }
 }
 
-fn read(path: &Path) -> Result<Script> {
+fn read(path: &Path) -> Result<(Script, BTreeSet<String>)> {
     let source = Source::file(path)?;
     let document = match branchpoint_dialects::read(&source.text) {
         Ok(document) => document,
@@ -80,7 +79,7 @@ fn read(path: &Path) -> Result<Script> {
         }
     };
     match Script::read(&document.to_value()) {
-        Ok(script) => Ok(script),
+        Ok(script) => Ok((script, document.fields().iter().map(|field| field.key.to_string()).collect())),
         Err(wrong) => bail!("{}: {wrong}", source.origin),
     }
 }

@@ -54,23 +54,42 @@ pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input]) -> Result<(Value,
     }
 }
 
-/// A step tree has one input and metadata: `input`, and `metadata.` with a path.
+/// A step tree has one input and metadata: `input`, and `metadata.` with a path. `account` tells who can be asked.
 fn steps(inputs: Object) -> Result<(Value, Object)> {
     let mut input = Value::from("");
     let mut metadata = Object::default();
+    let mut account = account();
     for (key, value) in inputs {
-        match key.strip_prefix("metadata.") {
-            _ if &*key == "input" => input = value,
-            Some(path) => put(&mut metadata, path, value),
-            None => bail!(
+        match (&*key, key.strip_prefix("metadata.")) {
+            ("input", _) => input = value,
+            ("account", _) => account = value,
+            (_, Some(path)) => put(&mut metadata, path, value),
+            _ => bail!(
                 "a workflow of steps has no input `{key}`\nhelp: -i input=... is what it works on, -i metadata.{key}=... \
                  what its conditions and templates see as `metadata.{key}`"
             ),
         }
     }
-    let mut facts = Object::default();
-    facts.insert("metadata".into(), Value::from(metadata));
+    let content_type = if input.as_str().is_some() { "text/plain" } else { "application/json" };
+    let facts = object([
+        ("metadata", Value::from(metadata)),
+        ("content_type", Value::from(content_type)),
+        ("account", account),
+        ("attachments", Value::from(Object::default())),
+        ("run_id", Value::from("run")),
+        ("agent_id", Value::from("agent")),
+    ]);
     Ok((input, facts))
+}
+
+/// The people of a run in memory, unless `account` says otherwise.
+fn account() -> Value {
+    let admins = vec![Value::from("admin-1"), Value::from("admin-2")];
+    Value::from(object([("owner", Value::from("owner")), ("admins", Value::from(admins))]))
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Object {
+    fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect()
 }
 
 /// Puts a value under a path of keys; objects on the way are made.

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("the workflow and the script cannot both come from stdin");
     }
     let mut answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
-    let workflow = match arguments.workflow.load()? {
+    let workflow = match arguments.workflow.load_scripted(&answers.steps)? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };

@@ -27,17 +27,21 @@ pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool) -> Result<E
         terminal::complain(&failure(status, result));
         return Ok(ExitCode::FAILURE);
     }
-    if !answers.lacking.is_empty() {
-        terminal::tell("It cannot be told how it goes on without answers for:\n");
-        for (step, kind) in &answers.lacking {
-            terminal::tell(&format!("  {step} ({kind})\n"));
-        }
-        terminal::tell("Write them into the file of --script, as `step: [answer, ...]`.\n");
-    }
+    lacking(answers);
     for question in host.questions().iter().filter(|question| question.open) {
-        terminal::tell(&format!("\n{} asks: {}\n", people::step_of(question), people::shown(question)));
+        terminal::tell(&format!("\n{}", people::pending(question)));
     }
     Ok(ExitCode::from(if status == Status::WaitingPeople { WAITING } else { TROUBLE }))
+}
+
+/// Lists the steps whose answers were needed and are not there.
+fn lacking(answers: &Answers) {
+    if answers.lacking.is_empty() {
+        return;
+    }
+    let steps: String = answers.lacking.iter().map(|(step, kind)| format!("  {step} ({kind})\n")).collect();
+    terminal::tell(&format!("It cannot be told how it goes on without answers for:\n{steps}"));
+    terminal::tell("Write them into the file of --script, as `step: [answer, ...]`.\n");
 }
 
 fn print(result: &Value, json: bool) -> Result<()> {

@@ -40,14 +40,26 @@ fn is_open(host: &Memory<'_>, question: &Question) -> bool {
 }
 
 /// The question as a person reads it.
-pub(crate) fn shown(question: &Question) -> String {
-    let field = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
-    let choices = field("choices");
-    let choices: Vec<String> = choices.as_list().unwrap_or_default().iter().map(Value::to_string).collect();
-    format!("{}\nChoices: {}", field("prompt"), choices.join(", "))
+fn shown(question: &Question) -> String {
+    let prompt = question.spec.get("prompt").map(Value::to_string).unwrap_or_default();
+    let lines: String = prompt.trim_end().lines().map(|line| format!("  {line}\n")).collect();
+    format!("The step `{}` asks people:\n{lines}Choices: {}\n", step_of(question), choices(question).join(", "))
+}
+
+/// The question, and how to answer it.
+pub(crate) fn pending(question: &Question) -> String {
+    let (step, choices) = (step_of(question), choices(question));
+    let first = choices.first().map_or("", |choice| choice);
+    let how = format!("To answer it here, write `{step}: [{first}]` into the file of --script.\n");
+    shown(question) + &how
+}
+
+fn choices(question: &Question) -> Vec<String> {
+    let choices = question.spec.get("choices").and_then(Value::as_list);
+    choices.unwrap_or_default().iter().map(Value::to_string).collect()
 }
 
 /// The step that asks.
-pub(crate) fn step_of(question: &Question) -> Arc<str> {
+fn step_of(question: &Question) -> Arc<str> {
     question.spec.get("step").and_then(Value::as_str).unwrap_or("people").into()
 }

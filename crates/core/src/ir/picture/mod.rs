@@ -4,6 +4,7 @@
 //! until the next step begins. Ways that only end a failed run are left out, or every box would have one.
 
 mod dot;
+mod known;
 mod mermaid;
 mod owners;
 mod walk;

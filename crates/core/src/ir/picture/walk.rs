@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::super::{
     Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, Status, StepId,
 };
+use super::known::Known;
 use super::owners::Owners;
 use super::{Arrow, Look, START, done, failed, of_step};
 
@@ -16,7 +17,7 @@ pub(super) struct Drawn {
 
 /// Follows the code from everywhere a step begins.
 pub(super) fn draw(program: &Program, source: &str) -> Drawn {
-    let walk = Walk { program, source, owners: Owners::new(program) };
+    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program) };
     let mut arrows = Vec::new();
     let root = program.scope(Program::ROOT);
     for entry in super::super::flow::entries(root) {
@@ -35,6 +36,9 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     Drawn { looks: walk.looks(&arrows), arrows }
 }
 
+/// The label of a way that is taken when something failed.
+const ON_ERROR: &str = "on error";
+
 /// One way on from a place.
 #[derive(Clone)]
 struct Way {
@@ -43,11 +47,13 @@ struct Way {
     failure: bool,
     /// It only shows where a loop goes on; it is not followed.
     back: bool,
+    /// What is known of the strand that goes this way.
+    known: Known,
 }
 
 impl Way {
     fn to(to: PlaceId) -> Self {
-        Self { to, label: String::new(), failure: false, back: false }
+        Self { to, label: String::new(), failure: false, back: false, known: Known::default() }
     }
 }
 
@@ -55,6 +61,8 @@ struct Walk<'p> {
     program: &'p Program,
     source: &'p str,
     owners: Owners,
+    /// Where failures go. Whoever comes there otherwise has made its own error.
+    handlers: BTreeSet<PlaceId>,
 }
 
 impl Walk<'_> {
@@ -63,6 +71,8 @@ impl Walk<'_> {
         let Op::Meet { edges, next, .. } = &record.op else { return };
         let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| self.owners.of(*place)).collect();
         for step in from {
+            // What it hands on is its way on; that its own branch ends is none.
+            arrows.retain(|arrow| arrow.from != of_step(step));
             self.follow(of_step(step), Way::to(*next), None, arrows);
         }
     }
@@ -71,8 +81,11 @@ impl Walk<'_> {
     fn follow(&self, from: usize, way: Way, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
         let mut seen = BTreeSet::new();
         let mut open = vec![(at, way)];
-        while let Some((at, way)) = open.pop() {
-            if !seen.insert((way.to, way.failure, way.label.clone())) {
+        while let Some((at, mut way)) = open.pop() {
+            if !way.failure && self.handlers.contains(&way.to) {
+                way = Way { failure: true, label: ON_ERROR.to_owned(), ..way };
+            }
+            if !seen.insert((way.to, way.failure, way.label.clone(), way.known.clone())) {
                 continue;
             }
             match self.arrival(at, &way) {
@@ -80,8 +93,10 @@ impl Walk<'_> {
                 Arrival::Nowhere => {}
                 Arrival::On => {
                     let record = self.program.place(way.to);
-                    let way = way.past(&record.marks);
-                    let ways = self.ways(way.to, record).into_iter().rev();
+                    let way = way.past(record);
+                    let ways = self.ways(way.to, record).into_iter().rev().filter(|next| {
+                        way.known.allows(self.program, record, next.to)
+                    });
                     open.extend(ways.map(|next| (Some(way.to), way.clone().and(next))));
                 }
             }
@@ -135,7 +150,7 @@ impl Walk<'_> {
                     Entries::Branches(places) => ways.extend(places.iter().map(|to| self.labelled(*to, ""))),
                     Entries::Each { place, .. } => {
                         ways.push(Way { label: "each item".to_owned(), ..Way::to(*place) });
-                        ways.push(Way { label: "then".to_owned(), ..Way::to(record.next) });
+                        ways.push(Way::to(record.next));
                     }
                 }
                 ways.extend(failure(record.fail));
@@ -255,9 +270,11 @@ enum Arrival {
 }
 
 impl Way {
-    /// The way after what is told where it leads: that a step failed, or something that a person should know of.
-    fn past(mut self, marks: &[Mark]) -> Self {
-        for mark in marks {
+    /// The way after what happens where it leads, and what is told there: that a step failed, or something that a person
+    /// should know of.
+    fn past(mut self, record: &Place) -> Self {
+        self.known.learn(&record.op);
+        for mark in &record.marks {
             match mark {
                 Mark::Fail(..) => self.failure = true,
                 Mark::Warn(_, warning) => self = Self { label: warning.to_string(), ..self },
@@ -271,10 +288,10 @@ impl Way {
     fn and(self, next: Self) -> Self {
         let label = match (self.label.is_empty(), next.label.is_empty()) {
             (true, _) => next.label,
-            (false, true) => self.label,
-            (false, false) => format!("{}, {}", self.label, next.label),
+            (false, false) if self.label != next.label => format!("{}, {}", self.label, next.label),
+            (false, _) => self.label,
         };
-        Self { label, failure: self.failure || next.failure, ..next }
+        Self { label, failure: self.failure || next.failure, known: self.known, ..next }
     }
 }
 
@@ -286,7 +303,16 @@ fn within(record: &Place) -> Vec<Arrow> {
 }
 
 fn failure(fail: Option<Failure>) -> Option<Way> {
-    fail.map(|fail| Way { label: "on error".to_owned(), failure: true, ..Way::to(fail.to) })
+    fail.map(|fail| Way { label: ON_ERROR.to_owned(), failure: true, ..Way::to(fail.to) })
+}
+
+fn handlers(program: &Program) -> BTreeSet<PlaceId> {
+    let of_op = |op: &Op| match op {
+        Op::Do { fail, .. } | Op::Decide { fail, .. } | Op::Set { fail, .. } | Op::Wait { fail, .. } => *fail,
+        Op::Enter(_) | Op::Fork { .. } | Op::Leave { .. } | Op::Meet { .. } => None,
+    };
+    let failures = program.places.iter().filter_map(|place| of_op(&place.op));
+    failures.chain(program.scopes.iter().filter_map(|scope| scope.fail)).map(|fail| fail.to).collect()
 }
 
 fn begins(mark: &Mark) -> Option<StepId> {
