@@ -213,7 +213,6 @@ fn with_credentials(mut spec: Object, credentials: Option<&Located>) -> Value {
 
 fn number(value: &Value) -> Option<f64> {
     match value {
-        #[expect(clippy::cast_precision_loss, reason = "what is far from the bounds is refused anyway")]
         Value::Int(int) => Some(*int as f64),
         Value::Float(float) => Some(*float),
         _ => None,
