@@ -49,7 +49,7 @@ pub use context::{Context, Slots};
 pub use diagnostic::{Diagnostic, Examined, Kind, Severity, Span, render_json, render_sarif, render_terminal};
 pub use error::EvalError;
 pub use explain::{Explanation, Part};
-pub use expression::{Expression, Form, Operand};
+pub use expression::{Expression, Form};
 pub use located::{Field, Located, Shape};
 pub use program::{Name, Reference};
 pub use rules::Dialect;

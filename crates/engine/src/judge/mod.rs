@@ -9,11 +9,15 @@
 //! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
 //! | `final_status` | `http` | the same form: a failure with such a status is not tried again |
 //! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
+//! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt |
+//! | `pass_threshold` | all | the answer is a score, and passes from here on |
 //! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |
 
 mod http;
 mod model;
 mod process;
+mod schema;
+mod score;
 
 use std::sync::Arc;
 
@@ -32,6 +36,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         Answer::Failed(failed) => return Err(failed),
         Answer::Never => return Err(timeout(call)),
     };
+    let judged = score::judge(call, schema::judge(call, judged)?)?;
     Ok(if flag(call, "envelope") { judged.envelope() } else { judged.output })
 }
 

@@ -38,7 +38,7 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
             return fault(work, "for_each_limit", "a number is looped over only up to a `limit`, and there is none");
         };
         let end = count.min(limit);
-        return Ok(View::List(ListView::Range(offset, end.max(offset))));
+        return if end > offset { Ok(View::List(ListView::Range(offset, end - 1))) } else { work.list(&[]) };
     }
     let items = if written.trim_start().starts_with('[') { work.json(written)?.ok() } else { None };
     match items {

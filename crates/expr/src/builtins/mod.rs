@@ -140,9 +140,9 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("sameAs", (2, 2), BOOL, variables::same_as),
     asks("listed", (1, 1), LIST, variables::listed),
     function("joinTexts", (1, 1), &[LIST], STR, lines::join_texts),
-    Builtin { on_nil: OnNil::Asks, ..function("loopItems", (3, 3), &[ANY], union(LIST, OBJECT), lines::loop_items) },
-    Builtin { on_nil: OnNil::Asks, ..function("pickAttachments", (2, 2), &[ANY], LIST, attachments::pick) },
-    Builtin { on_nil: OnNil::Asks, ..function("durationMs", (1, 1), &[ANY], union(INT, Types::NIL), lines::duration) },
+    asks("loopItems", (3, 3), union(LIST, OBJECT), lines::loop_items),
+    asks("pickAttachments", (2, 2), LIST, attachments::pick),
+    asks("durationMs", (1, 1), union(INT, Types::NIL), lines::duration),
     function("instantMs", (1, 1), &[STR], union(INT, Types::NIL), lines::instant),
 ];
 

@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, OnFail, PlaceId, ScopeId, Write};
-use branchpoint_expr::{Operand, Value};
+use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
 use crate::steps::tree::{No, Role, Step};
@@ -35,18 +35,15 @@ impl Lower<'_, '_> {
         let step = &self.document.steps[no];
         let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
         let keep = !step.flag("fail_fast", true);
-        self.scope_in(
-            at,
-            ScopeSpec {
-                width: u32::try_from(width).unwrap_or(u32::MAX),
-                on_fail: keep.then_some(OnFail::Keep),
-                into: Some(self.l.answer),
-                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
-                next: Some(after),
-                fail: Some(failure),
-                ..ScopeSpec::default()
-            },
-        )
+        self.scope_in(at, ScopeSpec {
+            width: u32::try_from(width).unwrap_or(u32::MAX),
+            on_fail: keep.then_some(OnFail::Keep),
+            into: Some(self.l.answer),
+            time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
+            next: Some(after),
+            fail: Some(failure),
+            ..ScopeSpec::default()
+        })
     }
 
     /// One iteration: the item is at hand, and what steps leave behind lies in slots of its own.
@@ -93,12 +90,14 @@ impl Lower<'_, '_> {
         let names = [("p", self.l.probe)];
         let error = self.inner(r#"{"kind": p.fault, "message": p.message}"#, &names);
         let fault = self.b.set([Write::Put(self.l.failed, error)], failure.to, None);
-        let arms = [(self.when(r#"type(p) == "map""#, &names), fault), (self.when("len(p) == 0", &names), empty)];
+        let arms = [
+            (self.when(r#"type(p) == "map""#, &names), fault),
+            (self.when("len(p) == 0", &names), empty),
+        ];
         let decide = self.b.decide(arms, enter, Some(failure));
-        let constant = |name: &str| step.int(name).map_or(Value::Null, Value::Int);
-        let bounds = [constant("offset"), constant("limit")].map(Operand::Constant);
-        let [offset, limit] = bounds;
-        let items = self.call("loopItems", &[Self::operand(self.l.probe), offset, limit]);
+        let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
+        let items = format!("loopItems(p, {}, {})", bound("offset"), bound("limit"));
+        let items = self.inner(&items, &names);
         let mut writes = self.listed(step, at);
         writes.push(Write::Put(self.l.probe, items));
         self.b.set(writes, decide, Some(failure))
@@ -115,8 +114,14 @@ impl Lower<'_, '_> {
         }
         let rules = attachments::rules(step);
         let sources = self.sources(&rules);
-        let picked = self.call("pickAttachments", &[Operand::Constant(rules), Self::operand(self.l.outcomes)]);
-        vec![Write::Put(self.l.outcomes, sources), Write::Put(self.l.probe, picked)]
+        let rules = self.b.value(rules);
+        let names = [("rules", self.l.answer), ("sources", self.l.outcomes)];
+        let picked = self.inner("pickAttachments(rules, sources)", &names);
+        vec![
+            Write::Put(self.l.answer, rules),
+            Write::Put(self.l.outcomes, sources),
+            Write::Put(self.l.probe, picked),
+        ]
     }
 
     /// The lists that attachment rules choose from, as an object by source.

@@ -52,10 +52,8 @@ impl Lower<'_, '_> {
         let keys: Vec<String> = (0..feeding.len()).map(|at| format!("e{at}")).collect();
         let names: Vec<_> = keys.iter().zip(&feeding).map(|(key, from)| (&**key, self.edges[from])).collect();
         let came = self.inner(&format!("filter([{}], # != nil)", keys.join(", ")), &names);
-        let names = [("c", self.l.probe), ("v", self.l.value)];
-        let values = self.inner("map(c, .v)", &names);
-        let joined = self.call("joinTexts", &[Self::operand(self.l.value)]);
-        let value = self.inner("len(c) == 1 ? c[0].v : v", &names);
+        let names = [("c", self.l.probe)];
+        let value = self.inner("len(c) == 1 ? c[0].v : joinTexts(map(c, .v))", &names);
         let kind = self.inner(r#"len(c) == 1 ? c[0].k : "text/plain""#, &names);
         let input = self.b.read(self.l.value);
         let mut begun = vec![Write::Clear(self.l.gap)];
@@ -64,8 +62,6 @@ impl Lower<'_, '_> {
         self.b.mark(begin, Mark::Begin(self.ids[no], Some(input)));
         let mut writes = vec![
             Write::Put(self.l.probe, came),
-            Write::Put(self.l.value, values),
-            Write::Put(self.l.value, joined),
             Write::Put(self.l.value, value),
             Write::Put(self.l.kind, kind),
         ];

@@ -78,7 +78,7 @@ impl Lower<'_, '_> {
         let time = match (literal, written) {
             (None, Some(written)) => {
                 let rendered = self.template(at.scope, written);
-                let read = self.call(builtin, &[Self::operand(self.l.probe)]);
+                let read = self.inner(&format!("{builtin}(p)"), &[("p", self.l.probe)]);
                 writes = vec![Write::Put(self.l.probe, rendered), Write::Put(self.l.probe, read)];
                 self.b.read(self.l.probe)
             }

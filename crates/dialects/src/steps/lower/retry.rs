@@ -86,9 +86,9 @@ impl Lower<'_, '_> {
         for (owner, merges) in &self.plan.meets_in {
             // What meets in a frame that closes is gone with it.
             if alive.contains(owner) {
-                let fed = merges
-                    .iter()
-                    .flat_map(|merge| self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
+                let fed = merges.iter().flat_map(|merge| {
+                    self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge])
+                });
                 writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.edges[&from])));
             }
         }
