@@ -32,6 +32,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Tells, below a finding, where to read on.
+pub(crate) fn refer(kind: &str) {
+    if page(kind).is_some() {
+        terminal::tell(&format!("\nMore about this: branchpoint explain {kind}\n"));
+    }
+}
+
 /// The page of a kind.
 pub(crate) fn page(kind: &str) -> Option<&'static str> {
     let known = Kind::ALL.iter().find(|known| known.as_str() == kind)?;
@@ -44,14 +51,16 @@ fn list() -> String {
     let mut names: Vec<_> = names().collect();
     names.sort_unstable();
     let lines = names.into_iter().map(|name| {
-        let summary = summary(page(name).unwrap_or_default());
+        let summary = summary(name);
         format!("{name:width$}  {summary}").trim_end().to_owned() + "\n"
     });
     lines.collect()
 }
 
-fn summary(page: &str) -> String {
-    let paragraph = page.lines().skip_while(|line| line.starts_with('#') || line.trim().is_empty());
+/// The first paragraph of a kind's page, on one line.
+pub(crate) fn summary(kind: &str) -> String {
+    let paragraph =
+        page(kind).unwrap_or_default().lines().skip_while(|line| line.starts_with('#') || line.trim().is_empty());
     paragraph.take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" ")
 }
 

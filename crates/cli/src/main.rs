@@ -2,10 +2,20 @@
 //!
 //! Data goes to stdout, messages to stderr. What a condition means is decided in `branchpoint-expr`, never here.
 
+mod check;
 mod completions;
+mod dialects;
 mod eval;
 mod explain;
+mod fmt;
+mod graph;
+mod ir;
+mod new;
+mod run;
+mod schema;
+mod source;
 mod terminal;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -14,7 +24,7 @@ use clap::{Parser, Subcommand};
 /// The exit status of everything that is neither true nor false; clap gives the same for wrong arguments.
 const TROUBLE: u8 = 2;
 
-/// Evaluate and explain the conditions of AI-agent workflows.
+/// Check, draw, run and explain AI-agent workflows.
 #[derive(Parser)]
 #[command(
     name = "branchpoint",
@@ -29,15 +39,29 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    New(new::Arguments),
+    Check(check::Arguments),
+    Fmt(fmt::Arguments),
+    Run(run::Arguments),
+    Graph(graph::Arguments),
+    Ir(ir::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
+    Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::New(arguments) => new::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Graph(arguments) => graph::run(&arguments),
+        Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     done.unwrap_or_else(|trouble| {

@@ -7,7 +7,15 @@ use anyhow::{Context, Result};
 
 /// Prints data. A reader that has seen enough and closed the pipe (`| head`) is no trouble.
 pub(crate) fn print(data: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
+    print_to(&mut io::stdout().lock(), data)
+}
+
+/// Prints data for people, which may hold colours: they are taken out as in [`tell`].
+pub(crate) fn print_styled(data: &str) -> Result<()> {
+    print_to(&mut anstream::stdout().lock(), data)
+}
+
+fn print_to(stdout: &mut impl Write, data: &str) -> Result<()> {
     match stdout.write_all(data.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the output"),
         _ => Ok(()),
@@ -18,6 +26,14 @@ pub(crate) fn print(data: &str) -> Result<()> {
 pub(crate) fn tell(message: &str) {
     // When not even stderr takes it, there is nobody left to tell.
     let _ = anstream::stderr().lock().write_all(message.as_bytes());
+}
+
+/// Asks the person at the terminal for a line. None when nothing more comes.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    tell(question);
+    let mut line = String::new();
+    let read = io::stdin().read_line(&mut line).ok()?;
+    (read > 0).then_some(line)
 }
 
 /// Prints an error that has no place in a source text, in the looks of those that have one.

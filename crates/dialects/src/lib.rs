@@ -3,11 +3,17 @@
 //! [`load`] does it all: [`read`], the one reader for YAML and JSON, then the dialect's own grammar and rules, then lowering.
 
 mod flow;
+mod format;
 mod load;
 mod reader;
 mod recognise;
+mod schema;
 mod steps;
+mod trigger;
 
+pub use format::format;
 pub use load::{LoadOptions, Loaded, load, load_with};
 pub use reader::read;
 pub use recognise::recognise;
+pub use schema::schema;
+pub use trigger::unserved_trigger;

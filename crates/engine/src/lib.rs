@@ -7,9 +7,11 @@ mod judge;
 mod memory;
 mod runner;
 mod script;
+mod unserved;
 mod zones;
 
 pub use judge::judge;
 pub use memory::{Memory, Question};
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};
+pub use unserved::unserved;

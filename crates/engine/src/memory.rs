@@ -105,6 +105,11 @@ impl<'p> Memory<'p> {
         self.now_ms = self.now_ms.max(at_ms);
     }
 
+    /// When the first timer is due: how far to move the clock for something to happen.
+    pub fn next_timer_ms(&self) -> Option<i64> {
+        self.first_timer().map(|(due_ms, _)| due_ms)
+    }
+
     /// Hands in a signal, and leaves it to [`Self::go_on`] what follows.
     pub fn signal(&mut self, name: &str, payload: Value, sender: Option<&str>) -> Result<(), Rejected> {
         self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None })

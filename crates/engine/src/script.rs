@@ -71,8 +71,8 @@ impl Script {
         self.steps.contains_key(step)
     }
 
-    /// The next entry for a call.
-    fn next(&mut self, step: &Arc<str>, path: &[u32]) -> Option<&Value> {
+    /// The next entry for a step at a place, as it is written: what answers a call, or a question to people.
+    pub fn entry(&mut self, step: &Arc<str>, path: &[u32]) -> Option<&Value> {
         let place: Arc<str> = path.iter().map(u32::to_string).collect::<Vec<_>>().join(",").into();
         let (entries, key) = match self.steps.get(step)? {
             Lines::One(entries) => (entries, None),
@@ -105,7 +105,7 @@ fn entries(step: &Arc<str>, lines: &Value) -> Result<Vec<Value>, BadScript> {
 impl Runner for Script {
     fn perform(&mut self, call: &Call) -> Answer {
         let step = call.step.clone().unwrap_or_else(|| call.kind.clone());
-        match self.next(&step, &call.path) {
+        match self.entry(&step, &call.path) {
             Some(entry) => answer(entry, call),
             None => unanswered(&step, &call.path),
         }

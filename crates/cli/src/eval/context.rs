@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Object, Span, Value};
 
-use super::source::{Source, Stop};
+use super::stop::Stop;
+use crate::source::Source;
 
 /// Reads the context; without a file it is empty.
 pub(crate) fn read(path: Option<&Path>, dialect: Dialect) -> Result<Value, Stop> {

@@ -5,7 +5,7 @@ use std::slice;
 use branchpoint_expr::{Condition, Diagnostic, Dialect, Gate, Kind, Located, Options, Problems, Value};
 
 use super::report::{Answer, Report};
-use super::source::{Form, Source};
+use crate::source::{Form, Source};
 
 /// A compiled question.
 pub(crate) enum Decision {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::report::{Answer, Report};
-use super::source::Source;
+use crate::source::Source;
 use crate::terminal;
 
 /// The object, its keys in the order in which a person reads them.

@@ -4,18 +4,19 @@ mod context;
 mod decision;
 mod json;
 mod report;
-mod source;
+mod stop;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use branchpoint_expr::Dialect;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 
 use self::decision::Decision;
 use self::report::Report;
-use self::source::{Source, Stop};
+use self::stop::Stop;
+use crate::source::Source;
 use crate::terminal;
 
 /// Evaluate a condition over a context
@@ -56,19 +57,12 @@ pub(crate) struct Arguments {
 }
 
 fn dialects() -> impl TypedValueParser<Value = Dialect> {
-    let named = Dialect::ALL.map(|dialect| {
-        let help = match dialect {
-            Dialect::Machine => "state machines: expressions, typed groups",
-            Dialect::Flow => "JSON flows: typed groups",
-            Dialect::Steps => "step trees: target lists, gates, expressions",
-            Dialect::Session => "tool gating: conditions on the history",
-            Dialect::Graph => "graphs: text match",
-        };
-        PossibleValue::new(dialect.as_str()).help(help)
-    });
-    PossibleValuesParser::new(named).map(|name| {
-        let dialect = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == name);
-        dialect.expect("clap accepts the names of dialects only")
+    crate::dialects::named(|dialect| match dialect {
+        Dialect::Machine => "state machines: expressions, typed groups",
+        Dialect::Flow => "JSON flows: typed groups",
+        Dialect::Steps => "step trees: target lists, gates, expressions",
+        Dialect::Session => "tool gating: conditions on the history",
+        Dialect::Graph => "graphs: text match",
     })
 }
 
@@ -90,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn evaluate(arguments: &Arguments) -> Result<Report, Stop> {
-    let is_stdin = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let is_stdin = |path: &Option<PathBuf>| path.as_deref().is_some_and(crate::source::is_stdin);
     if is_stdin(&arguments.condition) && is_stdin(&arguments.context) {
         return Err(anyhow!("the condition and the context cannot both come from stdin").into());
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value, render_terminal};
 
-use super::source::Source;
+use crate::source::Source;
 use crate::{TROUBLE, explain, terminal};
 
 /// Everything there is to tell about one evaluation.
@@ -76,10 +76,8 @@ impl Report {
 
     pub(crate) fn print(&self) -> Result<()> {
         terminal::tell(&render_terminal(&self.findings, &self.source.text, &self.source.origin, true));
-        if let Some(kind) = self.error().map(|error| error.cause().as_str())
-            && explain::page(kind).is_some()
-        {
-            terminal::tell(&format!("\nMore about this: branchpoint explain {kind}\n"));
+        if let Some(error) = self.error() {
+            explain::refer(error.cause().as_str());
         }
         terminal::print(&self.text())
     }

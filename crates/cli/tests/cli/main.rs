@@ -3,6 +3,8 @@
 //! The expected output stands in `snapshots`. After a change that is meant, `INSTA_UPDATE=always cargo test -p branchpoint`
 //! writes what is printed now; read the difference before you commit it.
 
+mod authoring;
+mod check;
 mod completions;
 mod conditions;
 mod contexts;
@@ -12,6 +14,7 @@ mod files;
 mod json;
 mod kinds;
 mod usage;
+mod workflows;
 
 use std::fmt::Write as _;
 use std::io::Write as _;

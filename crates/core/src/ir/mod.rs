@@ -7,6 +7,7 @@ pub mod builder;
 mod flow;
 mod ids;
 mod nesting;
+pub mod picture;
 mod print;
 pub(crate) mod reach;
 mod uses;

@@ -2,6 +2,7 @@
 
 mod builder;
 mod order;
+mod picture;
 mod print;
 mod tour;
 mod validate;

@@ -28,7 +28,7 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
 /// The longest text that is read.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// How deep lists and objects may be nested, aliases expanded.
-const MAX_DEPTH: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;
 /// How many values a document may have, aliases expanded.
 const MAX_NODES: usize = 200_000;
 /// How many problems are told one by one. Each may name a line, and counting lines takes time in long texts.
@@ -59,6 +59,11 @@ pub fn read(source: &str) -> Result<Located, Vec<Diagnostic>> {
     let parts = json::parts(source).unwrap_or_else(|| yaml::parts(source, &mut findings));
     let root = build::tree(source, &parts, &mut findings);
     findings.none_or(root.unwrap_or(Located { shape: Shape::Null, span: Span::new(0, 0) }))
+}
+
+/// Whether a text is strict JSON.
+pub(crate) fn is_json(source: &str) -> bool {
+    json::parts(source).is_some()
 }
 
 /// The problems found so far.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compile::Place;
 use crate::context::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::error::EvalError;
 use crate::eval;
 use crate::eval::record::{Off, Results};
@@ -113,6 +113,11 @@ impl Condition {
     /// What is suspicious about the condition, though it compiles.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// Its place in the document, if it was compiled from one.
+    pub fn span(&self) -> Span {
+        self.program.spans[self.program.root as usize]
     }
 
     /// The names it reads, with their places in the source.

@@ -292,6 +292,12 @@ kinds! {
     StreamingTrigger = "streaming_trigger",
     /// A step about content under a trigger that brings none.
     ContentTrigger = "content_trigger",
+
+    // What a host cannot do for a document.
+    /// A step that nothing here performs.
+    NoRunner = "no_runner",
+    /// A trigger that nothing here serves.
+    TriggerNotServed = "trigger_not_served",
 }
 
 impl fmt::Display for Kind {

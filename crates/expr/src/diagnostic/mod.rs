@@ -2,6 +2,7 @@
 
 mod kind;
 mod render;
+mod sarif;
 mod span;
 mod suggest;
 
@@ -9,6 +10,7 @@ use std::fmt;
 
 pub use kind::Kind;
 pub use render::{render_json, render_terminal};
+pub use sarif::{Examined, render_sarif};
 pub use span::Span;
 pub(crate) use suggest::nearest;
 

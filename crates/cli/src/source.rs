@@ -1,11 +1,10 @@
-//! The texts that come in: a condition or a context, with a name to show in messages.
+//! The texts that come in: a workflow, a condition or a context, with a name to show in messages.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use branchpoint_expr::Diagnostic;
 
 /// A text and where it comes from.
 pub(crate) struct Source {
@@ -24,20 +23,6 @@ pub(crate) enum Form {
     Document,
 }
 
-/// Why there is nothing to evaluate.
-pub(crate) enum Stop {
-    /// Something is wrong at a place in a text.
-    Found { source: Source, findings: Vec<Diagnostic> },
-    /// Anything else.
-    Trouble(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Stop {
-    fn from(trouble: anyhow::Error) -> Self {
-        Self::Trouble(trouble)
-    }
-}
-
 impl Source {
     /// An expression from the command line.
     pub(crate) fn expression(text: &str) -> Self {
@@ -46,7 +31,7 @@ impl Source {
 
     /// A file; `-` is stdin.
     pub(crate) fn file(path: &Path) -> Result<Self> {
-        if path.as_os_str() == "-" {
+        if is_stdin(path) {
             let text = io::read_to_string(io::stdin().lock()).context("cannot read stdin")?;
             return Ok(Self { origin: "stdin".to_owned(), text, form: Form::Document });
         }
@@ -55,4 +40,9 @@ impl Source {
         let is_text = path.extension().is_some_and(|extension| extension == "expr" || extension == "txt");
         Ok(Self { origin, text, form: if is_text { Form::Expression } else { Form::Document } })
     }
+}
+
+/// Whether a path stands for stdin.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }

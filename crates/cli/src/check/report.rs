@@ -1,0 +1,162 @@
+//! What was found in a number of files.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_dialects::{Loaded, load};
+use branchpoint_expr::{Diagnostic, Dialect, Examined, Severity, render_json, render_sarif, render_terminal};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Format;
+use crate::source::Source;
+use crate::{TROUBLE, explain, terminal};
+
+/// The findings of every file, in the order in which the files were given.
+pub(crate) struct Report {
+    files: Vec<Checked>,
+}
+
+/// A file, as far as it could be checked.
+enum Checked {
+    Loaded(Source, Box<Loaded>),
+    /// It could not be read, for that reason.
+    Unread(PathBuf, anyhow::Error),
+}
+
+/// What a program reads, its keys in the order in which a person would.
+#[derive(Serialize)]
+struct Told {
+    files: Vec<File>,
+    errors: usize,
+    warnings: usize,
+}
+
+#[derive(Serialize)]
+struct File {
+    file: String,
+    dialect: Option<&'static str>,
+    /// Why it could not be read.
+    error: Option<String>,
+    diagnostics: Value,
+}
+
+impl Report {
+    /// Reads and checks the files. One that cannot be read does not keep the others from being checked.
+    pub(crate) fn new(paths: &[PathBuf], dialect: Option<Dialect>) -> Self {
+        let files = paths.iter().map(|path| match Source::file(path) {
+            Ok(source) => {
+                let loaded = load(&source.text, dialect);
+                Checked::Loaded(source, Box::new(loaded))
+            }
+            Err(error) => Checked::Unread(path.clone(), error),
+        });
+        Self { files: files.collect() }
+    }
+
+    /// Prints the findings on stdout, and on stderr what they add up to.
+    pub(crate) fn print(&self, format: Format) -> Result<()> {
+        match format {
+            Format::Text => terminal::print_styled(&self.text())?,
+            Format::Json => terminal::print(&(serde_json::to_string_pretty(&self.json())? + "\n"))?,
+            Format::Sarif => terminal::print(&(serde_json::to_string_pretty(&self.sarif())? + "\n"))?,
+        }
+        for file in &self.files {
+            if let Checked::Unread(_, error) = file {
+                terminal::complain(&format!("{error:#}"));
+            }
+        }
+        terminal::tell(&format!("{}\n", self.summary()));
+        Ok(())
+    }
+
+    pub(crate) fn exit_code(&self, deny_warnings: bool) -> ExitCode {
+        let unread = self.files.iter().any(|file| matches!(file, Checked::Unread(..)));
+        let refused = self.count(Severity::Error) > 0 || deny_warnings && self.count(Severity::Warning) > 0;
+        if unread || refused { ExitCode::from(TROUBLE) } else { ExitCode::SUCCESS }
+    }
+
+    fn text(&self) -> String {
+        let rendered = self
+            .loaded()
+            .filter(|(_, loaded)| !loaded.diagnostics.is_empty())
+            .map(|(source, loaded)| render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
+        let mut text = rendered.collect::<Vec<_>>().join("\n");
+        if let Some(kind) = self.worst().map(|finding| finding.cause().as_str()) {
+            text = format!("{text}\nMore about this: branchpoint explain {kind}\n");
+        }
+        text
+    }
+
+    fn json(&self) -> Told {
+        let files = self.files.iter().map(|file| match file {
+            Checked::Loaded(source, loaded) => File {
+                file: source.origin.clone(),
+                dialect: loaded.dialect.map(Dialect::as_str),
+                error: None,
+                diagnostics: render_json(&loaded.diagnostics, &source.text, &source.origin),
+            },
+            Checked::Unread(path, error) => File {
+                file: path.display().to_string(),
+                dialect: None,
+                error: Some(format!("{error:#}")),
+                diagnostics: Value::Array(Vec::new()),
+            },
+        });
+        Told { files: files.collect(), errors: self.count(Severity::Error), warnings: self.count(Severity::Warning) }
+    }
+
+    fn sarif(&self) -> Value {
+        let texts = self.loaded().map(|(source, loaded)| Examined {
+            origin: &source.origin,
+            source: &source.text,
+            diagnostics: &loaded.diagnostics,
+        });
+        let texts: Vec<_> = texts.collect();
+        render_sarif(&texts, env!("CARGO_PKG_VERSION"), |kind| explain::summary(kind.as_str()))
+    }
+
+    /// One line: how many files, and what was found.
+    fn summary(&self) -> String {
+        let files = counted(self.files.len(), "file");
+        let unread = self.files.iter().filter(|file| matches!(file, Checked::Unread(..))).count();
+        let parts = [
+            (self.count(Severity::Error), "error"),
+            (self.count(Severity::Warning), "warning"),
+            (unread, "unreadable file"),
+        ];
+        let found: Vec<String> =
+            parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+        if found.is_empty() {
+            format!("{files} checked: all good")
+        } else {
+            format!("{files} checked: {}", found.join(", "))
+        }
+    }
+
+    fn loaded(&self) -> impl Iterator<Item = (&Source, &Loaded)> {
+        self.files.iter().filter_map(|file| match file {
+            Checked::Loaded(source, loaded) => Some((source, &**loaded)),
+            Checked::Unread(..) => None,
+        })
+    }
+
+    fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.loaded().flat_map(|(_, loaded)| &loaded.diagnostics)
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.findings().filter(|finding| finding.severity == severity).count()
+    }
+
+    /// The first error, else the first warning.
+    fn worst(&self) -> Option<&Diagnostic> {
+        let error = self.findings().find(|finding| finding.severity == Severity::Error);
+        error.or_else(|| self.findings().next())
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

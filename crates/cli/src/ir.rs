@@ -1,0 +1,23 @@
+//! `branchpoint ir`: what a workflow becomes before it runs.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::ir::print;
+
+use crate::{terminal, workflow};
+
+/// Print the program that a workflow becomes
+#[derive(clap::Args)]
+#[command(long_about = terminal::page(include_str!("ir.txt")))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    workflow: workflow::File,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match arguments.workflow.load()? {
+        Ok(workflow) => terminal::print(&print(&workflow.program)).map(|()| ExitCode::SUCCESS),
+        Err(refused) => Ok(refused),
+    }
+}

@@ -1,0 +1,85 @@
+//! Who answers what a run asks the outside: a script, and in a dry run the person at the terminal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, stdin};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use branchpoint_engine::{Answer, Call, Runner, Script};
+use branchpoint_expr::{Object, Value, render_terminal};
+
+use crate::source::Source;
+use crate::terminal;
+
+/// The answers that are there, and those that were lacking.
+pub(crate) struct Answers {
+    script: Script,
+    /// The steps that the script knows.
+    pub(crate) steps: BTreeSet<String>,
+    /// Whether someone can be asked.
+    asks: bool,
+    /// Steps whose answers were needed and are not there, with the kind of call.
+    pub(crate) lacking: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl Answers {
+    /// Reads the script; without one there are no answers.
+    pub(crate) fn read(script: Option<&Path>, dry_run: bool) -> Result<Self> {
+        let (script, steps) = match script {
+            Some(path) => read(path)?,
+            None => (Script::default(), BTreeSet::new()),
+        };
+        Ok(Self { script, steps, asks: dry_run && stdin().is_terminal(), lacking: BTreeMap::new() })
+    }
+
+    pub(crate) fn knows(&self, step: &str) -> bool {
+        self.script.knows(step)
+    }
+
+    /// What the script says next for a step that is not a call, or what the person at the terminal types.
+    pub(crate) fn next(&mut self, step: &Arc<str>, question: &str) -> Option<Value> {
+        if self.knows(step) {
+            return self.script.entry(step, &[]).cloned();
+        }
+        let typed = self.asks.then(|| terminal::ask(&format!("{question}{step}> "))).flatten();
+        typed.map(|line| Value::from(line.trim()))
+    }
+
+    fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Answer> {
+        let asked = call.input.get("prompt").unwrap_or(&call.input);
+        let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind);
+        let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
+        let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
+        let script: Object = [(Arc::clone(step), Value::from(vec![entry]))].into_iter().collect();
+        Some(Script::read(&Value::from(script)).ok()?.perform(call))
+    }
+}
+
+impl Runner for Answers {
+    fn perform(&mut self, call: &Call) -> Answer {
+        let step = call.step.clone().unwrap_or_else(|| Arc::clone(&call.kind));
+        if self.knows(&step) {
+            return self.script.perform(call);
+        }
+        self.ask(&step, call).unwrap_or_else(|| {
+            self.lacking.insert(step, Arc::clone(&call.kind));
+            Answer::Never
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<(Script, BTreeSet<String>)> {
+    let source = Source::file(path)?;
+    let document = match branchpoint_dialects::read(&source.text) {
+        Ok(document) => document,
+        Err(findings) => {
+            terminal::tell(&render_terminal(&findings, &source.text, &source.origin, true));
+            bail!("the script {} cannot be read", source.origin);
+        }
+    };
+    match Script::read(&document.to_value()) {
+        Ok(script) => Ok((script, document.fields().iter().map(|field| field.key.to_string()).collect())),
+        Err(wrong) => bail!("{}: {wrong}", source.origin),
+    }
+}

@@ -1,0 +1,31 @@
+//! `branchpoint schema`: what an editor needs to help with writing workflows.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use branchpoint_expr::Dialect;
+
+use crate::{dialects, terminal};
+
+/// Print the JSON Schema of a dialect, for editors
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("schema.txt")),
+)]
+pub(crate) struct Arguments {
+    /// The dialect
+    #[arg(value_parser = dialects::parser())]
+    dialect: Dialect,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let dialect = arguments.dialect;
+    let Some(schema) = branchpoint_dialects::schema(dialect) else {
+        let known: Vec<_> =
+            Dialect::ALL.into_iter().filter(|known| branchpoint_dialects::schema(*known).is_some()).collect();
+        let known: Vec<_> = known.iter().map(|known| format!("`{}`", known.as_str())).collect();
+        bail!("there is no schema for `{}` yet\nhelp: there is one for {}", dialect.as_str(), known.join(" and "));
+    };
+    terminal::print(schema)?;
+    Ok(ExitCode::SUCCESS)
+}

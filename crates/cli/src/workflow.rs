@@ -1,0 +1,58 @@
+//! A workflow from a file, for the commands that need what it becomes.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::{LoadOptions, load_with};
+use branchpoint_expr::{Dialect, Severity, render_terminal};
+
+use crate::source::{Source, is_stdin};
+use crate::{TROUBLE, dialects, explain, terminal};
+
+/// Which workflow is meant.
+#[derive(clap::Args)]
+pub(crate) struct File {
+    /// The workflow, YAML or JSON; `-` is stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Its dialect; without it, the content shows it
+    #[arg(long, short, value_parser = dialects::parser())]
+    dialect: Option<Dialect>,
+}
+
+/// A workflow that was not refused.
+pub(crate) struct Workflow {
+    pub(crate) source: Source,
+    pub(crate) program: Program,
+    pub(crate) dialect: Option<Dialect>,
+}
+
+impl File {
+    pub(crate) fn is_stdin(&self) -> bool {
+        is_stdin(&self.file)
+    }
+
+    /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
+    pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
+        self.load_scripted(&BTreeSet::new())
+    }
+
+    /// The same, for a run in which these steps do not run but give what someone wrote down.
+    pub(crate) fn load_scripted(&self, steps: &BTreeSet<String>) -> Result<Result<Workflow, ExitCode>> {
+        let source = Source::file(&self.file)?;
+        let loaded = load_with(&source.text, &LoadOptions { dialect: self.dialect, scripted: steps.clone() });
+        terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
+        if let Some(program) = loaded.program {
+            return Ok(Ok(Workflow { source, program, dialect: loaded.dialect }));
+        }
+        let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
+        if let Some(kind) = error.map(|error| error.cause().as_str()) {
+            explain::refer(kind);
+        }
+        Ok(Err(ExitCode::from(TROUBLE)))
+    }
+}

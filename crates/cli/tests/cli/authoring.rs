@@ -1,0 +1,86 @@
+//! `branchpoint new`, `fmt` and `schema`: what helps with writing workflows.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use super::{check, check_with, quiet};
+
+/// Runs the program in a folder.
+fn run_in(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = quiet(env!("CARGO_BIN_EXE_branchpoint"));
+    command.current_dir(folder).args(arguments).output().expect("the program runs")
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn every_template_checks_clean_and_is_written_the_house_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for template in ["hello", "approval", "route", "loop", "quality"] {
+        let made = run_in(folder.path(), &["new", template, "--template", template]);
+        assert_eq!(made.status.code(), Some(0), "{template}: {}", told(&made));
+        let file = format!("{template}.yaml");
+        let checked = run_in(folder.path(), &["check", "--deny-warnings", &file]);
+        assert_eq!(checked.status.code(), Some(0), "{template}: {checked:?}");
+        let formatted = run_in(folder.path(), &["fmt", "--check", &file]);
+        assert_eq!(formatted.status.code(), Some(0), "{template}: {}", told(&formatted));
+    }
+}
+
+#[test]
+fn new_takes_the_name_of_a_file_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(run_in(folder.path(), &["new", "greet.yml"]).status.code(), Some(0));
+    let text = fs::read_to_string(folder.path().join("greet.yml")).expect("it is written");
+    assert!(text.contains("name: greet\n"), "{text}");
+}
+
+#[test]
+fn new_never_overwrites() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("mine.yaml"), "precious").expect("it is written");
+    let output = run_in(folder.path(), &["new", "mine"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told(&output).contains("mine.yaml is there already"), "{}", told(&output));
+    assert_eq!(fs::read_to_string(folder.path().join("mine.yaml")).expect("it is there"), "precious");
+}
+
+#[test]
+fn new_tells_which_templates_there_are() {
+    check("new_template", &["new", "x", "--template", "aproval"]);
+    check("new_name", &["new", "no name"]);
+}
+
+#[test]
+fn fmt_writes_files_and_check_only_lists_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (messy, tidy) = (folder.path().join("messy.yaml"), folder.path().join("tidy.yaml"));
+    fs::write(&messy, "steps:\n- step_type: text # what\n  id: a\n").expect("it is written");
+    fs::write(&tidy, "steps:\n  - id: a\n    step_type: text\n").expect("it is written");
+    let listed = run_in(folder.path(), &["fmt", "--check", "messy.yaml", "tidy.yaml"]);
+    assert_eq!((listed.status.code(), &*String::from_utf8_lossy(&listed.stdout)), (Some(2), "messy.yaml\n"));
+    assert_eq!(run_in(folder.path(), &["fmt", "messy.yaml", "tidy.yaml"]).status.code(), Some(0));
+    let written = fs::read_to_string(&messy).expect("it is there");
+    assert_eq!(written, "steps:\n  - id: a\n    step_type: text # what\n");
+    assert_eq!(run_in(folder.path(), &["fmt", "--check", "messy.yaml", "tidy.yaml"]).status.code(), Some(0));
+}
+
+#[test]
+fn fmt_works_as_a_filter() {
+    check_with("fmt_stdin", &["fmt", "-"], "steps:\n- step_type: text\n  id: a", &[]);
+    check_with("fmt_broken", &["fmt", "-"], "steps: [", &[]);
+    check("fmt_unread", &["fmt", "nowhere.yaml"]);
+}
+
+#[test]
+fn a_schema_is_printed_for_what_can_be_loaded() {
+    for dialect in ["steps", "flow"] {
+        let output = run_in(Path::new("."), &["schema", dialect]);
+        let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a schema is JSON");
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    }
+    check("schema_unknown", &["schema", "session"]);
+}

@@ -1,0 +1,83 @@
+//! `branchpoint check`.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{check, check_with, quiet, run};
+
+const BROKEN: &str = "crates/cli/tests/fixtures/broken.yaml";
+
+#[test]
+fn findings_are_printed_with_their_places() {
+    check("check_broken", &["check", BROKEN]);
+    check_with("check_unknown", &["check", "-"], "title: x\n", &[]);
+}
+
+#[test]
+fn a_file_that_is_not_there_does_not_hide_the_others() {
+    check("check_unread", &["check", "nowhere.yaml", BROKEN]);
+}
+
+#[test]
+fn programs_read_json_or_sarif() {
+    check("check_json", &["check", "--format", "json", "nowhere.yaml", BROKEN]);
+    check("check_sarif", &["check", "--format", "sarif", BROKEN]);
+}
+
+#[test]
+fn stdin_is_read_once_and_not_watched() {
+    check_with("check_stdin_twice", &["check", "-", "-"], "", &[]);
+    check_with("check_stdin_watched", &["check", "--watch", "-"], "", &[]);
+    check("check_watched_json", &["check", "--watch", "--format", "json", BROKEN]);
+}
+
+#[test]
+fn colours_come_only_where_they_are_wanted() {
+    let forced = run(&["check", BROKEN], "", &[("CLICOLOR_FORCE", "1")]);
+    assert!(String::from_utf8_lossy(&forced.stdout).contains('\u{1b}'));
+    let unwanted = run(&["check", BROKEN], "", &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);
+    assert!(!String::from_utf8_lossy(&unwanted.stdout).contains('\u{1b}'));
+}
+
+#[test]
+fn every_rule_of_sarif_describes_itself() {
+    let output = run(&["check", "--format", "sarif", BROKEN], "", &[]);
+    let log: Value = serde_json::from_slice(&output.stdout).expect("SARIF is JSON");
+    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules");
+    assert!(!rules.is_empty());
+    for rule in rules {
+        assert!(rule["shortDescription"]["text"].as_str().is_some_and(|text| text.ends_with('.')), "{rule}");
+    }
+}
+
+#[test]
+fn a_watched_file_is_checked_again_when_it_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.yaml");
+    fs::write(&file, "steps: [").expect("the file is written");
+    let mut child = quiet(env!("CARGO_BIN_EXE_branchpoint"))
+        .args(["check", "--watch"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut told = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+    let mut next_summary = || loop {
+        let line = told.next().expect("it goes on").expect("it can be read");
+        if line.contains("checked") {
+            return line;
+        }
+    };
+    let first = next_summary();
+    assert!(first.contains("1 error"), "{first}");
+    fs::write(&file, "name: x\nnodes: []\n").expect("the file is written");
+    let second = next_summary();
+    assert!(second.contains("checked"), "{second}");
+    child.kill().expect("it can be ended");
+    child.wait().expect("it ends");
+}

@@ -1,0 +1,57 @@
+//! `branchpoint run`, `graph` and `ir`, on the examples.
+
+use super::{check, check_with};
+
+const ORDERS: &str = "examples/workflows/orders.json";
+const SCRIPT: &str = "examples/workflows/orders.script.yaml";
+
+#[test]
+fn a_run_tells_its_steps_and_prints_its_result() {
+    check("run_orders", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=250", "-i", r#"items:=["a","b"]"#]);
+    check("run_json", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=50", "--json"]);
+}
+
+#[test]
+fn a_run_that_fails_is_exit_1() {
+    check("run_failed", &["run", ORDERS, "-s", SCRIPT, "-i", "total=many"]);
+}
+
+#[test]
+fn steps_that_nobody_performs_are_told_before_anything_runs() {
+    check("run_no_runner", &["run", ORDERS]);
+}
+
+#[test]
+fn a_dry_run_tells_which_way_and_what_it_lacks() {
+    check("run_dry", &["run", ORDERS, "--dry-run", "-i", "total:=250"]);
+    check("run_dry_complete", &["run", ORDERS, "--dry-run", "-i", "total:=5"]);
+}
+
+#[test]
+fn inputs_and_scripts_are_checked_first() {
+    check("run_input_name", &["run", ORDERS, "-i", "total"]);
+    check("run_input_json", &["run", ORDERS, "-i", "total:=many"]);
+    check("run_input_twice", &["run", ORDERS, "-i", "total:=1", "-i", "total:=2"]);
+    check_with("run_script_broken", &["run", ORDERS, "-s", "-"], "assess: [", &[]);
+    check_with("run_script_empty", &["run", ORDERS, "-s", "-"], "assess: []", &[]);
+}
+
+#[test]
+fn a_workflow_that_is_refused_does_not_run() {
+    check("run_refused", &["run", "crates/cli/tests/fixtures/broken.yaml"]);
+}
+
+#[test]
+fn a_workflow_is_drawn() {
+    check("graph_mermaid", &["graph", ORDERS]);
+    check("graph_dot", &["graph", ORDERS, "--format", "dot"]);
+}
+
+#[test]
+fn a_workflow_is_shown_as_what_it_becomes() {
+    let output = super::run(&["ir", ORDERS], "", &[]);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(printed.starts_with("program  semantics 1"), "{printed}");
+    assert!(printed.contains("begin assess"), "{printed}");
+}

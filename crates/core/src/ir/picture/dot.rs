@@ -1,0 +1,69 @@
+//! A picture in the language of Graphviz.
+
+use std::fmt::Write;
+
+use super::{Look, Node, Picture};
+
+/// The directed graph of a picture.
+pub fn dot(picture: &Picture) -> String {
+    let mut out =
+        "digraph workflow {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n".to_owned();
+    for (number, node) in picture.nodes.iter().enumerate() {
+        writeln!(out, "  n{number} [label=\"{}\", {}];", title(node), shape(node.look))
+            .expect("writing to a text does not fail");
+    }
+    for arrow in &picture.arrows {
+        let mut looks = Vec::new();
+        if !arrow.label.is_empty() {
+            looks.push(format!("label=\"{}\"", escaped(&arrow.label)));
+        }
+        if arrow.failure {
+            looks.push("style=dashed".to_owned());
+        }
+        let looks = if looks.is_empty() { String::new() } else { format!(" [{}]", looks.join(", ")) };
+        writeln!(out, "  n{} -> n{}{looks};", arrow.from, arrow.to).expect("writing to a text does not fail");
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn shape(look: Look) -> &'static str {
+    match look {
+        Look::End => "shape=oval",
+        Look::Work => "shape=box",
+        Look::Decision => "shape=diamond",
+        Look::Loop => "shape=box, peripheries=2",
+        Look::People => "shape=hexagon",
+        Look::Merge => "shape=circle",
+    }
+}
+
+fn title(node: &Node) -> String {
+    let title = escaped(&node.title);
+    if node.kind.is_empty() { title } else { format!("{title}\\n{}", escaped(&node.kind)) }
+}
+
+fn escaped(text: &str) -> String {
+    let text = cut(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// A label that is longer than a line says less than one that is cut.
+pub(super) fn cut(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(LONGEST - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn quotes_and_backslashes_are_escaped() {
+        assert_eq!(escaped("a == \"\\n\""), "a == \\\"\\\\n\\\"");
+        assert_eq!(escaped("one\ntwo\t"), "one two");
+    }
+}

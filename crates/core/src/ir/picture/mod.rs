@@ -1,0 +1,111 @@
+//! The control flow of a program as its author would draw it: one box for each step, an arrow for each way on.
+//!
+//! Places are contracted to the steps they belong to: from every place where a step begins or decides, the code is followed
+//! until the next step begins. Ways that only end a failed run are left out, or every box would have one.
+
+mod dot;
+mod known;
+mod mermaid;
+mod owners;
+mod walk;
+
+use std::sync::Arc;
+
+use super::{Index, Program, StepId};
+
+pub use dot::dot;
+pub use mermaid::mermaid;
+
+/// Boxes and arrows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The nodes: the start, the steps in document order, the ends.
+    pub nodes: Vec<Node>,
+    /// The arrows between them, by position.
+    pub arrows: Vec<Arrow>,
+}
+
+/// A step, the start or an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The step's id, or a word for the start and the ends.
+    pub title: Arc<str>,
+    /// The step's type; empty for the start and the ends.
+    pub kind: Arc<str>,
+    /// What it looks like.
+    pub look: Look,
+}
+
+/// What a box stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The start or an end of the run.
+    End,
+    /// Anything that does its work and goes on.
+    Work,
+    /// It decides which way to go.
+    Decision,
+    /// It runs something several times.
+    Loop,
+    /// It asks people.
+    People,
+    /// It brings ways together.
+    Merge,
+}
+
+/// A way from one box to another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrow {
+    /// The position of the box it comes from.
+    pub from: usize,
+    /// The position of the box it leads to.
+    pub to: usize,
+    /// What must hold for it to be taken; empty if nothing.
+    pub label: String,
+    /// Whether it is taken when something failed.
+    pub failure: bool,
+}
+
+/// Draws a program. `source` is the text of the document, from which conditions are shown as they were written.
+pub fn picture(program: &Program, source: &str) -> Picture {
+    let drawn = walk::draw(program, source);
+    let mut shown: Vec<Option<usize>> = vec![None; drawn.looks.len()];
+    let mut nodes = Vec::new();
+    for (node, look) in drawn.looks.iter().enumerate() {
+        if drawn.arrows.iter().any(|arrow| arrow.from == node || arrow.to == node) {
+            shown[node] = Some(nodes.len());
+            nodes.push(named(program, node, *look));
+        }
+    }
+    let arrows = drawn
+        .arrows
+        .into_iter()
+        .filter_map(|arrow| Some(Arrow { from: shown[arrow.from]?, to: shown[arrow.to]?, ..arrow }));
+    let arrows = arrows.collect();
+    Picture { nodes, arrows }
+}
+
+/// The numbers of nodes while drawing: the start, then the steps, then the two ends.
+const START: usize = 0;
+
+fn of_step(step: StepId) -> usize {
+    step.index() + 1
+}
+
+fn done(program: &Program) -> usize {
+    program.steps.len() + 1
+}
+
+fn failed(program: &Program) -> usize {
+    program.steps.len() + 2
+}
+
+fn named(program: &Program, node: usize, look: Look) -> Node {
+    let word = |title: &str| Node { title: title.into(), kind: "".into(), look: Look::End };
+    match node.checked_sub(1).and_then(|step| program.steps.get(step)) {
+        Some(step) => Node { title: Arc::clone(&step.id), kind: Arc::clone(&step.kind), look },
+        None if node == START => word("start"),
+        None if node == done(program) => word("end"),
+        None => word("failed"),
+    }
+}

@@ -1,0 +1,335 @@
+//! From places to arrows: the code is followed from step to step.
+
+use std::collections::BTreeSet;
+
+use super::super::{
+    Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, Status, StepId,
+};
+use super::known::Known;
+use super::owners::Owners;
+use super::{Arrow, Look, START, done, failed, of_step};
+
+/// The arrows between all nodes, and how each box looks.
+pub(super) struct Drawn {
+    pub(super) looks: Vec<Look>,
+    pub(super) arrows: Vec<Arrow>,
+}
+
+/// Follows the code from everywhere a step begins.
+pub(super) fn draw(program: &Program, source: &str) -> Drawn {
+    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program) };
+    let mut arrows = Vec::new();
+    let root = program.scope(Program::ROOT);
+    for entry in super::super::flow::entries(root) {
+        walk.follow(START, Way::to(*entry), None, &mut arrows);
+    }
+    for (place, record) in (0..).map(PlaceId).zip(&program.places) {
+        arrows.extend(within(record));
+        if let Some(from) = record.marks.iter().rev().find_map(begins) {
+            for way in walk.ways(place, record) {
+                walk.follow(of_step(from), way, Some(place), &mut arrows);
+            }
+        }
+        walk.meet(record, &mut arrows);
+    }
+    tidy(&mut arrows);
+    Drawn { looks: walk.looks(&arrows), arrows }
+}
+
+/// The label of a way that is taken when something failed.
+const ON_ERROR: &str = "on error";
+
+/// One way on from a place.
+#[derive(Clone)]
+struct Way {
+    to: PlaceId,
+    label: String,
+    failure: bool,
+    /// It only shows where a loop goes on; it is not followed.
+    back: bool,
+    /// What is known of the strand that goes this way.
+    known: Known,
+}
+
+impl Way {
+    fn to(to: PlaceId) -> Self {
+        Self { to, label: String::new(), failure: false, back: false, known: Known::default() }
+    }
+}
+
+struct Walk<'p> {
+    program: &'p Program,
+    source: &'p str,
+    owners: Owners,
+    /// Where failures go. Whoever comes there otherwise has made its own error.
+    handlers: BTreeSet<PlaceId>,
+}
+
+impl Walk<'_> {
+    /// A merge is reached from the steps that fill its edges.
+    fn meet(&self, record: &Place, arrows: &mut Vec<Arrow>) {
+        let Op::Meet { edges, next, .. } = &record.op else { return };
+        let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| self.owners.of(*place)).collect();
+        for step in from {
+            // What it hands on is its way on; that its own branch ends is none.
+            arrows.retain(|arrow| arrow.from != of_step(step));
+            self.follow(of_step(step), Way::to(*next), None, arrows);
+        }
+    }
+
+    /// Follows a way until steps begin, and draws an arrow to each.
+    fn follow(&self, from: usize, way: Way, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(at, way)];
+        while let Some((at, mut way)) = open.pop() {
+            if !way.failure && self.handlers.contains(&way.to) {
+                way = Way { failure: true, label: ON_ERROR.to_owned(), ..way };
+            }
+            if !seen.insert((way.to, way.failure, way.label.clone(), way.known.clone())) {
+                continue;
+            }
+            match self.arrival(at, &way) {
+                Arrival::At(to) => arrows.push(Arrow { from, to, label: way.label, failure: way.failure }),
+                Arrival::Nowhere => {}
+                Arrival::On => {
+                    let record = self.program.place(way.to);
+                    let way = way.past(record);
+                    let ways = self
+                        .ways(way.to, record)
+                        .into_iter()
+                        .rev()
+                        .filter(|next| way.known.allows(self.program, record, next.to));
+                    open.extend(ways.map(|next| (Some(way.to), way.clone().and(next))));
+                }
+            }
+        }
+    }
+
+    fn arrival(&self, at: Option<PlaceId>, way: &Way) -> Arrival {
+        let record = self.program.place(way.to);
+        let back = way.back || at.is_some_and(|at| way.to <= at);
+        if let Some(step) = record.marks.iter().find_map(begins) {
+            return Arrival::At(of_step(step));
+        }
+        match &record.op {
+            // A failure that leads round again is not a way that the author drew.
+            _ if back && way.failure => Arrival::Nowhere,
+            _ if back => self.owners.of(way.to).map_or(Arrival::Nowhere, |step| Arrival::At(of_step(step))),
+            Op::Leave { how: Exit::Close(verdict), .. } => match verdict.status {
+                Status::Completed => Arrival::At(done(self.program)),
+                Status::Failed if !way.failure => Arrival::At(failed(self.program)),
+                _ => Arrival::Nowhere,
+            },
+            Op::Leave { scope, how: Exit::Done(_) } if *scope == Program::ROOT => Arrival::At(done(self.program)),
+            _ => Arrival::On,
+        }
+    }
+
+    /// The ways on from a place, in document order.
+    fn ways(&self, place: PlaceId, record: &Place) -> Vec<Way> {
+        let mut ways = Vec::new();
+        match &record.op {
+            Op::Do { next, fail, .. } | Op::Set { next, fail, .. } => {
+                ways.push(Way::to(*next));
+                ways.extend(failure(*fail));
+            }
+            Op::Decide { arms, otherwise, fail } => {
+                let conditions: Vec<Option<String>> =
+                    arms.iter().map(|(guard, _)| self.condition(*guard, self.owners.of(place))).collect();
+                let otherwise_label = if conditions.iter().any(Option::is_some) { "else" } else { "" };
+                let arms = arms.iter().zip(&conditions);
+                ways.extend(arms.map(|((_, to), label)| self.labelled(*to, label.as_deref().unwrap_or_default())));
+                ways.push(self.labelled(*otherwise, otherwise_label));
+                ways.extend(failure(*fail));
+            }
+            Op::Wait { arms, fail, .. } => {
+                ways.extend(arms.iter().flat_map(|arm| self.arm(arm)));
+                ways.extend(failure(*fail));
+            }
+            Op::Enter(scope) => {
+                let record = self.program.scope(*scope);
+                match &record.start {
+                    Entries::Branches(places) => ways.extend(places.iter().map(|to| self.labelled(*to, ""))),
+                    Entries::Each { place, .. } => {
+                        ways.push(Way { label: "each item".to_owned(), ..Way::to(*place) });
+                        ways.push(Way::to(record.next));
+                    }
+                }
+                ways.extend(failure(record.fail));
+            }
+            Op::Fork { to } => ways.extend(to.iter().map(|to| self.labelled(*to, ""))),
+            Op::Leave { how: Exit::Goto(to), .. } => ways.push(Way { back: *to <= place, ..Way::to(*to) }),
+            Op::Leave { scope, how: Exit::Done(_) } => match self.program.scope(*scope).start {
+                // The next item begins where the loop does.
+                Entries::Each { .. } => ways.extend(self.owners.entering(*scope).and_then(|step| self.round(step))),
+                Entries::Branches(_) => ways.push(Way::to(self.program.scope(*scope).next)),
+            },
+            Op::Leave { scope, how: Exit::Fail(_) } => ways.extend(failure(self.program.scope(*scope).fail)),
+            Op::Leave { how: Exit::Close(_), .. } => {}
+            Op::Meet { next, none, .. } => ways.extend([Way::to(*next), Way::to(*none)]),
+        }
+        ways
+    }
+
+    /// The way back to where a step begins.
+    fn round(&self, step: StepId) -> Option<Way> {
+        let begins_here = |place: &Place| place.marks.iter().filter_map(begins).any(|begun| begun == step);
+        let place = self.program.places.iter().position(begins_here)?;
+        Some(Way { back: true, ..Way::to(PlaceId(u32::try_from(place).ok()?)) })
+    }
+
+    fn arm(&self, arm: &Arm) -> Vec<Way> {
+        match arm {
+            Arm::Signal { signal, next, .. } => {
+                let name = self.program.signals.get(signal.index()).map_or("", |signal| &signal.name);
+                vec![Way { label: name.to_owned(), ..Way::to(*next) }]
+            }
+            Arm::Request { next, expired, .. } => {
+                let late = expired.map(|to| Way { label: "timeout".to_owned(), ..Way::to(to) });
+                std::iter::once(Way::to(*next)).chain(late).collect()
+            }
+            Arm::After { next, .. } | Arm::Until { next, .. } => vec![Way::to(*next)],
+        }
+    }
+
+    /// A way with the name that the document gives it, if it has one, and the condition on which it is taken.
+    fn labelled(&self, to: PlaceId, condition: &str) -> Way {
+        let marker = self.program.place(to).marks.iter().find_map(|mark| match mark {
+            Mark::Branch(_, name) => Some(&**name),
+            _ => None,
+        });
+        let label = match marker {
+            Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
+            Some(name) => format!("{name}: {condition}"),
+            None => condition.to_owned(),
+        };
+        Way { label, ..Way::to(to) }
+    }
+
+    /// A condition as it was written, if it was written as an expression; else as an expression. None for what the author
+    /// did not write, such as the counting of a loop: that has no place in the text of its step.
+    fn condition(&self, id: ConditionId, owner: Option<StepId>) -> Option<String> {
+        let condition = self.program.conditions.get(id.index())?;
+        let (start, end) = self.program.steps.get(owner?.index())?.origin;
+        let span = condition.span();
+        (start <= span.start && span.end <= end).then_some(())?;
+        let shown = condition.to_string();
+        let written = span.text(self.source).trim();
+        let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || "()'\"".contains(c), "");
+        let as_written = !written.contains('\n') && bare(written) == bare(&shown);
+        Some(if as_written { written.to_owned() } else { shown })
+    }
+
+    /// How each box looks, from what happens at the places of its step.
+    fn looks(&self, arrows: &[Arrow]) -> Vec<Look> {
+        let mut looks = vec![Look::Work; self.program.steps.len() + 3];
+        for (place, record) in (0..).map(PlaceId).zip(&self.program.places) {
+            if let Op::Meet { next, .. } = &record.op
+                && let Some(step) = self.owners.of(*next)
+            {
+                looks[of_step(step)] = Look::Merge;
+            }
+            let Some(step) = self.owners.of(place) else { continue };
+            match &record.op {
+                Op::Wait { arms, .. } if arms.iter().any(|arm| matches!(arm, Arm::Request { .. })) => {
+                    looks[of_step(step)] = Look::People;
+                }
+                Op::Enter(scope) if matches!(self.program.scope(*scope).start, Entries::Each { .. }) => {
+                    looks[of_step(step)] = Look::Loop;
+                }
+                Op::Decide { .. } if looks[of_step(step)] == Look::Work => looks[of_step(step)] = Look::Decision,
+                _ => {}
+            }
+        }
+        for (node, look) in looks.iter_mut().enumerate() {
+            // A step that decides and never has two ways decides about something else.
+            let ways = arrows.iter().filter(|arrow| arrow.from == node && !arrow.failure).count();
+            if *look == Look::Decision && ways < 2 {
+                *look = Look::Work;
+            }
+            if arrows.iter().any(|arrow| arrow.to == node && self.is_inside(arrow.from, node)) {
+                *look = Look::Loop;
+            }
+        }
+        looks
+    }
+
+    /// Whether one box stands for a step inside of the other's.
+    fn is_inside(&self, inner: usize, outer: usize) -> bool {
+        let step = |node: usize| node.checked_sub(1).and_then(|step| self.program.steps.get(step));
+        let parent = |node: usize| step(node).and_then(|step| step.parent).map(of_step);
+        std::iter::successors(parent(inner), |node| parent(*node)).any(|node| node == outer)
+    }
+}
+
+enum Arrival {
+    /// An arrow ends at this box.
+    At(usize),
+    /// The code goes on.
+    On,
+    /// There is nothing to draw.
+    Nowhere,
+}
+
+impl Way {
+    /// The way after what happens where it leads, and what is told there: that a step failed, or something that a person
+    /// should know of.
+    fn past(mut self, record: &Place) -> Self {
+        self.known.learn(&record.op);
+        for mark in &record.marks {
+            match mark {
+                Mark::Fail(..) => self.failure = true,
+                Mark::Warn(_, warning) => self = Self { label: warning.to_string(), ..self },
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// The way that goes on from where this one leads.
+    fn and(self, next: Self) -> Self {
+        let label = match (self.label.is_empty(), next.label.is_empty()) {
+            (true, _) => next.label,
+            (false, false) if self.label != next.label => format!("{}, {}", self.label, next.label),
+            (false, _) => self.label,
+        };
+        Self { label, failure: self.failure || next.failure, known: self.known, ..next }
+    }
+}
+
+/// Steps that begin at one place lead from one to the next.
+fn within(record: &Place) -> Vec<Arrow> {
+    let begun: Vec<usize> = record.marks.iter().filter_map(begins).map(of_step).collect();
+    let arrow = |pair: &[usize]| Arrow { from: pair[0], to: pair[1], label: String::new(), failure: false };
+    begun.windows(2).map(arrow).collect()
+}
+
+fn failure(fail: Option<Failure>) -> Option<Way> {
+    fail.map(|fail| Way { label: ON_ERROR.to_owned(), failure: true, ..Way::to(fail.to) })
+}
+
+fn handlers(program: &Program) -> BTreeSet<PlaceId> {
+    let of_op = |op: &Op| match op {
+        Op::Do { fail, .. } | Op::Decide { fail, .. } | Op::Set { fail, .. } | Op::Wait { fail, .. } => *fail,
+        Op::Enter(_) | Op::Fork { .. } | Op::Leave { .. } | Op::Meet { .. } => None,
+    };
+    let failures = program.places.iter().filter_map(|place| of_op(&place.op));
+    failures.chain(program.scopes.iter().filter_map(|scope| scope.fail)).map(|fail| fail.to).collect()
+}
+
+fn begins(mark: &Mark) -> Option<StepId> {
+    match mark {
+        Mark::Begin(step, _) => Some(*step),
+        _ => None,
+    }
+}
+
+/// Each arrow once. One for a failure that leads where the others do anyway tells nothing.
+fn tidy(arrows: &mut Vec<Arrow>) {
+    let normal: BTreeSet<(usize, usize)> =
+        arrows.iter().filter(|arrow| !arrow.failure).map(|arrow| (arrow.from, arrow.to)).collect();
+    arrows.retain(|arrow| !arrow.failure || !normal.contains(&(arrow.from, arrow.to)));
+    let mut seen = BTreeSet::new();
+    arrows.retain(|arrow| seen.insert(arrow.clone()));
+    arrows.sort_by_key(|arrow| arrow.from);
+}

@@ -1,0 +1,191 @@
+//! Indentation: two blanks a level, lists under a key too, one blank after a dash.
+
+use branchpoint_expr::{Field, Located};
+
+use super::edit::Edits;
+use super::lines::{Lines, Style, stands_in, style};
+
+/// How much a level is indented.
+const STEP: usize = 2;
+
+/// The text with its lines where they belong; none if it is written in a way that is not understood here.
+pub(super) fn indent(text: &str, document: &Located) -> Option<String> {
+    let lines = Lines::new(text);
+    let mut plan = Plan { moves: vec![None; lines.count()], edits: Edits::default(), lines };
+    match style(text, 0, document) {
+        Style::BlockObject => plan.object(document, 0)?,
+        Style::BlockList => plan.list(document, 0)?,
+        Style::BlockText { .. } | Style::Inline => return Some(text.to_owned()),
+    }
+    plan.finish()
+}
+
+struct Plan<'t> {
+    lines: Lines<'t>,
+    /// For each line, where it goes; none for blank lines and comments, which follow the others.
+    moves: Vec<Option<Move>>,
+    edits: Edits,
+}
+
+#[derive(Clone, Copy)]
+enum Move {
+    /// A key or a dash: its column is known.
+    To(usize),
+    /// A part of something that began in an earlier line: it keeps its distance, but does not leave its parent.
+    By { columns: isize, at_least: usize },
+}
+
+impl Plan<'_> {
+    /// An object whose keys belong to a column.
+    fn object(&mut self, object: &Located, column: usize) -> Option<()> {
+        let old = self.lines.column(object.span.start as usize);
+        let bound = object.span.end as usize;
+        for (index, field) in object.fields().iter().enumerate() {
+            let key = field.key_span.start as usize;
+            if self.lines.is_first(key) {
+                self.put(self.lines.of(key), column);
+            } else if index > 0 {
+                // Something stands before the key: `? `, an anchor or a tag.
+                return None;
+            }
+            self.field(field, bound, old, column)?;
+        }
+        Some(())
+    }
+
+    fn field(&mut self, field: &Field, bound: usize, old: usize, column: usize) -> Option<()> {
+        let after = field.key_span.end as usize;
+        let value = &field.value;
+        if !stands_in(value, after..bound) {
+            return Some(());
+        }
+        match style(self.lines.text, after, value) {
+            Style::BlockObject => self.object(value, column + STEP),
+            Style::BlockList => self.list(value, column + STEP),
+            other => {
+                self.leaf(after, value, other, old, column);
+                Some(())
+            }
+        }
+    }
+
+    /// A list whose dashes belong to a column.
+    fn list(&mut self, list: &Located, column: usize) -> Option<()> {
+        let text = self.lines.text;
+        let old = self.lines.column(list.span.start as usize);
+        let mut from = list.span.start as usize;
+        for item in list.items()? {
+            let dash = self.dash(from, old)?;
+            if self.lines.is_first(dash) {
+                self.put(self.lines.of(dash), column);
+            }
+            from = dash + 1;
+            // An alias stands elsewhere, and an item without a value has no place of its own.
+            if item.span.start == item.span.end || !stands_in(item, from..list.span.end as usize) {
+                continue;
+            }
+            let start = item.span.start as usize;
+            let beside = self.lines.of(start) == self.lines.of(dash);
+            let kind = style(text, from, item);
+            if beside && start > from {
+                // What stands between a dash and its value, if not blanks, is an anchor or a tag.
+                text[from..start].bytes().all(|byte| byte == b' ').then_some(())?;
+                self.edits.replace(from..start, " ");
+            }
+            match kind {
+                Style::BlockObject => self.object(item, column + STEP)?,
+                Style::BlockList => self.list(item, column + STEP)?,
+                Style::Inline if beside => self.shift(item, (self.lines.column(start), column + STEP), (old, column)),
+                other => self.leaf(from, item, other, old, column),
+            }
+            from = from.max(item.span.end as usize);
+        }
+        Some(())
+    }
+
+    /// The next dash of a list, at its column.
+    fn dash(&self, from: usize, column: usize) -> Option<usize> {
+        if self.lines.text[from..].starts_with('-') && self.lines.column(from) == column {
+            return Some(from);
+        }
+        (self.lines.of(from) + 1..self.lines.count()).find_map(|line| {
+            let at = self.lines.start(line) + column;
+            let is_dash = self.lines.indent(line) == column && self.lines.text[at..].starts_with('-');
+            is_dash.then_some(at)
+        })
+    }
+
+    /// A value that is no structure: the lines after that of its key or dash.
+    fn leaf(&mut self, after: usize, value: &Located, style: Style, old: usize, column: usize) {
+        let (start, end) = (value.span.start as usize, value.span.end as usize);
+        let parent = (old, column);
+        let own_line = self.lines.of(start) > self.lines.of(after);
+        if let Style::BlockText { keep } = style {
+            let first = self.lines.of(after) + 1;
+            let mut last = self.lines.of(end);
+            while keep && last + 1 < self.lines.count() && self.lines.is_blank(last + 1) {
+                last += 1;
+            }
+            let by = Move::By { columns: distance(parent), at_least: 0 };
+            self.moves[first..=last].fill(Some(by));
+        } else if own_line && self.lines.is_first(start) {
+            self.put(self.lines.of(start), column + STEP);
+            self.shift(value, (self.lines.column(start), column + STEP), parent);
+        } else {
+            self.shift(value, parent, parent);
+        }
+    }
+
+    /// What goes on in later lines moves as its beginning does. `parent` has the old and the new column of the key or dash.
+    fn shift(&mut self, value: &Located, moved: (usize, usize), parent: (usize, usize)) {
+        let (first, last) = (self.lines.of(value.span.start as usize), self.lines.of(value.span.end as usize));
+        for line in first + 1..=last {
+            let inside = usize::from(self.lines.indent(line) > parent.0);
+            self.moves[line] = Some(Move::By { columns: distance(moved), at_least: parent.1 + inside });
+        }
+    }
+
+    fn put(&mut self, line: usize, column: usize) {
+        self.moves[line] = Some(Move::To(column));
+    }
+
+    fn finish(mut self) -> Option<String> {
+        for line in 0..self.lines.count() {
+            let old = self.lines.indent(line);
+            let new = match self.moves[line] {
+                Some(Move::To(column)) => column,
+                Some(Move::By { columns, .. }) if self.lines.is_blank(line) => old.saturating_add_signed(columns),
+                Some(Move::By { columns, at_least }) => old.saturating_add_signed(columns).max(at_least),
+                None if self.lines.line(line).trim_start().starts_with('#') => self.comment(line, old),
+                None => continue,
+            };
+            if new != old && !self.lines.line(line).is_empty() {
+                let start = self.lines.start(line);
+                self.edits.replace(start..start + old, " ".repeat(new));
+            }
+        }
+        self.edits.apply(self.lines.text)
+    }
+
+    /// A comment belongs to what comes after it, unless it is further in: then it ends what came before.
+    fn comment(&self, line: usize, old: usize) -> usize {
+        let known = |line: usize| match self.moves[line] {
+            Some(Move::To(column)) => Some((self.lines.indent(line), column)),
+            _ => None,
+        };
+        let next = (line + 1..self.lines.count()).find_map(known);
+        match next {
+            Some((indent, column)) if indent >= old => column,
+            None if old == 0 => 0,
+            _ => {
+                let before = (0..line).rev().filter_map(known).find(|(indent, _)| *indent <= old);
+                let same = before.filter(|(indent, _)| *indent == old).or(next);
+                same.map_or(old, |(_, column)| column)
+            }
+        }
+    }
+}
+
+fn distance((old, new): (usize, usize)) -> isize {
+    new.cast_signed() - old.cast_signed()
+}

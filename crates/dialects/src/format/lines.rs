@@ -1,0 +1,105 @@
+//! A text as lines, and what its lines are made of.
+
+use std::ops::Range;
+
+use branchpoint_expr::{Located, Shape, Span};
+
+/// Where the lines of a text begin.
+pub(super) struct Lines<'t> {
+    pub(super) text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, starts: std::iter::once(0).chain(breaks).collect() }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The line that holds a byte.
+    pub(super) fn of(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at) - 1
+    }
+
+    /// The bytes of a line, without its line break.
+    pub(super) fn range(&self, line: usize) -> Range<usize> {
+        let start = self.starts[line];
+        let end = self.starts.get(line + 1).map_or(self.text.len(), |next| next - 1);
+        start..end
+    }
+
+    pub(super) fn start(&self, line: usize) -> usize {
+        self.starts[line]
+    }
+
+    pub(super) fn line(&self, line: usize) -> &'t str {
+        &self.text[self.range(line)]
+    }
+
+    /// How many bytes stand before a byte in its line.
+    pub(super) fn column(&self, at: usize) -> usize {
+        at - self.starts[self.of(at)]
+    }
+
+    /// How many blanks a line begins with.
+    pub(super) fn indent(&self, line: usize) -> usize {
+        let line = self.line(line);
+        line.len() - line.trim_start_matches(' ').len()
+    }
+
+    /// Whether a byte is the first of its line that is no blank.
+    pub(super) fn is_first(&self, at: usize) -> bool {
+        self.column(at) == self.indent(self.of(at))
+    }
+
+    pub(super) fn is_blank(&self, line: usize) -> bool {
+        self.line(line).trim_matches([' ', '\t']).is_empty()
+    }
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// By indentation.
+    BlockObject,
+    BlockList,
+    /// `|` or `>`, and whether the line breaks at its end count (`+`).
+    BlockText {
+        keep: bool,
+    },
+    /// Anything else: plain or quoted text, a number, brackets.
+    Inline,
+}
+
+/// How the value is written that stands after the byte `after`: the end of its key, or of its dash.
+pub(super) fn style(text: &str, after: usize, value: &Located) -> Style {
+    let bracketed = |value: &Located| text[value.span.range()].starts_with(['{', '[']);
+    match &value.shape {
+        Shape::Object(fields) if !fields.is_empty() && !bracketed(value) => Style::BlockObject,
+        Shape::List(items) if !items.is_empty() && !bracketed(value) => Style::BlockList,
+        Shape::Str { .. } => match header(text, after, value.span) {
+            Some(header) => Style::BlockText { keep: header.contains('+') },
+            None => Style::Inline,
+        },
+        _ => Style::Inline,
+    }
+}
+
+/// The `|` or `>` before a text in block style, with what belongs to it: the last word of the line before the text.
+fn header(text: &str, after: usize, span: Span) -> Option<&str> {
+    let between = text.get(after..span.start as usize)?;
+    between.contains('\n').then_some(())?;
+    let line = between.trim_end().rsplit('\n').next()?;
+    let is_comment = |at: usize| line[..at].chars().next_back().is_none_or(char::is_whitespace);
+    let code = line.match_indices('#').map(|(at, _)| at).find(|at| is_comment(*at)).map_or(line, |at| &line[..at]);
+    code.split_whitespace().next_back().filter(|word| word.starts_with(['|', '>']))
+}
+
+/// Whether a value stands where its parent has it. What an alias stands for is written elsewhere.
+pub(super) fn stands_in(value: &Located, range: Range<usize>) -> bool {
+    range.start <= value.span.start as usize && value.span.end as usize <= range.end
+}

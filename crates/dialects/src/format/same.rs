@@ -1,0 +1,42 @@
+//! Whether two texts say the same.
+
+use branchpoint_expr::{Located, Shape};
+use granit_parser::{Event, Parser, options};
+
+use crate::read;
+
+/// Whether a changed text reads as the same document, with the same comments. The order of a step's keys may differ.
+pub(super) fn same(before: &str, document: &Located, after: &str) -> bool {
+    read(after).is_ok_and(|changed| equal(document, &changed)) && comments(before) == comments(after)
+}
+
+fn equal(one: &Located, other: &Located) -> bool {
+    match (&one.shape, &other.shape) {
+        (Shape::List(one), Shape::List(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
+        }
+        (Shape::Object(fields), Shape::Object(others)) if one.get("step_type").is_some() => {
+            fields.len() == others.len()
+                && fields.iter().all(|field| other.get(&field.key).is_some_and(|other| equal(&field.value, other)))
+        }
+        (Shape::Object(one), Shape::Object(other)) => {
+            let pairs = || one.iter().zip(other);
+            one.len() == other.len()
+                && pairs().all(|(one, other)| one.key == other.key && equal(&one.value, &other.value))
+        }
+        _ => one.to_value() == other.to_value(),
+    }
+}
+
+/// The comments of a text, sorted: a key takes its own along.
+fn comments(text: &str) -> Option<Vec<String>> {
+    let events = Parser::new_from_str_with_options(text, options! { emit_comments: true });
+    let mut comments = Vec::new();
+    for event in events {
+        if let (Event::Comment(comment, ..), _) = event.ok()? {
+            comments.push(comment.trim_end().to_owned());
+        }
+    }
+    comments.sort_unstable();
+    Some(comments)
+}

@@ -1,0 +1,42 @@
+//! Triggers: what starts the runs of a workflow.
+
+use branchpoint_expr::{Diagnostic, Dialect, Kind, Located};
+
+use crate::read;
+use crate::recognise::recognise;
+
+/// The triggers that need nobody who listens: a run starts when someone starts it.
+const BY_HAND: [&str; 2] = ["dynamic_input", "template_input"];
+
+/// The finding that a workflow of steps has a trigger that nothing serves yet.
+pub fn unserved_trigger(source: &str) -> Option<Diagnostic> {
+    let document = read(source).ok().filter(|document| recognise(document) == Ok(Dialect::Steps))?;
+    let kind = document.get("trigger").and_then(|trigger| trigger.get("type"))?;
+    let name = kind.text().filter(|name| !BY_HAND.contains(&&***name))?;
+    Some(finding(kind, name))
+}
+
+fn finding(kind: &Located, name: &str) -> Diagnostic {
+    let message = format!("nothing listens to the trigger `{name}` yet, so no run starts by itself");
+    let help = "start runs by hand, with the input that the trigger would have given";
+    Diagnostic::warning(Kind::TriggerNotServed, kind.span, message).with_help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expect: Option<&str>) {
+        let found = unserved_trigger(source).map(|finding| finding.span.text(source).to_owned());
+        assert_eq!(found.as_deref(), expect, "{source}");
+    }
+
+    #[test]
+    fn only_triggers_that_need_a_listener_are_told() {
+        check("trigger: {type: schedule}\nsteps: []", Some("schedule"));
+        check("trigger: {type: dynamic_input}\nsteps: []", None);
+        check("steps: []", None);
+        check("trigger: {type: schedule}\nnodes: []", None);
+    }
+}

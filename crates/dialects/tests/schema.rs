@@ -1,0 +1,119 @@
+//! The schemas for editors take every document that loads, and refuse what is plainly wrong.
+
+use std::path::Path;
+
+use branchpoint_dialects::{read, schema};
+use branchpoint_expr::Dialect;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+fn validator(dialect: Dialect) -> Validator {
+    let schema: Value = serde_json::from_str(schema(dialect).expect("the dialect has a schema")).expect("it is JSON");
+    jsonschema::draft202012::meta::validate(&schema).expect("it is a schema");
+    jsonschema::draft202012::new(&schema).expect("it compiles")
+}
+
+/// The documents of a file of run vectors that are not refused.
+fn documents(file: &str, key: &str) -> Vec<(String, Value)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
+    let text = std::fs::read_to_string(path).expect("the vectors are there");
+    let file: Value = serde_json::from_str(&text).expect("vectors are JSON");
+    let vectors = file["vectors"].as_array().expect("a list of vectors").iter();
+    let loads =
+        |vector: &&Value| !vector["expect"]["status"].as_str().unwrap_or_default().eq_ignore_ascii_case("rejected");
+    let document = |vector: &Value| match vector.get(key) {
+        Some(document) => document.clone(),
+        None => yaml(vector["workflow_text"].as_str().expect("a document as text")),
+    };
+    vectors.filter(loads).map(|vector| (vector["name"].to_string(), document(vector))).collect()
+}
+
+fn yaml(text: &str) -> Value {
+    let value = read(text).expect("it can be read").to_value();
+    serde_json::to_value(value).expect("values are JSON")
+}
+
+#[track_caller]
+fn check_vectors(dialect: Dialect, file: &str, key: &str, at_least: usize) {
+    let validator = validator(dialect);
+    let documents = documents(file, key);
+    assert!(documents.len() >= at_least, "only {} documents", documents.len());
+    for (name, document) in documents {
+        let refused: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(refused.is_empty(), "{name}: {refused:?}");
+    }
+}
+
+#[test]
+fn the_schema_of_steps_takes_every_vector_that_loads() {
+    check_vectors(Dialect::Steps, "steps-runs.json", "workflow", 140);
+}
+
+#[test]
+fn the_schema_of_flow_takes_every_vector_that_loads() {
+    check_vectors(Dialect::Flow, "flow-runs.json", "flow", 80);
+}
+
+/// One step of that kind is refused with a message that holds `expect`.
+#[track_caller]
+fn check_refused(dialect: Dialect, step: &Value, expect: &str) {
+    let document = json!({"name": "a", "steps": [step]});
+    let errors: Vec<String> = validator(dialect).iter_errors(&document).map(|error| error.to_string()).collect();
+    assert!(errors.iter().any(|error| error.contains(expect)), "{step}: {errors:?}");
+}
+
+#[test]
+fn wrong_steps_are_refused() {
+    let check = |step: Value, expect: &str| check_refused(Dialect::Steps, &step, expect);
+    check(json!({"id": "a"}), "step_type");
+    check(json!({"step_type": "prompt_cal"}), "prompt_cal");
+    check(json!({"step_type": "text", "id": "a b"}), "a b");
+    check(json!({"step_type": "http"}), "url");
+    check(json!({"step_type": "gate"}), "valid under");
+    check(json!({"step_type": "gate", "if": "true", "on_match": "halt"}), "halt");
+    check(json!({"step_type": "gate", "conditions": [{"operator": "$equal"}]}), "valid under");
+    check(json!({"step_type": "switch", "cases": []}), "[]");
+    check(json!({"step_type": "switch", "cases": [{"name": "else", "match": 1}]}), "else");
+    check(json!({"step_type": "while", "if": "true", "body": []}), "[]");
+    check(json!({"step_type": "retry", "target_step_id": "a", "max_retries": 11}), "11");
+    check(json!({"step_type": "join", "target": "a", "child_steps": [{"step_type": "text"}]}), "items");
+    check(json!({"step_type": "human_in_the_loop", "prompt": "ok?", "choices": ["timeout"]}), "timeout");
+    check(json!({"step_type": "wait", "duration": "soon"}), "soon");
+    // The same at any depth.
+    check(json!({"step_type": "if_else", "if": "true", "then_steps": [{"step_type": "http"}]}), "url");
+}
+
+#[test]
+fn wrong_flow_steps_are_refused() {
+    let check = |step: Value, expect: &str| check_refused(Dialect::Flow, &step, expect);
+    check(json!({"type": "finish"}), "config");
+    check(json!({"type": "finnish", "config": {}}), "finnish");
+    check(json!({"type": "loop", "config": {"loopType": "forEach"}}), "iterableVariable");
+    check(json!({"type": "conditional", "config": {"condition": {"combinator": "xor", "conditions": []}}}), "xor");
+    check(json!({"type": "apiCall", "config": {"url": "https://a.b", "timeout": 900}}), "900");
+}
+
+#[test]
+fn every_field_tells_what_it_is_for() {
+    for dialect in [Dialect::Steps, Dialect::Flow] {
+        let schema: Value = serde_json::from_str(schema(dialect).expect("a schema")).expect("JSON");
+        let mut silent = Vec::new();
+        for (name, definition) in schema["$defs"].as_object().expect("definitions") {
+            silent.extend(undescribed(name, definition));
+        }
+        assert_eq!(silent, Vec::<String>::new(), "{}", dialect.as_str());
+    }
+}
+
+/// The properties of a definition that have neither a description nor the description of what they refer to.
+fn undescribed(name: &str, definition: &Value) -> Vec<String> {
+    let settings = definition["properties"]["config"]["properties"].as_object();
+    let own = definition["properties"].as_object();
+    let referred = ["#/$defs/if", "#/$defs/conditions", "#/$defs/match", "#/$defs/group"];
+    let tells = |property: &Value| {
+        property.get("description").is_some() || property["$ref"].as_str().is_some_and(|to| referred.contains(&to))
+    };
+    let all =
+        own.into_iter().flatten().filter(|(key, _)| key.as_str() != "config").chain(settings.into_iter().flatten());
+    all.filter(|(_, property)| !tells(property)).map(|(key, _)| format!("{name}.{key}")).collect()
+}

@@ -1,0 +1,118 @@
+//! Diagnostics as SARIF 2.1.0: what code hosts and editors read.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::{Diagnostic, Kind, Severity, Span};
+
+/// What was found in one text.
+#[derive(Clone, Copy, Debug)]
+pub struct Examined<'a> {
+    /// The name of the text, a path if it has one.
+    pub origin: &'a str,
+    /// The text.
+    pub source: &'a str,
+    /// What was found in it.
+    pub diagnostics: &'a [Diagnostic],
+}
+
+/// Renders the findings of several texts as one SARIF log with one run. `about` gives the sentence that describes a kind:
+/// only the kinds that were found become rules.
+pub fn render_sarif(texts: &[Examined<'_>], version: &str, about: impl Fn(Kind) -> String) -> Value {
+    let mut kinds: Vec<Kind> = texts.iter().flat_map(|text| text.diagnostics).map(|finding| finding.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let results = texts.iter().flat_map(|text| text.diagnostics.iter().map(|finding| result(finding, text, &kinds)));
+    let results: Vec<Value> = results.collect();
+    let rules: Vec<Value> = kinds.iter().map(|kind| rule(*kind, &about(*kind))).collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {"name": "branchpoint", "semanticVersion": version, "rules": rules}},
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+fn rule(kind: Kind, about: &str) -> Value {
+    let more = format!("Run `branchpoint explain {kind}` for an example and the way out.");
+    json!({"id": kind.as_str(), "shortDescription": {"text": about}, "help": {"text": more}})
+}
+
+fn result(finding: &Diagnostic, text: &Examined<'_>, kinds: &[Kind]) -> Value {
+    let message = match &finding.help {
+        Some(help) => format!("{}\nhelp: {help}", finding.message),
+        None => finding.message.clone(),
+    };
+    let mut result = json!({
+        "ruleId": finding.kind.as_str(),
+        "ruleIndex": kinds.binary_search(&finding.kind).unwrap_or_default(),
+        "level": match finding.severity { Severity::Error => "error", Severity::Warning => "warning" },
+        "message": {"text": message},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": uri(text.origin)},
+            "region": region(finding.span, text.source),
+        }}],
+    });
+    if let Some(detail) = finding.detail {
+        result["properties"] = json!({"detail": detail.as_str()});
+    }
+    result
+}
+
+/// Lines and columns from 1; the end column is the one after the last character.
+fn region(span: Span, source: &str) -> Value {
+    let (start_line, start_column) = span.line_column(source);
+    let (end_line, end_column) = Span { start: span.end.max(span.start), ..span }.line_column(source);
+    json!({"startLine": start_line, "startColumn": start_column, "endLine": end_line, "endColumn": end_column})
+}
+
+/// A path as a URI reference: a relative one stays relative, which code hosts resolve against the repository.
+fn uri(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in path.trim_start_matches("./").bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
+            _ => write!(uri, "%{byte:02X}").expect("writing to a text does not fail"),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_has_its_rule_and_its_region() {
+        let source = "steps:\n  - id: ü b\n";
+        let at = source.find("ü b").map_or(Span::default(), |at| Span::new(at, at + "ü b".len()));
+        let findings = [
+            Diagnostic::warning(Kind::UnknownKey, Span::new(0, 5), "odd"),
+            Diagnostic::error(Kind::BadField, at, "this is no id").with_help("use letters"),
+        ];
+        let texts = [Examined { origin: "./my flows/a.yaml", source, diagnostics: &findings }];
+        let log = render_sarif(&texts, "1.2.3", |kind| format!("About {kind}."));
+        let run = &log["runs"][0];
+        let result = &run["results"][1];
+        let rule = &run["tool"]["driver"]["rules"][usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert_eq!(rule["shortDescription"]["text"], "About bad_field.");
+        assert_eq!(result["level"], "error");
+        assert_eq!(result["message"]["text"], "this is no id\nhelp: use letters");
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "my%20flows/a.yaml");
+        assert_eq!(place["region"], json!({"startLine": 2, "startColumn": 9, "endLine": 2, "endColumn": 12}));
+    }
+
+    #[test]
+    fn paths_become_references() {
+        assert_eq!(uri("/a b/ü.yaml"), "file:///a%20b/%C3%BC.yaml");
+        assert_eq!(uri("a\\b.yaml"), "a/b.yaml");
+        assert_eq!(uri("a:b#c"), "a%3Ab%23c");
+    }
+}
