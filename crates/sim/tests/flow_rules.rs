@@ -209,6 +209,20 @@ fn a_while_that_cannot_be_evaluated_later_fails_the_loop_itself() {
 }
 
 #[test]
+fn a_loop_that_failed_leaves_nothing_for_its_next_time() {
+    let inner = r#"{"id": "w", "type": "loop", "config": {"loopType": "while", "resultVariable": "inner",
+        "if": "$n < $it", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
+            {"name": "n", "value": "{{ $it == 9 ? 'x' : $n + 1 }}"}]}}]}}"#;
+    let blocks = format!("{}, {inner}", set("n", "0"));
+    check(
+        &over("[9, 1]", &blocks, ""),
+        "{}",
+        "{}",
+        r#"{"status": "COMPLETED", "variables": {"n": 1, "inner": [{"n": 1}]}}"#,
+    );
+}
+
+#[test]
 fn caps_are_settings_like_others_and_long_loops_do_not_begin() {
     let to = |rest: &str| {
         format!(
