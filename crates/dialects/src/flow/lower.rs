@@ -6,6 +6,7 @@
 mod branches;
 mod calls;
 mod loops;
+mod requests;
 mod variables;
 
 use std::sync::Arc;
