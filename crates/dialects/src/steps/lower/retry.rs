@@ -99,6 +99,7 @@ impl Lower<'_, '_> {
             writes.push(Write::Put(self.l.gap, gap));
         }
         let again = self.b.set(writes, self.begins[target], None);
+        self.b.leads_back(again);
         let jump = match self.outermost_between(at.scope, there) {
             Some(left) => self.b.leave(left, Exit::Goto(again)),
             None => again,

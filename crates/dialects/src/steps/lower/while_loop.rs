@@ -97,6 +97,7 @@ impl Lower<'_, '_> {
             ended.push(Write::Clear(self.l.gap));
         }
         let ended = self.b.set(ended, start, None);
+        self.b.leads_back(ended);
         let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, ended, ended);
         // Merges of the body begin every round unfilled, retries uncounted.
         let merges = self.plan.meets_in.get(&Some(no)).cloned().unwrap_or_default();
