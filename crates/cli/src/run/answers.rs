@@ -39,6 +39,11 @@ impl Answers {
         self.script.knows(step)
     }
 
+    /// Whether the answers of a step come from the person at the terminal.
+    pub(crate) fn can_ask(&self, step: &str) -> bool {
+        self.asks && !self.knows(step)
+    }
+
     /// What the script says next for a step that is not a call, or what the person at the terminal types.
     pub(crate) fn next(&mut self, step: &Arc<str>, question: &str) -> Option<Value> {
         if self.knows(step) {
@@ -49,7 +54,8 @@ impl Answers {
     }
 
     fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Answer> {
-        let asked = call.input.get("prompt").unwrap_or(&call.input);
+        let prompt = call.input.get("prompt").or_else(|| call.input.get("prompt_template"));
+        let asked = prompt.unwrap_or(&call.input);
         let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind);
         let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
         let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
