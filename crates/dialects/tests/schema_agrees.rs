@@ -56,7 +56,7 @@ fn least(kind: &str) -> Value {
 }
 
 /// A document with that step where such a step may stand.
-fn around(step: Value) -> Value {
+fn around(step: &Value) -> Value {
     let first = json!({"id": "first", "step_type": "prompt_call"});
     let steps = match step["step_type"].as_str() {
         Some("streaming_result") => json!([{"id": "first", "step_type": "prompt_call", "child_steps": [step]}]),
@@ -100,7 +100,7 @@ fn steps_that_are_fine_are_taken_whatever_their_fields_hold() {
             for sample in samples() {
                 let mut step = least(&kind);
                 step[field.as_str()] = sample;
-                wrong.extend(disagreement(&validator, Dialect::Steps, &around(step)));
+                wrong.extend(disagreement(&validator, Dialect::Steps, &around(&step)));
             }
         }
     }
@@ -115,7 +115,7 @@ fn every_field_of_the_schema_of_steps_is_known() {
         for field in properties(&schema["$defs"][&kind]) {
             let mut step = least(&kind);
             step[field.as_str()] = json!("x");
-            let loaded = load(&around(step).to_string(), Some(Dialect::Steps));
+            let loaded = load(&around(&step).to_string(), Some(Dialect::Steps));
             let told = |kind| {
                 loaded
                     .diagnostics

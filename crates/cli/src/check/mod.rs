@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if !arguments.watch {
         let report = Report::new(&arguments.files, arguments.dialect);
-        report.print(arguments.format)?;
+        report.print(arguments.format, "")?;
         return Ok(report.exit_code(arguments.deny_warnings));
     }
     if stdins > 0 {
@@ -67,5 +67,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.format != Format::Text {
         bail!("--watch prints for people, so --format must be text\nhelp: leave out --format, or --watch");
     }
-    watch::watch(&arguments.files, || Report::new(&arguments.files, arguments.dialect).print(Format::Text))
+    watch::watch(&arguments.files, |time| Report::new(&arguments.files, arguments.dialect).print(Format::Text, time))
 }

@@ -55,8 +55,8 @@ impl Report {
         Self { files: files.collect() }
     }
 
-    /// Prints the findings on stdout, and on stderr what they add up to.
-    pub(crate) fn print(&self, format: Format) -> Result<()> {
+    /// Prints the findings on stdout, and on stderr what they add up to, after a mark if it needs one.
+    pub(crate) fn print(&self, format: Format, mark: &str) -> Result<()> {
         match format {
             Format::Text => terminal::print_styled(&self.text())?,
             Format::Json => terminal::print(&(serde_json::to_string_pretty(&self.json())? + "\n"))?,
@@ -67,7 +67,7 @@ impl Report {
                 terminal::complain(&format!("{error:#}"));
             }
         }
-        terminal::tell(&format!("{}\n", self.summary()));
+        terminal::tell(&format!("{mark}{}\n", self.summary()));
         Ok(())
     }
 

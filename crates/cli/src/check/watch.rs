@@ -15,8 +15,8 @@ use crate::terminal;
 /// An editor that saves makes several events in a row; this long nothing must come before we look.
 const QUIET: Duration = Duration::from_millis(60);
 
-/// Does it now and after every change of one of the files, until the process is ended.
-pub(crate) fn watch(paths: &[PathBuf], mut check: impl FnMut() -> Result<()>) -> Result<ExitCode> {
+/// Does it now and after every change of one of the files, with the time as a mark, until the process is ended.
+pub(crate) fn watch(paths: &[PathBuf], mut check: impl FnMut(&str) -> Result<()>) -> Result<ExitCode> {
     let (sender, events) = mpsc::channel();
     let mut watcher = notify::recommended_watcher(sender).context("cannot watch files on this system")?;
     // Editors replace a file instead of writing into it, and the new one is not the one that was watched. The folder stays.
@@ -26,8 +26,7 @@ pub(crate) fn watch(paths: &[PathBuf], mut check: impl FnMut() -> Result<()>) ->
             .with_context(|| format!("cannot watch the folder {}", folder.display()))?;
     }
     loop {
-        terminal::tell(&format!("[{}] ", Zoned::now().strftime("%H:%M:%S")));
-        check()?;
+        check(&Zoned::now().strftime("[%H:%M:%S] ").to_string())?;
         terminal::tell("Watching for changes; Ctrl-C ends.\n");
         if !changed(&events, paths) {
             return Ok(ExitCode::SUCCESS);

@@ -17,6 +17,8 @@ pub(crate) struct Answers {
     script: Script,
     /// The steps that the script knows.
     pub(crate) steps: BTreeSet<String>,
+    /// Whether answers that the script lacks are looked for elsewhere.
+    dry_run: bool,
     /// Whether someone can be asked.
     asks: bool,
     /// Steps whose answers were needed and are not there, with the kind of call.
@@ -30,11 +32,16 @@ impl Answers {
             Some(path) => read(path)?,
             None => (Script::default(), BTreeSet::new()),
         };
-        Ok(Self { script, steps, asks: dry_run && stdin().is_terminal(), lacking: BTreeMap::new() })
+        Ok(Self { script, steps, dry_run, asks: dry_run && stdin().is_terminal(), lacking: BTreeMap::new() })
     }
 
     pub(crate) fn knows(&self, step: &str) -> bool {
         self.script.knows(step)
+    }
+
+    /// Whether the answers of a step come from the person at the terminal.
+    pub(crate) fn can_ask(&self, step: &str) -> bool {
+        self.asks && !self.knows(step)
     }
 
     /// What the script says next for a step that is not a call, or what the person at the terminal types.
@@ -47,7 +54,8 @@ impl Answers {
     }
 
     fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Answer> {
-        let asked = call.input.get("prompt").unwrap_or(&call.input);
+        let prompt = call.input.get("prompt").or_else(|| call.input.get("prompt_template"));
+        let asked = prompt.unwrap_or(&call.input);
         let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind);
         let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
         let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
@@ -59,7 +67,7 @@ impl Answers {
 impl Runner for Answers {
     fn perform(&mut self, call: &Call) -> Answer {
         let step = call.step.clone().unwrap_or_else(|| Arc::clone(&call.kind));
-        if self.knows(&step) {
+        if self.knows(&step) || !self.dry_run {
             return self.script.perform(call);
         }
         self.ask(&step, call).unwrap_or_else(|| {

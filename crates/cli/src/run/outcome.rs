@@ -39,8 +39,10 @@ fn lacking(answers: &Answers) {
     if answers.lacking.is_empty() {
         return;
     }
-    let steps: String = answers.lacking.iter().map(|(step, kind)| format!("  {step} ({kind})\n")).collect();
-    terminal::tell(&format!("It cannot be told how it goes on without answers for:\n{steps}"));
+    terminal::tell("It cannot be told how it goes on without answers for:\n");
+    for (step, kind) in &answers.lacking {
+        terminal::tell(&format!("  {step} ({kind})\n"));
+    }
     terminal::tell("Write them into the file of --script, as `step: [answer, ...]`.\n");
 }
 

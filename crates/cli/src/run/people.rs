@@ -28,7 +28,8 @@ pub(crate) fn answer(program: &Program, host: &mut Memory<'_>, answers: &mut Ans
             Err(_) if !is_open(host, &question) => break,
             Err(refused) => {
                 terminal::complain(&format!("`{choice}` is no answer to the step `{step}`: {refused}"));
-                return false;
+                // A person may think again; what is written down stays as it is.
+                return answers.can_ask(&step);
             }
         }
     }
@@ -42,8 +43,8 @@ fn is_open(host: &Memory<'_>, question: &Question) -> bool {
 /// The question as a person reads it.
 fn shown(question: &Question) -> String {
     let prompt = question.spec.get("prompt").map(Value::to_string).unwrap_or_default();
-    let lines: String = prompt.trim_end().lines().map(|line| format!("  {line}\n")).collect();
-    format!("The step `{}` asks people:\n{lines}Choices: {}\n", step_of(question), choices(question).join(", "))
+    let prompt = prompt.trim_end().replace('\n', "\n  ");
+    format!("The step `{}` asks people:\n  {prompt}\nChoices: {}\n", step_of(question), choices(question).join(", "))
 }
 
 /// The question, and how to answer it.

@@ -9,7 +9,8 @@ use super::answers::Answers;
 use crate::workflow::Workflow;
 use crate::{TROUBLE, explain, terminal};
 
-/// Tells it; when the run cannot start, all that is left is to exit. A dry run may start, because it can ask.
+/// Tells it; when the run cannot start, all that is left is to exit. A dry run may start, because it can ask; a script may
+/// be for one way only, and a run that leaves that way fails where it does.
 pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Option<ExitCode> {
     show(workflow, &branchpoint_dialects::unserved_trigger(&workflow.source.text).into_iter().collect::<Vec<_>>());
     if dry_run {
@@ -22,6 +23,14 @@ pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Op
         }
     }
     let first = findings.first()?;
+    if !answers.steps.is_empty() {
+        let names: Vec<&str> = findings.iter().map(|finding| finding.span.text(&workflow.source.text)).collect();
+        terminal::tell(&format!(
+            "The script has no answers for: {}. A run that comes there fails.\n",
+            names.join(", ")
+        ));
+        return None;
+    }
     show(workflow, &findings);
     explain::refer(first.kind.as_str());
     terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use super::{check, check_with, quiet};
+use super::{check, check_with, quiet, root};
 
 /// Runs the program in a folder.
 fn run_in(folder: &Path, arguments: &[&str]) -> Output {
@@ -28,6 +28,31 @@ fn every_template_checks_clean_and_is_written_the_house_way() {
         let formatted = run_in(folder.path(), &["fmt", "--check", &file]);
         assert_eq!(formatted.status.code(), Some(0), "{template}: {}", told(&formatted));
     }
+}
+
+#[test]
+fn every_example_checks_clean_and_is_drawn() {
+    for folder in ["examples/workflows", "examples/flow"] {
+        for entry in fs::read_dir(root().join(folder)).expect("there are examples") {
+            let name = entry.expect("a file").file_name().to_string_lossy().into_owned();
+            if name.contains(".script.") || name == "README.md" {
+                continue;
+            }
+            let file = format!("{folder}/{name}");
+            let checked = run_in(&root(), &["check", "--deny-warnings", &file]);
+            assert_eq!(checked.status.code(), Some(0), "{file}: {checked:?}");
+            assert_eq!(run_in(&root(), &["graph", &file]).status.code(), Some(0), "{file}");
+            assert_eq!(run_in(&root(), &["fmt", "--check", &file]).status.code(), Some(0), "{file}");
+        }
+    }
+}
+
+#[test]
+fn the_first_workflow_of_a_new_user_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    run_in(folder.path(), &["new", "hello"]);
+    let output = run_in(folder.path(), &["run", "hello.yaml", "-i", "input=Ada"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Hello, Ada! Nice to meet you.\n");
 }
 
 #[test]

@@ -11,6 +11,30 @@ fn a_run_tells_its_steps_and_prints_its_result() {
     check("run_json", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=50", "--json"]);
 }
 
+const SUPPORT: &str = "examples/workflows/support.yaml";
+const ANSWERS: &str = "examples/workflows/support.script.yaml";
+
+#[test]
+fn a_step_tree_takes_its_input_and_metadata() {
+    let inputs = ["-i", "input=Where is it?", "-i", "metadata.customer=ada@example.com"];
+    check("run_support", &[&["run", SUPPORT, "-s", ANSWERS][..], &inputs].concat());
+    check("run_steps_input", &["run", SUPPORT, "-s", ANSWERS, "-i", "customer=ada"]);
+}
+
+#[test]
+fn a_run_that_waits_for_people_is_exit_3() {
+    let script = "draft: [Dear Ada]\nscore: [{score: 0.7}]\n";
+    check_with("run_people", &["run", SUPPORT, "-s", "-"], script, &[]);
+    let script = "draft: [Dear Ada]\nscore: [{score: 0.7}]\nask: [perhaps]\n";
+    check_with("run_people_unknown", &["run", SUPPORT, "-s", "-"], script, &[]);
+}
+
+#[test]
+fn a_trigger_that_nobody_serves_is_told() {
+    let workflow = "trigger: {type: schedule}\nsteps: [{id: a, step_type: text, template: hi}]\n";
+    check_with("run_trigger", &["run", "-"], workflow, &[]);
+}
+
 #[test]
 fn a_run_that_fails_is_exit_1() {
     check("run_failed", &["run", ORDERS, "-s", SCRIPT, "-i", "total=many"]);
@@ -45,6 +69,7 @@ fn a_workflow_that_is_refused_does_not_run() {
 fn a_workflow_is_drawn() {
     check("graph_mermaid", &["graph", ORDERS]);
     check("graph_dot", &["graph", ORDERS, "--format", "dot"]);
+    check("graph_steps", &["graph", SUPPORT]);
 }
 
 #[test]

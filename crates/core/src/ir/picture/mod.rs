@@ -5,6 +5,7 @@
 
 mod dot;
 mod known;
+mod looks;
 mod mermaid;
 mod owners;
 mod walk;

@@ -6,6 +6,7 @@ use super::super::{
     Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, Status, StepId,
 };
 use super::known::Known;
+use super::looks::looks;
 use super::owners::Owners;
 use super::{Arrow, Look, START, done, failed, of_step};
 
@@ -33,7 +34,7 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
         walk.meet(record, &mut arrows);
     }
     tidy(&mut arrows);
-    Drawn { looks: walk.looks(&arrows), arrows }
+    Drawn { looks: looks(program, &walk.owners, &arrows), arrows }
 }
 
 /// The label of a way that is taken when something failed.
@@ -218,47 +219,6 @@ impl Walk<'_> {
         let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || "()'\"".contains(c), "");
         let as_written = !written.contains('\n') && bare(written) == bare(&shown);
         Some(if as_written { written.to_owned() } else { shown })
-    }
-
-    /// How each box looks, from what happens at the places of its step.
-    fn looks(&self, arrows: &[Arrow]) -> Vec<Look> {
-        let mut looks = vec![Look::Work; self.program.steps.len() + 3];
-        for (place, record) in (0..).map(PlaceId).zip(&self.program.places) {
-            if let Op::Meet { next, .. } = &record.op
-                && let Some(step) = self.owners.of(*next)
-            {
-                looks[of_step(step)] = Look::Merge;
-            }
-            let Some(step) = self.owners.of(place) else { continue };
-            match &record.op {
-                Op::Wait { arms, .. } if arms.iter().any(|arm| matches!(arm, Arm::Request { .. })) => {
-                    looks[of_step(step)] = Look::People;
-                }
-                Op::Enter(scope) if matches!(self.program.scope(*scope).start, Entries::Each { .. }) => {
-                    looks[of_step(step)] = Look::Loop;
-                }
-                Op::Decide { .. } if looks[of_step(step)] == Look::Work => looks[of_step(step)] = Look::Decision,
-                _ => {}
-            }
-        }
-        for (node, look) in looks.iter_mut().enumerate() {
-            // A step that decides and never has two ways decides about something else.
-            let ways = arrows.iter().filter(|arrow| arrow.from == node && !arrow.failure).count();
-            if *look == Look::Decision && ways < 2 {
-                *look = Look::Work;
-            }
-            if arrows.iter().any(|arrow| arrow.to == node && self.is_inside(arrow.from, node)) {
-                *look = Look::Loop;
-            }
-        }
-        looks
-    }
-
-    /// Whether one box stands for a step inside of the other's.
-    fn is_inside(&self, inner: usize, outer: usize) -> bool {
-        let step = |node: usize| node.checked_sub(1).and_then(|step| self.program.steps.get(step));
-        let parent = |node: usize| step(node).and_then(|step| step.parent).map(of_step);
-        std::iter::successors(parent(inner), |node| parent(*node)).any(|node| node == outer)
     }
 }
 

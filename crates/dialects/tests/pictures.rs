@@ -1,0 +1,101 @@
+//! Documents as pictures: what their authors would draw.
+
+use std::path::Path;
+
+use branchpoint_core::ir::picture::{Picture, dot, mermaid, picture};
+use branchpoint_dialects::load;
+use branchpoint_expr::Dialect;
+use serde_json::Value;
+
+fn draw(source: &str, dialect: Dialect) -> Option<Picture> {
+    let program = load(source, Some(dialect)).program?;
+    Some(picture(&program, source))
+}
+
+/// The arrows of a document of steps, a line each: `from -> to: label`.
+#[track_caller]
+fn check(steps: &str, expect: &[&str]) {
+    let source = format!("steps:\n{steps}");
+    let picture = draw(&source, Dialect::Steps).unwrap_or_else(|| panic!("it loads: {:?}", load(&source, None)));
+    let arrows = picture.arrows.iter().map(|arrow| {
+        let line = if arrow.failure { "~>" } else { "->" };
+        let label = if arrow.label.is_empty() { String::new() } else { format!(": {}", arrow.label) };
+        format!("{} {line} {}{label}", picture.nodes[arrow.from].title, picture.nodes[arrow.to].title)
+    });
+    assert_eq!(arrows.collect::<Vec<_>>(), expect);
+}
+
+#[test]
+fn a_decision_has_an_arrow_for_each_way_and_its_condition() {
+    check(
+        "  - {id: a, step_type: if_else, if: input == 'x', then_steps: [{id: b, step_type: text, template: t}]}\n  - {id: c, step_type: text, template: t}\n",
+        &["start -> a", "a -> b: then: input == 'x'", "a -> c: else", "b -> c", "c -> end"],
+    );
+}
+
+#[test]
+fn a_loop_leads_back_to_itself() {
+    check(
+        "  - {id: a, step_type: while, if: len(input) < 5, body: [{id: b, step_type: text, template: t}]}\n  - {id: c, step_type: text, template: t}\n",
+        &["start -> a", "a -> c: while_limit", "a -> b: len(input) < 5", "a -> c: else", "b -> a", "c -> end"],
+    );
+    check(
+        "  - {id: a, step_type: for_each, input_template: '{{input}}', body: [{id: b, step_type: text, template: t}]}\n",
+        &["start -> a", "a -> end", "a -> b: each item", "b -> a"],
+    );
+}
+
+#[test]
+fn branches_go_apart_and_come_together() {
+    check(
+        "  - {id: a, step_type: parallel, branches: [{name: x, steps: [{id: b, step_type: text, template: t}]}, {name: y, steps: [{id: c, step_type: text, template: t}]}]}\n  - {id: d, step_type: text, template: t}\n",
+        &["start -> a", "a -> b", "a -> c", "b -> d", "c -> d", "d -> end"],
+    );
+}
+
+#[test]
+fn a_join_leads_to_its_merge() {
+    check(
+        "  - id: a\n    step_type: text\n    template: t\n    child_steps:\n      - {id: g, step_type: gate, if: input == 'x', child_steps: [{id: j, step_type: join, target: m}]}\n      - {id: m, step_type: merge}\n",
+        &["start -> a", "a -> g", "a -> m", "g -> j: input == 'x'", "g -> end: else", "j -> m", "m -> end"],
+    );
+}
+
+#[test]
+fn a_retry_leads_back_and_a_handler_is_dashed() {
+    check(
+        "  - {id: a, step_type: prompt_call, on_error: [{id: h, step_type: text, template: t}]}\n  - {id: r, step_type: retry, target_step_id: a, max_retries: 2}\n",
+        &["start -> a", "a -> r", "a ~> h: on error", "h -> r", "r -> a", "r -> end"],
+    );
+}
+
+/// The vectors of a file, as documents and what they are expected to do.
+fn vectors(file: &str, key: &str) -> Vec<(String, Value)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
+    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("vectors")).expect("JSON");
+    let vectors = file["vectors"].as_array().expect("a list").iter();
+    let source = |vector: &Value| match vector["workflow_text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => vector[key].to_string(),
+    };
+    vectors.map(|vector| (source(vector), vector["expect"].clone())).collect()
+}
+
+#[track_caller]
+fn check_vectors(dialect: Dialect, file: &str, key: &str, ran: &str) {
+    for (source, expect) in vectors(file, key) {
+        let Some(picture) = draw(&source, dialect) else { continue };
+        for step in expect[ran].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            assert!(picture.nodes.iter().any(|node| &*node.title == step), "{step} is missing in {source}");
+        }
+        assert!(picture.arrows.iter().any(|arrow| arrow.from == 0), "nothing starts in {source}");
+        assert_eq!(mermaid(&picture).lines().count(), 1 + picture.nodes.len() + picture.arrows.len());
+        assert_eq!(dot(&picture).lines().count(), 4 + picture.nodes.len() + picture.arrows.len());
+    }
+}
+
+#[test]
+fn every_step_that_runs_is_in_the_picture() {
+    check_vectors(Dialect::Steps, "steps-runs.json", "workflow", "steps_run");
+    check_vectors(Dialect::Flow, "flow-runs.json", "flow", "executed");
+}
