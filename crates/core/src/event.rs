@@ -27,6 +27,8 @@ pub enum Event {
         input: Value,
         /// The facts that the program names.
         facts: Object,
+        /// How many runs are around this one: a child run has one more than the run that asked for it.
+        depth: u32,
     },
     /// An attempt of an effect has ended.
     Settled {
@@ -49,6 +51,9 @@ pub enum Event {
         payload: Value,
         /// Who sent it.
         sender: Option<Arc<str>>,
+        /// What the sender calls it. The host takes one signal of a key and run; it stays with the event, so that whoever
+        /// rebuilds the host's index finds it.
+        key: Option<Arc<str>>,
     },
     /// The run is to end; a second time, at once.
     Cancel {

@@ -48,7 +48,7 @@ pub struct Outcome {
 ///
 /// let program: Program = Builder::sample();
 /// let mut state = State::new();
-/// let start = Event::Start { input: Value::from("hello"), facts: Default::default() };
+/// let start = Event::Start { input: Value::from("hello"), facts: Default::default(), depth: 0 };
 /// let outcome = advance(&program, &mut state, &Stamp::default(), start).unwrap();
 /// assert!(matches!(outcome.commands.last(), Some(Command::Finish { status: Status::Completed, .. })));
 /// ```
@@ -103,10 +103,10 @@ impl Machine<'_> {
     /// Applies an event. Everything that can refuse it comes before the first change.
     fn take(&mut self, event: Event) -> Result<(), Rejected> {
         match event {
-            Event::Start { input, facts } => self.start(&input, facts),
+            Event::Start { input, facts, depth } => self.start(&input, facts, depth),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
             Event::TimerFired(timer) => self.timer_fired(timer),
-            Event::Signal { name, payload, sender } => self.signal(&name, payload, sender),
+            Event::Signal { name, payload, sender, .. } => self.signal(&name, payload, sender),
             Event::Cancel { reason } => {
                 self.cancel(reason);
                 Ok(())
@@ -294,13 +294,13 @@ impl Machine<'_> {
         }
     }
 
-    /// FNV-1a over what an event led to. It depends on nothing that a snapshot or a host could change.
+    /// A hash over what an event led to. It depends on nothing that a snapshot or a host could change. A step is a
+    /// multiplication and a fold of the upper half into the lower: strands are many, and this runs at every event.
     fn check(&self) -> u32 {
-        let mut hash = 0x811c_9dc5_u32;
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |number: u64| {
-            for byte in number.to_le_bytes() {
-                hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-            }
+            hash = (hash ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            hash ^= hash >> 32;
         };
         for command in &self.outcome.commands {
             let (kind, no) = match command {
@@ -320,7 +320,7 @@ impl Machine<'_> {
             add(no.0);
             add(strand.at.index() as u64);
         }
-        hash
+        u32::try_from(hash & u64::from(u32::MAX)).expect("it was cut to 32 bits")
     }
 }
 

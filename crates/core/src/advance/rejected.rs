@@ -38,6 +38,9 @@ pub enum Rejected {
     /// Somebody waits for it, but not with that payload.
     #[error("the signal `{0}` is not accepted as it is")]
     NotAccepted(String),
+    /// So many signals are kept already that no further one is.
+    #[error("the run keeps {0} signals that nobody has waited for, and takes no more")]
+    MailboxFull(usize),
     /// No such question is pending.
     #[error("not_pending")]
     NotPending,

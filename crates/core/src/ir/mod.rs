@@ -439,6 +439,16 @@ pub struct Limits {
     pub depth: u32,
 }
 
+impl Effect {
+    /// The kind of a call of another workflow. What it is asked with names the workflow; its answer is the run's result.
+    pub const CHILD_RUN: &'static str = "run";
+
+    /// Whether this is a run of its own, which counts against [`Limits::depth`].
+    pub fn is_child_run(&self) -> bool {
+        &*self.kind == Self::CHILD_RUN
+    }
+}
+
 impl Program {
     /// The root scope.
     pub const ROOT: ScopeId = ScopeId(0);

@@ -122,3 +122,12 @@ fn a_wait_gives_its_place_in_the_width_up() {
     let host = make.run_branches(scope, &[wait, other]);
     assert_eq!(host.flying(), ["other"]);
 }
+
+#[test]
+fn only_so_many_early_signals_are_kept() {
+    let mut host = after_work(Early::Keep);
+    for payload in 0..1_000 {
+        host.signal("go", payload).expect("there is room");
+    }
+    assert_eq!(host.signal("go", 1_000), Err(Rejected::MailboxFull(1_000)));
+}

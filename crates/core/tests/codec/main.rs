@@ -92,7 +92,7 @@ fn nested(depth: usize) -> Value {
 }
 
 fn start(input: Value) -> Event {
-    Event::Start { input, facts: branchpoint_expr::Object::default() }
+    Event::Start { input, facts: branchpoint_expr::Object::default(), depth: 0 }
 }
 
 #[test]
