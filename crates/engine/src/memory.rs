@@ -66,7 +66,7 @@ impl<'p> Memory<'p> {
 
     /// Begins the run. Nothing is performed before [`Self::go_on`].
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
-        self.hand(Event::Start { input, facts })
+        self.hand(Event::Start { input, facts, depth: 0 })
     }
 
     /// Goes on until nothing can run by itself: calls are performed one after the other, in order, and pauses before
@@ -106,7 +106,7 @@ impl<'p> Memory<'p> {
 
     /// Hands in a signal, and leaves it to [`Self::go_on`] what follows.
     pub fn signal(&mut self, name: &str, payload: Value, sender: Option<&str>) -> Result<(), Rejected> {
-        self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into) })
+        self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None })
     }
 
     /// A vote on a question.
