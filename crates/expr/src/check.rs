@@ -9,13 +9,15 @@ use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::types::Types;
 
 /// Checks an expression and tells what it can give. Findings are appended in document order.
-pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, findings: &mut Vec<Diagnostic>) -> Types {
-    let mut checker = Checker { dialect, findings, variables: Vec::new(), elements: Vec::new() };
+pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, inner: bool, findings: &mut Vec<Diagnostic>) -> Types {
+    let mut checker = Checker { dialect, inner, findings, variables: Vec::new(), elements: Vec::new() };
     checker.types(expr)
 }
 
 struct Checker<'f, 's> {
     dialect: Dialect,
+    /// Whether functions may be called that documents cannot call.
+    inner: bool,
     findings: &'f mut Vec<Diagnostic>,
     variables: Vec<(&'s str, Types)>,
     /// One entry for each open predicate: whether `#acc` exists in it.
@@ -271,7 +273,7 @@ impl<'s> Checker<'_, 's> {
     fn variable(&mut self, name: &'s str, value: &Expr<'s>, body: &Expr<'s>, expr: &Expr<'s>) -> Types {
         let types = self.types(value);
         let taken = self.variables.iter().any(|(known, _)| *known == name);
-        if taken || builtins::find(name, false).is_some() || builtins::takes_predicate(name) {
+        if taken || builtins::find(name, false, false).is_some() || builtins::takes_predicate(name) {
             self.report(Kind::Redeclared, expr, format!("the name `{name}` is taken already"));
         }
         self.variables.push((name, types));
@@ -292,7 +294,7 @@ impl<'s> Checker<'_, 's> {
         if let Some(signature) = builtins::fold(call.function) {
             return self.fold(call, &signature, expr);
         }
-        let Some(found) = builtins::find(call.function, self.dialect == Dialect::Flow) else {
+        let Some(found) = builtins::find(call.function, self.dialect == Dialect::Flow, self.inner) else {
             let message = format!("there is no function `{}`", call.function);
             let finding = Diagnostic::error(Kind::UnknownFunction, call.name_span, message);
             self.findings.push(finding.suggest(call.function, builtins::names()));

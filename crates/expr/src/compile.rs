@@ -26,7 +26,7 @@ pub trait Bind {
 pub struct Bound {
     /// The slot.
     pub slot: u32,
-    /// How many parts of the path the slot stands for, at least one.
+    /// How many parts of the path the slot stands for. With none, the slot holds an object of all that is not bound otherwise.
     pub parts: usize,
 }
 
@@ -43,6 +43,8 @@ pub(crate) struct Compiler<'p, 's> {
     pub(crate) open_locals: u16,
     /// Where this text stands in the source.
     pub(crate) place: Place,
+    /// Whether functions may be called that documents cannot call.
+    pub(crate) inner: bool,
 }
 
 /// Where a text stands in the source that spans refer to.
@@ -240,11 +242,14 @@ impl<'s> Compiler<'_, 's> {
             Key::Index(_) => None,
         }));
         let bound = self.bind.and_then(|bind| bind.bind(&parts));
-        let used = bound.map_or(1, |bound| bound.parts.clamp(1, parts.len()));
+        let used = bound.map_or(1, |bound| bound.parts.min(parts.len()));
         let coerced = self.dialect.coerced_root() == Some(root);
         let path = Path {
             root: Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) },
-            keys: keys[used - 1..].into(),
+            keys: match used.checked_sub(1) {
+                Some(used) => keys[used..].into(),
+                None => std::iter::once(Key::Field(root.into())).chain(keys.iter().cloned()).collect(),
+            },
             access: self.access,
             // A slot of its own holds what the host put there, coerced once.
             coerce: coerced && used == 1 && !keys.is_empty(),
@@ -320,7 +325,7 @@ impl<'s> Compiler<'_, 's> {
     fn call(&mut self, call: &Call<'s>) -> Node {
         let arguments = self.strict_nodes(&call.arguments);
         let Some(signature) = builtins::fold(call.function) else {
-            let builtin = builtins::find(call.function, self.dialect == Dialect::Flow)
+            let builtin = builtins::find(call.function, self.dialect == Dialect::Flow, self.inner)
                 .and_then(|found| u16::try_from(found).ok())
                 .expect("the checker refuses unknown functions");
             return Node::Call { builtin, arguments: self.program.ids(&arguments) };

@@ -85,6 +85,14 @@ impl Expression {
         matches!(self.program.nodes[self.program.root as usize], Node::Path(_) | Node::Constant(_))
     }
 
+    /// The value, if it is known already: a constant, a document's value without placeholders.
+    pub fn literal(&self) -> Option<&Value> {
+        match self.program.nodes[self.program.root as usize] {
+            Node::Constant(constant) => self.program.constants.get(constant as usize),
+            _ => None,
+        }
+    }
+
     fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
         let mut unit = Unit::new(options);
         let root = compile(&mut unit);

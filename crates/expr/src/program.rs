@@ -170,8 +170,11 @@ pub(crate) enum Key {
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.root.text)?;
-        for key in &self.keys {
+        // The slot of everything that is not bound otherwise has no name of its own.
+        let unnamed = self.root.text.is_empty();
+        for (position, key) in self.keys.iter().enumerate() {
             match key {
+                Key::Field(field) if unnamed && position == 0 => f.write_str(field)?,
                 Key::Field(field) if field.chars().all(|c| c.is_alphanumeric() || c == '_') => write!(f, ".{field}")?,
                 Key::Field(field) => write!(f, "[{:?}]", View::Str(field))?,
                 Key::Index(index) => write!(f, "[{index}]")?,

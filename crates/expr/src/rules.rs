@@ -80,12 +80,15 @@ impl Dialect {
             Self::Steps if matches!(cause, Kind::BadRegex | Kind::RegexLimit | Kind::BadRelativeTime) => cause,
             _ if TYPED.contains(&cause) => cause,
             Self::Steps => Kind::ConditionType,
-            Self::Flow if matches!(cause, Kind::MissingVariable) => cause,
+            Self::Flow if FLOW.contains(&cause) => cause,
             Self::Flow => Kind::Expression,
             Self::Machine | Self::Session | Self::Graph => Kind::ConditionError,
         }
     }
 }
+
+/// Failures that flows call by their own names.
+const FLOW: [Kind; 3] = [Kind::MissingVariable, Kind::PathConflict, Kind::InvalidConfig];
 
 /// Failures of typed groups keep their names in every dialect.
 const TYPED: [Kind; 6] = [

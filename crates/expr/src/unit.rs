@@ -20,18 +20,26 @@ pub struct Options<'o> {
     pub dialect: Dialect,
     /// The host's slots, when it has some.
     pub bind: Option<&'o dyn Bind>,
+    /// Whether it may call functions that documents cannot: it was written by a front-end, not by an author.
+    pub inner: bool,
 }
 
 impl<'o> Options<'o> {
     /// The rules of a dialect, names looked up when evaluating.
     pub fn dialect(dialect: Dialect) -> Self {
-        Self { dialect, bind: None }
+        Self { dialect, bind: None, inner: false }
     }
 
     /// The same with names bound to the host's slots.
     #[must_use]
     pub fn bound(self, bind: &'o dyn Bind) -> Self {
         Self { bind: Some(bind), ..self }
+    }
+
+    /// The same for a text that a front-end wrote: it may call functions that documents cannot.
+    #[must_use]
+    pub fn inner(self) -> Self {
+        Self { inner: true, ..self }
     }
 }
 
@@ -115,7 +123,7 @@ impl<'o> Unit<'o> {
         match parsed {
             Err(refused) => findings = refused,
             Ok(expr) => {
-                let types = check::check(&expr, dialect, &mut findings);
+                let types = check::check(&expr, dialect, self.options.inner, &mut findings);
                 names::check(&expr, dialect, &mut findings);
                 if findings.iter().all(|finding| finding.severity == Severity::Warning) {
                     compiled = (self.compile(&expr, place, access), types);
@@ -147,6 +155,7 @@ impl<'o> Unit<'o> {
             elements: Vec::new(),
             open_locals: 0,
             place,
+            inner: options.inner,
         };
         let id = compiler.node(expr);
         if let Place::From(_) = place {
@@ -171,7 +180,7 @@ impl<'o> Unit<'o> {
     /// A path whose names are known to the compiler itself.
     pub(crate) fn known_path(&mut self, parts: &[&str], access: Access, span: Span) -> Id {
         let bound = self.options.bind.and_then(|bind| bind.bind(parts));
-        let used = bound.map_or(1, |bound| bound.parts.clamp(1, parts.len()));
+        let used = bound.map_or(1, |bound| bound.parts.min(parts.len()));
         let root = Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) };
         let keys = parts[used..].iter().map(|part| Key::Field(Arc::from(*part))).collect();
         self.program.path(Path { root, keys, access, coerce: false, parent: 0 }, span)

@@ -420,6 +420,8 @@ pub enum Mark {
     Warn(StepId, Arc<str>),
     /// A step did not run, for that reason.
     Skip(StepId, Arc<str>),
+    /// A step has failed, with that error; the run may go on.
+    Fail(StepId, ExprId),
 }
 
 /// Bounds of a run; 0 is no bound. Going over one ends the run, it does not break it.

@@ -18,7 +18,7 @@ pub(super) enum Use {
 /// Calls `visit` with everything that a strand at this place uses itself.
 pub(super) fn of_place(place: &Place, mut visit: impl FnMut(Use)) {
     for mark in &place.marks {
-        if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) = mark {
+        if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {
             visit(Use::Value(*value));
         }
     }

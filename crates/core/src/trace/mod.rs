@@ -57,6 +57,8 @@ pub enum What {
     Warned(StepId, Arc<str>),
     /// A step did not run.
     Skipped(StepId, Arc<str>),
+    /// A step has failed; the run may go on.
+    Failed(StepId, Value),
     /// A decision was taken.
     Decided {
         /// Where.

@@ -22,6 +22,8 @@ pub struct StepRecord {
     pub input: Option<Value>,
     /// What it gave.
     pub output: Option<Value>,
+    /// Why it failed.
+    pub error: Option<Value>,
     /// The branch it took.
     pub branch: Option<Arc<str>>,
     /// Why it decided as it did: explanations as JSON.
@@ -52,7 +54,7 @@ pub enum StepStatus {
     Running,
     /// It has ended.
     Completed,
-    /// It had not ended when the run failed.
+    /// It has failed, or it had not ended when the run failed.
     Failed,
     /// It had not ended when the run was cancelled, or when nobody needed it any more.
     Cancelled,
@@ -102,6 +104,14 @@ fn add(records: &mut Vec<StepRecord>, note: &Note) {
                 record.ended_ms = Some(note.at_ms);
             }
         }
+        What::Failed(step, error) => {
+            if let Some(at) = newest(records, *step) {
+                let record = &mut records[at];
+                record.status = StepStatus::Failed;
+                record.error = Some(error.clone());
+                record.ended_ms = Some(note.at_ms);
+            }
+        }
         What::Branch(step, marker) => {
             if let Some(at) = newest(records, *step) {
                 records[at].branch = Some(marker.clone());
@@ -140,6 +150,7 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
         status,
         input: None,
         output: None,
+        error: None,
         branch: None,
         why: Vec::new(),
         warnings: Vec::new(),

@@ -4,7 +4,7 @@
 //!
 //! | key | kinds | meaning |
 //! |---|---|---|
-//! | `non_empty` | `model` | true: an empty text is a failed attempt |
+//! | `non_empty` | `model` | true: a blank text is a failed attempt |
 //! | `response_format` | `model` | `json`: the text is parsed, and what is not JSON is a failed attempt |
 //! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
 //! | `final_status` | `http` | the same form: a failure with such a status is not tried again |

@@ -7,8 +7,8 @@ use super::{Judged, flag, json, refused};
 use crate::runner::Call;
 
 pub(super) fn judge(call: &Call, text: &str) -> Result<Judged, Failed> {
-    if text.is_empty() && flag(call, "non_empty") {
-        return Err(refused("step_failed", "the model gave an empty answer"));
+    if text.trim().is_empty() && flag(call, "non_empty") {
+        return Err(refused("step_failed", "the model gave no answer"));
     }
     if call.spec.get("response_format").and_then(Value::as_str) != Some("json") {
         return Ok(Judged::plain(Value::from(text)));

@@ -35,9 +35,9 @@ fn printed(exit: i32, stdout: &str) -> Answer {
 }
 
 #[test]
-fn an_empty_answer_of_a_model_fails_only_where_the_effect_says_so() {
+fn a_blank_answer_of_a_model_fails_only_where_the_effect_says_so() {
     check("model", "{}", Answer::model(""), r#""""#);
-    check("model", r#"{"non_empty": true}"#, Answer::model(""), "step_failed again=true answered=true");
+    check("model", r#"{"non_empty": true}"#, Answer::model(" "), "step_failed again=true answered=true");
 }
 
 #[test]

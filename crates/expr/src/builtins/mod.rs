@@ -4,9 +4,11 @@ mod collections;
 mod encoding;
 mod numbers;
 mod strings;
+mod variables;
 
 pub(crate) use collections::{compare, sorted};
 pub(crate) use numbers::{as_float, finite};
+pub(crate) use variables::{assign, declare, is_web_address, same};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +57,11 @@ const fn function(name: &'static str, arity: (u8, u8), takes: &'static [Types], 
 
 const fn test(name: &'static str, run: Run) -> Builtin {
     Builtin { on_nil: OnNil::False, ..function(name, (2, 2), &[STR, STR], BOOL, run) }
+}
+
+/// A function of values of any kind, which looks at each itself.
+const fn asks(name: &'static str, arity: (u8, u8), gives: Types, run: Run) -> Builtin {
+    Builtin { on_nil: OnNil::Asks, ..function(name, arity, &[ANY], gives, run) }
 }
 
 /// A number, or a list of them.
@@ -118,10 +125,35 @@ pub(crate) static TABLE: &[Builtin] = &[
     function("bitushr", (2, 2), &[INT], INT, numbers::bitushr),
     Builtin { on_nil: OnNil::Asks, ..function("shellQuote", (1, 1), &[ANY], STR, strings::shell_quote) },
     function("splitTrimmed", (2, 2), &[STR, STR], LIST, strings::split_trimmed),
+    asks("putPath", (3, 3), OBJECT, variables::put_path),
+    asks("nested", (1, 1), OBJECT, variables::nested),
+    asks("pick", (2, 2), OBJECT, variables::pick),
+    asks("declared", (3, 4), OBJECT, variables::declared),
+    asks("assigned", (2, 2), ANY, variables::assigned),
+    asks("wholeNumber", (1, 1), INT, variables::whole_number),
+    asks("rounds", (3, 3), INT, variables::rounds),
+    asks("within", (5, 5), ANY, variables::within),
+    asks("webAddress", (2, 2), STR, variables::web_address),
+    asks("keyed", (1, 1), OBJECT, variables::keyed),
+    asks("sameAs", (2, 2), BOOL, variables::same_as),
 ];
 
-/// Functions that documents cannot call by name: templates and conditions of a dialect are made of them.
-const INNER: [&str; 2] = ["shellQuote", "splitTrimmed"];
+/// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
+const INNER: [&str; 13] = [
+    "shellQuote",
+    "splitTrimmed",
+    "putPath",
+    "nested",
+    "pick",
+    "declared",
+    "assigned",
+    "wholeNumber",
+    "rounds",
+    "within",
+    "webAddress",
+    "keyed",
+    "sameAs",
+];
 
 const fn union(left: Types, right: Types) -> Types {
     left.union(right)
@@ -130,10 +162,10 @@ const fn union(left: Types, right: Types) -> Types {
 /// Names that the `flow` dialect's documents use for the same functions.
 const FLOW_NAMES: [(&str, &str); 3] = [("strip", "trim"), ("toJson", "toJSON"), ("toString", "string")];
 
-/// The position of a function in the table.
-pub(crate) fn find(name: &str, flow_names: bool) -> Option<usize> {
+/// The position of a function in the table. Documents do not see the inner ones.
+pub(crate) fn find(name: &str, flow_names: bool, inner_too: bool) -> Option<usize> {
     let meant = FLOW_NAMES.iter().find(|(alias, _)| flow_names && *alias == name).map_or(name, |(_, meant)| meant);
-    TABLE.iter().position(|builtin| builtin.name == meant).filter(|_| !INNER.contains(&name))
+    TABLE.iter().position(|builtin| builtin.name == meant).filter(|_| inner_too || !INNER.contains(&name))
 }
 
 /// The position of a function that the compiler itself names.

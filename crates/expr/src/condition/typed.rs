@@ -265,7 +265,7 @@ fn numbers(left: View<'_>, right: View<'_>) -> Ordering {
     relate::compare_numbers(&left, &right).unwrap_or(Ordering::Equal)
 }
 
-fn instant(view: View<'_>) -> Outcome<Instant> {
+pub(crate) fn instant(view: View<'_>) -> Outcome<Instant> {
     let found = match (view, view.as_str()) {
         (_, Some(text)) => time::parse_strict(text),
         (View::Int(seconds), _) => Instant::from_unix_seconds_int(seconds),

@@ -185,6 +185,28 @@ kinds! {
     /// `sequence_match` in a step without a sequence.
     MissingSequence = "missing_sequence",
 
+    // Whole flows.
+    /// The document lacks what every flow has.
+    InvalidFlow = "invalid_flow",
+    /// A step lacks a setting, or has one that cannot be.
+    InvalidConfig = "invalid_config",
+    /// No such type of step.
+    UnknownStepType = "unknown_step_type",
+    /// A type of step that is known and not supported.
+    UnsupportedStep = "unsupported_step",
+    /// A variable is declared twice.
+    DuplicateVariable = "duplicate_variable",
+    /// Two cases of a switch match the same value.
+    DuplicateCase = "duplicate_case",
+    /// A flow without a description.
+    MissingDescription = "missing_description",
+    /// A flow without a uuid.
+    MissingUuid = "missing_uuid",
+    /// Two steps of one id.
+    DuplicateId = "duplicate_id",
+    /// A variable below something that is no object.
+    PathConflict = "path_conflict",
+
     // Text match.
     /// A field neither text nor null, or a value of the wrong kind.
     InvalidField = "invalid_field",

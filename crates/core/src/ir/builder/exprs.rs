@@ -48,6 +48,23 @@ impl Builder {
         Ok(ConditionId(push(&mut self.program.conditions, condition)))
     }
 
+    /// An expression of the front-end's own making. It sees exactly the slots it is given, by these names, whatever the
+    /// document calls its own, and may call functions that documents cannot.
+    #[track_caller]
+    pub fn formula(&mut self, text: &str, dialect: Dialect, slots: &[(&str, SlotId)]) -> ExprId {
+        let compiled = Expression::compile(text, Options::dialect(dialect).bound(&Given(slots)).inner());
+        let expression = compiled.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
+        self.push_expr(expression)
+    }
+
+    /// As [`Self::formula`], a condition.
+    #[track_caller]
+    pub fn test(&mut self, text: &str, dialect: Dialect, slots: &[(&str, SlotId)]) -> ConditionId {
+        let compiled = Condition::expression(text, Options::dialect(dialect).bound(&Given(slots)).inner());
+        let condition = compiled.unwrap_or_else(|problems| panic!("the test `{text}` does not compile: {problems}"));
+        ConditionId(push(&mut self.program.conditions, condition))
+    }
+
     /// A value that is known.
     pub fn value(&mut self, value: impl Into<Value>) -> ExprId {
         let value = value.into();
@@ -81,6 +98,17 @@ impl Builder {
     }
 }
 
+/// The names of a formula.
+struct Given<'b>(&'b [(&'b str, SlotId)]);
+
+impl Bind for Given<'_> {
+    fn bind(&self, path: &[&str]) -> Option<Bound> {
+        let root = path.first()?;
+        let (_, slot) = self.0.iter().find(|(name, _)| name == root)?;
+        Some(Bound { slot: slot.0, parts: 1 })
+    }
+}
+
 /// The names that an expression in a scope can see.
 struct Sight<'b> {
     scope: ScopeId,
@@ -95,7 +123,7 @@ impl Bind for Sight<'_> {
         let mut scope = Some(self.scope);
         while let Some(here) = scope {
             let names = &self.names[here.index()];
-            let known = (1..=path.len()).rev().find_map(|parts| Some((parts, names.get(&path[..parts])?)));
+            let known = (0..=path.len()).rev().find_map(|parts| Some((parts, names.get(&path[..parts])?)));
             if let Some((parts, slot)) = known {
                 return Some(Bound { slot: slot.0, parts });
             }

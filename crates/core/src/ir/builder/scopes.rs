@@ -124,9 +124,9 @@ impl Builder {
     }
 
     /// From here on, expressions compiled in the scope or in scopes inside it find the slot under this path. Names of an
-    /// inner scope hide those of the scopes around it.
+    /// inner scope hide those of the scopes around it. Under the empty path stands a slot whose object has all names that
+    /// are not known otherwise.
     pub fn name(&mut self, scope: ScopeId, path: &[&str], slot: SlotId) {
-        assert!(!path.is_empty(), "a name has at least one part");
         let path: Box<[Arc<str>]> = path.iter().map(|part| Arc::from(*part)).collect();
         self.names[scope.index()].insert(path, slot);
     }

@@ -49,7 +49,8 @@ impl Check<'_> {
             | Mark::End(step, _)
             | Mark::Branch(step, _)
             | Mark::Warn(step, _)
-            | Mark::Skip(step, _)) = mark;
+            | Mark::Skip(step, _)
+            | Mark::Fail(step, _)) = mark;
             self.step(Some(*step));
         }
     }

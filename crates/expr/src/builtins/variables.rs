@@ -1,0 +1,256 @@
+//! Variables of a run as one object: setting by path, picking, and making a value the type that was asked for.
+//!
+//! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
+
+use indexmap::IndexMap;
+
+use super::collections::integer;
+use super::strings::text;
+use crate::Kind;
+use crate::condition::typed;
+use crate::fault::{Outcome, described, fault, shown};
+use crate::value::number::{self, Parsed};
+use crate::value::{ObjectView, View};
+use crate::work::{Work, check_depth};
+
+/// `putPath(object, ["a", "b"], value)`: the object with a value at a path. Missing objects are made.
+pub(super) fn put_path<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let path = path(work, arguments[1])?;
+    put(work, arguments[0], &path, arguments[2], 0)
+}
+
+fn put<'a>(work: &Work<'a>, at: View<'a>, path: &[&'a str], value: View<'a>, depth: u16) -> Outcome<View<'a>> {
+    check_depth(depth)?;
+    let Some((key, rest)) = path.split_first() else { return Ok(value) };
+    let mut entries = match at {
+        View::Object(object) => entries(work, object)?,
+        other => {
+            let message = format!("`{key}` cannot be set below {}, which is no object", described(other));
+            return fault(Kind::PathConflict, message);
+        }
+    };
+    let below = if rest.is_empty() {
+        value
+    } else {
+        let inner = match entries.get(*key) {
+            Some(inner) => *inner,
+            None => work.object(&[])?,
+        };
+        put(work, inner, rest, value, depth + 1)?
+    };
+    entries.insert(key, below);
+    work.object(&entries.into_iter().collect::<Vec<_>>())
+}
+
+/// `nested(object)`: names with dots become objects in objects. Names without come first, so the order means nothing.
+pub(super) fn nested<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let given = match arguments[0] {
+        View::Null => return work.object(&[]),
+        View::Object(object) => entries(work, object)?,
+        other => return mismatch("an object", other),
+    };
+    let (dotted, plain): (Vec<_>, Vec<_>) = given.into_iter().partition(|(name, _)| name.contains('.'));
+    let plain = work.object(&plain)?;
+    dotted.into_iter().try_fold(plain, |nested, (name, value)| {
+        let path: Vec<_> = name.split('.').collect();
+        put(work, nested, &path, value, 0)
+    })
+}
+
+/// `pick(object, keys)`: the entries with these keys, as far as they are there.
+pub(super) fn pick<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let (View::Object(object), View::List(keys)) = (arguments[0], arguments[1]) else {
+        return mismatch("an object and a list of keys", arguments[0]);
+    };
+    work.spend(keys.len())?;
+    let mut picked = Entries::default();
+    for key in keys.iter() {
+        let key = text("pick", key)?;
+        if let Some(value) = work.field(object, key)? {
+            picked.insert(key, value);
+        }
+    }
+    work.object(&picked.into_iter().collect::<Vec<_>>())
+}
+
+/// `declared(variables, path, type, default)`: the variables with the one at a path made its declared type. Where there is
+/// none, it is the default; without a default, nothing is added.
+pub(super) fn declared<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let path = path(work, arguments[1])?;
+    let mut found = Some(arguments[0]);
+    for key in &path {
+        found = match found {
+            Some(View::Object(object)) => work.field(object, key)?,
+            _ => None,
+        };
+    }
+    let Some(value) = found.or(arguments.get(3).copied()) else { return Ok(arguments[0]) };
+    let value = declare(work, value, text("declared", arguments[2])?)?;
+    put(work, arguments[0], &path, value, 0)
+}
+
+/// A value as its declared type.
+pub(crate) fn declare<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<View<'a>> {
+    let blank = value.as_str().is_some_and(|text| text.trim().is_empty());
+    match (ty, value) {
+        (_, View::Null) => Ok(value),
+        ("string", View::Bool(_) | View::Int(_) | View::Float(_)) => work.text_form(value).map(View::Str),
+        ("string", _) => assign(work, value, ty),
+        _ if blank => Ok(View::Null),
+        ("null", _) => mismatch("null", value),
+        ("boolean", _) => match word(work, value)?.as_deref() {
+            Some("true" | "yes" | "on" | "1") => Ok(View::Bool(true)),
+            Some("false" | "no" | "off" | "0") => Ok(View::Bool(false)),
+            _ => mismatch("a boolean", value),
+        },
+        _ => assign(work, value, ty),
+    }
+}
+
+/// A single value in lower case, which may be a word for true or false.
+fn word<'a>(work: &Work<'a>, value: View<'a>) -> Outcome<Option<String>> {
+    Ok(match value {
+        View::List(_) | View::Object(_) => None,
+        _ => Some(work.text_form(value)?.trim().to_lowercase()),
+    })
+}
+
+/// `assigned(value, type)`: a value that was checked for its type; numeric text and JSON text are read where asked for.
+pub(super) fn assigned<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    assign(work, arguments[0], text("assigned", arguments[1])?)
+}
+
+pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<View<'a>> {
+    let json = |work: &Work<'a>| -> Outcome<View<'a>> {
+        match value.as_str() {
+            Some(text) => Ok(work.json(text)?.unwrap_or(View::Null)),
+            None => Ok(value),
+        }
+    };
+    match (ty, value) {
+        ("auto", _) | (_, View::Null) => Ok(value),
+        ("string", _) if value.as_str().is_some() => Ok(value),
+        ("string", _) => mismatch("text", value),
+        ("boolean", View::Bool(_)) | ("number", View::Int(_) | View::Float(_)) => Ok(value),
+        ("boolean", _) => mismatch("a boolean", value),
+        ("number", _) => match value.as_str().and_then(|text| number::parse_decimal(text.trim())) {
+            Some(Parsed::Int(int)) => Ok(View::Int(int)),
+            Some(Parsed::Float(float)) => Ok(View::Float(float)),
+            Some(Parsed::Overflow) | None => mismatch("a number", value),
+        },
+        ("array", _) => match json(work)? {
+            list @ View::List(_) => Ok(list),
+            _ => mismatch("a list", value),
+        },
+        ("object", _) => match json(work)? {
+            object @ View::Object(_) => Ok(object),
+            _ => mismatch("an object", value),
+        },
+        ("datetime", _) => typed::instant(value).map(|_| value).or_else(|_| mismatch("a date or a time", value)),
+        _ => fault(Kind::BadArgument, format!("there is no type `{ty}`")),
+    }
+}
+
+/// `wholeNumber(value)`: an integer, or the one that a text spells.
+pub(super) fn whole_number<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let spelt = arguments[0].as_str().map(str::trim).filter(|text| number::is_integer_text(text));
+    let read = match spelt.and_then(number::parse_decimal) {
+        Some(Parsed::Int(int)) => Some(int),
+        _ => number::integer(arguments[0]),
+    };
+    read.map_or_else(|| mismatch("an integer", arguments[0]), |int| Ok(View::Int(int)))
+}
+
+/// `rounds(from, to, step)`: how many steps there are from one integer to another, both included.
+pub(super) fn rounds<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let number = |index: usize| integer("rounds", arguments[index]).map(i128::from);
+    let (from, to, step) = (number(0)?, number(1)?, number(2)?);
+    if step == 0 {
+        return fault(Kind::InvalidConfig, "with a step of 0 the end is never reached");
+    }
+    let ahead = if step > 0 { to - from } else { from - to };
+    let count = if ahead < 0 { 0 } else { ahead / step.abs() + 1 };
+    Ok(View::Int(i64::try_from(count).unwrap_or(i64::MAX)))
+}
+
+/// `within(value, low, high, whole, name)`: a number between bounds, a whole one if that is asked for, or nil.
+pub(super) fn within<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let value = arguments[0];
+    let between = |low, high| {
+        super::compare(&low, &value).is_some_and(std::cmp::Ordering::is_le)
+            && super::compare(&value, &high).is_some_and(std::cmp::Ordering::is_le)
+    };
+    let whole = matches!(arguments[3], View::Bool(true));
+    let number = matches!(value, View::Int(_)) || !whole && matches!(value, View::Float(_));
+    if value.is_null() || number && between(arguments[1], arguments[2]) {
+        return Ok(value);
+    }
+    let (low, high) = (shown(arguments[1]), shown(arguments[2]));
+    let (name, kind) = (text("within", arguments[4])?, if whole { "an integer" } else { "a number" });
+    fault(Kind::InvalidConfig, format!("`{name}` is {kind} from {low} to {high}, and this is {}", described(value)))
+}
+
+/// `webAddress(value, name)`: an address that begins with `http://` or `https://`.
+pub(super) fn web_address<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    if arguments[0].as_str().is_some_and(is_web_address) {
+        return Ok(arguments[0]);
+    }
+    let name = text("webAddress", arguments[1])?;
+    let message = format!("`{name}` begins with http:// or https://, and this is {}", described(arguments[0]));
+    fault(Kind::InvalidConfig, message)
+}
+
+/// Whether a text is an address of the web, as far as its beginning tells.
+pub(crate) fn is_web_address(text: &str) -> bool {
+    let rest = ["http://", "https://"].iter().find_map(|scheme| {
+        let begins = text.get(..scheme.len())?.eq_ignore_ascii_case(scheme);
+        begins.then(|| &text[scheme.len()..])
+    });
+    rest.is_some_and(|rest| !rest.is_empty())
+}
+
+/// `keyed(list)`: `[{key, value}]` as an object.
+pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let View::List(list) = arguments[0] else { return mismatch("a list of keys and values", arguments[0]) };
+    work.spend(list.len())?;
+    let mut entries = Entries::default();
+    for entry in list.iter() {
+        let View::Object(entry) = entry else { return mismatch("an object with a key and a value", entry) };
+        let key = work.field(entry, "key")?.unwrap_or(View::Null);
+        entries.insert(work.text_form(key)?, work.field(entry, "value")?.unwrap_or(View::Null));
+    }
+    work.object(&entries.into_iter().collect::<Vec<_>>())
+}
+
+/// `sameAs(a, b)`: equal, or of the same text form without regard to case.
+pub(super) fn same_as<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    same(work, arguments[0], arguments[1]).map(View::Bool)
+}
+
+pub(crate) fn same<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
+    if work.equal(&left, &right)? {
+        return Ok(true);
+    }
+    let (left, right) = (work.text_form(left)?, work.text_form(right)?);
+    work.scan(left.len() + right.len())?;
+    Ok(left.chars().flat_map(char::to_lowercase).eq(right.chars().flat_map(char::to_lowercase)))
+}
+
+/// Entries by key, in the order in which they were set.
+type Entries<'a> = IndexMap<&'a str, View<'a>, foldhash::fast::RandomState>;
+
+fn entries<'a>(work: &Work<'a>, object: ObjectView<'a>) -> Outcome<Entries<'a>> {
+    work.spend(object.len())?;
+    work.room(object.len())?;
+    Ok(object.iter().collect())
+}
+
+fn path<'a>(work: &Work<'a>, path: View<'a>) -> Outcome<Vec<&'a str>> {
+    let View::List(keys) = path else { return mismatch("a list of keys", path) };
+    work.spend(keys.len())?;
+    keys.iter().map(|key| work.text_form(key)).collect()
+}
+
+fn mismatch<T>(wanted: &str, found: View<'_>) -> Outcome<T> {
+    fault(Kind::TypeMismatch, format!("{} is not {wanted}", described(found)))
+}
