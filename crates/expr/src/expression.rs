@@ -1,14 +1,17 @@
 //! Expressions and templates that give a value of any type.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::builtins;
 use crate::compile::Place;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::error::EvalError;
 use crate::eval;
 use crate::located::Located;
-use crate::program::{Access, Id, Name, Node, Path, Program};
+use crate::program::{Access, Id, Name, Node, Path, Program, Reference};
 use crate::rules::Dialect;
 use crate::template::Single;
 use crate::unit::{Options, Problems, Unit};
@@ -38,6 +41,36 @@ pub struct Expression {
     warnings: Vec<Diagnostic>,
 }
 
+/// What becomes of the texts of a document's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A text that is one placeholder gives the value itself.
+    Value,
+    /// A text stays text: a placeholder gives the text form of its value.
+    Text,
+    /// A text is a shell command: what a placeholder gives is one word of it, in quotes, whatever it holds.
+    Command,
+}
+
+impl Form {
+    fn single(self) -> Single {
+        match self {
+            Self::Value => Single::Value,
+            Self::Text => Single::Text,
+            Self::Command => Single::Word,
+        }
+    }
+}
+
+/// What a builtin is called with.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    /// A value that is known.
+    Constant(Value),
+    /// The value of a root of the context; nil when there is none.
+    Read(Name),
+}
+
 impl Expression {
     /// Compiles an expression.
     pub fn compile(text: &str, options: Options<'_>) -> Result<Self, Problems> {
@@ -57,6 +90,41 @@ impl Expression {
     /// Compiles a document's value: every text in it may hold placeholders.
     pub fn document(value: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| unit.template_value(value, Single::Value).id)
+    }
+
+    /// Compiles a document's value in which every text may hold placeholders, in the given form.
+    pub fn formed(value: &Located, form: Form, options: Options<'_>) -> Result<Self, Problems> {
+        Self::unit(options, |unit| unit.template_value(value, form.single()).id)
+    }
+
+    /// Compiles an object whose fields are each of a form of their own.
+    pub fn fields(fields: &[(Arc<str>, Form, Located)], options: Options<'_>) -> Result<Self, Problems> {
+        Self::unit(options, |unit| {
+            let mut ids = Vec::with_capacity(2 * fields.len());
+            for (key, form, value) in fields {
+                ids.push(unit.program.constant(Value::Str(Arc::clone(key)), value.span));
+                ids.push(unit.template_value(value, form.single()).id);
+            }
+            unit.emit_all(Node::Object, &ids, Span::default())
+        })
+    }
+
+    /// A call of a named builtin, which may be one that documents cannot call.
+    pub fn call(builtin: &str, operands: &[Operand]) -> Self {
+        let mut program = Program::default();
+        let arguments: Vec<Id> = operands
+            .iter()
+            .map(|operand| match operand {
+                Operand::Constant(value) => program.constant(value.clone(), Span::default()),
+                Operand::Read(name) => {
+                    let (root, keys) = (name.clone(), Box::default());
+                    program.path(Path { root, keys, access: Access::Absent, coerce: false, parent: 0 }, Span::default())
+                }
+            })
+            .collect();
+        let (builtin, arguments) = (builtins::inner(builtin), program.ids(&arguments));
+        program.root = program.emit(Node::Call { builtin, arguments }, Span::default());
+        Self { program, dialect: Dialect::default(), warnings: Vec::new() }
     }
 
     /// Compiles ordered replacements in the text of `input`: a list of `{pattern, substitution}`, each working on the
@@ -108,6 +176,11 @@ impl Expression {
     /// The host's slots that it reads, each once, in ascending order.
     pub fn slots(&self) -> Vec<u32> {
         self.program.slots()
+    }
+
+    /// The names it reads, with their places in the source.
+    pub fn references(&self) -> Vec<Reference> {
+        self.program.references()
     }
 
     /// The value.

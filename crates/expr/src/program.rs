@@ -193,6 +193,15 @@ pub struct Name {
     pub slot: Option<u32>,
 }
 
+/// A name that a condition or template reads, as far as it is known when compiling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Its parts: the root, then keys and positions.
+    pub parts: Vec<Arc<str>>,
+    /// Its place in the source.
+    pub span: Span,
+}
+
 /// A test of a path against a constant. The nodes of both sides stay, for the long way and for explanations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Compare {
@@ -265,6 +274,22 @@ impl Program {
         slots.sort_unstable();
         slots.dedup();
         slots
+    }
+
+    /// The names it reads, with their places in the source.
+    pub(crate) fn references(&self) -> Vec<Reference> {
+        let paths = self.nodes.iter().zip(&self.spans).filter_map(|(node, span)| match node {
+            Node::Path(path) => Some((&self.paths[*path as usize], *span)),
+            _ => None,
+        });
+        let reference = |(path, span): (&Path, Span)| {
+            let keys = path.keys.iter().map(|key| match key {
+                Key::Field(field) => Arc::clone(field),
+                Key::Index(index) => index.to_string().into(),
+            });
+            Reference { parts: std::iter::once(Arc::clone(&path.root.text)).chain(keys).collect(), span }
+        };
+        paths.map(reference).collect()
     }
 
     /// The content of a file, which the host reads: nothing here touches the disk.

@@ -1,7 +1,9 @@
 //! The functions of the language: one table, with what each takes and gives.
 
+mod attachments;
 mod collections;
 mod encoding;
+mod lines;
 mod numbers;
 mod strings;
 mod variables;
@@ -136,10 +138,15 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("webAddress", (2, 2), STR, variables::web_address),
     asks("keyed", (1, 1), OBJECT, variables::keyed),
     asks("sameAs", (2, 2), BOOL, variables::same_as),
+    function("joinTexts", (1, 1), &[LIST], STR, lines::join_texts),
+    Builtin { on_nil: OnNil::Asks, ..function("loopItems", (3, 3), &[ANY], union(LIST, OBJECT), lines::loop_items) },
+    Builtin { on_nil: OnNil::Asks, ..function("pickAttachments", (2, 2), &[ANY], LIST, attachments::pick) },
+    Builtin { on_nil: OnNil::Asks, ..function("durationMs", (1, 1), &[ANY], union(INT, Types::NIL), lines::duration) },
+    function("instantMs", (1, 1), &[STR], union(INT, Types::NIL), lines::instant),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 13] = [
+const INNER: [&str; 18] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -153,6 +160,11 @@ const INNER: [&str; 13] = [
     "webAddress",
     "keyed",
     "sameAs",
+    "joinTexts",
+    "loopItems",
+    "pickAttachments",
+    "durationMs",
+    "instantMs",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

@@ -100,6 +100,11 @@ impl Cases {
         Ok(position.map(|at| (at, &*self.names[at])))
     }
 
+    /// The names it reads, with their places in the source.
+    pub fn references(&self) -> Vec<crate::program::Reference> {
+        self.program.references()
+    }
+
     /// What is suspicious about the switch, though it compiles.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
@@ -107,6 +112,12 @@ impl Cases {
 }
 
 impl Unit<'_> {
+    pub(super) fn one_case(&mut self, switch: &Located, case: &Located) -> Id {
+        let value_type = self.value_type(switch, &TYPES).unwrap_or(ValueType::Text);
+        let input = self.known_path(&["input"], crate::program::Access::JsonText, case.span);
+        self.case_test(case, value_type, input, &mut Vec::new())
+    }
+
     /// The discriminator's text; blank means the input.
     fn discriminator(&mut self, step: &Located) -> Id {
         let written = step

@@ -22,7 +22,7 @@ use crate::eval;
 use crate::eval::record::{Off, Results};
 use crate::explain::Explanation;
 use crate::located::Located;
-use crate::program::{Id, Program};
+use crate::program::{Id, Program, Reference};
 use crate::rules::Dialect;
 use crate::unit::{Options, Problems, Unit};
 
@@ -82,6 +82,12 @@ impl Condition {
         Self::spelled(options, |unit| unit.if_condition(condition))
     }
 
+    /// Compiles one case of a switch: whether the value of `input` is among those that it matches. The switch as a whole is
+    /// checked by [`Cases`].
+    pub fn case(switch: &Located, case: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::spelled(options, |unit| unit.one_case(switch, case))
+    }
+
     /// Compiles the history conditions of a session's step; all must hold.
     pub fn history(conditions: &Located, sequence: Option<&Located>, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.history(conditions, sequence))
@@ -107,6 +113,11 @@ impl Condition {
     /// What is suspicious about the condition, though it compiles.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// The names it reads, with their places in the source.
+    pub fn references(&self) -> Vec<Reference> {
+        self.program.references()
     }
 
     /// The host's slots that it reads, each once, in ascending order.

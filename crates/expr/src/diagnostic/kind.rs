@@ -210,6 +210,82 @@ kinds! {
     // Text match.
     /// A field neither text nor null, or a value of the wrong kind.
     InvalidField = "invalid_field",
+
+    // Step trees.
+    /// A document without steps.
+    NoSteps = "no_steps",
+    /// An id of other characters than it may have.
+    BadId = "bad_id",
+    /// Children below a step that has none.
+    ChildrenNotAllowed = "children_not_allowed",
+    /// A required field is absent.
+    MissingField = "missing_field",
+    /// What is no duration.
+    BadDuration = "bad_duration",
+    /// A retry policy that cannot be followed.
+    BadRetryPolicy = "bad_retry_policy",
+    /// What is no JSON Schema.
+    BadSchema = "bad_schema",
+    /// `on_error` other than fail, continue or a list of steps.
+    OnErrorValue = "on_error_value",
+    /// `on_error` where an error must not pick a branch.
+    OnErrorNotAllowed = "on_error_not_allowed",
+    /// A loop that is not told what to go over.
+    ForEachInputMissing = "for_each_input_missing",
+    /// Bounds of a loop that leave nothing, or are no positions.
+    ForEachBounds = "for_each_bounds",
+    /// A loop without a body.
+    LoopBody = "loop_body",
+    /// A bound of rounds outside its range.
+    WhileMax = "while_max",
+    /// Parallel branches that are absent, nameless or share a name.
+    ParallelBranches = "parallel_branches",
+    /// A rule that selects no attachments.
+    AttachmentRule = "attachment_rule",
+    /// A retry target that is no id.
+    RetryTargetFormat = "retry_target_format",
+    /// A retry target that the retry cannot go back to.
+    RetryTarget = "retry_target",
+    /// A number of retries outside its range.
+    RetryMax = "retry_max",
+    /// A join target that is no id.
+    JoinTargetFormat = "join_target_format",
+    /// A join target that is no merge.
+    JoinTarget = "join_target",
+    /// A join that its merge cannot wait for.
+    JoinOrder = "join_order",
+    /// A question without a text.
+    HitlPrompt = "hitl_prompt",
+    /// No such way to choose recipients.
+    HitlDistribution = "hitl_distribution",
+    /// Recipients are to be selected, and none are.
+    HitlRecipients = "hitl_recipients",
+    /// Choices that cannot be told apart or are reserved.
+    HitlChoices = "hitl_choices",
+    /// A number of votes that can never be reached.
+    HitlRequired = "hitl_required",
+    /// A time limit of a question that is no time.
+    HitlTimeout = "hitl_timeout",
+    /// No such outcome of a timeout.
+    HitlTimeoutOutcome = "hitl_timeout_outcome",
+    /// Reminders without an end.
+    HitlReminders = "hitl_reminders",
+    /// A called workflow that is not there.
+    WorkflowNotFound = "workflow_not_found",
+    /// A result shown inside an arm or a branch.
+    ResultInBranch = "result_in_branch",
+    /// A result shown inside a loop.
+    ResultInLoop = "result_in_loop",
+    /// A question to people inside a loop over items.
+    HitlInForEach = "hitl_in_for_each",
+    /// A streamed result that is no child of a model call.
+    StreamingPlacement = "streaming_placement",
+    /// Two streamed results.
+    StreamingDuplicate = "streaming_duplicate",
+    /// A streamed result under a trigger that has nobody to watch.
+    StreamingTrigger = "streaming_trigger",
+    /// A step about content under a trigger that brings none.
+    ContentTrigger = "content_trigger",
 }
 
 impl fmt::Display for Kind {

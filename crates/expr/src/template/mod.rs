@@ -6,6 +6,7 @@
 mod functions;
 mod scan;
 
+use crate::builtins;
 use crate::compile::Place;
 use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Shape};
@@ -28,6 +29,8 @@ pub(crate) enum Single {
     Operand,
     /// Its text form, like every other text with placeholders.
     Text,
+    /// As `Text`, but what a placeholder gives is one word of a shell command, in quotes.
+    Word,
 }
 
 /// A compiled template: its node, and whether it holds any placeholder.
@@ -78,7 +81,7 @@ impl Unit<'_> {
         if parts.iter().all(|part| matches!(part, Part::Text(_))) {
             return Compiled { id: self.program.constant(Value::from(text), span), literal: true };
         }
-        if single != Single::Text
+        if !matches!(single, Single::Text | Single::Word)
             && let Some((content, start)) = scan::only(&parts, text)
         {
             return Compiled { id: self.placeholder(content, start, place, true), literal: false };
@@ -87,10 +90,20 @@ impl Unit<'_> {
             .iter()
             .map(|part| match *part {
                 Part::Text(range) => self.program.constant(Value::from(range.text(text)), place.of(range)),
-                Part::Placeholder { content, start } => self.placeholder(content, start, place, false),
+                Part::Placeholder { content, start } => {
+                    let shown = self.placeholder(content, start, place, false);
+                    if single == Single::Word { self.word(shown) } else { shown }
+                }
             })
             .collect();
         Compiled { id: self.emit_all(Node::Template, &ids, span), literal: false }
+    }
+
+    /// A value as one word of a shell command.
+    fn word(&mut self, shown: Id) -> Id {
+        let span = self.program.spans.get(shown as usize).copied().unwrap_or_default();
+        let arguments = self.program.ids(&[shown]);
+        self.program.emit(Node::Call { builtin: builtins::inner("shellQuote"), arguments }, span)
     }
 
     fn refuse(&mut self, finding: Diagnostic, place: Place) {

@@ -2,6 +2,7 @@
 //!
 //! Everything here is arithmetic on values that are handed in: the clock belongs to the host, and all calendars are UTC.
 
+mod duration;
 mod parse;
 mod relative;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use std::fmt;
 use jiff::SignedDuration;
 use jiff::civil::Date;
 
+pub use duration::{duration_ms, seconds_ms};
 pub(crate) use parse::{is_date_format, is_datetime_format, parse_iso, parse_strict};
 pub(crate) use relative::RelativeTime;
 
@@ -50,6 +52,11 @@ impl Instant {
         let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
         let nanos = whole.parse::<i128>().ok()? * NANOS_PER_SECOND + fraction_nanos(fraction);
         Instant::from_unix_nanos(if seconds < 0.0 { -nanos } else { nanos })
+    }
+
+    /// The milliseconds since the Unix epoch, rounded down.
+    pub(crate) fn unix_ms(self) -> i64 {
+        i64::try_from(self.0.div_euclid(1_000_000)).expect("the calendar has fewer than 2^63 milliseconds")
     }
 
     /// The calendar date in UTC, by which values of the type `date` are compared.

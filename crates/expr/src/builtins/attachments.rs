@@ -1,0 +1,135 @@
+//! Choosing among named things: the attachments that rules select. Documents cannot call this by name.
+
+use crate::fault::Outcome;
+use crate::value::View;
+use crate::work::Work;
+
+/// The keys that an attachment is known by.
+const KEYS: [&str; 3] = ["storage_key", "mime", "name"];
+
+/// `pickAttachments(rules, sources)`: the attachments that rules select from lists by source, in the order of the rules,
+/// each once.
+///
+/// A rule is `{source, kind, pattern | name | index}`. Sources that have no list have no attachments.
+pub(super) fn pick<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut picked: Vec<View<'a>> = Vec::new();
+    let mut seen: Vec<&'a str> = Vec::new();
+    for rule in elements(arguments[0]) {
+        let Some(source) = rule.get("source").and_then(View::as_str) else { continue };
+        for (position, attachment) in elements(arguments[1].get(source).unwrap_or(View::Null)).enumerate() {
+            let name = attachment.get("name").and_then(View::as_str).unwrap_or_default();
+            work.spend(1 + seen.len())?;
+            if !selects(work, rule, position, name)? {
+                continue;
+            }
+            let key = work.json_form(attachment.get("storage_key").unwrap_or(attachment))?;
+            if !seen.contains(&key) {
+                seen.push(key);
+                let entries = KEYS.map(|key| (key, attachment.get(key).unwrap_or(View::Null)));
+                picked.push(work.object(&entries)?);
+            }
+        }
+    }
+    work.list(&picked)
+}
+
+fn elements(view: View<'_>) -> impl Iterator<Item = View<'_>> {
+    let list = match view {
+        View::List(list) => Some(list),
+        _ => None,
+    };
+    list.into_iter().flat_map(|list| list.iter())
+}
+
+fn selects(work: &Work<'_>, rule: View<'_>, position: usize, name: &str) -> Outcome<bool> {
+    let text = |key: &str| rule.get(key).and_then(View::as_str).unwrap_or_default();
+    Ok(match text("kind") {
+        "all" => true,
+        "name" => text("name") == name,
+        "index" => matches!(rule.get("index"), Some(View::Int(index)) if usize::try_from(index) == Ok(position)),
+        "pattern" => {
+            let (pattern, name): (Vec<char>, Vec<char>) = (text("pattern").chars().collect(), name.chars().collect());
+            work.spend((pattern.len() + 1).saturating_mul(name.len() + 1))?;
+            matches(&pattern, &name)
+        }
+        _ => false,
+    })
+}
+
+/// Whether a pattern of `*`, `?` and `[…]` is the whole of a name. Each star is tried again at most once per letter.
+fn matches(pattern: &[char], name: &[char]) -> bool {
+    let (mut at, mut letter) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while letter < name.len() {
+        if pattern.get(at) == Some(&'*') {
+            star = Some((at, letter));
+            at += 1;
+        } else if let Some(used) = one(&pattern[at..], name[letter]) {
+            (at, letter) = (at + used, letter + 1);
+        } else if let Some((star_at, from)) = star {
+            star = Some((star_at, from + 1));
+            (at, letter) = (star_at + 1, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[at..].iter().all(|c| *c == '*')
+}
+
+/// How much of the pattern stands for this letter; none if it does not.
+fn one(pattern: &[char], letter: char) -> Option<usize> {
+    match pattern.first()? {
+        '?' => Some(1),
+        '[' => match pattern.iter().skip(2).position(|c| *c == ']') {
+            Some(close) => class(&pattern[1..close + 2], letter).then_some(close + 3),
+            None => (letter == '[').then_some(1),
+        },
+        c => (*c == letter).then_some(1),
+    }
+}
+
+/// What stands between brackets: letters and ranges, after `!` those that are not meant.
+fn class(members: &[char], letter: char) -> bool {
+    let (negated, members) = match members {
+        ['!', rest @ ..] if !rest.is_empty() => (true, rest),
+        members => (false, members),
+    };
+    let mut at = 0;
+    let mut found = false;
+    while at < members.len() {
+        if let [low, '-', high, ..] = members[at..] {
+            found |= (low..=high).contains(&letter);
+            at += 3;
+        } else {
+            found |= members[at] == letter;
+            at += 1;
+        }
+    }
+    found != negated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[track_caller]
+    fn check(pattern: &str, name: &str, expect: bool) {
+        let chars = |text: &str| text.chars().collect::<Vec<_>>();
+        assert_eq!(matches(&chars(pattern), &chars(name)), expect, "{pattern} {name}");
+    }
+
+    #[test]
+    fn a_pattern_is_the_whole_name_and_knows_its_case() {
+        check("*.pdf", "a.pdf", true);
+        check("*.pdf", "a.PDF", false);
+        check("*.pdf", "a.pdf.txt", false);
+        check("a?c", "abc", true);
+        check("a?c", "ac", false);
+        check("[ab]*", "b1", true);
+        check("[a-c]1", "d1", false);
+        check("[!a]1", "b1", true);
+        check("*a*b*", "xxayyb", true);
+        check("[", "[", true);
+        check("", "", true);
+    }
+}

@@ -1,0 +1,88 @@
+//! What the loops, merges and waits of workflows are made of. Documents cannot call these by name.
+
+use super::strings::text;
+use crate::fault::Outcome;
+use crate::time::{duration_ms, parse_iso, seconds_ms};
+use crate::value::{ListView, View};
+use crate::work::Work;
+
+/// The text forms of a list's elements, a line each.
+pub(super) fn join_texts<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let View::List(list) = arguments[0] else { return Ok(View::Null) };
+    work.spend(list.len())?;
+    let mut joined = String::new();
+    for (position, item) in list.iter().enumerate() {
+        let item = work.text_form(item)?;
+        work.reserve(item.len() + 1)?;
+        if position > 0 {
+            joined.push('\n');
+        }
+        joined.push_str(item);
+    }
+    Ok(View::Str(work.bump.alloc_str(&joined)))
+}
+
+/// What a loop goes over: `loopItems(text, offset, limit)` is a list, or `{fault, message}`.
+///
+/// The text holds a JSON array, of which the elements from `offset` up to `limit` are meant, or a JSON integer, which
+/// stands for the numbers below it and needs a limit.
+pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let written = work.text_form(arguments[0])?;
+    let bound = |view: View<'_>| match view {
+        View::Int(int) => Some(int.max(0)),
+        _ => None,
+    };
+    let (offset, limit) = (bound(arguments[1]).unwrap_or(0), bound(arguments[2]));
+    if let Some(count) = integer(written.trim()) {
+        let Some(limit) = limit else {
+            return fault(work, "for_each_limit", "a number is looped over only up to a `limit`, and there is none");
+        };
+        let end = count.min(limit);
+        return Ok(View::List(ListView::Range(offset, end.max(offset))));
+    }
+    let items = if written.trim_start().starts_with('[') { work.json(written)?.ok() } else { None };
+    match items {
+        Some(View::List(list)) => {
+            let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());
+            let first = usize::try_from(offset).unwrap_or(usize::MAX).min(last);
+            work.spend(last - first)?;
+            work.list(&list.iter().skip(first).take(last - first).collect::<Vec<_>>())
+        }
+        _ => {
+            let shown = crate::fault::shown(View::Str(written));
+            fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"))
+        }
+    }
+}
+
+/// A JSON integer, without point and exponent. One beyond 64 bits is as good as the largest: the limit cuts it.
+fn integer(written: &str) -> Option<i64> {
+    let digits = written.strip_prefix('-').unwrap_or(written);
+    let well_formed = !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (digits == "0" || !digits.starts_with('0'));
+    let beyond = if written.starts_with('-') { i64::MIN } else { i64::MAX };
+    well_formed.then(|| written.parse().unwrap_or(beyond))
+}
+
+fn fault<'a>(work: &Work<'a>, kind: &'static str, message: &str) -> Outcome<View<'a>> {
+    let message = work.text(message)?;
+    work.object(&[("fault", View::Str(kind)), ("message", message)])
+}
+
+/// The milliseconds of a duration: a number of seconds, or text with units. Nil for anything else.
+#[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
+pub(super) fn duration<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let ms = match arguments[0] {
+        number @ (View::Int(_) | View::Float(_)) => seconds_ms(super::as_float(number)),
+        other => other.as_str().and_then(|text| {
+            duration_ms(text).or_else(|| text.trim().parse().ok().and_then(seconds_ms))
+        }),
+    };
+    Ok(ms.and_then(|ms| i64::try_from(ms).ok()).map_or(View::Null, View::Int))
+}
+
+/// The milliseconds since the Unix epoch of an ISO 8601 text. Nil for anything else.
+pub(super) fn instant<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    Ok(parse_iso(text("instantMs", arguments[0])?).map_or(View::Null, |instant| View::Int(instant.unix_ms())))
+}
