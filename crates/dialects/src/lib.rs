@@ -4,10 +4,11 @@
 
 mod flow;
 mod load;
+mod machine;
 mod reader;
 mod recognise;
 mod steps;
 
-pub use load::{Loaded, load};
+pub use load::{Library, Loaded, load, load_with};
 pub use reader::read;
 pub use recognise::recognise;

@@ -3,6 +3,7 @@
 mod attachments;
 mod collections;
 mod encoding;
+mod expansion;
 mod lines;
 mod numbers;
 mod strings;
@@ -143,10 +144,14 @@ pub(crate) static TABLE: &[Builtin] = &[
     Builtin { on_nil: OnNil::Asks, ..function("pickAttachments", (2, 2), &[ANY], LIST, attachments::pick) },
     Builtin { on_nil: OnNil::Asks, ..function("durationMs", (1, 1), &[ANY], union(INT, Types::NIL), lines::duration) },
     function("instantMs", (1, 1), &[STR], union(INT, Types::NIL), lines::instant),
+    asks("itemsOf", (1, 1), LIST, expansion::items_of),
+    asks("integerOf", (1, 1), INT, expansion::integer_of),
+    asks("expandTemplate", (2, 2), STR, expansion::expand_template),
+    asks("elapsedText", (2, 2), STR, expansion::elapsed_text),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 18] = [
+const INNER: [&str; 22] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -165,6 +170,10 @@ const INNER: [&str; 18] = [
     "pickAttachments",
     "durationMs",
     "instantMs",
+    "itemsOf",
+    "integerOf",
+    "expandTemplate",
+    "elapsedText",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

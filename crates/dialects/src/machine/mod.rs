@@ -1,0 +1,36 @@
+//! The dialect `machine`: YAML state machines, after `docs/spec/machine.md`.
+//!
+//! [`raw`] mirrors the document, [`rules`] tells what is wrong with it, [`lower`] makes a program of it, [`calls`] looks
+//! after the workflows that it calls.
+
+mod calls;
+mod graph;
+mod lower;
+mod raw;
+mod rules;
+mod secrets;
+
+use branchpoint_core::ir::Program;
+use branchpoint_expr::{Diagnostic, Located, Severity};
+
+pub(crate) use calls::children;
+use raw::{Document, Findings};
+
+/// The program of a document, and what was found in it.
+pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
+    let mut found = Findings::default();
+    let Some(read) = Document::read(document, &mut found) else { return (None, found.0) };
+    let uses = rules::check(&read, &mut found);
+    if found.0.iter().any(|finding| finding.severity == Severity::Error) {
+        return (None, found.0);
+    }
+    match lower::lower(&read, &uses) {
+        Ok(program) => (Some(program), found.0),
+        Err(problems) => {
+            problems.into_iter().for_each(|problem| {
+                found.push(problem);
+            });
+            (None, found.0)
+        }
+    }
+}
