@@ -137,8 +137,9 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("rounds", (3, 3), INT, variables::rounds),
     asks("within", (5, 5), ANY, variables::within),
     asks("webAddress", (2, 2), STR, variables::web_address),
-    asks("keyed", (1, 1), OBJECT, variables::keyed),
+    asks("keyed", (2, 2), OBJECT, variables::keyed),
     asks("sameAs", (2, 2), BOOL, variables::same_as),
+    asks("listed", (1, 1), LIST, variables::listed),
     function("joinTexts", (1, 1), &[LIST], STR, lines::join_texts),
     Builtin { on_nil: OnNil::Asks, ..function("loopItems", (3, 3), &[ANY], union(LIST, OBJECT), lines::loop_items) },
     Builtin { on_nil: OnNil::Asks, ..function("pickAttachments", (2, 2), &[ANY], LIST, attachments::pick) },
@@ -151,7 +152,7 @@ pub(crate) static TABLE: &[Builtin] = &[
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 22] = [
+const INNER: [&str; 23] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -165,6 +166,7 @@ const INNER: [&str; 22] = [
     "webAddress",
     "keyed",
     "sameAs",
+    "listed",
     "joinTexts",
     "loopItems",
     "pickAttachments",

@@ -38,6 +38,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("expr", "golden") => &|vector| golden::run(vector, &env),
         ("machine", "conditions") => &machine::condition,
         ("flow", "conditions") => &flow::condition,
+        ("flow", "runs") => &flow::run,
         ("steps", "conditions") => &steps::condition,
         (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
     };
@@ -46,11 +47,14 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
 
 /// Compares what came with what the vector expects; a vector is named by `name`, or by its expression.
 fn verdict(vector: &Value, got: &Value) -> Verdict {
-    let name = ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned();
     let expected = vector.get("expect").cloned().unwrap_or_default();
     let failure = (!compare::same(&expected, got))
         .then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
-    Verdict { name, failure }
+    Verdict { name: name(vector), failure }
+}
+
+fn name(vector: &Value) -> String {
+    ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned()
 }
 
 /// `{"error": kind}`

@@ -53,7 +53,8 @@ impl Builder {
     #[track_caller]
     pub fn formula(&mut self, text: &str, dialect: Dialect, slots: &[(&str, SlotId)]) -> ExprId {
         let compiled = Expression::compile(text, Options::dialect(dialect).bound(&Given(slots)).inner());
-        let expression = compiled.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
+        let expression =
+            compiled.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
         self.push_expr(expression)
     }
 
