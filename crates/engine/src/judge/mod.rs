@@ -9,11 +9,13 @@
 //! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
 //! | `final_status` | `http` | the same form: a failure with such a status is not tried again |
 //! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
+//! | `report` | all | a number: every answer is a value, failures of the attempt with that number included; see `report.rs` |
 //! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |
 
 mod http;
 mod model;
 mod process;
+mod report;
 
 use std::sync::Arc;
 
@@ -24,13 +26,16 @@ use crate::runner::{Answer, Call};
 
 /// What a raw answer means: the value of the step, or why the attempt failed and whether another makes sense.
 pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
+    if let Some(Value::Int(last)) = call.spec.get("report") {
+        return report::judge(call, *last, answer);
+    }
     let judged = match answer {
         Answer::Model { text, .. } => model::judge(call, &text)?,
         Answer::Data { value, content_type } => Judged { content_type, ..Judged::plain(value) },
         Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
         Answer::Process { exit, stdout, stderr } => process::judge(call, exit, &stdout, stderr)?,
         Answer::Failed(failed) => return Err(failed),
-        Answer::Never => return Err(timeout(call)),
+        Answer::TimedOut { .. } | Answer::Never => return Err(timeout(call)),
     };
     Ok(if flag(call, "envelope") { judged.envelope() } else { judged.output })
 }
