@@ -15,7 +15,7 @@ mod stop;
 
 pub use judge::judge;
 pub use live::{Outside, Programs, Ran};
-pub use local::Local;
+pub use local::{Local, SecretStore};
 pub use memory::{Memory, Question};
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};

@@ -10,7 +10,9 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use branchpoint_core::ir::{Effect, Program, Status};
-use branchpoint_core::{Command, EffectNo, Event, Note, Offer, Rejected, Stamp, State, TimerNo, What, advance, offers, status};
+use branchpoint_core::{
+    Command, EffectNo, Event, Note, Offer, Rejected, Stamp, State, TimerNo, What, advance, offers, status,
+};
 use branchpoint_expr::{Object, Value};
 
 use crate::judge::judge;
@@ -86,8 +88,7 @@ impl Programs<'_> {
                 more: false,
                 told,
             };
-            let facts: Object =
-                self.root.facts.iter().map(|name| (name.clone(), outside.fact(name))).collect();
+            let facts: Object = self.root.facts.iter().map(|name| (name.clone(), outside.fact(name))).collect();
             live.hand(Event::Start { input, facts, depth }, now_ms())?;
             live.go_on(&heard);
             live.flights.values().for_each(|(_, stop)| stop.set());
@@ -114,7 +115,7 @@ struct Live<'s, 'e> {
     told: Sender<(Call, Answer)>,
 }
 
-impl<'e> Live<'_, 'e> {
+impl Live<'_, '_> {
     fn go_on(&mut self, heard: &Receiver<(Call, Answer)>) {
         let mut cancelled = false;
         while self.state.result().is_none() {
@@ -247,7 +248,8 @@ impl Programs<'_> {
         let stop = stop.inside(limit.map(|limit| Instant::now() + limit));
         let inputs = call.input.get("inputs").cloned().unwrap_or_default();
         match (Programs { root: program, ..self }).run_at(inputs, outside, &stop, depth + 1) {
-            Ok(ran) if ran.status == Status::Cancelled => Answer::Never,
+            // Whatever the child says after its time is over, nobody waited for it.
+            Ok(_) if stop.is_set() => Answer::Never,
             Ok(ran) => Answer::data(ran.result),
             Err(rejected) => Answer::failed("child", rejected.to_string()),
         }

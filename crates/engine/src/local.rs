@@ -16,6 +16,9 @@ const FILE_BYTES: u64 = 1024 * 1024;
 /// The folders in which skills are looked for by name, in order.
 const SKILLS: [&str; 3] = [".awf/skills", ".agents/skills", ".claude/skills"];
 
+/// Gives the value of a secret by its name.
+pub type SecretStore = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// A directory to work in, and somebody who hears what happens there.
 #[derive(Clone)]
 pub struct Local {
@@ -26,7 +29,7 @@ pub struct Local {
     /// The shell of commands, if it is not the user's.
     pub shell: Option<PathBuf>,
     /// Secrets by name, known to nobody but whoever makes a call.
-    pub secrets: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub secrets: SecretStore,
 }
 
 impl Local {

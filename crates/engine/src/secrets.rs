@@ -46,8 +46,9 @@ mod tests {
 
     #[test]
     fn secrets_are_masked_by_the_names_of_inputs() {
-        let inputs: Value = serde_json::from_str(r#"{"api_key_x": "abc", "TOKEN": "abcdef", "name": "abc-plain", "SECRET_": ""}"#)
-            .expect("this is JSON");
+        let inputs: Value =
+            serde_json::from_str(r#"{"api_key_x": "abc", "TOKEN": "abcdef", "name": "abc-plain", "SECRET_": ""}"#)
+                .expect("this is JSON");
         let secrets = Secrets::of(&inputs);
         assert_eq!(secrets.mask("abcdef, abc and d"), "***, *** and d");
         assert_eq!(secrets.mask("nothing"), "nothing");

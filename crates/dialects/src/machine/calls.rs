@@ -10,10 +10,7 @@ use super::raw::{Call, Document, Findings, Text, What};
 use crate::load::Library;
 
 /// The programs of everything that a document calls, by name, and what was found on the way.
-pub(crate) fn children(
-    document: &Located,
-    library: &dyn Library,
-) -> (BTreeMap<Arc<str>, Program>, Vec<Diagnostic>) {
+pub(crate) fn children(document: &Located, library: &dyn Library) -> (BTreeMap<Arc<str>, Program>, Vec<Diagnostic>) {
     let mut found = Findings::default();
     let mut programs = BTreeMap::new();
     if let Some(read) = Document::read(document, &mut Findings::default()) {

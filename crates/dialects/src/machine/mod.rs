@@ -27,9 +27,9 @@ pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     match lower::lower(&read, &uses) {
         Ok(program) => (Some(program), found.0),
         Err(problems) => {
-            problems.into_iter().for_each(|problem| {
+            for problem in problems {
                 found.push(problem);
-            });
+            }
             (None, found.0)
         }
     }

@@ -91,11 +91,8 @@ fn process(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>) -> Report
         let codes = call.spec.get("retry_exit_codes").and_then(Value::as_list).unwrap_or_default();
         Failed { again: codes.is_empty() || codes.contains(&Value::Int(exit.into())), ..failed }
     });
-    let fields = vec![
-        ("output", Value::Str(stdout)),
-        ("stderr", Value::Str(stderr)),
-        ("exit_code", Value::Int(exit.into())),
-    ];
+    let fields =
+        vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(exit.into()))];
     Report { fields, failed }
 }
 
@@ -109,13 +106,11 @@ fn reply(call: &Call, text: &str, tokens: i64) -> Report {
         let response = if trimmed.starts_with('{') { json(trimmed) } else { None };
         return Report { fields: fields(text, response.unwrap_or_default()), failed: None };
     }
-    match json(trimmed).map(|value| (trimmed, value)).or_else(|| fenced(text)) {
-        Some((block, value)) => Report { fields: fields(block, value), failed: None },
-        None => {
-            let failed = refused("format", "the reply is not JSON and holds no block of it");
-            Report::failed(fields(text, Value::Null), failed)
-        }
+    if let Some((block, value)) = json(trimmed).map(|value| (trimmed, value)).or_else(|| fenced(text)) {
+        return Report { fields: fields(block, value), failed: None };
     }
+    let failed = refused("format", "the reply is not JSON and holds no block of it");
+    Report::failed(fields(text, Value::Null), failed)
 }
 
 /// The first fenced block that is JSON.

@@ -186,7 +186,9 @@ impl Outside for Scripted {
             "run_id" => Value::from("run"),
             "working_dir" => Value::from(self.local.dir.display().to_string()),
             "user" | "hostname" => Value::from("vectors"),
-            name => name.strip_prefix("env.").and_then(|name| std::env::var(name).ok()).map_or(Value::Null, Value::from),
+            name => {
+                name.strip_prefix("env.").and_then(|name| std::env::var(name).ok()).map_or(Value::Null, Value::from)
+            }
         }
     }
 

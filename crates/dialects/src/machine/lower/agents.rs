@@ -7,7 +7,7 @@ use super::Lower;
 use super::commands::report;
 use super::slots::quoted;
 use super::state::{Here, Outcomes};
-use super::templates::{FROM_FILE, call_text, object, plain};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain};
 use crate::machine::raw::{Agent, Skill, Source, Text};
 
 /// The session of a state after an answer: what was said before, the message, and the reply.
@@ -17,7 +17,7 @@ pub(super) const SESSION: &str = r#"{"id": answer.session, "messages":
 impl<'d> Lower<'d> {
     pub(super) fn agent(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
         let outcomes = self.keep_session(here, agent, outcomes);
-        let effect = self.effect_of(here, "agent", agent_spec(here, agent));
+        let effect = effect_of(here, "agent", agent_spec(here, agent));
         let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
         let input = self.agent_input("request.prompt", &history, &[]);
         let call = self.call_outside(here, effect, input, outcomes);
@@ -49,13 +49,10 @@ impl<'d> Lower<'d> {
         let next = self.skills(&agent.skills, next, outcomes);
         let next = match file {
             Some(file) => {
-                let prompt = self.put(
-                    self.slots.request,
-                    &format!(r#"putPath(request, ["prompt"], request.{FROM_FILE})"#),
-                    &[],
-                );
+                let prompt =
+                    self.put(self.slots.request, &format!(r#"putPath(request, ["prompt"], request.{FROM_FILE})"#), &[]);
                 let next = self.then(vec![prompt], next);
-                self.from_file(here, file, next, outcomes)
+                self.file_text(here, file, next, outcomes)
             }
             None => next,
         };
@@ -115,9 +112,9 @@ pub(super) fn agent_spec(here: Here<'_>, agent: &Agent) -> Value {
 }
 
 pub(super) fn continued(agent: &Agent) -> Option<&str> {
-    agent.conversation.as_ref().and_then(|conversation| conversation.continue_from.as_ref()).map(|from| from_name(from))
+    agent.conversation.as_ref().and_then(|conversation| conversation.continue_from.as_ref()).map(name_of)
 }
 
-fn from_name(from: &Text) -> &str {
-    from.text()
+fn name_of(state: &Text) -> &str {
+    state.text()
 }

@@ -9,7 +9,7 @@ use super::Lower;
 use super::commands::report;
 use super::slots::quoted;
 use super::state::{Here, Outcomes};
-use super::templates::object;
+use super::templates::{effect_of, object};
 use crate::machine::raw::Call;
 use crate::machine::secrets;
 
@@ -18,14 +18,11 @@ const LIMIT_MS: u64 = 300_000;
 
 impl<'d> Lower<'d> {
     pub(super) fn call(&mut self, here: Here<'d>, call: &'d Call, outcomes: Outcomes) -> PlaceId {
-        let outcomes = Outcomes {
-            ok: self.outputs(call, outcomes.ok),
-            bad: self.outputs(call, outcomes.bad),
-            ..outcomes
-        };
+        let outcomes =
+            Outcomes { ok: self.outputs(call, outcomes.ok), bad: self.outputs(call, outcomes.bad), ..outcomes };
         let workflow = call.workflow.as_ref().map_or("", |name| name.text().as_ref());
         let spec = report(here.state, [("workflow", Value::from(workflow))]);
-        let effect = self.effect_of(here, Effect::CHILD_RUN, spec);
+        let effect = effect_of(here, Effect::CHILD_RUN, spec);
         let input = r#"{"inputs": fromPairs(concat(toPairs(file ?? {}), toPairs(request)))}"#;
         let input = self.formula(input, &[]);
         let limit = here.state.timeout_ms.unwrap_or(LIMIT_MS);

@@ -6,7 +6,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::state::{Here, Outcomes};
-use super::templates::{FROM_FILE, call_text, object, plain};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain};
 use crate::machine::raw::{self, Command, Source, State};
 
 impl<'d> Lower<'d> {
@@ -17,13 +17,13 @@ impl<'d> Lower<'d> {
             None => (None, None),
         };
         let spec = report(here.state, [("retry_exit_codes", exit_codes(here.state))]);
-        let effect = self.effect_of(here, "shell", spec);
+        let effect = effect_of(here, "shell", spec);
         let input =
             format!(r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "env": environment}}"#);
         let input = self.formula(&input, &[]);
         let call = self.call_outside(here, effect, input, outcomes);
         let next = match file {
-            Some(file) => self.from_file(here, file, call, outcomes),
+            Some(file) => self.file_text(here, file, call, outcomes),
             None => call,
         };
         let template = object([("command", text), ("dir", plain(here.state.dir.as_ref()))]);
@@ -31,13 +31,7 @@ impl<'d> Lower<'d> {
     }
 
     /// Reads a file and expands what it holds.
-    pub(super) fn from_file(
-        &mut self,
-        here: Here<'d>,
-        file: &raw::Text,
-        next: PlaceId,
-        outcomes: Outcomes,
-    ) -> PlaceId {
+    pub(super) fn file_text(&mut self, here: Here<'d>, file: &raw::Text, next: PlaceId, outcomes: Outcomes) -> PlaceId {
         let expanded = self.expand_file(here, next, outcomes.unexpanded);
         let path = self.b.value(Value::Str(file.text().clone()));
         self.read_file(path, self.slots.file, expanded, outcomes.unexpanded)
@@ -68,12 +62,12 @@ impl<'d> Lower<'d> {
         let unheard = self.timed_out_or(failure_kind(&effect), "\"\"", outcomes.bad);
         if limit.is_none() || retry.is_none() {
             let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
-            let fail = self.fail_to(unheard);
+            let fail = Some(self.fail_to(unheard));
             return self.b.do_(what, input, Some(self.slots.answer), judged, fail);
         }
         let heard = self.put(self.slots.answer, "got[0]", &[]);
         let heard = self.b.set([heard], judged, None);
-        let fail = self.fail_to(unheard);
+        let fail = Some(self.fail_to(unheard));
         let spec = ScopeSpec {
             time_limit_ms: limit,
             into: Some(self.slots.got),

@@ -25,7 +25,11 @@ pub(super) struct Context {
 pub(super) enum Within {
     Root,
     /// The body of a loop: the state, the place after the last state of the body, and the slots of its rounds.
-    Loop { state: usize, body_end: PlaceId, rounds: Rounds },
+    Loop {
+        state: usize,
+        body_end: PlaceId,
+        rounds: Rounds,
+    },
     Branch,
 }
 
@@ -74,7 +78,7 @@ impl Lower<'_> {
     }
 
     /// Goes on at a place of the root, from wherever this is.
-    pub(super) fn to_root(&mut self, from: ContextId, place: PlaceId) -> PlaceId {
+    pub(super) fn leave_to_root(&mut self, from: ContextId, place: PlaceId) -> PlaceId {
         let mut outermost = None;
         let mut at = from;
         while let Some(parent) = self.context(at).parent {

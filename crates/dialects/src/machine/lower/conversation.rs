@@ -9,6 +9,7 @@ use super::agents::{SESSION, agent_spec, continued};
 use super::commands::retry;
 use super::slots::quoted;
 use super::state::{Here, Outcomes};
+use super::templates::effect_of;
 use crate::machine::raw::Agent;
 
 /// The turns of a conversation that does not say.
@@ -49,7 +50,7 @@ impl<'d> Lower<'d> {
             retry: retry(here.state),
             time_limit_ms: here.state.timeout_ms,
             next: Some(heard),
-            fail: self.fail_to(failed),
+            fail: Some(self.fail_to(failed)),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(self.scope(here.context), spec);
@@ -86,12 +87,13 @@ impl<'d> Lower<'d> {
         let stops = self.stops(agent, talk, done, more);
         let stored = self.reply(here, talk, stops);
 
-        let error = r#"{"kind": answer.error.kind, "message": answer.error.message, "output": response ?? answer.output}"#;
+        let error =
+            r#"{"kind": answer.error.kind, "message": answer.error.message, "output": response ?? answer.output}"#;
         let failed = self.talk_failed(talk, error);
         let unheard = self.talk_failed(talk, r#"{"kind": "agent", "message": failure.message, "output": response}"#);
         let bad = self.test("answer.error != nil", &[]);
         let judged = self.b.decide([(bad, failed)], stored, None);
-        let effect = self.effect_of(here, "agent", agent_spec(here, agent));
+        let effect = effect_of(here, "agent", agent_spec(here, agent));
         let spec = effect.spec.as_object().cloned().map(|mut spec| {
             // The whole conversation is tried again, not one of its turns.
             spec.insert("report".into(), Value::Int(1));
@@ -99,7 +101,7 @@ impl<'d> Lower<'d> {
         });
         let what = self.b.effect(Effect { spec: spec.unwrap_or_default(), ..effect });
         let input = self.agent_input("message", "session", &talk.names());
-        let fail = self.fail_to(unheard);
+        let fail = Some(self.fail_to(unheard));
         self.b.at(ask).do_(what, input, Some(self.slots.answer), judged, fail);
 
         let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
@@ -145,7 +147,7 @@ impl<'d> Lower<'d> {
         let most = conversation.and_then(|conversation| conversation.max_turns).unwrap_or(MAX_TURNS);
         arms.push((self.test(&format!("turn >= {most}"), &talk.names()), done));
         let error = self.talk_failed(talk, r#"{"kind": "condition", "message": failure.message, "output": response}"#);
-        let fail = self.fail_to(error);
+        let fail = Some(self.fail_to(error));
         self.b.decide(arms, more, fail)
     }
 

@@ -2,11 +2,11 @@
 
 use branchpoint_core::ir::{Mark, PlaceId, Status};
 
+use super::Lower;
 use super::context::ROOT_CONTEXT;
 use super::slots::quoted;
 use super::state::Here;
 use super::templates::plain;
-use super::Lower;
 use crate::machine::raw::{OnFailure, Terminal, Text};
 
 /// The exit status of the command line for a run that failed.
@@ -76,13 +76,13 @@ impl<'d> Lower<'d> {
                 "error": {error} ?? {{"Message": {message}, "State": {state}, "ExitCode": 1, "Type": "{of}"}}}}"#
         );
         let verdict = self.put(self.slots.verdict, &text, &[]);
-        let end = self.to_root(here.context, self.ends.failed);
+        let end = self.leave_to_root(here.context, self.ends.failed);
         self.b.set([verdict], end, None)
     }
 
     pub(super) fn terminal(&mut self, here: Here<'d>, terminal: &'d Terminal, place: PlaceId) {
         let end = if terminal.failure { self.ends.failed } else { self.ends.completed };
-        let end = self.to_root(here.context, end);
+        let end = self.leave_to_root(here.context, end);
         let default = terminal.failure.then(|| format!("the run ended in the state `{}`", here.state.name));
         let told = self.verdict(&here.state.name, terminal.message.as_ref(), default, FAILED, (here, end));
         let writes = self.begin_writes(&here.state.name);

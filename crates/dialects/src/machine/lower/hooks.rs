@@ -1,7 +1,7 @@
 //! Hooks: lists of commands and log lines around states and runs. A hook that fails is told and changes nothing.
 
-use branchpoint_core::ir::{Effect, Mark, PlaceId, StepId, Write};
 use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{Effect, Mark, PlaceId, StepId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
@@ -34,14 +34,11 @@ impl Lower<'_> {
         next: PlaceId,
         failed: Option<PlaceId>,
     ) -> PlaceId {
-        let bad = match failed {
-            Some(failed) => failed,
-            None => {
-                let warned = self.b.set([], next, None);
-                self.b.mark(warned, Mark::Warn(step, "hook_failed".into()));
-                warned
-            }
-        };
+        let bad = failed.unwrap_or_else(|| {
+            let warned = self.b.set([], next, None);
+            self.b.mark(warned, Mark::Warn(step, "hook_failed".into()));
+            warned
+        });
         let error = self.test("hooked.error != nil", &[]);
         let told = self.put(self.slots.failure, "hooked.error", &[]);
         let told = self.b.set([told], bad, None);
@@ -56,7 +53,7 @@ impl Lower<'_> {
         let report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
         let what = self.b.effect(Effect { spec: Value::from(report), step: Some(step), ..effect(kind) });
         let input = self.formula(input, &[]);
-        let fail = self.fail_to(bad);
+        let fail = Some(self.fail_to(bad));
         let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);
         self.expand(self.scope(context), &template, self.slots.request, done, bad)
     }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Effect, PlaceId, SlotId, Status, Write};
-use branchpoint_core::ir::builder::ROOT;
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
@@ -53,18 +53,16 @@ impl Lower<'_> {
         let mut writes = vec![
             Write::Put(self.slots.inputs, defaults),
             self.put(self.slots.inputs, "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))", &[]),
-            self.put(
-                self.slots.environment,
-                r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#,
-                &[],
-            ),
+            self.put(self.slots.environment, r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#, &[]),
         ];
         if self.uses.workflow {
             self.b.fact("run_id");
             writes.push(self.put(self.slots.started, "instantMs(now)", &[]));
         }
         if self.uses.context {
-            ["working_dir", "user", "hostname"].into_iter().for_each(|fact| self.b.fact(fact));
+            for fact in ["working_dir", "user", "hostname"] {
+                self.b.fact(fact);
+            }
             let text = r#"{"WorkingDir": facts.working_dir, "User": facts.user, "Hostname": facts.hostname}"#;
             writes.push(self.put(self.slots.context, text, &[]));
         }
@@ -88,7 +86,7 @@ impl Lower<'_> {
         let path = self.formula(&format!("string({value})"), &[]);
         let missing = self.b.value(false);
         let missing = self.b.set([Write::Put(slot, missing)], next, None);
-        let fail = self.fail_to(missing);
+        let fail = Some(self.fail_to(missing));
         let looked = self.b.do_(look, path, Some(slot), next, fail);
         let absent = self.test(&absent(&value), &[]);
         self.b.decide([(absent, next)], looked, None)
@@ -104,9 +102,11 @@ impl Lower<'_> {
                 rules.push((absent(&value), format!("input `{name}` is required")));
             }
             let given = format!("!({})", absent(&value));
-            rules.extend(self::rules(input, &value).into_iter().map(|(wrong, message)| {
-                (format!("{given} && ({wrong})"), format!("input `{name}` {message}"))
-            }));
+            rules.extend(
+                self::rules(input, &value)
+                    .into_iter()
+                    .map(|(wrong, message)| (format!("{given} && ({wrong})"), format!("input `{name}` {message}"))),
+            );
         }
         let mut names = Vec::new();
         let slot_names: Vec<String> = (0..files.len()).map(|n| format!("found{n}")).collect();
@@ -131,7 +131,8 @@ fn rules(input: &Input, value: &str) -> Vec<(String, String)> {
     let text = format!("string({value})");
     let kind = format!("type({value})");
     let whole = format!(r#"({kind} == "string" && {text} matches "^[+-]?[0-9]+$")"#);
-    let decimal = format!(r#"({kind} == "string" && {text} matches "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$")"#);
+    let decimal =
+        format!(r#"({kind} == "string" && {text} matches "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$")"#);
     let typed = match input.of {
         None => None,
         Some(InputType::String) => Some((format!(r#"{kind} != "string""#), "is to be text")),

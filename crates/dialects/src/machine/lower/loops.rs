@@ -54,7 +54,7 @@ impl<'d> Lower<'d> {
         let spec = ScopeSpec {
             time_limit_ms: here.state.timeout_ms,
             next: Some(done),
-            fail: self.fail_to(failed),
+            fail: Some(self.fail_to(failed)),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(outer, spec);
@@ -83,7 +83,7 @@ impl<'d> Lower<'d> {
         let done = self.b.leave(scope, Exit::Done(None));
         let error = self.formula(r#"{"kind": "condition", "message": failure.message}"#, &[]);
         let error = self.b.leave(scope, Exit::Fail(error));
-        let fail = self.fail_to(error);
+        let fail = Some(self.fail_to(error));
 
         let next = self.put(rounds.index, "index + 1", &rounds.names());
         let next = self.then(vec![next], again);
@@ -175,27 +175,20 @@ impl<'d> Lower<'d> {
                 let sane = self.test(&format!("1 <= most && most <= {MOST_ROUNDS}"), &rounds.names());
                 let next = self.b.decide([(sane, next)], refused, None);
                 let most = self.put(rounds.most, "integerOf(request)", &[]);
-                let fail = self.fail_to(refused);
+                let fail = Some(self.fail_to(refused));
                 let next = self.b.set([most], next, fail);
                 self.expand(scope, &written.0, self.slots.request, next, outcomes.unexpanded)
             }
         };
         let Times::Each(Some(items)) = &round.over else { return next };
         let listed = self.put(rounds.items, "itemsOf(request)", &[]);
-        let fail = self.fail_to(outcomes.unexpanded);
+        let fail = Some(self.fail_to(outcomes.unexpanded));
         let next = self.b.set([listed], next, fail);
         self.expand(scope, &items.0, self.slots.request, next, outcomes.unexpanded)
     }
 
     /// More items than rounds: with a bound they are cut and that is told, without one they are too many.
-    fn cut(
-        &mut self,
-        here: Here<'d>,
-        bounded: bool,
-        rounds: Rounds,
-        enter: PlaceId,
-        outcomes: Outcomes,
-    ) -> PlaceId {
+    fn cut(&mut self, here: Here<'d>, bounded: bool, rounds: Rounds, enter: PlaceId, outcomes: Outcomes) -> PlaceId {
         if bounded {
             let cut = self.put(rounds.items, "take(items, most)", &rounds.names());
             let cut = self.then(vec![cut], enter);

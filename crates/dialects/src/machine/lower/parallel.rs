@@ -26,16 +26,14 @@ impl<'d> Lower<'d> {
             retry: retry(here.state),
             time_limit_ms: here.state.timeout_ms,
             next: Some(done),
-            fail: self.fail_to(failed),
+            fail: Some(self.fail_to(failed)),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(self.scope(here.context), spec);
-        let context =
-            Context { parent: Some(here.context), scope, within: Within::Branch, step: Some(here.step) };
+        let context = Context { parent: Some(here.context), scope, within: Within::Branch, step: Some(here.step) };
         let context = self.open(context);
         let document = self.document;
-        let branches: Vec<usize> =
-            parallel.branches.iter().filter_map(|name| document.state(name.text())).collect();
+        let branches: Vec<usize> = parallel.branches.iter().filter_map(|name| document.state(name.text())).collect();
         let places: Vec<PlaceId> = branches.into_iter().map(|branch| self.state_place(context, branch)).collect();
         self.b.begin(scope, &places);
         self.b.enter(scope)

@@ -150,8 +150,9 @@ impl<'d> Lower<'d> {
         self.b.set([answer], bad, None)
     }
 
-    pub(super) fn fail_to(&self, to: PlaceId) -> Option<Failure> {
-        Some(Failure { to, error: Some(self.slots.failure) })
+    /// A failure goes to a place, and what it was to the slot `failure`.
+    pub(super) fn fail_to(&self, to: PlaceId) -> Failure {
+        Failure { to, error: Some(self.slots.failure) }
     }
 }
 

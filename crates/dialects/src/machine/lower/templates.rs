@@ -39,7 +39,7 @@ impl Lower<'_> {
             Ok(expression)
         });
         let value = self.compiled(compiled);
-        let fail = self.fail_to(bad);
+        let fail = Some(self.fail_to(bad));
         let mut place = self.b.set([Write::Put(into, value)], next, fail);
         for (name, slot) in names.into_iter().zip(files).rev() {
             let name = self.b.expr_with(scope, Dialect::Machine, |_| Ok(name));
@@ -51,7 +51,7 @@ impl Lower<'_> {
 
     pub(super) fn read_file(&mut self, name: ExprId, into: SlotId, next: PlaceId, bad: PlaceId) -> PlaceId {
         let read = self.b.effect(effect("read"));
-        let fail = self.fail_to(bad);
+        let fail = Some(self.fail_to(bad));
         self.b.do_(read, name, Some(into), next, fail)
     }
 
@@ -78,7 +78,7 @@ impl Lower<'_> {
             if more.is_empty() { "nil" } else { "round" },
         );
         let request = self.put(self.slots.request, &text, &more);
-        let fail = self.fail_to(bad);
+        let fail = Some(self.fail_to(bad));
         self.b.set([request], next, fail)
     }
 
@@ -93,15 +93,16 @@ impl Lower<'_> {
         self.problems.extend(problems.0);
     }
 
-    pub(super) fn effect_of(&mut self, here: Here<'_>, kind: &str, spec: Value) -> Effect {
-        Effect { spec, step: Some(here.step), ..effect(kind) }
-    }
-
     /// Sets `before` to nothing: what one state puts before a prompt is no business of the next.
     pub(super) fn clear(&mut self, slot: SlotId, next: PlaceId) -> PlaceId {
         let nothing = self.b.value(Value::Null);
         self.b.set([Write::Put(slot, nothing)], next, None)
     }
+}
+
+/// A kind of work that a state asks for.
+pub(super) fn effect_of(here: Here<'_>, kind: &str, spec: Value) -> Effect {
+    Effect { spec, step: Some(here.step), ..effect(kind) }
 }
 
 /// The key of a request under which the text of a file stands.

@@ -78,7 +78,7 @@ impl<'d> Lower<'d> {
         }
         let kind = branchpoint_expr::Kind::ConditionError.as_str();
         let error = self.failed_run(here, kind, "failure.message", "nil");
-        let fail = self.fail_to(error);
+        let fail = Some(self.fail_to(error));
         self.b.decide(arms, otherwise, fail)
     }
 

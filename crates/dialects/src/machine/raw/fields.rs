@@ -158,13 +158,11 @@ impl<'d> Fields<'d> {
 
     pub(in crate::machine) fn flag(&mut self, key: &'static str, found: &mut Findings) -> Option<bool> {
         let value = self.take(key)?;
-        match &value.shape {
-            Shape::Bool(flag) => Some(*flag),
-            _ => {
-                self.bad(key, value, "true or false", found);
-                None
-            }
+        if let Shape::Bool(flag) = value.shape {
+            return Some(flag);
         }
+        self.bad(key, value, "true or false", found);
+        None
     }
 
     pub(in crate::machine) fn integer(

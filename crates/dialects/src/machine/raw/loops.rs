@@ -120,4 +120,3 @@ fn max_iterations(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Text>
         }
     }
 }
-

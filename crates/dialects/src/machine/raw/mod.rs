@@ -57,13 +57,11 @@ impl Document {
         let inputs = inputs.iter().filter_map(|input| Input::read(input, found)).collect();
         let env = fields.texts("env", found).unwrap_or_default();
         let hooks = fields.object("hooks", found).map(|hooks| Hooks::read(hooks, found)).unwrap_or_default();
-        let (initial, states) = match fields.take("states") {
-            Some(states) => read_states(states, found),
-            None => {
-                fields.missing("states", found);
-                (None, Vec::new())
-            }
-        };
+        let states = fields.take("states");
+        if states.is_none() {
+            fields.missing("states", found);
+        }
+        let (initial, states) = states.map(|states| read_states(states, found)).unwrap_or_default();
         fields.finish(found);
         let positions = states.iter().enumerate().map(|(at, state)| (state.name.clone(), at)).collect();
         Some(Self { name, inputs, env, initial, states, hooks, span: document.span, positions })

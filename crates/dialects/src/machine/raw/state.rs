@@ -164,4 +164,3 @@ fn shown_type(fields: &Fields<'_>, found: &mut Findings) -> Option<Type> {
         }
     }
 }
-

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use branchpoint_expr::{
-    Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference,
-};
+use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
 
 use crate::machine::graph::Graph;
 use crate::machine::raw::{Action, Document, Findings, Guard, OnFailure, Source, State, Text, Times, What};
@@ -89,7 +87,8 @@ impl Check<'_> {
             What::Loop(round) => {
                 match &round.over {
                     Times::While(guard) => self.condition(guard.as_ref(), &before),
-                    Times::Each(items) => items.iter().for_each(|items| self.template(&items.0, Role::Template, &before)),
+                    Times::Each(Some(items)) => self.template(&items.0, Role::Template, &before),
+                    Times::Each(None) => {}
                 }
                 self.text(round.max_iterations.as_ref(), Role::Template, &before);
                 self.condition(round.break_when.as_ref(), &with);
@@ -214,7 +213,6 @@ impl Check<'_> {
             Sees::With(reader) if reader == state => return true,
             Sees::With(reader) | Sees::Before(reader) => reader,
         };
-        self.document.states.len() > MOST
-            || self.after.entry(state).or_insert_with(|| self.graph.after(state))[reader]
+        self.document.states.len() > MOST || self.after.entry(state).or_insert_with(|| self.graph.after(state))[reader]
     }
 }
