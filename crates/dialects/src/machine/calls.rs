@@ -17,7 +17,7 @@ pub(crate) fn children(document: &Located, library: &dyn Library) -> (BTreeMap<A
         let mut around = Vec::new();
         Children { library, programs: &mut programs, around: &mut around }.of(&read, &mut found);
     }
-    (programs, found.0)
+    (programs, found.0.into_iter().map(super::help::with_help).collect())
 }
 
 struct Children<'c> {

@@ -5,6 +5,7 @@
 
 mod calls;
 mod graph;
+mod help;
 mod lower;
 mod raw;
 mod rules;
@@ -19,18 +20,23 @@ use raw::{Document, Findings};
 /// The program of a document, and what was found in it.
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let mut found = Findings::default();
-    let Some(read) = Document::read(document, &mut found) else { return (None, found.0) };
-    let uses = rules::check(&read, &mut found);
+    let program = checked(document, &mut found);
+    (program, found.0.into_iter().map(help::with_help).collect())
+}
+
+fn checked(document: &Located, found: &mut Findings) -> Option<Program> {
+    let read = Document::read(document, found)?;
+    let uses = rules::check(&read, found);
     if found.0.iter().any(|finding| finding.severity == Severity::Error) {
-        return (None, found.0);
+        return None;
     }
     match lower::lower(&read, &uses) {
-        Ok(program) => (Some(program), found.0),
+        Ok(program) => Some(program),
         Err(problems) => {
             for problem in problems {
                 found.push(problem);
             }
-            (None, found.0)
+            None
         }
     }
 }
