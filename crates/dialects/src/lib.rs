@@ -5,6 +5,7 @@
 mod flow;
 mod format;
 mod load;
+mod machine;
 mod reader;
 mod recognise;
 mod schema;
@@ -12,7 +13,7 @@ mod steps;
 mod trigger;
 
 pub use format::format;
-pub use load::{LoadOptions, Loaded, load, load_with};
+pub use load::{Library, LoadOptions, Loaded, load, load_with, load_with_callees};
 pub use reader::read;
 pub use recognise::recognise;
 pub use schema::schema;

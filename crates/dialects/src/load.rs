@@ -1,12 +1,13 @@
 //! From a text to a program and everything that was found on the way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Dialect, Severity};
 
 use crate::recognise::{not_yet, recognise};
-use crate::{flow, read, steps};
+use crate::{flow, machine, read, steps};
 
 /// A document as far as it could be understood. A document with an error has no program.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct Loaded {
     pub dialect: Option<Dialect>,
     /// What runs.
     pub program: Option<Program>,
+    /// The programs of the workflows that it calls, by name, those they call included.
+    pub children: BTreeMap<Arc<str>, Program>,
     /// What was found, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -28,7 +31,32 @@ pub struct LoadOptions {
     pub scripted: BTreeSet<String>,
 }
 
-/// Loads a document of a dialect, or of whichever dialect its content shows.
+/// Where the workflows are that a document may call.
+pub trait Library {
+    /// The text of a workflow.
+    fn workflow(&self, name: &str) -> Option<String>;
+
+    /// The name of the document that is being loaded, if it has one here: a call of it is a circle.
+    fn root(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Loads a document with everything that it calls: what is wrong with a called workflow is wrong with the document.
+pub fn load_with_callees(source: &str, dialect: Option<Dialect>, library: &dyn Library) -> Loaded {
+    let mut loaded = load(source, dialect);
+    if loaded.dialect == Some(Dialect::Machine)
+        && let Ok(document) = read(source)
+    {
+        let (children, findings) = machine::children(&document, library);
+        loaded.children = children;
+        loaded.diagnostics.extend(findings);
+        settle(&mut loaded);
+    }
+    loaded
+}
+
+/// Loads a document of a dialect, or of whichever dialect its content shows. The workflows that it calls are not looked for.
 pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
     load_with(source, &LoadOptions { dialect, ..LoadOptions::default() })
 }
@@ -37,18 +65,32 @@ pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
 pub fn load_with(source: &str, options: &LoadOptions) -> Loaded {
     let document = match read(source) {
         Ok(document) => document,
-        Err(diagnostics) => return Loaded { dialect: options.dialect, program: None, diagnostics },
+        Err(diagnostics) => {
+            return Loaded { dialect: options.dialect, program: None, children: BTreeMap::new(), diagnostics };
+        }
     };
     let dialect = match options.dialect.map_or_else(|| recognise(&document), Ok) {
         Ok(dialect) => dialect,
-        Err(finding) => return Loaded { dialect: None, program: None, diagnostics: vec![*finding] },
+        Err(finding) => {
+            let diagnostics = vec![*finding];
+            return Loaded { dialect: None, program: None, children: BTreeMap::new(), diagnostics };
+        }
     };
-    let (program, mut diagnostics) = match dialect {
+    let (program, diagnostics) = match dialect {
         Dialect::Steps => steps::load(&document, options),
         Dialect::Flow => flow::load(&document),
+        Dialect::Machine => machine::load(&document),
         other => (None, vec![not_yet(other)]),
     };
-    diagnostics.sort_by_key(|finding| finding.span.start);
-    let refused = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    Loaded { dialect: Some(dialect), program: program.filter(|_| !refused), diagnostics }
+    let mut loaded = Loaded { dialect: Some(dialect), program, children: BTreeMap::new(), diagnostics };
+    settle(&mut loaded);
+    loaded
+}
+
+/// Findings stand in the order of the text, and a document with an error has no program.
+fn settle(loaded: &mut Loaded) {
+    loaded.diagnostics.sort_by_key(|finding| finding.span.start);
+    if loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
+        loaded.program = None;
+    }
 }

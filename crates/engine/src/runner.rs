@@ -69,6 +69,13 @@ pub enum Answer {
         /// What it complained about.
         stderr: Arc<str>,
     },
+    /// A process that was ended because it took too long.
+    TimedOut {
+        /// What it had printed.
+        stdout: Arc<str>,
+        /// What it had complained about.
+        stderr: Arc<str>,
+    },
     /// There was no answer, or one that says no.
     Failed(Failed),
     /// Nothing came back within the limit of the attempt.

@@ -160,6 +160,17 @@ impl Expression {
         self.value_of(self.program.root, context)
     }
 
+    /// The names of the files whose content this reads, each an expression of its own. Where `file:<n>` is bound to a slot of
+    /// the host, the content of the n-th is read from there.
+    pub fn file_names(&self) -> Vec<Self> {
+        let name = |root: &Id| {
+            let mut name = self.clone();
+            name.program.root = *root;
+            name
+        };
+        self.program.files.iter().map(name).collect()
+    }
+
     /// The files whose content this reads: the host reads them and gives the n-th under the name `file:<n>`.
     pub fn files<C: Context + ?Sized>(&self, context: &C) -> Result<Vec<Value>, EvalError> {
         self.program.files.iter().map(|file| self.value_of(*file, context)).collect()

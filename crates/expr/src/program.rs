@@ -293,8 +293,9 @@ impl Program {
     }
 
     /// The content of a file, which the host reads: nothing here touches the disk.
-    pub(crate) fn file(&mut self, name: Id, span: Span) -> Id {
-        let root = Name { text: format!("file:{}", self.files.len()).into(), slot: None };
+    pub(crate) fn file(&mut self, name: Id, span: Span, slot: impl FnOnce(&str) -> Option<u32>) -> Id {
+        let text: Arc<str> = format!("file:{}", self.files.len()).into();
+        let root = Name { slot: slot(&text), text };
         self.files.push(name);
         self.path(Path { root, keys: Box::default(), access: Access::Required, coerce: false, parent: 0 }, span)
     }

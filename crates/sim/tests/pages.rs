@@ -3,12 +3,13 @@
 //! The format of the examples is described in `docs/diagnostics/README.md`. After a change of wording,
 //! `UPDATE_DOCS=1 cargo test -p branchpoint-sim --test pages` writes what is printed now into the pages.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use branchpoint_core::What;
 use branchpoint_core::ir::Index;
-use branchpoint_dialects::{load, read};
+use branchpoint_dialects::{Library, load_with_callees, read};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, render_terminal};
 
@@ -47,13 +48,18 @@ fn every_document_on_a_page_gives_what_the_page_says() {
 /// Checks the documents of a page, and tells what its `text` blocks have to hold, by their position.
 fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usize, String)> {
     let (mut script, mut printed, mut mended) = (Value::Null, Vec::new(), false);
+    let mut beside = Beside::default();
     let mut shows_kind = false;
     for (at, block) in blocks.iter().enumerate() {
         if block.words == "json script" {
             script = read(&block.text).unwrap().to_value();
         }
+        if let Some(name) = block.words.strip_prefix("yaml workflow ") {
+            beside.0.insert(name.into(), block.text.clone());
+        }
         let Some((dialect, expect)) = document(&block.words) else { continue };
-        let (kinds, got) = outcome(&block.text, dialect, &script);
+        let runs = block.words.contains(" run ");
+        let (kinds, got) = outcome(&block.text, dialect, &script, (&beside, runs));
         shows_kind |= kinds.iter().any(|known| known == kind);
         if let Some(expect) = expect {
             mended = true;
@@ -76,13 +82,33 @@ fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usi
     printed
 }
 
+/// The workflows that the documents of a page may call.
+#[derive(Default)]
+struct Beside(BTreeMap<String, String>);
+
+impl Library for Beside {
+    fn workflow(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+
+    fn root(&self) -> Option<&str> {
+        Some("main")
+    }
+}
+
 /// The kinds that a document gives, and what is printed for it: findings, or how its run ended.
-fn outcome(text: &str, dialect: Option<Dialect>, script: &Value) -> (Vec<String>, String) {
-    let loaded = load(text, dialect);
+fn outcome(
+    text: &str,
+    dialect: Option<Dialect>,
+    script: &Value,
+    (beside, runs): (&Beside, bool),
+) -> (Vec<String>, String) {
+    let loaded = load_with_callees(text, dialect, beside);
     let mut kinds: Vec<String> = loaded.diagnostics.iter().map(|finding| finding.kind.to_string()).collect();
-    if !loaded.diagnostics.is_empty() {
+    if !loaded.diagnostics.is_empty() && !runs {
         let name = loaded.dialect.map_or("document", Dialect::as_str);
-        return (kinds, render_terminal(&loaded.diagnostics, text, &format!("{name}.json"), false));
+        let end = if loaded.dialect == Some(Dialect::Machine) { "yaml" } else { "json" };
+        return (kinds, render_terminal(&loaded.diagnostics, text, &format!("{name}.{end}"), false));
     }
     let program = loaded.program.expect("what has no findings has a program");
     let mut host = Memory::new(&program, 0);
@@ -93,6 +119,10 @@ fn outcome(text: &str, dialect: Option<Dialect>, script: &Value) -> (Vec<String>
     let error = result("error");
     if let [Some(kind), Some(step), Some(message)] = ["kind", "step", "message"].map(|key| error.get(key)) {
         printed = format!("{printed} in step `{step}`, {kind}: {message}");
+        kinds.push(kind.to_string());
+    }
+    if let Value::Str(kind) = result("kind") {
+        printed = format!("{printed}, {kind}: {}", result("message"));
         kinds.push(kind.to_string());
     }
     for note in host.notes() {
@@ -112,7 +142,7 @@ fn document(words: &str) -> Option<(Option<Dialect>, Option<&str>)> {
     };
     match head.split_whitespace().collect::<Vec<_>>()[..] {
         ["json" | "yaml", "document"] => Some((None, expect)),
-        ["json" | "yaml", dialect, "document"] => {
+        ["json" | "yaml", dialect, "document"] | ["json" | "yaml", "run", dialect, "document"] => {
             let known = Dialect::ALL.into_iter().find(|known| known.as_str() == dialect);
             Some((Some(known.expect("the dialect of an example exists")), expect))
         }

@@ -11,11 +11,13 @@
 //! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
 //! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt |
 //! | `pass_threshold` | all | the answer is a score, and passes from here on |
+//! | `report` | all | a number: every answer is a value, failures of the attempt with that number included; see `report.rs` |
 //! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |
 
 mod http;
 mod model;
 mod process;
+mod report;
 mod schema;
 mod score;
 
@@ -28,13 +30,16 @@ use crate::runner::{Answer, Call};
 
 /// What a raw answer means: the value of the step, or why the attempt failed and whether another makes sense.
 pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
+    if let Some(Value::Int(last)) = call.spec.get("report") {
+        return report::judge(call, *last, answer);
+    }
     let judged = match answer {
         Answer::Model { text, .. } => model::judge(call, &text)?,
         Answer::Data { value, content_type } => Judged { content_type, ..Judged::plain(value) },
         Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
         Answer::Process { exit, stdout, stderr } => process::judge(call, exit, &stdout, stderr)?,
         Answer::Failed(failed) => return Err(failed),
-        Answer::Never => return Err(timeout(call)),
+        Answer::TimedOut { .. } | Answer::Never => return Err(timeout(call)),
     };
     let judged = score::judge(call, schema::judge(call, judged)?)?;
     Ok(if flag(call, "envelope") { judged.envelope() } else { judged.output })

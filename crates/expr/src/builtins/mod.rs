@@ -3,6 +3,7 @@
 mod attachments;
 mod collections;
 mod encoding;
+mod expansion;
 mod lines;
 mod numbers;
 mod strings;
@@ -144,10 +145,14 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("pickAttachments", (2, 2), LIST, attachments::pick),
     asks("durationMs", (1, 1), union(INT, Types::NIL), lines::duration),
     function("instantMs", (1, 1), &[STR], union(INT, Types::NIL), lines::instant),
+    asks("itemsOf", (1, 1), LIST, expansion::items_of),
+    asks("integerOf", (1, 1), INT, expansion::integer_of),
+    asks("expandTemplate", (2, 2), STR, expansion::expand_template),
+    asks("elapsedText", (2, 2), STR, expansion::elapsed_text),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 19] = [
+const INNER: [&str; 23] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -167,6 +172,10 @@ const INNER: [&str; 19] = [
     "pickAttachments",
     "durationMs",
     "instantMs",
+    "itemsOf",
+    "integerOf",
+    "expandTemplate",
+    "elapsedText",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

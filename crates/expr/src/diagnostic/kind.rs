@@ -298,6 +298,46 @@ kinds! {
     NoRunner = "no_runner",
     /// A trigger that nothing here serves.
     TriggerNotServed = "trigger_not_served",
+
+    // State machines.
+    /// A value that the field does not take.
+    BadValue = "bad_value",
+    /// One thing said twice, in two spellings or in two fields that exclude each other.
+    Conflict = "conflict",
+    /// A state that the document does not have.
+    UnknownState = "unknown_state",
+    /// No terminal state, or none that can be reached.
+    NoTerminal = "no_terminal",
+    /// A loop that is in its own body.
+    LoopInItself = "loop_in_itself",
+    /// A state without a way on.
+    NoExit = "no_exit",
+    /// A state that stands twice in a body.
+    DuplicateBody = "duplicate_body",
+    /// A called workflow that is not there.
+    UnknownWorkflow = "unknown_workflow",
+    /// Workflows that call each other in a circle.
+    CircularCall = "circular_call",
+    /// Values that the declared inputs do not take.
+    InvalidInput = "invalid_input",
+    /// Something of the original system that is not offered.
+    Unsupported = "unsupported",
+    /// Only conditional ways on.
+    NoDefault = "no_default",
+    /// A transition after one that always matches.
+    UnreachableTransition = "unreachable_transition",
+    /// A state that no path leads to.
+    Unreachable = "unreachable",
+    /// A terminal state that no path leads to.
+    UnreachableTerminal = "unreachable_terminal",
+    /// A run ended in a terminal state of failure.
+    TerminalFailure = "terminal_failure",
+    /// A state failed and nothing handles it.
+    StepFailed = "step_failed",
+    /// A state succeeded and none of its ways on matches.
+    NoTransition = "no_transition",
+    /// A hook at the start of a run failed.
+    HookFailed = "hook_failed",
 }
 
 impl fmt::Display for Kind {

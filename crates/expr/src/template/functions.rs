@@ -168,7 +168,10 @@ impl Unit<'_> {
                 let (object, key) = (arguments[0], arguments[1]);
                 self.program.emit(Node::Member { object, key, access: Access::Required }, span)
             }
-            READ_FILE => self.program.file(arguments[0], span),
+            READ_FILE => {
+                let bind = self.options.bind;
+                self.program.file(arguments[0], span, |name| Some(bind?.bind(&[name])?.slot))
+            }
             _ => {
                 let builtin =
                     FUNCTIONS.iter().find(|(name, ..)| *name == function).map_or("", |(_, builtin, _)| builtin);

@@ -4,6 +4,7 @@ mod compare;
 mod flow;
 mod golden;
 mod machine;
+mod machine_runs;
 mod steps;
 mod steps_runs;
 
@@ -38,6 +39,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
     let runner: &dyn Fn(&Value) -> Verdict = match (field("dialect")?, field("kind")?) {
         ("expr", "golden") => &|vector| golden::run(vector, &env),
         ("machine", "conditions") => &machine::condition,
+        ("machine", "runs") => &machine_runs::run,
         ("flow", "conditions") => &flow::condition,
         ("flow", "runs") => &flow::run,
         ("steps", "conditions") => &steps::condition,

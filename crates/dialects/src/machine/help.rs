@@ -1,0 +1,38 @@
+//! What to do about a finding that does not say it itself.
+
+use branchpoint_expr::{Diagnostic, Kind};
+
+/// The finding with a way out.
+pub(super) fn with_help(finding: Diagnostic) -> Diagnostic {
+    match help(finding.kind) {
+        Some(help) if finding.help.is_none() => finding.with_help(help),
+        _ => finding,
+    }
+}
+
+fn help(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::BadValue => "change the value to one that the field takes",
+        Kind::Conflict => "keep one of the two",
+        Kind::MissingField => "add the field",
+        Kind::UnknownState => "name a state of this document, or add the state",
+        Kind::UnknownType => "the types are step, agent, parallel, for_each, while, call_workflow and terminal",
+        Kind::NoTerminal => "add a state of `type: terminal`, and a way to it",
+        Kind::LoopInItself => "take it out of the body; a way back to a loop means: go on with the body",
+        Kind::NoExit => "give it `on_success` or `transitions`",
+        Kind::DuplicateBody => "name each state once",
+        Kind::UnknownWorkflow => "workflows are found by name beside this document",
+        Kind::CircularCall => "repeat with a loop, or with a way back to an earlier state",
+        Kind::Unsupported => "say it with a command, an agent or a workflow of its own",
+        Kind::TwoConditions => "keep one condition, or join them with `&&`",
+        Kind::NoDefault => "end the transitions with an entry without `when`",
+        Kind::UnreachableTransition => "put the entry without a condition last",
+        Kind::Unreachable | Kind::UnreachableTerminal => "lead a way to it, or remove it",
+        Kind::UnknownKey => "remove it, or look for its right name in the description of the dialect",
+        Kind::UnknownName => "inputs, states, workflow, env, loop, error and context have names",
+        Kind::UnknownProperty => "the properties of each name are in the description of the dialect",
+        Kind::BadTemplate => "between braces stand a reference such as `inputs.name`, or a function and its arguments",
+        Kind::BadCondition => "conditions are expressions that give true or false",
+        _ => return None,
+    })
+}

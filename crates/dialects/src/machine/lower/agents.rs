@@ -1,0 +1,120 @@
+//! Agents that are asked once.
+
+use branchpoint_core::ir::{ExprId, PlaceId, Write};
+use branchpoint_expr::{Object, Value};
+
+use super::Lower;
+use super::commands::report;
+use super::slots::quoted;
+use super::state::{Here, Outcomes};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain};
+use crate::machine::raw::{Agent, Skill, Source, Text};
+
+/// The session of a state after an answer: what was said before, the message, and the reply.
+pub(super) const SESSION: &str = r#"{"id": answer.session, "messages":
+    concat(HISTORY.messages ?? [], [{"role": "user", "content": MESSAGE}, {"role": "assistant", "content": answer.output}])}"#;
+
+impl<'d> Lower<'d> {
+    pub(super) fn agent(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
+        let outcomes = self.keep_session(here, agent, outcomes);
+        let effect = effect_of(here, "agent", agent_spec(here, agent));
+        let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
+        let input = self.agent_input("request.prompt", &history, &[]);
+        let call = self.call_outside(here, effect, input, outcomes);
+        let call = self.need_session(agent, call, outcomes);
+        self.asked(here, agent, call, outcomes)
+    }
+
+    /// What an agent is asked with.
+    pub(super) fn agent_input(
+        &mut self,
+        message: &str,
+        history: &str,
+        more: &[(&str, branchpoint_core::ir::SlotId)],
+    ) -> ExprId {
+        let text = format!(
+            r#"{{"provider": request.provider, "prompt": {message}, "before": before, "system_prompt": request.system_prompt,
+                "role": request.role, "dir": request.dir, "session": {history}}}"#
+        );
+        self.formula(&text, more)
+    }
+
+    /// Expands the texts of an agent into the slot `request`, and reads what goes before its prompt.
+    pub(super) fn asked(&mut self, here: Here<'d>, agent: &'d Agent, next: PlaceId, outcomes: Outcomes) -> PlaceId {
+        let (prompt, file) = match &agent.prompt {
+            Some(Source::Text(text)) => (call_text(Some(text)), None),
+            Some(Source::File(file)) => (None, Some(file)),
+            None => (None, None),
+        };
+        let next = self.skills(&agent.skills, next, outcomes);
+        let next = match file {
+            Some(file) => {
+                let prompt =
+                    self.put(self.slots.request, &format!(r#"putPath(request, ["prompt"], request.{FROM_FILE})"#), &[]);
+                let next = self.then(vec![prompt], next);
+                self.file_text(here, file, next, outcomes)
+            }
+            None => next,
+        };
+        let template = object([
+            ("provider", plain(agent.provider.as_ref())),
+            ("prompt", prompt),
+            ("system_prompt", call_text(agent.system_prompt.as_ref())),
+            ("role", plain(agent.role.as_ref())),
+            ("dir", plain(here.state.dir.as_ref())),
+        ]);
+        self.expand(self.scope(here.context), &template, self.slots.request, next, outcomes.unexpanded)
+    }
+
+    fn skills(&mut self, skills: &[Skill], next: PlaceId, outcomes: Outcomes) -> PlaceId {
+        let mut place = next;
+        for skill in skills.iter().rev() {
+            let file = self.b.read(self.slots.file);
+            let kept = self.b.set([Write::Push(self.slots.before, file)], place, None);
+            let (key, name) = match skill {
+                Skill::Name(name) => ("skill", name.text()),
+                Skill::Path(folder) => ("skill_path", folder.text()),
+            };
+            let asked: Object = [(key.into(), Value::Str(name.clone()))].into_iter().collect();
+            let asked = self.b.value(Value::from(asked));
+            place = self.read_file(asked, self.slots.file, kept, outcomes.unexpanded);
+        }
+        self.clear(self.slots.before, place)
+    }
+
+    /// A state that goes on with a session fails when there is none.
+    pub(super) fn need_session(&mut self, agent: &Agent, next: PlaceId, outcomes: Outcomes) -> PlaceId {
+        let Some(from) = continued(agent) else { return next };
+        let message = quoted(&format!("`{from}` has no session to go on with"));
+        let answer = format!(r#"{{"error": {{"kind": "agent", "message": {message}}}}}"#);
+        let answer = self.put(self.slots.answer, &answer, &[]);
+        let failed = self.then(vec![answer], outcomes.bad);
+        let missing = self.test(&format!("sessions[{}] == nil", quoted(from)), &[]);
+        self.b.decide([(missing, failed)], next, None)
+    }
+
+    /// After an answer, what was said is kept for whoever goes on with it.
+    fn keep_session(&mut self, here: Here<'d>, agent: &Agent, outcomes: Outcomes) -> Outcomes {
+        if agent.conversation.is_none() {
+            return outcomes;
+        }
+        let history = continued(agent).map_or_else(|| "{}".to_owned(), |from| format!("sessions[{}]", quoted(from)));
+        let session = SESSION.replace("HISTORY", &format!("({history})")).replace("MESSAGE", "request.prompt");
+        let text = format!("putPath(sessions, [{}], {session})", quoted(&here.state.name));
+        let kept = self.put(self.slots.sessions, &text, &[]);
+        Outcomes { ok: self.then(vec![kept], outcomes.ok), ..outcomes }
+    }
+}
+
+pub(super) fn agent_spec(here: Here<'_>, agent: &Agent) -> Value {
+    let format = if agent.json { "json_block" } else { "maybe_json" };
+    report(here.state, [("response_format", Value::from(format)), ("options", agent.options.clone())])
+}
+
+pub(super) fn continued(agent: &Agent) -> Option<&str> {
+    agent.conversation.as_ref().and_then(|conversation| conversation.continue_from.as_ref()).map(name_of)
+}
+
+fn name_of(state: &Text) -> &str {
+    state.text()
+}

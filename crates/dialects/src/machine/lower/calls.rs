@@ -1,0 +1,60 @@
+//! Calls of other workflows: child runs, whose outputs come back by name.
+
+use std::fmt::Write as _;
+
+use branchpoint_core::ir::{Effect, PlaceId, Write};
+use branchpoint_expr::{Object, Value};
+
+use super::Lower;
+use super::commands::report;
+use super::slots::quoted;
+use super::state::{Here, Outcomes};
+use super::templates::{effect_of, object};
+use crate::machine::raw::Call;
+use crate::machine::secrets;
+
+/// How long a call may take that does not say.
+const LIMIT_MS: u64 = 300_000;
+
+impl<'d> Lower<'d> {
+    pub(super) fn call(&mut self, here: Here<'d>, call: &'d Call, outcomes: Outcomes) -> PlaceId {
+        let outcomes =
+            Outcomes { ok: self.outputs(call, outcomes.ok), bad: self.outputs(call, outcomes.bad), ..outcomes };
+        let workflow = call.workflow.as_ref().map_or("", |name| name.text().as_ref());
+        let spec = report(here.state, [("workflow", Value::from(workflow))]);
+        let effect = effect_of(here, Effect::CHILD_RUN, spec);
+        let input = r#"{"inputs": fromPairs(concat(toPairs(file ?? {}), toPairs(request)))}"#;
+        let input = self.formula(input, &[]);
+        let limit = here.state.timeout_ms.unwrap_or(LIMIT_MS);
+        let called = self.call_within(here, effect, input, Some(limit), outcomes);
+        // Texts are templates; everything else passes as it is.
+        let literal: Object = call
+            .inputs
+            .iter()
+            .filter(|input| input.value.text().is_none())
+            .map(|input| (input.key.clone(), input.value.to_value()))
+            .collect();
+        let literal = self.b.value(Value::from(literal));
+        let called = self.b.set([Write::Put(self.slots.file, literal)], called, None);
+        let texts = call.inputs.iter().filter(|input| input.value.text().is_some());
+        let template = object(texts.map(|input| (&*input.key, Some(secrets::split(&input.value)))));
+        self.expand(self.scope(here.context), &template, self.slots.request, called, outcomes.unexpanded)
+    }
+
+    /// The outputs of the states that ran, under the names they are given: also after a failure.
+    fn outputs(&mut self, call: &Call, next: PlaceId) -> PlaceId {
+        let mut pairs = String::new();
+        for (state, _, name) in &call.outputs {
+            let _ = write!(pairs, "[{}, answer.result.states[{}].Output], ", quoted(name.text()), quoted(state));
+        }
+        let response = format!("fromPairs(filter([{pairs}], {{#[1] != nil}}))");
+        let output = match call.outputs.as_slice() {
+            [] => "\"\"".to_owned(),
+            [(_, _, name)] => format!("answer.response[{}] ?? \"\"", quoted(name.text())),
+            _ => "toJSON(answer.response)".to_owned(),
+        };
+        let response = self.put(self.slots.answer, &format!(r#"putPath(answer, ["response"], {response})"#), &[]);
+        let output = self.put(self.slots.answer, &format!(r#"putPath(answer, ["output"], {output})"#), &[]);
+        self.then(vec![response, output], next)
+    }
+}

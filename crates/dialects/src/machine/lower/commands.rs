@@ -1,0 +1,132 @@
+//! Commands, and what every call of the outside has: attempts, limits, and an answer that is judged.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Backoff, Effect, Exit, ExprId, PlaceId, Retry, Write};
+use branchpoint_expr::{Object, Value};
+
+use super::Lower;
+use super::state::{Here, Outcomes};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain};
+use crate::machine::raw::{self, Command, Source, State};
+
+impl<'d> Lower<'d> {
+    pub(super) fn command(&mut self, here: Here<'d>, command: &'d Command, outcomes: Outcomes) -> PlaceId {
+        let (text, file) = match &command.source {
+            Some(Source::Text(text)) => (call_text(Some(text)), None),
+            Some(Source::File(file)) => (None, Some(file)),
+            None => (None, None),
+        };
+        let spec = report(here.state, [("retry_exit_codes", exit_codes(here.state))]);
+        let effect = effect_of(here, "shell", spec);
+        let input =
+            format!(r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "env": environment}}"#);
+        let input = self.formula(&input, &[]);
+        let call = self.call_outside(here, effect, input, outcomes);
+        let next = match file {
+            Some(file) => self.file_text(here, file, call, outcomes),
+            None => call,
+        };
+        let template = object([("command", text), ("dir", plain(here.state.dir.as_ref()))]);
+        self.expand(self.scope(here.context), &template, self.slots.request, next, outcomes.unexpanded)
+    }
+
+    /// Reads a file and expands what it holds.
+    pub(super) fn file_text(&mut self, here: Here<'d>, file: &raw::Text, next: PlaceId, outcomes: Outcomes) -> PlaceId {
+        let expanded = self.expand_file(here, next, outcomes.unexpanded);
+        let path = self.b.value(Value::Str(file.text().clone()));
+        self.read_file(path, self.slots.file, expanded, outcomes.unexpanded)
+    }
+
+    pub(super) fn call_outside(
+        &mut self,
+        here: Here<'d>,
+        effect: Effect,
+        input: ExprId,
+        outcomes: Outcomes,
+    ) -> PlaceId {
+        self.call_within(here, effect, input, here.state.timeout_ms, outcomes)
+    }
+
+    /// Asks the outside. One attempt is limited by whoever makes it; several attempts together need a frame.
+    pub(super) fn call_within(
+        &mut self,
+        here: Here<'d>,
+        effect: Effect,
+        input: ExprId,
+        limit: Option<u64>,
+        outcomes: Outcomes,
+    ) -> PlaceId {
+        let retry = retry(here.state);
+        let error = self.test("answer.error != nil", &[]);
+        let judged = self.b.decide([(error, outcomes.bad)], outcomes.ok, None);
+        let unheard = self.timed_out_or(failure_kind(&effect), "\"\"", outcomes.bad);
+        if limit.is_none() || retry.is_none() {
+            let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
+            let fail = Some(self.fail_to(unheard));
+            return self.b.do_(what, input, Some(self.slots.answer), judged, fail);
+        }
+        let heard = self.put(self.slots.answer, "got[0]", &[]);
+        let heard = self.b.set([heard], judged, None);
+        let fail = Some(self.fail_to(unheard));
+        let spec = ScopeSpec {
+            time_limit_ms: limit,
+            into: Some(self.slots.got),
+            next: Some(heard),
+            fail,
+            ..ScopeSpec::default()
+        };
+        let scope = self.b.scope(self.scope(here.context), spec);
+        let answer = self.b.read(self.slots.answer);
+        let leave = self.b.leave(scope, Exit::Done(Some(answer)));
+        let what = self.b.effect(Effect { retry, ..effect });
+        let inner = self.b.do_(what, input, Some(self.slots.answer), leave, None);
+        self.b.begin(scope, &[inner]);
+        self.b.enter(scope)
+    }
+
+    /// A place that does nothing but write.
+    pub(super) fn then(&mut self, writes: Vec<Write>, next: PlaceId) -> PlaceId {
+        self.b.set(writes, next, None)
+    }
+}
+
+fn failure_kind(effect: &Effect) -> &'static str {
+    match &*effect.kind {
+        "agent" => "agent",
+        Effect::CHILD_RUN => "child",
+        _ => "exit_code",
+    }
+}
+
+/// What the judge goes by: which attempt is the last, whose failure is an answer like another.
+pub(super) fn report<const N: usize>(state: &State, more: [(&str, Value); N]) -> Value {
+    let last = retry(state).map_or(1, |retry| i64::from(retry.max_attempts));
+    let mut spec: Object = [("report".into(), Value::Int(last))].into_iter().collect();
+    spec.extend(more.into_iter().map(|(key, value)| (key.into(), value)));
+    Value::from(spec)
+}
+
+fn exit_codes(state: &State) -> Value {
+    let codes = state.retry.iter().flat_map(|retry| &retry.exit_codes);
+    Value::from(codes.map(|code| Value::Int(*code)).collect::<Vec<_>>())
+}
+
+/// How a state is tried again, if it is. What is no command fails with exit code 1.
+pub(super) fn retry(state: &State) -> Option<Retry> {
+    let retry = state.retry.as_ref().filter(|retry| retry.max_attempts > 1)?;
+    let command = matches!(state.what, raw::What::Command(_));
+    if !command && !retry.exit_codes.is_empty() && !retry.exit_codes.contains(&1) {
+        return None;
+    }
+    Some(Retry {
+        max_attempts: retry.max_attempts,
+        delay_ms: retry.initial_delay_ms,
+        backoff: match retry.backoff {
+            raw::Backoff::Constant => Backoff::Constant,
+            raw::Backoff::Linear => Backoff::Linear,
+            raw::Backoff::Exponential => Backoff::Exponential(retry.multiplier),
+        },
+        max_delay_ms: retry.max_delay_ms,
+        jitter: retry.jitter,
+    })
+}

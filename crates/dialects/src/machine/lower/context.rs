@@ -1,0 +1,93 @@
+//! Where a state runs: in the document itself, in the body of a loop, in a branch.
+
+use branchpoint_core::ir::builder::ROOT;
+use branchpoint_core::ir::{Exit, PlaceId, ScopeId, SlotId, StepId};
+
+use super::Lower;
+
+/// The number of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ContextId(usize);
+
+/// The document itself.
+pub(super) const ROOT_CONTEXT: ContextId = ContextId(0);
+
+pub(super) struct Context {
+    pub(super) parent: Option<ContextId>,
+    pub(super) scope: ScopeId,
+    pub(super) within: Within,
+    /// The step of the loop or the parallel state around.
+    pub(super) step: Option<StepId>,
+}
+
+/// What is around.
+#[derive(Clone, Copy)]
+pub(super) enum Within {
+    Root,
+    /// The body of a loop: the state, the place after the last state of the body, and the slots of its rounds.
+    Loop {
+        state: usize,
+        body_end: PlaceId,
+        rounds: Rounds,
+    },
+    Branch,
+}
+
+/// The slots of a loop. They lie outside its scope, because its result is told after it is left.
+#[derive(Clone, Copy)]
+pub(super) struct Rounds {
+    /// What the document calls `loop`.
+    pub(super) round: SlotId,
+    pub(super) index: SlotId,
+    /// How many rounds were begun.
+    pub(super) begun: SlotId,
+    pub(super) items: SlotId,
+    pub(super) most: SlotId,
+}
+
+impl Context {
+    pub(super) fn root() -> Self {
+        Self { parent: None, scope: ROOT, within: Within::Root, step: None }
+    }
+}
+
+impl Lower<'_> {
+    pub(super) fn context(&self, id: ContextId) -> &Context {
+        &self.contexts[id.0]
+    }
+
+    pub(super) fn open(&mut self, context: Context) -> ContextId {
+        self.contexts.push(context);
+        ContextId(self.contexts.len() - 1)
+    }
+
+    pub(super) fn scope(&self, id: ContextId) -> ScopeId {
+        self.context(id).scope
+    }
+
+    /// The slot of the innermost loop around, if there is one.
+    pub(super) fn loop_around(&self, id: ContextId) -> Option<SlotId> {
+        let mut at = Some(id);
+        while let Some(context) = at.map(|at| self.context(at)) {
+            if let Within::Loop { rounds, .. } = context.within {
+                return Some(rounds.round);
+            }
+            at = context.parent;
+        }
+        None
+    }
+
+    /// Goes on at a place of the root, from wherever this is.
+    pub(super) fn leave_to_root(&mut self, from: ContextId, place: PlaceId) -> PlaceId {
+        let mut outermost = None;
+        let mut at = from;
+        while let Some(parent) = self.context(at).parent {
+            outermost = Some(self.scope(at));
+            at = parent;
+        }
+        match outermost {
+            Some(scope) => self.b.leave(scope, Exit::Goto(place)),
+            None => place,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Agents that are talked to: turns until a stop condition holds, the turns are used up, or the user has nothing to say.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Arm, Early, Effect, Exit, PlaceId, ScopeId, SlotId};
+use branchpoint_expr::Value;
+
+use super::Lower;
+use super::agents::{SESSION, agent_spec, continued};
+use super::commands::retry;
+use super::slots::quoted;
+use super::state::{Here, Outcomes};
+use super::templates::effect_of;
+use crate::machine::raw::Agent;
+
+/// The turns of a conversation that does not say.
+const MAX_TURNS: i64 = 10;
+
+/// The slots of a conversation, in its scope.
+#[derive(Clone, Copy)]
+struct Talk {
+    scope: ScopeId,
+    turn: SlotId,
+    message: SlotId,
+    session: SlotId,
+    /// What stop conditions call `loop`, `inputs.response` and `inputs.turn_count`.
+    round: SlotId,
+    response: SlotId,
+    count: SlotId,
+}
+
+impl Talk {
+    fn names(self) -> [(&'static str, SlotId); 5] {
+        [
+            ("turn", self.turn),
+            ("message", self.message),
+            ("session", self.session),
+            ("response", self.response),
+            ("round", self.round),
+        ]
+    }
+}
+
+impl<'d> Lower<'d> {
+    pub(super) fn conversation(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
+        let heard = self.put(self.slots.answer, "got[0]", &[]);
+        let heard = self.then(vec![heard], outcomes.ok);
+        let failed = self.timed_out_or("failure.kind", "failure.output", outcomes.bad);
+        let spec = ScopeSpec {
+            into: Some(self.slots.got),
+            retry: retry(here.state),
+            time_limit_ms: here.state.timeout_ms,
+            next: Some(heard),
+            fail: Some(self.fail_to(failed)),
+            ..ScopeSpec::default()
+        };
+        let scope = self.b.scope(self.scope(here.context), spec);
+        let talk = self.talk(scope);
+        let start = self.turns(here, agent, talk);
+        self.b.begin(scope, &[start]);
+        let enter = self.b.enter(scope);
+        let enter = self.need_session(agent, enter, outcomes);
+        self.asked(here, agent, enter, outcomes)
+    }
+
+    fn talk(&mut self, scope: ScopeId) -> Talk {
+        let talk = Talk {
+            scope,
+            turn: self.b.slot(scope, "turn", Some(Value::Int(0))),
+            message: self.b.slot(scope, "message", None),
+            session: self.b.slot(scope, "session", None),
+            round: self.b.slot(scope, "loop", None),
+            response: self.b.slot(scope, "response", None),
+            count: self.b.slot(scope, "turn_count", None),
+        };
+        self.b.name(scope, &["loop"], talk.round);
+        self.b.name(scope, &["inputs", "response"], talk.response);
+        self.b.name(scope, &["inputs", "turn_count"], talk.count);
+        talk
+    }
+
+    /// One turn leads to the next; gives the place where the first begins.
+    fn turns(&mut self, here: Here<'d>, agent: &'d Agent, talk: Talk) -> PlaceId {
+        let ask = self.b.reserve();
+        let answer = self.b.read(self.slots.answer);
+        let done = self.b.leave(talk.scope, Exit::Done(Some(answer)));
+        let more = self.next_message(agent, talk, ask, done);
+        let stops = self.stops(agent, talk, done, more);
+        let stored = self.reply(here, talk, stops);
+
+        let error =
+            r#"{"kind": answer.error.kind, "message": answer.error.message, "output": response ?? answer.output}"#;
+        let failed = self.talk_failed(talk, error);
+        let unheard = self.talk_failed(talk, r#"{"kind": "agent", "message": failure.message, "output": response}"#);
+        let bad = self.test("answer.error != nil", &[]);
+        let judged = self.b.decide([(bad, failed)], stored, None);
+        let effect = effect_of(here, "agent", agent_spec(here, agent));
+        let spec = effect.spec.as_object().cloned().map(|mut spec| {
+            // The whole conversation is tried again, not one of its turns.
+            spec.insert("report".into(), Value::Int(1));
+            Value::from(spec)
+        });
+        let what = self.b.effect(Effect { spec: spec.unwrap_or_default(), ..effect });
+        let input = self.agent_input("message", "session", &talk.names());
+        let fail = Some(self.fail_to(unheard));
+        self.b.at(ask).do_(what, input, Some(self.slots.answer), judged, fail);
+
+        let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
+        let first =
+            vec![self.put(talk.message, "request.prompt", &[]), self.put(talk.session, &history, &talk.names())];
+        self.then(first, ask)
+    }
+
+    /// A reply is the state's output at once, because stop conditions read it there.
+    fn reply(&mut self, here: Here<'d>, talk: Talk, next: PlaceId) -> PlaceId {
+        let outer = self.loop_around(here.context);
+        let parent = if outer.is_some() { "outer" } else { "nil" };
+        let mut names = talk.names().to_vec();
+        names.extend(outer.map(|outer| ("outer", outer)));
+        let name = quoted(&here.state.name);
+        let round = format!(
+            r#"{{"Index": turn - 1, "Index1": turn, "Item": nil, "Length": -1, "First": turn == 1, "Last": false,
+                "Parent": {parent}}}"#
+        );
+        let states = format!(
+            r#"putPath(states, [{name}], {{"Output": answer.output, "Stderr": "", "ExitCode": 0, "Status": "completed",
+                "Response": answer.response, "TokensUsed": answer.tokens ?? 0}})"#
+        );
+        let session = SESSION.replace("HISTORY", "(session ?? {})").replace("MESSAGE", "message");
+        let writes = vec![
+            self.put(talk.turn, "turn + 1", &names),
+            self.put(talk.count, "turn", &names),
+            self.put(talk.response, "answer.output", &names),
+            self.put(talk.round, &round, &names),
+            self.put(self.slots.states, &states, &names),
+            self.put(talk.session, &session, &names),
+            self.put(self.slots.sessions, &format!("putPath(sessions, [{name}], session)"), &names),
+        ];
+        self.then(writes, next)
+    }
+
+    fn stops(&mut self, agent: &Agent, talk: Talk, done: PlaceId, more: PlaceId) -> PlaceId {
+        let conversation = agent.conversation.as_ref();
+        let mut arms = Vec::new();
+        for stop in conversation.iter().flat_map(|conversation| &conversation.stops) {
+            arms.push((self.guard(talk.scope, stop), done));
+        }
+        let most = conversation.and_then(|conversation| conversation.max_turns).unwrap_or(MAX_TURNS);
+        arms.push((self.test(&format!("turn >= {most}"), &talk.names()), done));
+        let error = self.talk_failed(talk, r#"{"kind": "condition", "message": failure.message, "output": response}"#);
+        let fail = Some(self.fail_to(error));
+        self.b.decide(arms, more, fail)
+    }
+
+    /// The user's line, or the prompt again with the context that is injected.
+    fn next_message(&mut self, agent: &'d Agent, talk: Talk, ask: PlaceId, done: PlaceId) -> PlaceId {
+        let again = self.prompt_again(agent, talk, ask);
+        self.b.fact("user_attached");
+        let line = self.user_line(talk, ask, done);
+        let attached = self.test("facts.user_attached == true", &[]);
+        self.b.decide([(attached, line)], again, None)
+    }
+
+    fn prompt_again(&mut self, agent: &'d Agent, talk: Talk, ask: PlaceId) -> PlaceId {
+        let injected = agent.conversation.as_ref().and_then(|conversation| conversation.inject_context.as_ref());
+        let Some(injected) = injected else {
+            let message = self.put(talk.message, "request.prompt", &talk.names());
+            return self.then(vec![message], ask);
+        };
+        // A prompt that names secrets is a list of parts.
+        let text = r#"type(request.prompt) == "array" ? concat(request.prompt, ["\n\n", line])
+            : string(request.prompt) + "\n\n" + string(line)"#;
+        let message = self.put(talk.message, text, &talk.names());
+        let message = self.then(vec![message], ask);
+        let bad = self.talk_failed(talk, r#"{"kind": "template", "message": failure.message, "output": response}"#);
+        self.expand(talk.scope, &injected.0, self.slots.line, message, bad)
+    }
+
+    fn user_line(&mut self, talk: Talk, ask: PlaceId, done: PlaceId) -> PlaceId {
+        let signal = match self.line {
+            Some(signal) => signal,
+            None => self.b.signal("line", Early::Refuse),
+        };
+        self.line = Some(signal);
+        let message = self.put(talk.message, "line", &talk.names());
+        let said = self.then(vec![message], ask);
+        let blank = self.test(r#"line == nil || trim(string(line)) == """#, &[]);
+        let judged = self.b.decide([(blank, done)], said, None);
+        self.b.wait([Arm::Signal { signal, check: None, into: Some(self.slots.line), next: judged }], None)
+    }
+
+    fn talk_failed(&mut self, talk: Talk, error: &str) -> PlaceId {
+        let error = self.formula(error, &talk.names());
+        self.b.leave(talk.scope, Exit::Fail(error))
+    }
+}

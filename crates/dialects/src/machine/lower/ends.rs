@@ -1,0 +1,139 @@
+//! How a run ends: terminal states, inline failures, failures that nothing handles, cancellation.
+
+use branchpoint_core::ir::{Mark, PlaceId, Status};
+
+use super::Lower;
+use super::context::ROOT_CONTEXT;
+use super::slots::quoted;
+use super::state::Here;
+use super::templates::plain;
+use crate::machine::raw::{OnFailure, Terminal, Text};
+
+/// The exit status of the command line for a run that failed.
+const FAILED: i64 = 3;
+
+/// The places where runs end, after the slot `verdict` was set.
+pub(super) struct Ends {
+    pub(super) completed: PlaceId,
+    pub(super) failed: PlaceId,
+}
+
+impl<'d> Lower<'d> {
+    /// The last hooks and the last word.
+    pub(super) fn ends(&mut self) {
+        let document = self.document;
+        let result = self.formula(
+            r#"{"status": "completed", "message": verdict.message, "exit_code": 0, "state": verdict.state, "states": states}"#,
+            &[],
+        );
+        let close = self.b.close(Status::Completed, result);
+        let step = (!document.hooks.end.is_empty()).then(|| self.hook_step("workflow_end"));
+        let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.end, step, close, None));
+        let completed = self.ends.completed;
+        self.b.at(completed).set([], hooked, None);
+
+        let result = format!(
+            r#"{{"status": "failed", "kind": verdict.kind, "message": verdict.message,
+                "exit_code": verdict.exit_code ?? {FAILED}, "error": verdict.error, "state": verdict.state, "states": states}}"#
+        );
+        let result = self.formula(&result, &[]);
+        let close = self.b.close(Status::Failed, result);
+        let step = (!document.hooks.error.is_empty()).then(|| self.hook_step("workflow_error"));
+        let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.error, step, close, None));
+        let error = self.put(self.slots.error, "verdict.error", &[]);
+        let failed = self.ends.failed;
+        self.b.at(failed).set([error], hooked, None);
+        self.cancelled();
+    }
+
+    fn cancelled(&mut self) {
+        let document = self.document;
+        let result = format!(r#"{{"status": "cancelled", "exit_code": {FAILED}, "states": states}}"#);
+        let result = self.formula(&result, &[]);
+        let close = self.b.close(Status::Cancelled, result);
+        let step = (!document.hooks.cancel.is_empty()).then(|| self.hook_step("workflow_cancel"));
+        let place = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.cancel, step, close, None));
+        self.b.on_cancel(place);
+    }
+
+    /// Something failed that no state stands for: a value too deep to be kept, for one.
+    pub(super) fn lost(&mut self) -> PlaceId {
+        let verdict = self.put(
+            self.slots.verdict,
+            r#"{"kind": "step_failed", "message": failure.message, "error": {"Message": failure.message, "State": "",
+                "ExitCode": 1, "Type": failure.kind}}"#,
+            &[],
+        );
+        self.b.set([verdict], self.ends.failed, None)
+    }
+
+    /// The run fails because of a state. `message` and `error` are formulas; without an error it is told from the message.
+    pub(super) fn failed_run(&mut self, here: Here<'d>, kind: &str, message: &str, error: &str) -> PlaceId {
+        let of = if kind == "condition_error" { "condition" } else { "exit_code" };
+        let state = quoted(&here.state.name);
+        let text = format!(
+            r#"{{"kind": "{kind}", "message": {message}, "state": {state},
+                "error": {error} ?? {{"Message": {message}, "State": {state}, "ExitCode": 1, "Type": "{of}"}}}}"#
+        );
+        let verdict = self.put(self.slots.verdict, &text, &[]);
+        let end = self.leave_to_root(here.context, self.ends.failed);
+        self.b.set([verdict], end, None)
+    }
+
+    pub(super) fn terminal(&mut self, here: Here<'d>, terminal: &'d Terminal, place: PlaceId) {
+        let end = if terminal.failure { self.ends.failed } else { self.ends.completed };
+        let end = self.leave_to_root(here.context, end);
+        let default = terminal.failure.then(|| format!("the run ended in the state `{}`", here.state.name));
+        let told = self.verdict(&here.state.name, terminal.message.as_ref(), default, FAILED, (here, end));
+        let writes = self.begin_writes(&here.state.name);
+        self.b.at(place).set(writes, told, None);
+        self.b.mark(place, Mark::Begin(here.step, None));
+        self.b.mark(place, Mark::End(here.step, None));
+    }
+
+    /// An inline failure acts as a terminal state of its own, in the root.
+    pub(super) fn inline(&mut self, state: usize) -> PlaceId {
+        let document = self.document;
+        let of = &document.states[state];
+        let Some(OnFailure::Inline { message, status, span }) = &of.on_failure else { return self.ends.failed };
+        let name = format!("__inline_error_{}", of.name);
+        let step = self.b.step(&name, "terminal", None, (span.start, span.end));
+        let here = Here { context: ROOT_CONTEXT, at: state, state: of, step };
+        let told = self.verdict(&name, message.as_ref(), None, *status, (here, self.ends.failed));
+        let writes = self.begin_writes(&name);
+        let place = self.b.set(writes, told, None);
+        self.b.mark(place, Mark::Begin(step, None));
+        self.b.mark(place, Mark::End(step, None));
+        place
+    }
+
+    /// Sets the verdict with the expanded message, or with its raw text if it cannot be expanded.
+    fn verdict(
+        &mut self,
+        name: &str,
+        message: Option<&Text>,
+        default: Option<String>,
+        status: i64,
+        (here, end): (Here<'d>, PlaceId),
+    ) -> PlaceId {
+        let verdict = |message: &str| {
+            format!(
+                r#"{{"kind": "terminal_failure", "message": {message}, "state": {state}, "exit_code": {status},
+                    "error": {{"Message": {message}, "State": error.State ?? {state}, "ExitCode": error.ExitCode ?? 1,
+                        "Type": error.Type ?? "exit_code"}}}}"#,
+                state = quoted(name),
+            )
+        };
+        let Some(message) = message else {
+            let message = default.map_or_else(|| "nil".to_owned(), |message| quoted(&message));
+            let write = self.put(self.slots.verdict, &verdict(&message), &[]);
+            return self.b.set([write], end, None);
+        };
+        let expanded = self.put(self.slots.verdict, &verdict("request"), &[]);
+        let expanded = self.b.set([expanded], end, None);
+        let raw = self.put(self.slots.verdict, &verdict(&quoted(message.text())), &[]);
+        let raw = self.b.set([raw], end, None);
+        let template = plain(Some(message)).expect("a message was given");
+        self.expand(self.scope(here.context), &template, self.slots.request, expanded, raw)
+    }
+}

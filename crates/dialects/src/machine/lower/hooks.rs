@@ -1,0 +1,87 @@
+//! Hooks: lists of commands and log lines around states and runs. A hook that fails is told and changes nothing.
+
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{Effect, Mark, PlaceId, StepId, Write};
+use branchpoint_expr::{Object, Value};
+
+use super::Lower;
+use super::context::ContextId;
+use super::templates::{call_text, object, plain};
+use crate::machine::raw::Action;
+
+impl Lower<'_> {
+    /// Runs actions one after the other, then goes on. `failed` is where a failure goes, if it does not only warn.
+    pub(super) fn hooks(
+        &mut self,
+        context: ContextId,
+        actions: &[Action],
+        step: StepId,
+        next: PlaceId,
+        failed: Option<PlaceId>,
+    ) -> PlaceId {
+        let mut place = next;
+        for action in actions.iter().rev() {
+            place = self.hook(context, action, step, place, failed);
+        }
+        place
+    }
+
+    fn hook(
+        &mut self,
+        context: ContextId,
+        action: &Action,
+        step: StepId,
+        next: PlaceId,
+        failed: Option<PlaceId>,
+    ) -> PlaceId {
+        let bad = failed.unwrap_or_else(|| {
+            let warned = self.b.set([], next, None);
+            self.b.mark(warned, Mark::Warn(step, "hook_failed".into()));
+            warned
+        });
+        let error = self.test("hooked.error != nil", &[]);
+        let told = self.put(self.slots.failure, "hooked.error", &[]);
+        let told = self.b.set([told], bad, None);
+        let judged = self.b.decide([(error, told)], next, None);
+        let (kind, template, input) = match action {
+            Action::Log(text) => ("log", object([("message", plain(Some(text)))]), "request"),
+            Action::Command(text) => {
+                let input = r#"{"command": request.command, "env": environment}"#;
+                ("shell", object([("command", call_text(Some(text)))]), input)
+            }
+        };
+        let report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
+        let what = self.b.effect(Effect { spec: Value::from(report), step: Some(step), ..effect(kind) });
+        let input = self.formula(input, &[]);
+        let fail = Some(self.fail_to(bad));
+        let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);
+        self.expand(self.scope(context), &template, self.slots.request, done, bad)
+    }
+
+    /// A failing hook at the start fails the run before any state.
+    pub(super) fn start_hooks(&mut self, first: PlaceId) -> PlaceId {
+        let document = self.document;
+        if document.hooks.start.is_empty() {
+            return first;
+        }
+        let verdict = self.put(
+            self.slots.verdict,
+            r#"{"kind": "hook_failed", "message": failure.message, "error": {"Message": failure.message,
+                "State": "", "ExitCode": 1, "Type": "exit_code"}}"#,
+            &[],
+        );
+        let failed = self.b.set([verdict], self.ends.failed, None);
+        let step = self.hook_step("workflow_start");
+        let hooked = self.hooks(super::ROOT_CONTEXT, &document.hooks.start, step, first, Some(failed));
+        let mut writes = self.begin_writes("");
+        let nothing = self.b.value(Value::Null);
+        writes.push(Write::Put(self.slots.error, nothing));
+        self.b.set(writes, hooked, None)
+    }
+
+    /// A step that stands for the hooks of a run, so that what they say has a place in the trace.
+    pub(super) fn hook_step(&mut self, name: &str) -> StepId {
+        let span = self.document.span;
+        self.b.step(name, "hooks", None, (span.start, span.start))
+    }
+}

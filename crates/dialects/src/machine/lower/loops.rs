@@ -1,0 +1,212 @@
+//! Loops: a cycle of places in a scope of its own, in which the states of the body are lowered once more.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Exit, Mark, PlaceId, ScopeId, SlotId};
+use branchpoint_expr::Value;
+
+use super::Lower;
+use super::context::{Context, ContextId, Rounds, Within};
+use super::slots::quoted;
+use super::state::{Here, Outcomes};
+use crate::machine::raw::{Loop, Times};
+
+/// The rounds of a `while` loop that does not say, and the most that any loop may have.
+const WHILE_ROUNDS: u32 = 100;
+const MOST_ROUNDS: u32 = 10_000;
+
+/// What a loop tells of itself.
+pub(super) const TOLD: &str = r#""completed " + string(begun) + " iterations""#;
+
+/// The kind of the error in the slot `failure`, as far as a document may read it.
+pub(super) fn kind_or(kind: &str) -> String {
+    let known = r#"["timeout", "condition", "template"]"#;
+    // A formula says the kind itself.
+    let kind = if kind.starts_with('"') || kind.contains('.') { kind.to_owned() } else { quoted(kind) };
+    format!("failure.kind in {known} ? failure.kind : {kind}")
+}
+
+impl Rounds {
+    fn names(self) -> [(&'static str, SlotId); 5] {
+        [
+            ("round", self.round),
+            ("index", self.index),
+            ("begun", self.begun),
+            ("items", self.items),
+            ("most", self.most),
+        ]
+    }
+}
+
+impl<'d> Lower<'d> {
+    pub(super) fn looped(&mut self, here: Here<'d>, round: &'d Loop, outcomes: Outcomes) -> PlaceId {
+        let outer = self.scope(here.context);
+        let mut slot = |name: &str| self.b.slot(outer, &format!("{}.{name}", here.state.name), None);
+        let rounds = Rounds {
+            round: slot("loop"),
+            index: slot("index"),
+            begun: slot("begun"),
+            items: slot("items"),
+            most: slot("most"),
+        };
+        let done = self.put(self.slots.answer, &format!(r#"{{"output": {TOLD}}}"#), &rounds.names());
+        let done = self.then(vec![done], outcomes.ok);
+        let failed = self.loop_failed(rounds, outcomes);
+        let spec = ScopeSpec {
+            time_limit_ms: here.state.timeout_ms,
+            next: Some(done),
+            fail: Some(self.fail_to(failed)),
+            ..ScopeSpec::default()
+        };
+        let scope = self.b.scope(outer, spec);
+        self.b.name(scope, &["loop"], rounds.round);
+        let body_end = self.b.reserve();
+        let within = Within::Loop { state: here.at, body_end, rounds };
+        let context = self.open(Context { parent: Some(here.context), scope, within, step: Some(here.step) });
+        let start = self.round(here, round, (context, scope), body_end, rounds);
+        self.b.begin(scope, &[start]);
+        let enter = self.b.enter(scope);
+        let first = vec![self.put(rounds.index, "0", &[]), self.put(rounds.begun, "0", &[])];
+        let enter = self.then(first, enter);
+        self.bounds(here, round, rounds, enter, outcomes)
+    }
+
+    /// One round: the look ahead, the body, `break_when`, and back.
+    fn round(
+        &mut self,
+        here: Here<'d>,
+        round: &'d Loop,
+        (context, scope): (ContextId, ScopeId),
+        body_end: PlaceId,
+        rounds: Rounds,
+    ) -> PlaceId {
+        let again = self.b.reserve();
+        let done = self.b.leave(scope, Exit::Done(None));
+        let error = self.formula(r#"{"kind": "condition", "message": failure.message}"#, &[]);
+        let error = self.b.leave(scope, Exit::Fail(error));
+        let fail = Some(self.fail_to(error));
+
+        let next = self.put(rounds.index, "index + 1", &rounds.names());
+        let next = self.then(vec![next], again);
+        match &round.break_when {
+            Some(guard) => {
+                let guard = self.guard(scope, guard);
+                self.b.at(body_end).decide([(guard, done)], next, fail);
+            }
+            None => {
+                self.b.at(body_end).set([], next, None);
+            }
+        }
+
+        let document = self.document;
+        let first = round.body.first().and_then(|name| document.state(name.text()));
+        let body = first.map_or(done, |first| self.state_place(context, first));
+        let begin = self.put(rounds.begun, "begun + 1", &rounds.names());
+        let begin = self.then(vec![begin], body);
+        let ahead = match &round.over {
+            Times::Each(_) => {
+                let left = self.test("index < len(items)", &rounds.names());
+                self.b.decide([(left, begin)], done, None)
+            }
+            Times::While(guard) => {
+                let capped = self.then(Vec::new(), done);
+                self.b.mark(capped, Mark::Warn(here.step, "max_iterations".into()));
+                let holds = match guard {
+                    Some(guard) => self.guard(scope, guard),
+                    None => self.test("false", &[]),
+                };
+                let look = self.b.decide([(holds, begin)], done, fail);
+                let over = self.test("index >= most", &rounds.names());
+                self.b.decide([(over, capped)], look, None)
+            }
+        };
+        let told = self.loop_object(here, matches!(round.over, Times::Each(_)), rounds);
+        self.b.at(again).set([told], ahead, None);
+        again
+    }
+
+    /// What the document calls `loop` in a round.
+    fn loop_object(&mut self, here: Here<'d>, each: bool, rounds: Rounds) -> branchpoint_core::ir::Write {
+        let outer = self.loop_around(here.context);
+        let parent = if outer.is_some() { "outer" } else { "nil" };
+        let (item, length, last) =
+            if each { ("items[index]", "len(items)", "index == len(items) - 1") } else { ("nil", "-1", "false") };
+        let text = format!(
+            r#"{{"Index": index, "Index1": index + 1, "Item": {item}, "Length": {length}, "First": index == 0,
+                "Last": {last}, "Parent": {parent}}}"#
+        );
+        let mut names = rounds.names().to_vec();
+        names.extend(outer.map(|outer| ("outer", outer)));
+        self.put(rounds.round, &text, &names)
+    }
+
+    /// The loop could not go on.
+    fn loop_failed(&mut self, rounds: Rounds, outcomes: Outcomes) -> PlaceId {
+        let text = format!(
+            r#"{{"output": {TOLD}, "exit_code": failure.kind == "timeout" ? -1 : 1,
+                "error": {{"kind": {}, "message": failure.message}}}}"#,
+            kind_or("loop"),
+        );
+        let answer = self.put(self.slots.answer, &text, &rounds.names());
+        self.then(vec![answer], outcomes.bad)
+    }
+
+    /// How often the loop goes round, and over what, before it begins.
+    fn bounds(
+        &mut self,
+        here: Here<'d>,
+        round: &'d Loop,
+        rounds: Rounds,
+        enter: PlaceId,
+        outcomes: Outcomes,
+    ) -> PlaceId {
+        let scope = self.scope(here.context);
+        let next = match &round.over {
+            Times::While(_) => enter,
+            Times::Each(_) => self.cut(here, round.max_iterations.is_some(), rounds, enter, outcomes),
+        };
+        let next = match &round.max_iterations {
+            None => {
+                let most = self.b.value(Value::Int(WHILE_ROUNDS.into()));
+                self.b.set([branchpoint_core::ir::Write::Put(rounds.most, most)], next, None)
+            }
+            Some(written) => {
+                let message = format!("`max_iterations` is not a whole number from 1 to {MOST_ROUNDS}");
+                let refused = self.loop_refused(&message, outcomes);
+                let sane = self.test(&format!("1 <= most && most <= {MOST_ROUNDS}"), &rounds.names());
+                let next = self.b.decide([(sane, next)], refused, None);
+                let most = self.put(rounds.most, "integerOf(request)", &[]);
+                let fail = Some(self.fail_to(refused));
+                let next = self.b.set([most], next, fail);
+                self.expand(scope, &written.0, self.slots.request, next, outcomes.unexpanded)
+            }
+        };
+        let Times::Each(Some(items)) = &round.over else { return next };
+        let listed = self.put(rounds.items, "itemsOf(request)", &[]);
+        let fail = Some(self.fail_to(outcomes.unexpanded));
+        let next = self.b.set([listed], next, fail);
+        self.expand(scope, &items.0, self.slots.request, next, outcomes.unexpanded)
+    }
+
+    /// More items than rounds: with a bound they are cut and that is told, without one they are too many.
+    fn cut(&mut self, here: Here<'d>, bounded: bool, rounds: Rounds, enter: PlaceId, outcomes: Outcomes) -> PlaceId {
+        if bounded {
+            let cut = self.put(rounds.items, "take(items, most)", &rounds.names());
+            let cut = self.then(vec![cut], enter);
+            self.b.mark(cut, Mark::Warn(here.step, "max_iterations".into()));
+            let over = self.test("len(items) > most", &rounds.names());
+            return self.b.decide([(over, cut)], enter, None);
+        }
+        let refused = self.loop_refused(&format!("there are more than {MOST_ROUNDS} items"), outcomes);
+        let over = self.test(&format!("len(items) > {MOST_ROUNDS}"), &rounds.names());
+        self.b.decide([(over, refused)], enter, None)
+    }
+
+    fn loop_refused(&mut self, message: &str, outcomes: Outcomes) -> PlaceId {
+        let text = format!(
+            r#"{{"output": "completed 0 iterations", "error": {{"kind": "loop", "message": {}}}}}"#,
+            quoted(message),
+        );
+        let answer = self.put(self.slots.answer, &text, &[]);
+        self.then(vec![answer], outcomes.bad)
+    }
+}

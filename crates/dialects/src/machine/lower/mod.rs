@@ -1,0 +1,118 @@
+//! From a checked document to a program.
+//!
+//! A state is lowered once for each [`Context`] it runs in: the document itself, the body of a loop, a branch. So the way
+//! out of a body, or the next state of it, is known when lowering and needs no table in the run. Every state ends at one of
+//! two places: the one after success and the one after failure, with what came of it in the slot `answer`.
+
+mod agents;
+mod calls;
+mod commands;
+mod context;
+mod conversation;
+mod ends;
+mod hooks;
+mod inputs;
+mod loops;
+mod parallel;
+mod slots;
+mod state;
+mod templates;
+mod ways;
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
+use branchpoint_core::ir::{Failure, Limits, PlaceId, Program, SignalId, StepId};
+use branchpoint_expr::Diagnostic;
+
+use super::raw::Document;
+use super::rules::Uses;
+use context::{Context, ContextId, ROOT_CONTEXT};
+use ends::Ends;
+use slots::Slots;
+
+/// How deeply workflows may call each other.
+const MAX_CALLS: u32 = 10;
+
+/// How many contexts a document may have: loops in loops in loops, each in several bodies, grow beyond any use.
+const MAX_CONTEXTS: usize = 2_000;
+
+/// The program of a document without errors.
+pub(super) fn lower(document: &Document, uses: &Uses) -> Result<Program, Vec<Diagnostic>> {
+    let mut builder = Builder::new();
+    builder.limits(Limits { depth: MAX_CALLS, ..Limits::default() });
+    let slots = Slots::new(&mut builder, uses);
+    let ends = Ends { completed: builder.reserve(), failed: builder.reserve() };
+    let mut lower = Lower {
+        document,
+        uses,
+        b: builder,
+        slots,
+        ends,
+        contexts: vec![Context::root()],
+        places: BTreeMap::new(),
+        steps: BTreeMap::new(),
+        queue: Vec::new(),
+        line: None,
+        problems: Vec::new(),
+    };
+    lower.document();
+    lower.finish()
+}
+
+struct Lower<'d> {
+    document: &'d Document,
+    uses: &'d Uses,
+    b: Builder,
+    slots: Slots,
+    ends: Ends,
+    contexts: Vec<Context>,
+    /// Where each state begins, by context and position in the document.
+    places: BTreeMap<(ContextId, usize), PlaceId>,
+    steps: BTreeMap<(ContextId, usize), StepId>,
+    /// States that something leads to and that are not lowered yet. No recursion: chains of states are long.
+    queue: Vec<(ContextId, usize)>,
+    /// The signal that brings a line of the user.
+    line: Option<SignalId>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Lower<'_> {
+    fn document(&mut self) {
+        let initial = self.document.initial.as_ref().and_then(|name| self.document.state(name.text()));
+        let Some(initial) = initial else { return };
+        let first = self.state_place(ROOT_CONTEXT, initial);
+        let hooked = self.start_hooks(first);
+        let start = self.start(hooked);
+        self.b.begin(ROOT, &[start]);
+        self.ends();
+        let lost = self.lost();
+        let fail = Some(Failure { to: lost, error: Some(self.slots.failure) });
+        self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
+        while let Some((context, state)) = self.queue.pop() {
+            if self.contexts.len() > MAX_CONTEXTS {
+                self.too_many_contexts();
+                return;
+            }
+            self.state(context, state);
+        }
+    }
+
+    fn too_many_contexts(&mut self) {
+        let message = format!("its loops and branches stand in more than {MAX_CONTEXTS} contexts");
+        let finding = Diagnostic::error(branchpoint_expr::Kind::NodeLimit, self.document.span, message);
+        self.problems.push(finding.with_help("call a part of it as a workflow of its own"));
+    }
+
+    fn finish(self) -> Result<Program, Vec<Diagnostic>> {
+        if !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+        let span = self.document.span;
+        self.b.finish().map_err(|wrong| {
+            let wrong = wrong.iter().map(|wrong| format!("{wrong:?}")).collect::<Vec<_>>().join("; ");
+            let message = format!("this document is lowered to a program that cannot be: {wrong}");
+            vec![Diagnostic::error(branchpoint_expr::Kind::Unsupported, span, message).with_help("please report this")]
+        })
+    }
+}

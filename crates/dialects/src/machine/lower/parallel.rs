@@ -1,0 +1,52 @@
+//! Parallel states: a frame with one entry for each branch.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Exit, OnFail, PlaceId, Want};
+
+use super::Lower;
+use super::commands::retry;
+use super::context::{Context, ContextId, Within};
+use super::state::{Here, Outcomes};
+use crate::machine::raw::{Parallel, Strategy};
+
+impl<'d> Lower<'d> {
+    pub(super) fn parallel(&mut self, here: Here<'d>, parallel: &'d Parallel, outcomes: Outcomes) -> PlaceId {
+        let done = self.put(self.slots.answer, r#"{"output": ""}"#, &[]);
+        let done = self.then(vec![done], outcomes.ok);
+        let failed = self.timed_out_or("\"parallel\"", "\"\"", outcomes.bad);
+        let (want, on_fail) = match parallel.strategy {
+            Strategy::AllSucceed => (Want::All, OnFail::Stop),
+            Strategy::AnySucceed => (Want::First(1), OnFail::Keep),
+            Strategy::BestEffort => (Want::All, OnFail::Keep),
+        };
+        let spec = ScopeSpec {
+            width: parallel.max_concurrent,
+            want: Some(want),
+            on_fail: Some(on_fail),
+            retry: retry(here.state),
+            time_limit_ms: here.state.timeout_ms,
+            next: Some(done),
+            fail: Some(self.fail_to(failed)),
+            ..ScopeSpec::default()
+        };
+        let scope = self.b.scope(self.scope(here.context), spec);
+        let context = Context { parent: Some(here.context), scope, within: Within::Branch, step: Some(here.step) };
+        let context = self.open(context);
+        let document = self.document;
+        let branches: Vec<usize> = parallel.branches.iter().filter_map(|name| document.state(name.text())).collect();
+        let places: Vec<PlaceId> = branches.into_iter().map(|branch| self.state_place(context, branch)).collect();
+        self.b.begin(scope, &places);
+        self.b.enter(scope)
+    }
+
+    /// A branch has ended: its own ways on choose nothing.
+    pub(super) fn branch_end(&mut self, context: ContextId, ok: bool) -> PlaceId {
+        let scope = self.scope(context);
+        if ok {
+            let delivered = self.b.value(true);
+            return self.b.leave(scope, Exit::Done(Some(delivered)));
+        }
+        let error = self.formula(r#"{"kind": "parallel", "message": answer.error.message ?? "a branch failed"}"#, &[]);
+        self.b.leave(scope, Exit::Fail(error))
+    }
+}

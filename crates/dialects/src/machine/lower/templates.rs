@@ -1,0 +1,137 @@
+//! Conditions and templates of the document, compiled where they stand.
+
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{ConditionId, Effect, ExprId, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Problems, Shape, Span, Value};
+
+use super::Lower;
+use super::slots::quoted;
+use super::state::Here;
+use crate::machine::raw::{Guard, Text};
+use crate::machine::secrets;
+
+impl Lower<'_> {
+    pub(super) fn guard(&mut self, scope: ScopeId, guard: &Guard) -> ConditionId {
+        let compiled = self.b.condition_with(scope, Dialect::Machine, |options| Condition::under_if(&guard.0, options));
+        match compiled {
+            Ok(condition) => condition,
+            Err(problems) => {
+                self.refused(problems);
+                self.test("false", &[])
+            }
+        }
+    }
+
+    /// Expands a template into a slot: first the files that it reads, then the text. What cannot be expanded goes to `bad`.
+    pub(super) fn expand(
+        &mut self,
+        scope: ScopeId,
+        template: &Located,
+        into: SlotId,
+        next: PlaceId,
+        bad: PlaceId,
+    ) -> PlaceId {
+        let files = self.file_slots(scope, template);
+        let mut names = Vec::new();
+        let compiled = self.b.expr_with(scope, Dialect::Machine, |options| {
+            let expression = Expression::formed(template, Form::Text, options)?;
+            names = expression.file_names();
+            Ok(expression)
+        });
+        let value = self.compiled(compiled);
+        let fail = Some(self.fail_to(bad));
+        let mut place = self.b.set([Write::Put(into, value)], next, fail);
+        for (name, slot) in names.into_iter().zip(files).rev() {
+            let name = self.b.expr_with(scope, Dialect::Machine, |_| Ok(name));
+            let name = self.compiled(name);
+            place = self.read_file(name, slot, place, bad);
+        }
+        place
+    }
+
+    pub(super) fn read_file(&mut self, name: ExprId, into: SlotId, next: PlaceId, bad: PlaceId) -> PlaceId {
+        let read = self.b.effect(effect("read"));
+        let fail = Some(self.fail_to(bad));
+        self.b.do_(read, name, Some(into), next, fail)
+    }
+
+    /// A slot for each file that the template may read.
+    fn file_slots(&mut self, scope: ScopeId, template: &Located) -> Vec<SlotId> {
+        let mut slots = Vec::new();
+        for n in 0..reads(template) {
+            let name = format!("file:{n}");
+            let slot = self.b.local(&name);
+            self.b.name(scope, &[&name], slot);
+            slots.push(slot);
+        }
+        slots
+    }
+
+    /// The text of a file as a template: it is known only in the run, and so are its names.
+    pub(super) fn expand_file(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
+        let mut more = Vec::new();
+        more.extend(self.loop_around(here.context).map(|round| ("round", round)));
+        let text = format!(
+            r#"putPath(request, [{}], expandTemplate(file, {{"inputs": inputs, "states": states, "workflow": workflow,
+                "env": env, "loop": {}, "error": error, "context": context}}))"#,
+            quoted(FROM_FILE),
+            if more.is_empty() { "nil" } else { "round" },
+        );
+        let request = self.put(self.slots.request, &text, &more);
+        let fail = Some(self.fail_to(bad));
+        self.b.set([request], next, fail)
+    }
+
+    fn compiled(&mut self, compiled: Result<ExprId, Problems>) -> ExprId {
+        compiled.unwrap_or_else(|problems| {
+            self.refused(problems);
+            self.b.value(Value::Null)
+        })
+    }
+
+    fn refused(&mut self, problems: Problems) {
+        self.problems.extend(problems.0);
+    }
+
+    /// Sets `before` to nothing: what one state puts before a prompt is no business of the next.
+    pub(super) fn clear(&mut self, slot: SlotId, next: PlaceId) -> PlaceId {
+        let nothing = self.b.value(Value::Null);
+        self.b.set([Write::Put(slot, nothing)], next, None)
+    }
+}
+
+/// A kind of work that a state asks for.
+pub(super) fn effect_of(here: Here<'_>, kind: &str, spec: Value) -> Effect {
+    Effect { spec, step: Some(here.step), ..effect(kind) }
+}
+
+/// The key of a request under which the text of a file stands.
+pub(super) const FROM_FILE: &str = "text";
+
+/// An object of templates, with the places of each.
+pub(super) fn object<'t>(fields: impl IntoIterator<Item = (&'t str, Option<Located>)>) -> Located {
+    let fields = fields.into_iter().filter_map(|(key, value)| {
+        let value = value?;
+        Some(Field { key: key.into(), key_span: value.span, value })
+    });
+    Located { shape: Shape::Object(fields.collect()), span: Span::default() }
+}
+
+/// A text of a call, which may name secrets.
+pub(super) fn call_text(text: Option<&Text>) -> Option<Located> {
+    text.map(|text| secrets::split(&text.0))
+}
+
+pub(super) fn plain(text: Option<&Text>) -> Option<Located> {
+    text.map(|text| text.0.clone())
+}
+
+/// At most so many files are read.
+fn reads(template: &Located) -> usize {
+    match &template.shape {
+        Shape::Str { text, .. } => text.matches("readFile").count(),
+        Shape::List(items) => items.iter().map(reads).sum(),
+        Shape::Object(fields) => fields.iter().map(|field| reads(&field.value)).sum(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,102 @@
+//! Declared inputs.
+
+use branchpoint_expr::{Kind, Located, Shape, Value};
+
+use super::{Fields, Findings, Text};
+
+/// One declared input.
+#[derive(Debug)]
+pub(in crate::machine) struct Input {
+    pub(in crate::machine) name: Text,
+    pub(in crate::machine) of: Option<InputType>,
+    pub(in crate::machine) required: bool,
+    pub(in crate::machine) default: Option<Value>,
+    pub(in crate::machine) pattern: Option<Text>,
+    /// The allowed values, by their text.
+    pub(in crate::machine) one_of: Option<Vec<Text>>,
+    pub(in crate::machine) min: Option<f64>,
+    pub(in crate::machine) max: Option<f64>,
+    pub(in crate::machine) file_exists: bool,
+    pub(in crate::machine) file_extension: Option<Vec<Text>>,
+}
+
+/// The type of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum InputType {
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Array,
+    Object,
+}
+
+const TYPES: [(&str, InputType); 6] = [
+    ("string", InputType::String),
+    ("integer", InputType::Integer),
+    ("number", InputType::Number),
+    ("boolean", InputType::Boolean),
+    ("array", InputType::Array),
+    ("object", InputType::Object),
+];
+
+impl Input {
+    pub(super) fn read(located: &Located, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::of(located, "inputs", found)?;
+        let name = fields.needed("name", found);
+        let of = fields.word("type", &TYPES, found);
+        fields.ignore(&["description"]);
+        let required = fields.flag("required", found).unwrap_or(false);
+        let default = fields.take("default").map(Located::to_value);
+        let rules = fields.take("validation");
+        fields.finish(found);
+        let mut input = Self {
+            name: name?,
+            of,
+            required,
+            default,
+            pattern: None,
+            one_of: None,
+            min: None,
+            max: None,
+            file_exists: false,
+            file_extension: None,
+        };
+        if let Some(rules) = rules.and_then(|rules| Fields::of(rules, "inputs.validation", found)) {
+            input.validation(rules, found);
+        }
+        Some(input)
+    }
+
+    fn validation(&mut self, mut rules: Fields<'_>, found: &mut Findings) {
+        self.pattern = rules.text("pattern", found);
+        self.one_of = rules.take("enum").map(|listed| {
+            if !matches!(listed.shape, Shape::List(_)) {
+                rules.bad("enum", listed, "a list", found);
+            }
+            let items = listed.items().unwrap_or_default();
+            let as_text = |item: &Located| {
+                let text = item.to_value().to_string().into();
+                Text(Located { shape: Shape::Str { text, verbatim: None }, span: item.span })
+            };
+            items.iter().map(as_text).collect()
+        });
+        self.min = rules.number("min", found);
+        self.max = rules.number("max", found);
+        self.file_exists = rules.flag("file_exists", found).unwrap_or(false);
+        self.file_extension = rules.texts("file_extension", found);
+        if let Some(pattern) = &self.pattern {
+            check_pattern(pattern, found);
+        }
+        rules.finish(found);
+    }
+}
+
+fn check_pattern(pattern: &Text, found: &mut Findings) {
+    let quoted = Value::Str(pattern.text().clone());
+    let condition = branchpoint_expr::Condition::compile(&format!("env.x matches {quoted:?}"));
+    if let Err(problems) = condition {
+        let message = format!("this is no regular expression: {}", problems.first().message);
+        found.error(Kind::BadValue, pattern.span(), message);
+    }
+}

@@ -1,0 +1,35 @@
+//! What can be reached from the first state.
+
+use branchpoint_expr::Kind;
+
+use crate::machine::graph::Graph;
+use crate::machine::raw::{Document, Findings, OnFailure, State};
+
+pub(super) fn check(document: &Document, found: &mut Findings) {
+    let ends = |state: &State| state.is_terminal() || matches!(state.on_failure, Some(OnFailure::Inline { .. }));
+    if document.states.is_empty() {
+        return;
+    }
+    if !document.states.iter().any(ends) {
+        found.error(Kind::NoTerminal, document.span, "no state is terminal, so the run could never end");
+        return;
+    }
+    let Some(initial) = document.initial.as_ref().and_then(|name| document.state(name.text())) else { return };
+    let mut reached = Graph::named(document).after(initial);
+    reached[initial] = true;
+    let states = || document.states.iter().zip(&reached);
+    // While targets are unknown nobody can tell what they would lead to.
+    let whole = found.0.iter().all(|finding| finding.kind != Kind::UnknownState);
+    if whole && !states().any(|(state, reached)| *reached && ends(state)) {
+        let span = document.states[initial].span;
+        found.error(Kind::NoTerminal, span, "no terminal state can be reached from here, so the run could never end");
+    }
+    for (state, _) in states().filter(|(_, reached)| !**reached) {
+        let (kind, message) = if state.is_terminal() {
+            (Kind::UnreachableTerminal, format!("no path leads to the terminal state `{}`", state.name))
+        } else {
+            (Kind::Unreachable, format!("no path leads to `{}`, so it never runs", state.name))
+        };
+        found.warn(kind, state.span, message);
+    }
+}

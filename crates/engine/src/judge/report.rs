@@ -1,0 +1,144 @@
+//! Answers of which everything is wanted, failures included: `{output, stderr, exit_code, response, tokens, error}`.
+//!
+//! The number of the effect's `report` is its last attempt. A failure of an earlier one that may be repeated is a failed
+//! attempt; any other failure is an answer with an `error`, because what a failed command printed is worth keeping.
+
+use std::sync::Arc;
+
+use branchpoint_core::Failed;
+use branchpoint_core::ir::Effect;
+use branchpoint_expr::{Object, Value};
+
+use super::{json, refused};
+use crate::runner::{Answer, Call};
+
+/// The exit code of what took too long.
+const TIMED_OUT: i64 = -1;
+
+pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Failed> {
+    let report = told(call, answer);
+    match &report.failed {
+        Some(failed) if failed.again && i64::from(call.attempt) < last => Err(failed.clone()),
+        _ => Ok(report.value()),
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    fields: Vec<(&'static str, Value)>,
+    failed: Option<Failed>,
+}
+
+impl Report {
+    fn value(self) -> Value {
+        let error = self.failed.map_or(Value::Null, |failed| {
+            object([("kind", Value::Str(failed.kind)), ("message", Value::Str(failed.message))])
+        });
+        let fields = self.fields.into_iter().chain([("error", error)]);
+        Value::from(fields.map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
+    }
+
+    fn failed(fields: Vec<(&'static str, Value)>, failed: Failed) -> Self {
+        Self { fields, failed: Some(failed) }
+    }
+}
+
+fn told(call: &Call, answer: Answer) -> Report {
+    match answer {
+        Answer::Process { exit, stdout, stderr } => process(call, exit, stdout, stderr),
+        Answer::TimedOut { stdout, stderr } => {
+            let fields = vec![
+                ("output", Value::Str(stdout)),
+                ("stderr", Value::Str(stderr)),
+                ("exit_code", Value::Int(TIMED_OUT)),
+            ];
+            Report::failed(fields, super::timeout(call))
+        }
+        Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
+        Answer::Model { text, usage } => reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX)),
+        Answer::Data { value, .. } if &*call.kind == Effect::CHILD_RUN => child(value),
+        Answer::Data { value, .. } => Report { fields: vec![("output", value)], failed: None },
+        Answer::Http { status, body, .. } => {
+            let message = format!("the answer has the status {status}");
+            let output = match body {
+                crate::runner::Body::Text(text) => Value::Str(text),
+                crate::runner::Body::Decoded(value) => value,
+            };
+            let ok = (200..=299).contains(&status);
+            Report { fields: vec![("output", output)], failed: (!ok).then(|| refused(kind_of(call), message)) }
+        }
+        Answer::Failed(failed) if &*failed.kind == "timeout" => {
+            Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
+        }
+        Answer::Failed(failed) => Report::failed(Vec::new(), Failed { kind: kind_of(call).into(), ..failed }),
+    }
+}
+
+/// What a failure is called that the answer itself does not name.
+fn kind_of(call: &Call) -> &'static str {
+    match &*call.kind {
+        "agent" => "agent",
+        Effect::CHILD_RUN => "child",
+        _ => "exit_code",
+    }
+}
+
+fn process(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>) -> Report {
+    let failed = (exit != 0).then(|| {
+        let complaint = stderr.trim();
+        let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
+        let failed = refused("exit_code", format!("the command ended with code {exit}{said}"));
+        let codes = call.spec.get("retry_exit_codes").and_then(Value::as_list).unwrap_or_default();
+        Failed { again: codes.is_empty() || codes.contains(&Value::Int(exit.into())), ..failed }
+    });
+    let fields =
+        vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(exit.into()))];
+    Report { fields, failed }
+}
+
+/// A reply of an agent: `json_block` must be JSON or hold a fenced block that is; otherwise an object is read if it is one.
+fn reply(call: &Call, text: &str, tokens: i64) -> Report {
+    let trimmed = text.trim();
+    let fields = |output: &str, response: Value| {
+        vec![("output", Value::from(output)), ("response", response), ("tokens", Value::Int(tokens))]
+    };
+    if call.spec.get("response_format").and_then(Value::as_str) != Some("json_block") {
+        let response = if trimmed.starts_with('{') { json(trimmed) } else { None };
+        return Report { fields: fields(text, response.unwrap_or_default()), failed: None };
+    }
+    if let Some((block, value)) = json(trimmed).map(|value| (trimmed, value)).or_else(|| fenced(text)) {
+        return Report { fields: fields(block, value), failed: None };
+    }
+    let failed = refused("format", "the reply is not JSON and holds no block of it");
+    Report::failed(fields(text, Value::Null), failed)
+}
+
+/// The first fenced block that is JSON.
+fn fenced(text: &str) -> Option<(&str, Value)> {
+    const FENCE: &str = "```";
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once(FENCE) {
+        let (block, after) = after.split_once(FENCE)?;
+        // The word after the fence says what the block holds.
+        let body = block.split_once('\n').map_or(block, |(_, body)| body).trim();
+        if let Some(value) = json(body) {
+            return Some((body, value));
+        }
+        rest = after;
+    }
+    None
+}
+
+/// A child run that has not completed failed with its own message.
+fn child(result: Value) -> Report {
+    let text = |key: &str| result.get(key).and_then(Value::as_str);
+    let failed = (text("status") != Some("completed")).then(|| {
+        let message = text("message").or(text("kind")).unwrap_or("the called workflow failed");
+        refused("child", message)
+    });
+    Report { fields: vec![("result", result)], failed }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}

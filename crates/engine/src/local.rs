@@ -1,0 +1,133 @@
+//! What this machine can do for a run: commands, files, and telling a person.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use branchpoint_expr::Value;
+
+use crate::runner::{Answer, Call};
+use crate::shell::{Listener, Shell};
+use crate::stop::Stop;
+
+/// The largest file that is read.
+const FILE_BYTES: u64 = 1024 * 1024;
+
+/// The folders in which skills are looked for by name, in order.
+const SKILLS: [&str; 3] = [".awf/skills", ".agents/skills", ".claude/skills"];
+
+/// Gives the value of a secret by its name.
+pub type SecretStore = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// A directory to work in, and somebody who hears what happens there.
+#[derive(Clone)]
+pub struct Local {
+    /// The directory of the run.
+    pub dir: PathBuf,
+    /// Hears commands and log lines.
+    pub listener: Listener,
+    /// The shell of commands, if it is not the user's.
+    pub shell: Option<PathBuf>,
+    /// Secrets by name, known to nobody but whoever makes a call.
+    pub secrets: SecretStore,
+}
+
+impl Local {
+    /// Works in a directory, without anybody listening and without secrets.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), listener: Arc::new(|_, _| {}), shell: None, secrets: Arc::new(|_| None) }
+    }
+
+    /// Performs the kinds of calls that need nothing but this machine; none for the others.
+    pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+        match &*call.kind {
+            "shell" => Some(self.command(call, stop)),
+            "read" => Some(self.read(call)),
+            "log" => {
+                let message = call.input.get("message").map(ToString::to_string).unwrap_or_default();
+                (self.listener)(crate::shell::Stream::Err, &format!("{message}\n"));
+                Some(Answer::data(Value::Null))
+            }
+            _ => None,
+        }
+    }
+
+    fn command(&self, call: &Call, stop: &Stop) -> Answer {
+        let command = match self.text(call.input.get("command")) {
+            Ok(command) => command,
+            Err(missing) => return Answer::failed("exit_code", missing),
+        };
+        let env = call.input.get("env").and_then(Value::as_object).into_iter().flatten();
+        let shell = Shell {
+            command,
+            dir: self.dir_of(call),
+            env: env.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            limit: call.attempt_limit_ms.map(Duration::from_millis),
+            shell: self.shell.clone(),
+        };
+        shell.run(stop, &self.listener)
+    }
+
+    /// The directory of a call, relative to that of the run.
+    pub fn dir_of(&self, call: &Call) -> PathBuf {
+        let dir = call.input.get("dir").and_then(Value::as_str).unwrap_or_default();
+        self.dir.join(dir)
+    }
+
+    /// A text that may be a list of texts and of references to secrets, put together at the moment of the call.
+    pub fn text(&self, written: Option<&Value>) -> Result<String, String> {
+        let Some(parts) = written.and_then(Value::as_list) else {
+            return Ok(written.filter(|value| **value != Value::Null).map(ToString::to_string).unwrap_or_default());
+        };
+        let mut text = String::new();
+        for part in parts {
+            match part.get("secret").and_then(Value::as_str) {
+                Some(name) => {
+                    text.push_str(&(self.secrets)(name).ok_or_else(|| format!("there is no secret `{name}` here"))?);
+                }
+                None => text.push_str(&part.to_string()),
+            }
+        }
+        Ok(text)
+    }
+
+    /// What an agent is told: what goes before the prompt, then the prompt.
+    pub fn message(&self, call: &Call) -> Result<String, String> {
+        let before = call.input.get("before").and_then(Value::as_list).unwrap_or_default();
+        let mut parts: Vec<String> = before.iter().map(ToString::to_string).collect();
+        parts.push(self.text(call.input.get("prompt"))?);
+        Ok(parts.join("\n\n"))
+    }
+
+    fn read(&self, call: &Call) -> Answer {
+        let input = &call.input;
+        let skill = input.get("skill").and_then(Value::as_str);
+        let path = match (skill, input.get("skill_path").and_then(Value::as_str)) {
+            (Some(name), _) => {
+                let found = SKILLS.iter().map(|folder| self.dir.join(folder).join(name).join("SKILL.md"));
+                match found.clone().find(|path| path.exists()) {
+                    Some(path) => path,
+                    None => return Answer::failed("exit_code", format!("there is no skill `{name}`")),
+                }
+            }
+            (None, Some(folder)) => self.dir.join(folder).join("SKILL.md"),
+            (None, None) => self.dir.join(input.to_string()),
+        };
+        if call.spec.get("exists") == Some(&Value::Bool(true)) {
+            return Answer::data(Value::Bool(path.exists()));
+        }
+        match content(&path) {
+            Ok(text) => Answer::data(Value::from(text)),
+            Err(reason) => Answer::failed("exit_code", format!("{} cannot be read: {reason}", path.display())),
+        }
+    }
+}
+
+fn content(path: &Path) -> Result<String, String> {
+    let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if length > FILE_BYTES {
+        return Err(format!("it has {length} bytes, and {FILE_BYTES} are allowed"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,183 @@
+//! Commands run for real: by the user's shell, in a process group of their own, told while they run.
+
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::runner::Answer;
+use crate::stop::Stop;
+
+/// How much of each stream is kept. The rest is read and dropped, so that the command can go on, and that is told.
+pub const KEPT_BYTES: usize = 4 * 1024 * 1024;
+
+/// How long output is awaited after the command has ended, when something it started still holds the stream.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Names that no one may set from outside: they decide what runs.
+const PROTECTED: [&str; 5] = ["PATH", "SHELL", "HOME", "IFS", "BASH_ENV"];
+const PROTECTED_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
+
+/// One command.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    /// What the shell is given.
+    pub command: String,
+    /// Where it runs.
+    pub dir: PathBuf,
+    /// What it finds in its environment beside that of this process.
+    pub env: Vec<(String, String)>,
+    /// How long it may take.
+    pub limit: Option<Duration>,
+    /// The shell, if it is not the user's.
+    pub shell: Option<PathBuf>,
+}
+
+/// A stream of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// What it prints.
+    Out,
+    /// What it complains about.
+    Err,
+}
+
+/// Hears what a command says while it runs, a piece at a time. Something that the command has left in the background may go
+/// on speaking after the command has ended.
+pub type Listener = Arc<dyn Fn(Stream, &str) + Send + Sync>;
+
+impl Shell {
+    /// Runs the command until it ends, its limit is over, or it is stopped.
+    pub fn run(&self, stop: &Stop, listener: &Listener) -> Answer {
+        let mut command = Command::new(self.shell.clone().unwrap_or_else(shell));
+        command.arg("-c").arg(&self.command);
+        self.run_program(command, stop, listener)
+    }
+
+    /// Runs a program under the same rules.
+    pub fn run_program(&self, mut command: Command, stop: &Stop, listener: &Listener) -> Answer {
+        command.current_dir(&self.dir).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.envs(self.env.iter().filter(|(name, _)| may_be_set(name)).map(|(name, value)| (name, value)));
+        match command.spawn() {
+            Ok(child) => self.attend(child, stop, listener),
+            Err(error) => {
+                Answer::failed("exit_code", format!("the command cannot be started in {}: {error}", self.dir.display()))
+            }
+        }
+    }
+
+    fn attend(&self, mut child: Child, stop: &Stop, listener: &Listener) -> Answer {
+        let until = self.limit.map(|limit| Instant::now() + limit);
+        let (out, err) = (Kept::default(), Kept::default());
+        let readers = [
+            child.stdout.take().map(|stream| out.follow(stream, Stream::Out, listener)),
+            child.stderr.take().map(|stream| err.follow(stream, Stream::Err, listener)),
+        ];
+        let ended = wait(&mut child, until, stop);
+        if !matches!(ended, Ended::By(_)) {
+            kill_group(&child);
+            // It is gone or going; what is left of it must not stay a zombie.
+            let _ = child.wait();
+        }
+        let grace = Instant::now() + GRACE;
+        while readers.iter().flatten().any(|reader| !reader.is_finished()) && Instant::now() < grace {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let (stdout, stderr) = (out.text().into(), err.text().into());
+        match ended {
+            Ended::By(status) => Answer::Process { exit: exit_code(status), stdout, stderr },
+            Ended::Limit => Answer::TimedOut { stdout, stderr },
+            Ended::Stopped => Answer::Never,
+        }
+    }
+}
+
+/// How a command ended.
+enum Ended {
+    By(ExitStatus),
+    Limit,
+    Stopped,
+}
+
+fn wait(child: &mut Child, until: Option<Instant>, stop: &Stop) -> Ended {
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ended::By(status),
+            Ok(None) => {}
+            Err(_) => return Ended::Stopped,
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return Ended::Limit;
+        }
+        if stop.is_set() {
+            return Ended::Stopped;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// Ends the command and everything it started that is still in its group.
+fn kill_group(child: &Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // Nobody may be left in it, and that is what was wanted.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}
+
+/// A command that a signal ended has the code that shells give it.
+fn exit_code(status: ExitStatus) -> i32 {
+    const SIGNALLED: i32 = 128;
+    status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal)).unwrap_or(1)
+}
+
+/// `$SHELL` when it is an absolute path that exists, else `/bin/sh`.
+fn shell() -> PathBuf {
+    let named = std::env::var_os("SHELL").map(PathBuf::from);
+    named.filter(|shell| shell.is_absolute() && shell.exists()).unwrap_or_else(|| Path::new("/bin/sh").into())
+}
+
+fn may_be_set(name: &str) -> bool {
+    let sane = !name.is_empty() && !name.contains(['=', '\0']);
+    sane && !PROTECTED.contains(&name) && !PROTECTED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The beginning of a stream.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<(Vec<u8>, bool)>>);
+
+impl Kept {
+    /// Reads a stream on a thread of its own, until everybody who could write to it has closed it.
+    fn follow(&self, stream: impl Read + Send + 'static, which: Stream, listener: &Listener) -> JoinHandle<()> {
+        let (kept, listener) = (self.clone(), Arc::clone(listener));
+        thread::spawn(move || kept.read(stream, which, &listener))
+    }
+
+    fn read(&self, mut stream: impl Read, which: Stream, listener: &Listener) {
+        let mut buffer = [0; 8192];
+        while let Ok(read) = stream.read(&mut buffer) {
+            if read == 0 {
+                break;
+            }
+            listener(which, &String::from_utf8_lossy(&buffer[..read]));
+            let mut kept = self.0.lock().expect("nobody panics while holding it");
+            let room = KEPT_BYTES.saturating_sub(kept.0.len()).min(read);
+            kept.0.extend_from_slice(&buffer[..room]);
+            kept.1 |= room < read;
+        }
+    }
+
+    fn text(&self) -> String {
+        let kept = self.0.lock().expect("nobody panics while holding it");
+        let mut text = String::from_utf8_lossy(&kept.0).into_owned();
+        if kept.1 {
+            text.push_str("\n[output cut after 4 MiB]\n");
+        }
+        text
+    }
+}

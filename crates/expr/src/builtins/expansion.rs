@@ -1,0 +1,98 @@
+//! What state machines make of text that is known only in a run: items of a loop, its bound, scripts, elapsed time.
+//! Documents cannot call these by name.
+
+use super::collections::integer;
+use super::strings::text;
+use crate::expression::Expression;
+use crate::fault::{Outcome, fault, shown};
+use crate::rules::Dialect;
+use crate::unit::Options;
+use crate::value::{Value, View};
+use crate::work::Work;
+use crate::{Kind, limits};
+
+/// `itemsOf(text)`: the elements of a JSON array, else the parts between commas, trimmed. Blank text has no items.
+pub(super) fn items_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    if let View::List(_) = arguments[0] {
+        return Ok(arguments[0]);
+    }
+    let written = work.text_form(arguments[0])?;
+    if written.trim().is_empty() {
+        return work.list(&[]);
+    }
+    if written.trim_start().starts_with('[')
+        && let Ok(list @ View::List(_)) = work.json(written)?
+    {
+        return Ok(list);
+    }
+    let parts: Vec<_> = written.split(',').map(|part| View::Str(part.trim())).collect();
+    work.spend(parts.len())?;
+    work.list(&parts)
+}
+
+/// `integerOf(text)`: a decimal integer, or the value of an expression over numbers such as `2 + 1`. It sees no names.
+pub(super) fn integer_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let written = work.text_form(arguments[0])?.trim();
+    if let Ok(int) = written.parse() {
+        return Ok(View::Int(int));
+    }
+    work.scan(written.len())?;
+    let refused = || fault(Kind::BadArgument, format!("this is no whole number: {}", shown(View::Str(written))));
+    let Ok(expression) = Expression::compile(written, Options::dialect(Dialect::Session)) else { return refused() };
+    match expression.value(&Value::Null) {
+        Ok(value) => match integer("integerOf", value.view()) {
+            Ok(int) => Ok(View::Int(int)),
+            Err(_) => refused(),
+        },
+        Err(_) => refused(),
+    }
+}
+
+/// `expandTemplate(text, names)`: a text with placeholders that was read in the run. Its names are those of the object.
+pub(super) fn expand_template<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let written = text("expandTemplate", arguments[0])?;
+    work.spend(written.len() / limits::BYTES_PER_STEP + 1)?;
+    let names = work.value(arguments[1])?;
+    let template = match Expression::text(written, Options::dialect(Dialect::Machine)) {
+        Ok(template) => template,
+        Err(problems) => return fault(Kind::BadTemplate, problems.first().message.clone()),
+    };
+    match template.value(&names) {
+        Ok(expanded) => work.text(&expanded.to_string()),
+        Err(error) => fault(error.detail, error.message),
+    }
+}
+
+/// `elapsedText(from_ms, to_ms)`: `12ms`, `1.5s`, `5m0s`, `1h2m3s`.
+pub(super) fn elapsed_text<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let ms = integer("elapsedText", arguments[1])?.saturating_sub(integer("elapsedText", arguments[0])?).max(0);
+    work.text(&elapsed(ms))
+}
+
+fn elapsed(ms: i64) -> String {
+    if ms < 1_000 {
+        return if ms == 0 { "0s".to_owned() } else { format!("{ms}ms") };
+    }
+    let (hours, minutes) = (ms / 3_600_000, ms / 60_000 % 60);
+    let (seconds, rest) = (ms / 1_000 % 60, ms % 1_000);
+    let fraction = format!(".{rest:03}");
+    let seconds = format!("{seconds}{}s", fraction.trim_end_matches('0').trim_end_matches('.'));
+    match (hours, minutes) {
+        (0, 0) => seconds,
+        (0, minutes) => format!("{minutes}m{seconds}"),
+        (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::elapsed;
+
+    #[test]
+    fn elapsed_time_reads_like_a_duration() {
+        let cases = [(0, "0s"), (12, "12ms"), (1_500, "1.5s"), (300_000, "5m0s"), (3_723_000, "1h2m3s")];
+        for (ms, expect) in cases {
+            assert_eq!(elapsed(ms), expect);
+        }
+    }
+}

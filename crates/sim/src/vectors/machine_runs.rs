@@ -1,0 +1,246 @@
+//! `machine-runs.json`: whole state machines, with real commands in a directory of their own and scripted agents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use branchpoint_core::What;
+use branchpoint_core::ir::{Program, StepId};
+use branchpoint_dialects::{Library, Loaded, load_with_callees};
+use branchpoint_engine::{Answer, Call, Local, Outside, Programs, Ran, Stop};
+use branchpoint_expr::{Dialect, Object, Severity, Value};
+
+use super::{Failure, Verdict, compare, name};
+
+/// The name under which the document itself is stored.
+const MAIN: &str = "main";
+
+pub(super) fn run(vector: &Value) -> Verdict {
+    let got = outcome(vector);
+    let expected = vector.get("expect").and_then(Value::as_object).cloned().unwrap_or_default();
+    let wrong: Vec<_> = expected.iter().filter(|(key, expect)| !matches(key, expect, &got)).collect();
+    let also_branches = !expected.contains_key("branches") && got.get("branches").is_some_and(|some| some != &empty());
+    let failure = (!wrong.is_empty() || also_branches).then(|| Failure {
+        expected: wrong.iter().map(|(key, expect)| format!("{key}: {expect:?}")).collect::<Vec<_>>().join(", "),
+        got: format!("{got:?}"),
+    });
+    Verdict { name: name(vector), failure }
+}
+
+/// Whether one expectation is met.
+fn matches(key: &str, expect: &Value, got: &Value) -> bool {
+    let of = |key: &str| got.get(key).cloned().unwrap_or_default();
+    let listed = |property: &str| -> bool {
+        let states = of("states");
+        let fields = expect.as_object().into_iter().flatten();
+        fields.into_iter().all(|(state, expect)| {
+            let found = states.get(state).and_then(|state| state.get(property)).cloned();
+            compare::same(expect, &found.unwrap_or_default())
+        })
+    };
+    match key {
+        // A document may be refused for several reasons; the vector names one.
+        "kind" => of("kinds").as_list().unwrap_or_default().contains(expect),
+        "branches" => set(expect) == set(&of("branches")),
+        "outputs" => listed("Output"),
+        "statuses" => listed("Status") && exit_codes_are_zero(expect, got),
+        "exit_codes" => listed("ExitCode"),
+        "responses" => listed("Response"),
+        "warnings" => set(expect).is_subset(&set(&of("warnings"))),
+        key => compare::same(expect, &of(key)),
+    }
+}
+
+/// A state in `statuses` that completed has exit code 0; one that failed never has.
+fn exit_codes_are_zero(statuses: &Value, got: &Value) -> bool {
+    let states = got.get("states").cloned().unwrap_or_default();
+    statuses.as_object().into_iter().flatten().all(|(state, status)| {
+        let code = states.get(state).and_then(|state| state.get("ExitCode")).cloned();
+        (status.as_str() == Some("completed")) == (code == Some(Value::Int(0)))
+    })
+}
+
+fn set(list: &Value) -> BTreeSet<String> {
+    list.as_list().unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
+fn empty() -> Value {
+    Value::from(Vec::new())
+}
+
+/// Everything that a vector may ask about.
+fn outcome(vector: &Value) -> Value {
+    let source = vector.get("yaml").and_then(Value::as_str).unwrap_or_default();
+    let library = Stored(vector.get("workflows").cloned().unwrap_or_default());
+    let loaded = load_with_callees(source, Some(Dialect::Machine), &library);
+    let kinds = |severity: Severity| {
+        let found = loaded.diagnostics.iter().filter(|finding| finding.severity == severity);
+        Value::from(found.map(|finding| Value::from(finding.kind.as_str())).collect::<Vec<_>>())
+    };
+    let warnings = kinds(Severity::Warning);
+    let Some(program) = &loaded.program else {
+        return fields([
+            ("status", Value::from("rejected")),
+            ("kinds", kinds(Severity::Error)),
+            ("exit_code", Value::Int(2)),
+            ("path", empty()),
+            ("warnings", warnings),
+        ]);
+    };
+    let (ran, prompts) = perform(vector, &loaded, program);
+    let result = |key: &str| ran.result.get(key).cloned().unwrap_or_default();
+    let (path, branches) = visited(program, &ran);
+    fields([
+        ("status", result("status")),
+        ("kinds", Value::from(vec![result("kind")])),
+        ("message", result("message")),
+        ("exit_code", result("exit_code")),
+        ("states", result("states")),
+        ("path", path),
+        ("branches", branches),
+        ("prompts", Value::from(prompts.into_iter().map(Value::from).collect::<Vec<_>>())),
+        ("warnings", warnings),
+    ])
+}
+
+fn fields<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::from(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}
+
+fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, Vec<String>) {
+    let dir = Directory::new();
+    let lines = vector.get("user_inputs").and_then(Value::as_list);
+    let outside = Scripted {
+        local: Local { shell: Some("/bin/sh".into()), ..Local::new(&dir.0) },
+        replies: Mutex::new(replies(vector)),
+        prompts: Mutex::default(),
+        attached: lines.is_some(),
+        lines: Mutex::new(lines.unwrap_or_default().iter().rev().map(ToString::to_string).collect()),
+    };
+    let inputs = vector.get("inputs").cloned().unwrap_or_default();
+    let programs = Programs { root: program, children: &loaded.children };
+    let ran = programs.run(inputs, &outside, &Stop::default()).expect("the inputs of vectors are plain values");
+    (ran, outside.prompts.into_inner().expect("nobody panicked"))
+}
+
+/// The states that were started, and those that were started as branches.
+fn visited(program: &Program, ran: &Ran) -> (Value, Value) {
+    let (mut path, mut branches) = (Vec::new(), Vec::new());
+    for note in &ran.notes {
+        let What::Began(step, _) = &note.what else { continue };
+        let id = Value::Str(program.steps[step.0 as usize].id.clone());
+        match around(program, *step) {
+            Around::Nothing => path.push(id),
+            Around::Parallel => branches.push(id),
+            Around::Branch => {}
+        }
+    }
+    (Value::from(path), Value::from(branches))
+}
+
+enum Around {
+    Nothing,
+    Parallel,
+    /// Something that runs in a branch and is not the branch itself.
+    Branch,
+}
+
+fn around(program: &Program, step: StepId) -> Around {
+    let mut parent = program.steps[step.0 as usize].parent;
+    let mut first = true;
+    while let Some(step) = parent {
+        let record = &program.steps[step.0 as usize];
+        if &*record.kind == "parallel" {
+            return if first { Around::Parallel } else { Around::Branch };
+        }
+        (parent, first) = (record.parent, false);
+    }
+    Around::Nothing
+}
+
+fn replies(vector: &Value) -> BTreeMap<Arc<str>, Vec<Value>> {
+    let script = vector.get("agent_script").and_then(Value::as_object).into_iter().flatten();
+    script
+        .map(|(state, replies)| (state.clone(), replies.as_list().unwrap_or_default().iter().rev().cloned().collect()))
+        .collect()
+}
+
+struct Scripted {
+    local: Local,
+    /// By state, the last first.
+    replies: Mutex<BTreeMap<Arc<str>, Vec<Value>>>,
+    prompts: Mutex<Vec<String>>,
+    attached: bool,
+    lines: Mutex<Vec<String>>,
+}
+
+impl Outside for Scripted {
+    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        self.local.perform(call, stop).unwrap_or_else(|| self.agent(call))
+    }
+
+    fn fact(&self, name: &str) -> Value {
+        match name {
+            "user_attached" => Value::Bool(self.attached),
+            "run_id" => Value::from("run"),
+            "working_dir" => Value::from(self.local.dir.display().to_string()),
+            "user" | "hostname" => Value::from("vectors"),
+            name => {
+                name.strip_prefix("env.").and_then(|name| std::env::var(name).ok()).map_or(Value::Null, Value::from)
+            }
+        }
+    }
+
+    fn line(&self) -> Option<String> {
+        self.lines.lock().expect("nobody panicked").pop()
+    }
+}
+
+impl Scripted {
+    fn agent(&self, call: &Call) -> Answer {
+        let state = call.step.clone().unwrap_or_default();
+        let message = self.local.message(call).unwrap_or_default();
+        self.prompts.lock().expect("nobody panicked").push(format!("{state}: {message}"));
+        let reply = self.replies.lock().expect("nobody panicked").get_mut(&state).and_then(Vec::pop);
+        match reply {
+            None => Answer::failed("agent", format!("the script of `{state}` has run out")),
+            Some(reply) => match reply.get("error") {
+                Some(message) => Answer::failed("agent", message.to_string()),
+                None => Answer::model(reply.to_string()),
+            },
+        }
+    }
+}
+
+struct Stored(Value);
+
+impl Library for Stored {
+    fn workflow(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(ToString::to_string)
+    }
+
+    fn root(&self) -> Option<&str> {
+        Some(MAIN)
+    }
+}
+
+/// A fresh directory that goes when it is no longer needed.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("branchpoint-vectors-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
