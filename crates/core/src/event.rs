@@ -14,6 +14,8 @@ pub struct Stamp {
     pub now_ms: i64,
     /// A random number, for jitter.
     pub seed: u64,
+    /// How far each of [`Program::zones`](crate::ir::Program::zones) is ahead of UTC at that time, in seconds.
+    pub offsets_s: Vec<i32>,
     /// Whether the trace is wanted. It changes nothing but what is told.
     pub record: bool,
 }
@@ -27,6 +29,8 @@ pub enum Event {
         input: Value,
         /// The facts that the program names.
         facts: Object,
+        /// How many runs are around this one: a child run has one more than the run that asked for it.
+        depth: u32,
     },
     /// An attempt of an effect has ended.
     Settled {
@@ -49,6 +53,9 @@ pub enum Event {
         payload: Value,
         /// Who sent it.
         sender: Option<Arc<str>>,
+        /// What the sender calls it. The host takes one signal of a key and run; it stays with the event, so that whoever
+        /// rebuilds the host's index finds it.
+        key: Option<Arc<str>>,
     },
     /// The run is to end; a second time, at once.
     Cancel {

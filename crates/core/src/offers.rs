@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{EvalError, Value};
 
-use crate::advance::Sight;
+use crate::advance::{Clock, Sight};
 use crate::ir::{Arm, Index, Op, Program, Status, ViewId};
 use crate::request::Request;
 use crate::state::{Parked, RequestNo, State, StrandNo};
@@ -74,7 +74,7 @@ pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalE
         entry: 0,
         locals: &[],
         payload: &Value::Null,
-        now: &Value::Null,
+        clock: &Clock::default(),
     };
     program.exprs[program.views[id.index()].value.index()].value(&sight)
 }

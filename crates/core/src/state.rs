@@ -56,6 +56,8 @@ pub struct State {
     pub(crate) seq: u64,
     /// The time of the newest event.
     pub(crate) now_ms: i64,
+    /// How many runs are around it.
+    pub(crate) depth: u32,
     /// Whether it was asked to end.
     pub(crate) cancelling: bool,
     /// How it ended.

@@ -66,7 +66,7 @@ impl<'p> Memory<'p> {
 
     /// Begins the run. Nothing is performed before [`Self::go_on`].
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
-        self.hand(Event::Start { input, facts })
+        self.hand(Event::Start { input, facts, depth: 0 })
     }
 
     /// Goes on until nothing can run by itself: calls are performed one after the other, in order, and pauses before
@@ -106,7 +106,7 @@ impl<'p> Memory<'p> {
 
     /// Hands in a signal, and leaves it to [`Self::go_on`] what follows.
     pub fn signal(&mut self, name: &str, payload: Value, sender: Option<&str>) -> Result<(), Rejected> {
-        self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into) })
+        self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None })
     }
 
     /// A vote on a question.
@@ -220,7 +220,7 @@ impl<'p> Memory<'p> {
     }
 
     fn hand(&mut self, event: Event) -> Result<(), Rejected> {
-        let stamp = Stamp { now_ms: self.now_ms, seed: self.journal.len() as u64, record: true };
+        let stamp = Stamp { now_ms: self.now_ms, seed: self.journal.len() as u64, offsets_s: vec![], record: true };
         let outcome = advance(self.program, &mut self.state, &stamp, event.clone())?;
         self.journal.push((stamp, event));
         self.more = outcome.more;

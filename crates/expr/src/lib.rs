@@ -53,7 +53,7 @@ pub use expression::Expression;
 pub use located::{Field, Located, Shape};
 pub use program::Name;
 pub use rules::Dialect;
-pub use time::iso_utc;
+pub use time::{iso_at, iso_date_at, iso_utc};
 pub use typing::Typing;
 pub use unit::{Options, Problems};
 pub use value::{ListView, Object, ObjectView, Source, Value, View};

@@ -6,7 +6,13 @@ use crate::lower::lower;
 use crate::rng::Rng;
 use crate::tree::{Again, Block, Gather, Node, Test, Tree, What};
 
-/// A workflow of a seed. The validator accepts what it lowers to.
+/// The workflows of a seed's world.
+pub fn trees(seed: u64) -> Vec<Tree> {
+    let mut rng = Rng::new(seed);
+    (0..=rng.index(3)).map(|_| generate(&mut rng)).collect()
+}
+
+/// One workflow. The validator accepts what it lowers to.
 pub fn generate(rng: &mut Rng) -> Tree {
     let budget = 3 + rng.small(if rng.clone().percent(20) { 26 } else { 14 });
     let mut maker = Maker { rng, last_id: 0, budget, backs: 2, scopes: vec![0], trail: Vec::new() };

@@ -31,6 +31,10 @@ impl Machine<'_> {
                 return Flow::Stop;
             }
         }
+        if let Some(error) = self.too_deep(what) {
+            let fail = self.failure_of(no);
+            return self.failed(no, fail, error);
+        }
         self.state.spent.effects += 1;
         let effect = EffectNo(self.state.number());
         let kept = self.program.effects[what.index()].retry.is_some().then(|| input.clone());
@@ -39,6 +43,17 @@ impl Machine<'_> {
         self.outcome.commands.push(Command::Perform { effect, attempt: 1, what, input, answers: 0 });
         self.note(no, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt: 1 });
         self.park(no, Parked::Effect(effect))
+    }
+
+    /// The error of a child run that would nest more deeply than the program allows. It fails the call, not the run, and
+    /// trying again would not help.
+    fn too_deep(&self, what: EffectId) -> Option<Value> {
+        let (effect, limit) = (&self.program.effects[what.index()], self.program.limits.depth);
+        if !effect.is_child_run() || !over(limit.into(), u64::from(self.state.depth) + 1) {
+            return None;
+        }
+        let message = format!("runs may call each other {limit} levels deep, and this call would be one level more");
+        Some(error_object("call_depth", &message, self.step_id(effect.step)))
     }
 
     pub(super) fn settled(

@@ -1,5 +1,6 @@
 //! The transition function. Each op has a file; this one hands in events, runs ready strands, and dispatches.
 
+mod clock;
 mod decide;
 mod effect;
 mod fork;
@@ -12,14 +13,15 @@ mod sight;
 mod start;
 mod wait;
 
-use branchpoint_expr::{Value, iso_utc};
+use branchpoint_expr::Value;
 
 use crate::command::Command;
 use crate::event::{Event, Stamp};
-use crate::ir::{Failure, Home, Index, Mark, Op, PlaceId, Program, Status};
+use crate::ir::{Failure, Index, Mark, Op, PlaceId, Program, Status};
 use crate::state::{Ended, Parked, Purpose, State, StrandNo, Timer, TimerNo};
 use crate::trace::{Note, What};
 
+pub(crate) use clock::Clock;
 pub use rejected::Rejected;
 pub(crate) use sight::Sight;
 pub use start::carry;
@@ -48,7 +50,7 @@ pub struct Outcome {
 ///
 /// let program: Program = Builder::sample();
 /// let mut state = State::new();
-/// let start = Event::Start { input: Value::from("hello"), facts: Default::default() };
+/// let start = Event::Start { input: Value::from("hello"), facts: Default::default(), depth: 0 };
 /// let outcome = advance(&program, &mut state, &Stamp::default(), start).unwrap();
 /// assert!(matches!(outcome.commands.last(), Some(Command::Finish { status: Status::Completed, .. })));
 /// ```
@@ -63,14 +65,13 @@ pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event
     if started == matches!(event, Event::Start { .. }) {
         return Err(if started { Rejected::StartedAlready } else { Rejected::NotStarted });
     }
-    let now_text = if program.slots.iter().any(|slot| slot.home == Home::Now) {
-        iso_utc(stamp.now_ms).map_or(Value::Null, Value::from)
-    } else {
-        Value::Null
-    };
+    if let Some(zone) = program.zones.get(stamp.offsets_s.len()) {
+        return Err(Rejected::MissingOffset(zone.to_string()));
+    }
+    let clock = Clock::new(program, stamp);
     let outcome = Outcome::default();
     let mut machine =
-        Machine { program, state, stamp, now_text, payload: Value::Null, outcome, fuel: program.fuel.max(1) };
+        Machine { program, state, stamp, clock, payload: Value::Null, outcome, fuel: program.fuel.max(1) };
     machine.take(event)?;
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
@@ -83,8 +84,7 @@ pub(crate) struct Machine<'m> {
     program: &'m Program,
     state: &'m mut State,
     stamp: &'m Stamp,
-    /// The time as text, for expressions that read it.
-    now_text: Value,
+    clock: Clock,
     /// The payload of the signal that is being checked.
     payload: Value,
     outcome: Outcome,
@@ -103,10 +103,10 @@ impl Machine<'_> {
     /// Applies an event. Everything that can refuse it comes before the first change.
     fn take(&mut self, event: Event) -> Result<(), Rejected> {
         match event {
-            Event::Start { input, facts } => self.start(&input, facts),
+            Event::Start { input, facts, depth } => self.start(&input, facts, depth),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
             Event::TimerFired(timer) => self.timer_fired(timer),
-            Event::Signal { name, payload, sender } => self.signal(&name, payload, sender),
+            Event::Signal { name, payload, sender, .. } => self.signal(&name, payload, sender),
             Event::Cancel { reason } => {
                 self.cancel(reason);
                 Ok(())
@@ -297,13 +297,13 @@ impl Machine<'_> {
         }
     }
 
-    /// FNV-1a over what an event led to. It depends on nothing that a snapshot or a host could change.
+    /// A hash over what an event led to. It depends on nothing that a snapshot or a host could change. A step is a
+    /// multiplication and a fold of the upper half into the lower: strands are many, and this runs at every event.
     fn check(&self) -> u32 {
-        let mut hash = 0x811c_9dc5_u32;
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |number: u64| {
-            for byte in number.to_le_bytes() {
-                hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-            }
+            hash = (hash ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            hash ^= hash >> 32;
         };
         for command in &self.outcome.commands {
             let (kind, no) = match command {
@@ -323,7 +323,7 @@ impl Machine<'_> {
             add(no.0);
             add(strand.at.index() as u64);
         }
-        hash
+        u32::try_from(hash & u64::from(u32::MAX)).expect("it was cut to 32 bits")
     }
 }
 

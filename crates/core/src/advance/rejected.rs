@@ -20,6 +20,9 @@ pub enum Rejected {
     /// A fact that the program names is not among those given.
     #[error("the start lacks the fact `{0}`")]
     MissingFact(String),
+    /// The offset of a zone that the program names is not in the stamp.
+    #[error("the stamp lacks the offset of the time zone `{0}`")]
+    MissingOffset(String),
     /// No such effect is in flight, or not that attempt of it: it is late, or it comes twice.
     #[error("no such attempt is in flight")]
     UnknownEffect,
@@ -38,6 +41,9 @@ pub enum Rejected {
     /// Somebody waits for it, but not with that payload.
     #[error("the signal `{0}` is not accepted as it is")]
     NotAccepted(String),
+    /// So many signals are kept already that no further one is.
+    #[error("the run keeps {0} signals that nobody has waited for, and takes no more")]
+    MailboxFull(usize),
     /// No such question is pending.
     #[error("not_pending")]
     NotPending,

@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Context, EvalError, Name, Source, Value};
 
-use super::Machine;
+use super::{Clock, Machine};
 use crate::ir::{ConditionId, Entries, ExprId, Home, Index, Program, SlotId, StepId};
 use crate::request::object;
 use crate::state::{Frame, FrameNo, State, StrandNo};
@@ -15,7 +15,7 @@ pub(crate) struct Sight<'s> {
     pub(crate) entry: u32,
     pub(crate) locals: &'s [Value],
     pub(crate) payload: &'s Value,
-    pub(crate) now: &'s Value,
+    pub(crate) clock: &'s Clock,
 }
 
 impl Context for Sight<'_> {
@@ -28,7 +28,8 @@ impl Context for Sight<'_> {
             }
             Home::Local(index) => self.locals.get(index as usize).map(Source::Value),
             Home::Payload => Some(Source::Value(self.payload)),
-            Home::Now => Some(Source::Value(self.now)),
+            Home::Now => Some(Source::Value(self.clock.now())),
+            Home::Clock { zone, date } => self.clock.zoned(zone, date).map(Source::Value),
         }
     }
 }
@@ -84,7 +85,7 @@ impl Machine<'_> {
             entry: strand.entry,
             locals: &strand.locals,
             payload: &self.payload,
-            now: &self.now_text,
+            clock: &self.clock,
         }
     }
 

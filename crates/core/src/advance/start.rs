@@ -11,7 +11,7 @@ use crate::request::object;
 use crate::state::{Parked, Purpose, State};
 
 impl Machine<'_> {
-    pub(super) fn start(&mut self, input: &Value, mut facts: Object) -> Result<(), Rejected> {
+    pub(super) fn start(&mut self, input: &Value, mut facts: Object, depth: u32) -> Result<(), Rejected> {
         if !input.is_within_depth(VALUE_DEPTH) || !Value::from(facts.clone()).is_within_depth(VALUE_DEPTH) {
             return Err(Rejected::TooDeep);
         }
@@ -20,6 +20,7 @@ impl Machine<'_> {
         }
         // A run keeps the facts that its program names, never the whole of what the host knows.
         facts.retain(|fact, _| self.program.facts.iter().any(|named| named == fact));
+        self.state.depth = depth;
         if self.program.limits.wall_ms > 0 {
             self.set_timer(self.program.limits.wall_ms, Purpose::Wall);
         }

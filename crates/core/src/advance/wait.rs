@@ -18,6 +18,9 @@ const VOTE: &str = "vote";
 /// The signal that calls a question off: `{request?, reason?}`.
 const CANCEL_REQUEST: &str = "cancel_request";
 
+/// How many signals a run keeps for waits to come. A sender that never stops must not fill the host's memory.
+const MAILBOX: usize = 1_000;
+
 impl Machine<'_> {
     pub(super) fn wait(&mut self, no: StrandNo, arms: &[Arm], fail: Option<Failure>) -> Flow {
         if let Some(place) = self.take_kept(no, arms) {
@@ -147,6 +150,9 @@ impl Machine<'_> {
         }
         if program.signals[signal.index()].early == Early::Refuse {
             return Err(Rejected::NotWaiting(name.into()));
+        }
+        if self.state.mailbox.len() >= MAILBOX {
+            return Err(Rejected::MailboxFull(MAILBOX));
         }
         self.state.mailbox.push((signal, payload));
         Ok(())

@@ -49,6 +49,8 @@ pub struct Program {
     pub limits: Limits,
     /// Names of the facts that a start must carry beside its input.
     pub facts: Vec<Arc<str>>,
+    /// The time zones whose offsets every stamp must carry.
+    pub zones: Vec<Arc<str>>,
     /// How many ops one call may run.
     pub fuel: u32,
     /// Where a cancelled run goes on, after everything was withdrawn.
@@ -363,8 +365,15 @@ pub enum Home {
     Local(u32),
     /// The payload of the signal that is being checked.
     Payload,
-    /// The time of the event, ISO 8601.
+    /// The time of the event, ISO 8601 in UTC.
     Now,
+    /// The time of the event in one of the program's zones.
+    Clock {
+        /// Which of [`Program::zones`].
+        zone: u32,
+        /// Whether only the date is wanted.
+        date: bool,
+    },
 }
 
 /// An event that someone may choose to send.
@@ -439,6 +448,16 @@ pub struct Limits {
     pub wall_ms: u64,
     /// How deeply child runs may nest.
     pub depth: u32,
+}
+
+impl Effect {
+    /// The kind of a call of another workflow. What it is asked with names the workflow; its answer is the run's result.
+    pub const CHILD_RUN: &'static str = "run";
+
+    /// Whether this is a run of its own, which counts against [`Limits::depth`].
+    pub fn is_child_run(&self) -> bool {
+        &*self.kind == Self::CHILD_RUN
+    }
 }
 
 impl Program {

@@ -45,6 +45,8 @@ fn write(out: &mut String, printer: &Printer<'_>) -> fmt::Result {
             Home::Local(position) => format!("local.{position}"),
             Home::Payload => "payload".to_owned(),
             Home::Now => "now".to_owned(),
+            Home::Clock { zone, date: false } => format!("now.{zone}"),
+            Home::Clock { zone, date: true } => format!("date.{zone}"),
         };
         let first = slot.first.as_ref().map_or_else(String::new, |first| format!(" = {first:?}"));
         writeln!(out, "v{id:<4} {home:<9} {}{first}", slot.name)?;

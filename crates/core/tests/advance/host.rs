@@ -31,6 +31,10 @@ pub(crate) struct Host {
 impl Host {
     /// Starts a run at time 1000.
     pub(crate) fn start(program: Program) -> Self {
+        Self::start_with(program, Event::Start { input: Value::from("input"), facts: Object::default(), depth: 0 })
+    }
+
+    pub(crate) fn start_with(program: Program, start: Event) -> Self {
         let mut host = Self {
             program,
             state: State::new(),
@@ -45,13 +49,12 @@ impl Host {
             more: false,
             end: None,
         };
-        let start = Event::Start { input: Value::from("input"), facts: Object::default() };
         host.hand(start).expect("a run can start");
         host
     }
 
     pub(crate) fn hand(&mut self, event: Event) -> Result<Outcome, Rejected> {
-        let stamp = Stamp { now_ms: self.now_ms, seed: self.seed, record: true };
+        let stamp = Stamp { now_ms: self.now_ms, seed: self.seed, offsets_s: vec![], record: true };
         let gone = match &event {
             Event::Settled { effect, .. } => Some(*effect),
             _ => None,
@@ -137,12 +140,12 @@ impl Host {
     }
 
     pub(crate) fn signal(&mut self, name: &str, payload: impl Into<Value>) -> Result<Outcome, Rejected> {
-        self.hand(Event::Signal { name: name.into(), payload: payload.into(), sender: None })
+        self.hand(Event::Signal { name: name.into(), payload: payload.into(), sender: None, key: None })
     }
 
     pub(crate) fn vote(&mut self, user: &str, choice: &str) -> Result<Outcome, Rejected> {
         let payload = object([("choice", Value::from(choice))]);
-        self.hand(Event::Signal { name: "vote".into(), payload, sender: Some(user.into()) })
+        self.hand(Event::Signal { name: "vote".into(), payload, sender: Some(user.into()), key: None })
     }
 
     #[track_caller]

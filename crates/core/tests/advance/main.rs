@@ -8,4 +8,5 @@ mod loops;
 mod meets;
 mod people;
 mod runs;
+mod trace;
 mod waits;

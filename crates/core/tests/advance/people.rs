@@ -81,6 +81,6 @@ fn a_question_can_be_called_off() {
     let request = Value::Int(i64::try_from(host.asks[0].0).unwrap());
     host.signal("cancel_request", object([("request", request.clone())])).unwrap();
     host.completed_with("\"cancelled\"");
-    let vote = Event::Signal { name: "vote".into(), payload: object([("request", request)]), sender: None };
+    let vote = Event::Signal { name: "vote".into(), payload: object([("request", request)]), sender: None, key: None };
     assert_eq!(host.hand(vote), Err(Rejected::Ended));
 }

@@ -8,7 +8,7 @@ use branchpoint_expr::{Object, Value};
 use crate::host::{Host, Make, retry};
 
 fn start() -> Event {
-    Event::Start { input: Value::Null, facts: Object::default() }
+    Event::Start { input: Value::Null, facts: Object::default(), depth: 0 }
 }
 
 #[test]
@@ -195,4 +195,25 @@ impl Make {
         self.b.begin(ROOT, &[self.end]);
         self.b.finish().unwrap()
     }
+}
+
+/// A run that calls another, `depth` runs deep, where two are allowed.
+fn caller(depth: u32) -> Host {
+    let mut make = Make::new();
+    make.b.limits(Limits { depth: 2, ..Limits::default() });
+    let fail = Failure { to: make.end, error: Some(make.r) };
+    let call = make.effect_with(branchpoint_core::ir::builder::effect("run"), make.end, Some(fail));
+    let program = make.program(call);
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth };
+    Host::start_with(program, start)
+}
+
+#[test]
+fn runs_call_each_other_only_so_deep() {
+    assert_eq!(caller(1).flying(), ["run"]);
+    let host = caller(2);
+    assert!(host.flying().is_empty(), "the call is not made");
+    let (status, error) = host.end.expect("the error is handled");
+    let kind = error.get("kind").and_then(Value::as_str);
+    assert_eq!((status, kind), (Status::Completed, Some("call_depth")));
 }

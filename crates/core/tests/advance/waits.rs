@@ -2,8 +2,8 @@
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Arm, Early, PlaceId};
-use branchpoint_core::{Event, Offer, Rejected, TimerNo, offers};
-use branchpoint_expr::{Dialect, Value};
+use branchpoint_core::{Event, Offer, Rejected, Stamp, State, TimerNo, advance, offers};
+use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::{Host, Make};
 
@@ -121,4 +121,33 @@ fn a_wait_gives_its_place_in_the_width_up() {
     let other = make.branch(scope, "other");
     let host = make.run_branches(scope, &[wait, other]);
     assert_eq!(host.flying(), ["other"]);
+}
+
+#[test]
+fn only_so_many_early_signals_are_kept() {
+    let mut host = after_work(Early::Keep);
+    for payload in 0..1_000 {
+        host.signal("go", payload).expect("there is room");
+    }
+    assert_eq!(host.signal("go", 1_000), Err(Rejected::MailboxFull(1_000)));
+}
+
+#[test]
+fn a_zone_reads_the_time_of_the_event_with_the_offset_of_its_stamp() {
+    let mut make = Make::new();
+    for (name, date) in [("there", false), ("day", true)] {
+        let slot = make.b.clock("Asia/Kolkata", date);
+        make.b.name(ROOT, &[name], slot);
+    }
+    let first = make.set(ROOT, make.r, "[there, day]", make.end);
+    let program = make.program(first);
+    let start = || Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
+    let mut state = State::new();
+    let stamp = Stamp { now_ms: 1_771_441_200_000, ..Stamp::default() };
+    let refused = advance(&program, &mut state, &stamp, start());
+    assert_eq!(refused, Err(Rejected::MissingOffset("Asia/Kolkata".into())));
+    let stamp = Stamp { offsets_s: vec![19_800], ..stamp };
+    advance(&program, &mut state, &stamp, start()).expect("the offset is there");
+    let (_, result) = state.result().expect("it has ended");
+    assert_eq!(format!("{result:?}"), r#"["2026-02-19T00:30:00+05:30","2026-02-19"]"#);
 }

@@ -33,7 +33,7 @@ fn event() -> impl Strategy<Value = Event> {
     let result = prop_oneof![value().prop_map(Ok), failed.prop_map(Err)];
     let usage = (any::<u64>(), any::<u64>()).prop_map(|(tokens, cost_micros)| Usage { tokens, cost_micros });
     prop_oneof![
-        (value(), object(value())).prop_map(|(input, facts)| Event::Start { input, facts }),
+        (value(), object(value()), 0..9_u32).prop_map(|(input, facts, depth)| Event::Start { input, facts, depth }),
         (any::<u64>(), any::<u32>(), result, usage).prop_map(|(effect, attempt, result, usage)| Event::Settled {
             effect: EffectNo(effect),
             attempt,
@@ -44,6 +44,7 @@ fn event() -> impl Strategy<Value = Event> {
         (".{0,9}", value(), proptest::option::of(".{0,9}")).prop_map(|(name, payload, sender)| Event::Signal {
             name: name.into(),
             payload,
+            key: sender.clone().map(Into::into),
             sender: sender.map(Into::into)
         }),
         proptest::option::of(".{0,9}").prop_map(|reason| Event::Cancel { reason: reason.map(Into::into) }),
@@ -54,7 +55,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #[test]
     fn events_come_back_as_they_were(event in event(), now_ms: i64, seed: u64) {
-        let stamp = Stamp { now_ms, seed, record: false };
+        let stamp = Stamp { now_ms, seed, offsets_s: vec![], record: false };
         let bytes = encode_event(&stamp, &event).unwrap();
         let (stamp_back, back) = decode_event(&bytes).unwrap();
         prop_assert_eq!(&stamp_back, &stamp);

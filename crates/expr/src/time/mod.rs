@@ -78,6 +78,22 @@ pub fn iso_utc(unix_ms: i64) -> Option<String> {
     Instant::from_unix_nanos(i128::from(unix_ms) * 1_000_000).map(|instant| instant.to_string())
 }
 
+/// A time so many seconds ahead of UTC, ISO 8601 with that offset; none outside the years 1 to 9999.
+///
+/// ```
+/// assert_eq!(branchpoint_expr::iso_at(1_771_416_000_000, 5_400).as_deref(), Some("2026-02-18T13:30:00+01:30"));
+/// ```
+pub fn iso_at(unix_ms: i64, offset_s: i32) -> Option<String> {
+    let local = iso_utc(unix_ms.checked_add(i64::from(offset_s) * 1_000)?)?;
+    let (sign, minutes) = (if offset_s < 0 { '-' } else { '+' }, offset_s.unsigned_abs() / 60);
+    Some(format!("{}{sign}{:02}:{:02}", local.trim_end_matches('Z'), minutes / 60, minutes % 60))
+}
+
+/// The date at such a time.
+pub fn iso_date_at(unix_ms: i64, offset_s: i32) -> Option<String> {
+    iso_at(unix_ms, offset_s)?.split_once('T').map(|(date, _)| date.to_owned())
+}
+
 /// ISO 8601 in UTC with `Z`; the fraction has only the digits it needs.
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ir::print;
-use branchpoint_sim::generate::generate;
+use branchpoint_sim::generate::trees;
 use branchpoint_sim::lower::lower;
-use branchpoint_sim::rng::Rng;
 use branchpoint_sim::shrink::shrink;
 use branchpoint_sim::tree::Tree;
 use branchpoint_sim::world::{Seen, simulate};
@@ -75,11 +74,6 @@ fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
         }
     });
     (seen, failures)
-}
-
-fn trees(seed: u64) -> Vec<Tree> {
-    let mut rng = Rng::new(seed);
-    (0..=rng.index(3)).map(|_| generate(&mut rng)).collect()
 }
 
 fn attempt(seed: u64, trees: &[Tree]) -> Result<Seen, String> {

@@ -121,6 +121,8 @@ impl Model<'_> {
                 let frame_record = self.frames.get_mut(&frame).expect("a frame in backoff is open");
                 frame_record.backoff = None;
                 frame_record.attempt += 1;
+                // Only now: when time runs out between attempts, what handles it sees what the last one counted.
+                frame_record.vars = Vars::default();
                 self.fill(frame);
                 self.close_if_done(frame);
             }

@@ -175,7 +175,7 @@ impl<'t> Model<'t> {
             let timer = self.set_timer(self.now + delay(retry, attempt), Due::FrameAttempt(no));
             let frame = self.frames.get_mut(&no).expect("it is open");
             let entries = vec![Entry::Waiting; frame.entries.len()];
-            (frame.entries, frame.vars, frame.failure) = (entries, Vars::default(), None);
+            (frame.entries, frame.failure) = (entries, None);
             frame.backoff = Some(timer);
             return;
         }

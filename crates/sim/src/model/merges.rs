@@ -18,13 +18,14 @@ impl Model<'_> {
             let (frame, entry) = self.frame_of(no, owner);
             let each = matches!(self.frames[&frame].node.map(|node| &node.what), Some(What::Each { .. }));
             let only = each.then_some(entry);
+            // An edge of its own was filled on arrival, but a jump back in another entry may have cleared it since.
+            let ids: Vec<u32> = own.then_some(merge.id).into_iter().chain(joins).collect();
             let settled =
-                joins.iter().all(|join| edges.contains_key(join) || !self.may_come(frame, only, *join, merge.id));
+                ids.iter().all(|edge| edges.contains_key(edge) || !self.may_come(frame, only, *edge, merge.id));
             if settled {
                 let edge = |id: &u32| edges.get(id).cloned().unwrap_or_default();
-                let own_edge = own.then_some(merge.id);
-                let filled = joins.iter().chain(&own_edge).any(|id| edges.contains_key(id));
-                let values: Vec<Value> = own_edge.iter().chain(&joins).map(edge).collect();
+                let filled = ids.iter().any(|id| edges.contains_key(id));
+                let values: Vec<Value> = ids.iter().map(edge).collect();
                 self.tally(if filled { "merges fired" } else { "merges fired empty" });
                 self.go_on(no, if filled { Value::from(values) } else { Value::from("none") });
                 return true;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use branchpoint_core::{Command, Event, Stamp};
 
+use crate::journal::Journal;
 use crate::lower::lower;
 use crate::model::Fact;
 use crate::rng::Rng;
@@ -31,6 +32,16 @@ const CRASH: &str = "fault: crash";
 
 /// Runs these workflows in the world of a seed. The error says which promise was broken.
 pub fn simulate(seed: u64, trees: &[Tree]) -> Result<Seen, String> {
+    lived(seed, trees)?.finish()
+}
+
+/// The journals of these workflows in the world of a seed, as the host has them at the end.
+pub fn record(seed: u64, trees: &[Tree]) -> Result<Vec<Journal>, String> {
+    lived(seed, trees)?.runs.iter().map(Run::to_journal).collect()
+}
+
+/// The world of a seed after everything in it has happened.
+fn lived(seed: u64, trees: &[Tree]) -> Result<World<'_>, String> {
     let mut runs = Vec::new();
     for tree in trees {
         let program = lower(tree).map_err(|wrong| format!("the validator refuses: {wrong:?}"))?;
@@ -41,7 +52,7 @@ pub fn simulate(seed: u64, trees: &[Tree]) -> Result<Seen, String> {
     let faults = Faults { crashes: rng.percent(60), late: rng.percent(60), twice: rng.percent(60), silent };
     let mut world = World { rng, runs, now: 0, numbers: 0, queue: BTreeMap::new(), faults, seen: Seen::new() };
     world.live()?;
-    world.finish()
+    Ok(world)
 }
 
 /// Which faults this world has.
@@ -133,7 +144,7 @@ impl World<'_> {
 
     /// One event and as many continuations as its fuel makes of it; the host may crash between any two writes.
     fn write(&mut self, run: usize, at: i64, event: &Event, fact: Option<Fact>) -> Result<bool, String> {
-        let stamp = Stamp { now_ms: at, seed: self.rng.draw(), record: false };
+        let stamp = Stamp { now_ms: at, seed: self.rng.draw(), offsets_s: vec![], record: false };
         let Taken::Yes(mut outcome) = self.runs[run].hand(&stamp, event, fact, &mut self.rng)? else {
             self.count("events refused");
             return Ok(false);

@@ -56,7 +56,7 @@ impl World<'_> {
     }
 
     fn start(&mut self, run: usize) -> Result<(), String> {
-        let event = Event::Start { input: Value::Int(INPUT), facts: Object::default() };
+        let event = Event::Start { input: Value::Int(INPUT), facts: Object::default(), depth: 0 };
         self.prepare(run)?;
         let fact = self.runs[run].journal.is_empty().then_some(Fact::Start);
         self.write(run, self.now, &event, fact)?;
@@ -157,8 +157,12 @@ impl World<'_> {
             payload.insert("request".into(), no(request));
         }
         payload.insert("choice".into(), Value::from(choice));
-        let event =
-            Event::Signal { name: "vote".into(), payload: Value::from(payload), sender: Some(user.as_str().into()) };
+        let event = Event::Signal {
+            name: "vote".into(),
+            payload: Value::from(payload),
+            sender: Some(user.as_str().into()),
+            key: None,
+        };
         let ask = request.map(|request| self.runs[run].audit.asks.get(&request).copied().unwrap_or(0));
         let fact = Fact::Vote { ask, user, choice: choice.into() };
         let taken = self.write(run, self.now, &event, Some(fact))?;
@@ -224,7 +228,8 @@ impl World<'_> {
     }
 
     fn send(&mut self, run: usize, node: u32, payload: i64) -> Result<(), String> {
-        let event = Event::Signal { name: format!("s{node}").into(), payload: Value::Int(payload), sender: None };
+        let event =
+            Event::Signal { name: format!("s{node}").into(), payload: Value::Int(payload), sender: None, key: None };
         let started = !self.runs[run].journal.is_empty();
         let taken = self.write(run, self.now, &event, started.then_some(Fact::Signal { node, payload }))?;
         self.count(if taken { "signals sent" } else { "signals refused" });
@@ -240,7 +245,8 @@ impl World<'_> {
         let ask = self.runs[run].audit.asks[&request];
         let mut payload = Object::default();
         payload.insert("request".into(), Value::Int(i64::try_from(request.0).expect("numbers are small")));
-        let event = Event::Signal { name: "cancel_request".into(), payload: Value::from(payload), sender: None };
+        let event =
+            Event::Signal { name: "cancel_request".into(), payload: Value::from(payload), sender: None, key: None };
         self.write(run, self.now, &event, Some(Fact::CallOff { ask }))?;
         Ok(())
     }
@@ -254,10 +260,10 @@ impl World<'_> {
         let unknown = EffectNo(self.rng.below(1_000) * 1_000_003);
         let event = match self.rng.below(6) {
             0 => Event::Continue,
-            1 => Event::Start { input: Value::Null, facts: Object::default() },
+            1 => Event::Start { input: Value::Null, facts: Object::default(), depth: 0 },
             2 => Event::TimerFired(future.unwrap_or(TimerNo(u64::MAX))),
-            3 => Event::Signal { name: "nobody".into(), payload: Value::Null, sender: None },
-            4 => Event::Signal { name: "vote".into(), payload: Value::from("nonsense"), sender: None },
+            3 => Event::Signal { name: "nobody".into(), payload: Value::Null, sender: None, key: None },
+            4 => Event::Signal { name: "vote".into(), payload: Value::from("nonsense"), sender: None, key: None },
             _ => Event::Settled { effect: unknown, attempt: 1, result: Ok(Value::Null), usage: Usage::default() },
         };
         self.count("fault: nonsense");

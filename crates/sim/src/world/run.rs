@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use branchpoint_core::codec::{decode_event, decode_state, encode_event, encode_state};
+use branchpoint_core::codec::{decode_event, decode_state, encode_event, encode_program, encode_state};
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Command, Event, Outcome, Stamp, State, advance};
 
 use super::audit::Audit;
 use super::tables::Tables;
+use crate::journal::Journal;
 use crate::model::{Fact, Model};
 use crate::rng::Rng;
 use crate::tree::Tree;
@@ -132,6 +133,13 @@ impl<'t> Run<'t> {
             self.audit.settle(&self.tables)?;
         }
         Ok(())
+    }
+
+    /// The run as it would be kept for good.
+    pub(super) fn to_journal(&self) -> Result<Journal, String> {
+        let program = encode_program(&self.program).map_err(|error| error.to_string())?;
+        let rows = self.journal.iter().map(|row| (row.bytes.clone(), row.check)).collect();
+        Ok(Journal { program, rows, end: bytes(&self.state)? })
     }
 
     /// Everything so far is on disk; its commands may be carried out.

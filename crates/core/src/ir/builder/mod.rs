@@ -106,6 +106,7 @@ impl Builder {
             steps: Vec::new(),
             limits: Limits::default(),
             facts: Vec::new(),
+            zones: Vec::new(),
             fuel: FUEL,
             on_cancel: None,
             semantics: SEMANTICS,

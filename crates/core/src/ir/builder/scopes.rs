@@ -119,6 +119,17 @@ impl Builder {
         *self.now.insert(slot)
     }
 
+    /// The time of the event in a zone such as `Europe/Berlin`, or the date there.
+    pub fn clock(&mut self, zone: &str, date: bool) -> SlotId {
+        let known = self.program.zones.iter().position(|known| &**known == zone);
+        let zone = known.map_or_else(|| push(&mut self.program.zones, zone.into()), super::count);
+        let home = Home::Clock { zone, date };
+        match self.program.slots.iter().position(|slot| slot.home == home) {
+            Some(known) => SlotId(super::count(known)),
+            None => self.push_slot(if date { "date" } else { "datetime" }, home, None),
+        }
+    }
+
     fn push_slot(&mut self, name: &str, home: Home, first: Option<Value>) -> SlotId {
         SlotId(push(&mut self.program.slots, Slot { name: name.into(), home, first }))
     }

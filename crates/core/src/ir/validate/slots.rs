@@ -53,6 +53,7 @@ impl Check<'_> {
                 Home::Frame(scope, position) => self.program.scope(scope).slots.get(position as usize) == Some(&id),
                 Home::Local(position) => locals.insert(position),
                 Home::Payload | Home::Now => true,
+                Home::Clock { zone, .. } => self.program.zones.get(zone as usize).is_some(),
             };
             if !at_home {
                 self.refuse(Wrong::SlotHome, format!("slot `{}` is not where it says it lives", slot.name));
@@ -82,7 +83,7 @@ impl Check<'_> {
             Use::Guard(condition) => self.read(self.conditions[condition.index()].clone(), home, false),
             Use::Check(condition) => self.read(self.conditions[condition.index()].clone(), home, true),
             Use::Slot(slot) => {
-                if matches!(self.program.slot(slot).home, Home::Payload | Home::Now) {
+                if matches!(self.program.slot(slot).home, Home::Payload | Home::Now | Home::Clock { .. }) {
                     let name = &self.program.slot(slot).name;
                     self.refuse(Wrong::SlotReadOnly, format!("nobody can write `{name}`"));
                 }

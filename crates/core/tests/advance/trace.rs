@@ -1,0 +1,107 @@
+//! What a person is told: steps in order with their branch, why it was taken, attempts, and what was skipped; all of it by
+//! replaying the journal of a run that went without recording.
+
+use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::{Effect, Mark, Program, Status};
+use branchpoint_core::{Event, Failed, Stamp, State, StepRecord, StepStatus, Usage, advance, replay, steps};
+use branchpoint_expr::{Dialect, Object, Value};
+
+use crate::host::retry;
+
+/// Asks a model for a score, and sends or drops by it.
+fn scored() -> Program {
+    let mut b = Builder::new();
+    let score = b.slot(ROOT, "score", None);
+    b.name(ROOT, &["score"], score);
+    let ask = b.step("ask", "model", None, (0, 10));
+    let gate = b.step("gate", "decision", None, (10, 20));
+    let send = b.step("send", "mail", Some(gate), (20, 30));
+    let drop = b.step("drop", "text", Some(gate), (30, 40));
+    let value = b.read(score);
+    let end = b.close(Status::Completed, value);
+    let mail = b.effect(Effect { step: Some(send), ..effect("mail") });
+    let sending = b.do_(mail, value, None, end, None);
+    b.mark(sending, Mark::Branch(gate, "send".into()));
+    b.mark(sending, Mark::Begin(send, Some(value)));
+    b.mark(end, Mark::End(send, None));
+    b.mark(end, Mark::End(gate, None));
+    let dropping = b.close(Status::Completed, value);
+    b.mark(dropping, Mark::Begin(drop, None));
+    let good = b.condition(ROOT, "score >= 5", Dialect::Session).expect("it compiles");
+    let decide = b.decide([(good, sending)], dropping, None);
+    b.mark(decide, Mark::End(ask, Some(value)));
+    b.mark(decide, Mark::Begin(gate, None));
+    let model = b.effect(Effect { step: Some(ask), retry: Some(retry(2, 0)), ..effect("model") });
+    let question = b.value("how good?");
+    let asking = b.do_(model, question, Some(score), decide, None);
+    b.mark(asking, Mark::Begin(ask, Some(question)));
+    b.begin(ROOT, &[asking]);
+    b.finish().expect("the program is valid")
+}
+
+fn settled(effect: u64, attempt: u32, result: Result<Value, Failed>) -> Event {
+    Event::Settled { effect: branchpoint_core::EffectNo(effect), attempt, result, usage: Usage::default() }
+}
+
+/// A journal, written without recording: one failed attempt, a score, a mail.
+fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event)> {
+    let failed = Failed { kind: "cut".into(), message: "no answer".into(), again: true, answered: false };
+    let mut journal = vec![
+        (1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0 }),
+        (2, settled(3, 1, Err(failed))),
+        (3, settled(3, 2, Ok(Value::Int(score)))),
+    ];
+    if score >= 5 {
+        journal.push((4, settled(4, 1, Ok(Value::Null))));
+    }
+    let mut state = State::new();
+    let journal = journal.into_iter().map(|(now_ms, event)| {
+        let stamp = Stamp { now_ms, ..Stamp::default() };
+        let outcome = advance(program, &mut state, &stamp, event.clone()).expect("the event is taken");
+        assert!(outcome.trace.is_empty(), "nothing is told while recording is off");
+        (stamp, event)
+    });
+    journal.collect()
+}
+
+fn told(score: i64) -> Vec<StepRecord> {
+    let program = scored();
+    let (state, notes) = replay(&program, journal(&program, score)).expect("a journal folds");
+    let (status, _) = state.result().expect("the run has ended");
+    steps(&program, &notes, status)
+}
+
+#[test]
+fn steps_are_told_in_order_with_what_became_of_them() {
+    let records = told(7);
+    let seen: Vec<_> = records.iter().map(|record| (record.step.0, record.status.clone())).collect();
+    let skipped = StepStatus::Skipped("arm_not_taken".into());
+    let done = StepStatus::Completed;
+    assert_eq!(seen, [(0, done.clone()), (1, done.clone()), (2, done), (3, skipped)]);
+    let ask = &records[0];
+    assert_eq!((ask.input.clone(), ask.output.clone()), (Some(Value::from("how good?")), Some(Value::Int(7))));
+    assert_eq!((ask.began_ms, ask.ended_ms), (1, Some(3)));
+    let errors: Vec<_> = ask.attempts.iter().map(|attempt| (attempt.began_ms, attempt.error.is_some())).collect();
+    assert_eq!(errors, [(1, true), (2, false)]);
+    assert_eq!(records[1].branch.as_deref(), Some("send"));
+}
+
+#[test]
+fn every_decision_is_explained() {
+    let why = |score: i64| {
+        let records = told(score);
+        let why: serde_json::Value = serde_json::from_str(&records[1].why[0]).expect("explanations are JSON");
+        why["sentence"].as_str().expect("it has a sentence").to_string()
+    };
+    assert_eq!(why(7), "true because score is 7, at least 5");
+    assert_eq!(why(2), "false because score is 2, expected at least 5");
+}
+
+#[test]
+fn a_journal_that_the_program_refuses_is_told_by_its_event() {
+    let program = scored();
+    let mut journal = journal(&program, 7);
+    journal.insert(2, (Stamp { now_ms: 2, ..Stamp::default() }, settled(99, 1, Ok(Value::Null))));
+    let (position, _) = replay(&program, journal).expect_err("nobody asked for that effect");
+    assert_eq!(position, 2);
+}

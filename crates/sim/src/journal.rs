@@ -1,0 +1,78 @@
+//! Journals that are kept for good. Under one semantics number the fold of a journal never changes, so a journal that was
+//! written once, with its program and its end, is a test of every later build.
+//!
+//! The text form has a line for each thing: `program`, then `event` with its check word, then `state`, all bytes in hex.
+
+use std::fmt::Write;
+
+use branchpoint_core::codec::{decode_event, decode_program, encode_state};
+use branchpoint_core::{State, advance};
+
+/// A whole run as a store would have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    /// The bytes of the program that the run is pinned to.
+    pub program: Vec<u8>,
+    /// The bytes of each event and its check word.
+    pub rows: Vec<(Vec<u8>, u32)>,
+    /// The bytes of the state that they add up to.
+    pub end: Vec<u8>,
+}
+
+impl Journal {
+    /// Folds it again with this build. The error says where the fold strays.
+    pub fn fold(&self) -> Result<(), String> {
+        let program = decode_program(&self.program).map_err(|error| error.to_string())?;
+        let mut state = State::new();
+        for (at, (bytes, check)) in self.rows.iter().enumerate() {
+            let (stamp, event) = decode_event(bytes).map_err(|error| format!("event {at}: {error}"))?;
+            let outcome = advance(&program, &mut state, &stamp, event.clone())
+                .map_err(|rejected| format!("event {at} is refused: {event:?}: {rejected}"))?;
+            if outcome.check != *check {
+                return Err(format!("the fold strays at event {at}: {event:?}"));
+            }
+        }
+        let end = encode_state(&state).map_err(|error| error.to_string())?;
+        if end == self.end { Ok(()) } else { Err("the events add up to another state".into()) }
+    }
+
+    /// The text form.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("program {}\n", hex(&self.program));
+        for (bytes, check) in &self.rows {
+            writeln!(text, "event {check:08x} {}", hex(bytes)).expect("writing to a text does not fail");
+        }
+        text + &format!("state {}\n", hex(&self.end))
+    }
+
+    /// The journal of a text form.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut journal = Self { program: Vec::new(), rows: Vec::new(), end: Vec::new() };
+        for (number, line) in (1..).zip(text.lines()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let understood = match words[..] {
+                ["program", bytes] => unhex(bytes).map(|bytes| journal.program = bytes),
+                ["event", check, bytes] => u32::from_str_radix(check, 16)
+                    .ok()
+                    .zip(unhex(bytes))
+                    .map(|(check, bytes)| journal.rows.push((bytes, check))),
+                ["state", bytes] => unhex(bytes).map(|bytes| journal.end = bytes),
+                _ => None,
+            };
+            understood.ok_or_else(|| format!("line {number} is no line of a journal"))?;
+        }
+        Ok(journal)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("writing to a text does not fail");
+        hex
+    })
+}
+
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2)).collect()
+}

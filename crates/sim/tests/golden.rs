@@ -1,0 +1,75 @@
+//! Journals of every semantics number that this build folds: they must give, event by event, what they gave when written.
+//!
+//! Journals of a number that was released are never written again. While a number is in the making, and after a change of
+//! the bytes that is meant: `UPDATE_GOLDEN=1 cargo test -p branchpoint-sim --test golden`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use branchpoint_core::ir::SEMANTICS;
+use branchpoint_sim::generate::trees;
+use branchpoint_sim::journal::Journal;
+use branchpoint_sim::world::record;
+
+/// Worlds whose runs are short and use every op, with crashes, votes, retries, cancels and time limits among them.
+const SEEDS: std::ops::Range<u64> = 900..940;
+
+/// Longer journals would say the same again.
+const LONGEST: usize = 60;
+
+fn folder(semantics: u16) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("golden/semantics-{semantics}"))
+}
+
+fn update() {
+    fs::create_dir_all(folder(SEMANTICS)).expect("the folder can be made");
+    for seed in SEEDS {
+        let journals = record(seed, &trees(seed)).expect("the world holds");
+        for (run, journal) in journals.iter().enumerate().filter(|(_, journal)| journal.rows.len() <= LONGEST) {
+            let path = folder(SEMANTICS).join(format!("seed-{seed}-run-{run}.journal"));
+            fs::write(path, journal.to_text()).expect("a journal can be written");
+        }
+    }
+}
+
+fn journals(semantics: u16) -> Vec<(String, Journal)> {
+    let mut journals: Vec<_> = fs::read_dir(folder(semantics))
+        .expect("every semantics number has its journals")
+        .map(|entry| {
+            let path = entry.expect("the folder can be read").path();
+            let text = fs::read_to_string(&path).expect("a journal can be read");
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let journal = Journal::parse(&text).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+            (name, journal)
+        })
+        .collect();
+    journals.sort_by(|(one, _), (other, _)| one.cmp(other));
+    journals
+}
+
+#[test]
+fn journals_fold_to_what_they_were() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        update();
+    }
+    for semantics in SEMANTICS.saturating_sub(1).max(1)..=SEMANTICS {
+        let journals = journals(semantics);
+        assert!(journals.len() >= 40, "semantics {semantics} has {} journals", journals.len());
+        for (name, journal) in journals {
+            journal.fold().unwrap_or_else(|strays| panic!("semantics {semantics}, {name}: {strays}"));
+        }
+    }
+}
+
+#[test]
+fn a_journal_that_was_changed_is_told() {
+    let (_, journal) =
+        journals(SEMANTICS).into_iter().max_by_key(|(_, journal)| journal.rows.len()).expect("there is one");
+    let mut other = journal.clone();
+    other.rows[3].1 ^= 1;
+    let told = other.fold().expect_err("the check word is another");
+    assert!(told.starts_with("the fold strays at event 3"), "{told}");
+    let mut other = journal;
+    other.rows.pop();
+    assert_eq!(other.fold(), Err("the events add up to another state".into()));
+}
