@@ -288,9 +288,7 @@ impl Machine<'_> {
                 Mark::End(step, output) => What::Ended(*step, shown(self, *output)),
                 Mark::Branch(step, marker) => What::Branch(*step, marker.clone()),
                 Mark::Warn(step, kind) => What::Warned(*step, kind.clone()),
-                Mark::Fail(step, error) => {
-                    What::Failed(*step, self.value(no, *error).unwrap_or_else(|error| error))
-                }
+                Mark::Fail(step, error) => What::Failed(*step, self.value(no, *error).unwrap_or_else(|error| error)),
                 Mark::Skip(step, reason) => What::Skipped(*step, reason.clone()),
             };
             self.note(no, what);

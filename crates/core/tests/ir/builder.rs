@@ -178,3 +178,16 @@ fn writes_through_the_root_spec_keep_the_slots() {
     let program = program.expect("it is valid");
     assert_eq!((program.scope(ROOT).slots.len(), program.scope(ROOT).time_limit_ms), (1, Some(5)));
 }
+
+#[test]
+fn a_formula_knows_values_of_the_document_by_name() {
+    let mut b = Builder::new();
+    let slot = b.slot(ROOT, "x", None);
+    let rule: Value = serde_json::from_str(r#"{"a": {"b": ["it's \"c\""]}}"#).expect("this is JSON");
+    b.formula_with("x ?? rule.a.b[0]", Dialect::Session, &[("x", slot)], &[("rule", rule)]);
+    let result = b.value(Value::Null);
+    let end = b.close(branchpoint_core::ir::Status::Completed, result);
+    b.begin(ROOT, &[end]);
+    let program = b.finish().expect("it is valid");
+    assert_eq!(program.exprs[0].value(&Value::Null), Ok(Value::from("it's \"c\"")));
+}
