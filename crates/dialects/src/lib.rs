@@ -6,6 +6,8 @@ mod flow;
 mod load;
 mod reader;
 mod recognise;
+mod report;
+mod session;
 mod steps;
 
 pub use load::{Loaded, load};

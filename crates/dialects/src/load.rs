@@ -4,7 +4,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Dialect, Severity};
 
 use crate::recognise::{not_yet, recognise};
-use crate::{flow, read, steps};
+use crate::{flow, read, session, steps};
 
 /// A document as far as it could be understood. A document with an error has no program.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
     let (program, mut diagnostics) = match dialect {
         Dialect::Steps => steps::load(&document),
         Dialect::Flow => flow::load(&document),
+        Dialect::Session => session::load(&document),
         other => (None, vec![not_yet(other)]),
     };
     diagnostics.sort_by_key(|finding| finding.span.start);

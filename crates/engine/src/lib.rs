@@ -2,7 +2,9 @@
 //!
 //! [`Memory`] is the smallest host: one run, a virtual clock, everything in memory. A [`Runner`] performs calls and gives
 //! raw answers; [`judge`] turns a raw answer into the value of a step or into its error, the same way for every runner.
+//! [`gate`] is for hosts that run their own models and tools, and only ask what is allowed.
 
+pub mod gate;
 mod judge;
 mod memory;
 mod runner;

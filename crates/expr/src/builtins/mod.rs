@@ -4,10 +4,12 @@ mod collections;
 mod encoding;
 mod numbers;
 mod strings;
+mod tools;
 mod variables;
 
 pub(crate) use collections::{compare, sorted};
 pub(crate) use numbers::{as_float, finite};
+pub use tools::matches_name;
 pub(crate) use variables::{assign, declare, is_web_address, same};
 
 use serde::{Deserialize, Serialize};
@@ -136,10 +138,11 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("webAddress", (2, 2), STR, variables::web_address),
     asks("keyed", (1, 1), OBJECT, variables::keyed),
     asks("sameAs", (2, 2), BOOL, variables::same_as),
+    asks("offeredTools", (3, 3), LIST, tools::offered_tools),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 13] = [
+const INNER: [&str; 14] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -153,6 +156,7 @@ const INNER: [&str; 13] = [
     "webAddress",
     "keyed",
     "sameAs",
+    "offeredTools",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

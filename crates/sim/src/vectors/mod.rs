@@ -4,6 +4,7 @@ mod compare;
 mod flow;
 mod golden;
 mod machine;
+mod session;
 mod steps;
 
 use anyhow::{Context, Result, bail};
@@ -39,17 +40,24 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("machine", "conditions") => &machine::condition,
         ("flow", "conditions") => &flow::condition,
         ("steps", "conditions") => &steps::condition,
+        ("session", "sessions") => &session::run,
+        ("session", "load") => &session::load,
         (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
     };
     Ok(vectors.iter().map(runner).collect())
 }
 
-/// Compares what came with what the vector expects; a vector is named by `name`, or by its expression.
+/// Compares what came with what the vector expects.
 fn verdict(vector: &Value, got: &Value) -> Verdict {
-    let name = ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned();
     let expected = vector.get("expect").cloned().unwrap_or_default();
-    let failure = (!compare::same(&expected, got))
-        .then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
+    verdict_of(vector, &expected, got)
+}
+
+/// Compares what came with what is expected of a vector; it is named by `name`, or by its expression.
+fn verdict_of(vector: &Value, expected: &Value, got: &Value) -> Verdict {
+    let name = ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned();
+    let failure =
+        (!compare::same(expected, got)).then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
     Verdict { name, failure }
 }
 
