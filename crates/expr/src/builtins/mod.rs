@@ -136,13 +136,14 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("rounds", (3, 3), INT, variables::rounds),
     asks("within", (5, 5), ANY, variables::within),
     asks("webAddress", (2, 2), STR, variables::web_address),
-    asks("keyed", (1, 1), OBJECT, variables::keyed),
+    asks("keyed", (2, 2), OBJECT, variables::keyed),
     asks("sameAs", (2, 2), BOOL, variables::same_as),
+    asks("listed", (1, 1), LIST, variables::listed),
     asks("offeredTools", (3, 3), LIST, tools::offered_tools),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 14] = [
+const INNER: [&str; 15] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -156,6 +157,7 @@ const INNER: [&str; 14] = [
     "webAddress",
     "keyed",
     "sameAs",
+    "listed",
     "offeredTools",
 ];
 

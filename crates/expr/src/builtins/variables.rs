@@ -128,10 +128,12 @@ pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<
         }
     };
     match (ty, value) {
-        ("auto", _) | (_, View::Null) => Ok(value),
-        ("string", _) if value.as_str().is_some() => Ok(value),
+        ("auto", _)
+        | (_, View::Null)
+        | ("string", View::Str(_) | View::Text(_))
+        | ("boolean", View::Bool(_))
+        | ("number", View::Int(_) | View::Float(_)) => Ok(value),
         ("string", _) => mismatch("text", value),
-        ("boolean", View::Bool(_)) | ("number", View::Int(_) | View::Float(_)) => Ok(value),
         ("boolean", _) => mismatch("a boolean", value),
         ("number", _) => match value.as_str().and_then(|text| number::parse_decimal(text.trim())) {
             Some(Parsed::Int(int)) => Ok(View::Int(int)),
@@ -148,6 +150,14 @@ pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<
         },
         ("datetime", _) => typed::instant(value).map(|_| value).or_else(|_| mismatch("a date or a time", value)),
         _ => fault(Kind::BadArgument, format!("there is no type `{ty}`")),
+    }
+}
+
+/// `listed(value)`: a list, and nothing that spells one.
+pub(super) fn listed<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    match arguments[0] {
+        list @ View::List(_) => Ok(list),
+        other => mismatch("a list", other),
     }
 }
 
@@ -209,7 +219,7 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty())
 }
 
-/// `keyed(list)`: `[{key, value}]` as an object.
+/// `keyed(list, text)`: `[{key, value}]` as an object, the values in their text form if that is asked for.
 pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let View::List(list) = arguments[0] else { return mismatch("a list of keys and values", arguments[0]) };
     work.spend(list.len())?;
@@ -217,7 +227,9 @@ pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
     for entry in list.iter() {
         let View::Object(entry) = entry else { return mismatch("an object with a key and a value", entry) };
         let key = work.field(entry, "key")?.unwrap_or(View::Null);
-        entries.insert(work.text_form(key)?, work.field(entry, "value")?.unwrap_or(View::Null));
+        let value = work.field(entry, "value")?.unwrap_or(View::Null);
+        let value = if matches!(arguments[1], View::Bool(true)) { View::Str(work.text_form(value)?) } else { value };
+        entries.insert(work.text_form(key)?, value);
     }
     work.object(&entries.into_iter().collect::<Vec<_>>())
 }

@@ -206,6 +206,12 @@ kinds! {
     DuplicateId = "duplicate_id",
     /// A variable below something that is no object.
     PathConflict = "path_conflict",
+    /// A loop without a cap of its own that would go on for too long.
+    TooManyRounds = "too_many_rounds",
+    /// A call of the outside that has failed for good.
+    EffectFailed = "effect_failed",
+    /// A loop that its cap has ended.
+    MaxIterations = "max_iterations",
 
     // Whole sessions.
     /// An agent's template lacks something, or something in it cannot be.

@@ -66,6 +66,11 @@ impl Page {
         lines.join("\n") + "\n"
     }
 
+    /// Whether the page shows whole documents, which this crate cannot read.
+    pub(crate) fn shows_documents(&self) -> bool {
+        self.blocks.iter().any(|block| is_document(&block.words))
+    }
+
     /// The examples in tables and blocks, as they are written.
     pub(crate) fn sources(&self) -> impl Iterator<Item = &str> {
         let rows = self.rows.iter().map(|row| &*row.source);
@@ -86,6 +91,9 @@ impl Page {
                     seen.complaints.push(format!("{}: {error}", block.start + 1));
                     Value::Null
                 });
+                continue;
+            }
+            if is_document(&block.words) {
                 continue;
             }
             let example = match Example::parse(&block.words) {
@@ -192,4 +200,9 @@ impl Found {
         let finding = errors.chain(&self.findings).next().expect("something was found");
         format!("{how} {}", finding.cause())
     }
+}
+
+/// Whether the words after a fence begin a whole document: `json flow document`, `yaml document => completed`.
+fn is_document(words: &str) -> bool {
+    words.split(" => ").next().is_some_and(|head| head.split_whitespace().last() == Some("document"))
 }

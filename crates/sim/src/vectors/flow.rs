@@ -1,8 +1,12 @@
-//! `flow-conditions.json`.
+//! `flow-conditions.json` and `flow-runs.json`.
 
-use branchpoint_expr::{Condition, Dialect, Located, Options, Value};
+use branchpoint_core::What;
+use branchpoint_core::ir::{Index, Program, StepId};
+use branchpoint_dialects::load;
+use branchpoint_engine::{Memory, Script};
+use branchpoint_expr::{Condition, Dialect, Located, Object, Options, Severity, Value};
 
-use super::{Verdict, error, verdict};
+use super::{Failure, Verdict, compare, error, name, object, verdict};
 
 pub(super) fn condition(vector: &Value) -> Verdict {
     let written = Located::from(&vector.get("condition").cloned().unwrap_or_default());
@@ -15,4 +19,119 @@ pub(super) fn condition(vector: &Value) -> Verdict {
         },
     };
     verdict(vector, &got)
+}
+
+/// Loads and runs a whole flow, and compares what the vector names.
+pub(super) fn run(vector: &Value) -> Verdict {
+    let got = ran(vector);
+    let expected = vector.get("expect").cloned().unwrap_or_default();
+    let wrong = differences(&expected, &got);
+    let failure = (!wrong.is_empty()).then(|| Failure { expected: wrong.join(", "), got: format!("{got:?}") });
+    Verdict { name: name(vector), failure }
+}
+
+/// What came of a flow, in the words of the vectors.
+fn ran(vector: &Value) -> Value {
+    let source = format!("{:?}", vector.get("flow").cloned().unwrap_or_default());
+    let loaded = load(&source, Some(Dialect::Flow));
+    let Some(program) = loaded.program else {
+        let first = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
+        let kind = first.map_or(Value::Null, |first| Value::from(first.kind.as_str()));
+        let executed = Value::from(Vec::new());
+        return object([("status", Value::from("REJECTED")), ("executed", executed), ("error", kind)]);
+    };
+    let script = vector.get("script").cloned().unwrap_or_default();
+    let mut script = match Script::read(&script) {
+        Ok(script) => script,
+        Err(refused) => return object([("status", Value::from(format!("no script: {refused}")))]),
+    };
+    let mut host = Memory::new(&program, 0);
+    let input = vector.get("variables").cloned().unwrap_or_default();
+    if let Err(refused) = host.start(input, Object::default()) {
+        return object([("status", Value::from(format!("not started: {refused}")))]);
+    }
+    host.go_on(&mut script);
+    let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
+    let error = result("error");
+    let of_error = |key: &str| error.get(key).cloned().unwrap_or_default();
+    object([
+        ("status", result("status")),
+        ("executed", Value::from(executed(&program, &host))),
+        ("variables", result("variables")),
+        ("output", result("output")),
+        ("failed_step", of_error("step")),
+        ("error", of_error("kind")),
+        ("message", of_error("message")),
+        ("warnings", Value::from(warnings(&program, &host))),
+    ])
+}
+
+fn executed(program: &Program, host: &Memory<'_>) -> Vec<Value> {
+    let began = host.notes().iter().filter_map(|note| match note.what {
+        What::Began(step, _) => Some(id(program, step)),
+        _ => None,
+    });
+    began.collect()
+}
+
+fn warnings(program: &Program, host: &Memory<'_>) -> Vec<Value> {
+    let warned = host.notes().iter().filter_map(|note| match &note.what {
+        What::Warned(step, kind) => Some(object([("step", id(program, *step)), ("kind", Value::Str(kind.clone()))])),
+        _ => None,
+    });
+    warned.collect()
+}
+
+fn id(program: &Program, step: StepId) -> Value {
+    Value::Str(program.steps[step.index()].id.clone())
+}
+
+/// The parts of the expectation that did not come.
+fn differences(expected: &Value, got: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let of = |key: &str| got.get(key).cloned().unwrap_or_default();
+    let fields: Vec<_> = expected.as_object().into_iter().flatten().collect();
+    for (key, wanted) in &fields {
+        let agrees = match &***key {
+            "variables" => {
+                let variables = of(key);
+                wanted
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .all(|(name, wanted)| variables.get(name).is_some_and(|got| matches(wanted, got)))
+            }
+            "absent" => {
+                let variables = of("variables");
+                let names = wanted.as_list().unwrap_or_default();
+                names.iter().filter_map(Value::as_str).all(|name| variables.get(name).is_none())
+            }
+            _ => matches(wanted, &of(key)),
+        };
+        if !agrees {
+            wrong.push(format!("{key} {wanted:?}"));
+        }
+    }
+    // A vector that names no warning expects none.
+    if expected.get("warnings").is_none() && of("warnings").as_list().is_some_and(|warned| !warned.is_empty()) {
+        wrong.push("no warnings".into());
+    }
+    wrong
+}
+
+/// As [`compare::same`]; `{"$subset": {…}}` asks only for some keys of an object.
+fn matches(expected: &Value, got: &Value) -> bool {
+    if let Some(wanted) = expected.get("$subset").and_then(Value::as_object) {
+        return wanted.iter().all(|(key, wanted)| got.get(key).is_some_and(|got| matches(wanted, got)));
+    }
+    match (expected, got) {
+        (Value::List(wanted), Value::List(got)) => {
+            wanted.len() == got.len() && wanted.iter().zip(got.iter()).all(|(wanted, got)| matches(wanted, got))
+        }
+        (Value::Object(wanted), Value::Object(got)) => {
+            wanted.len() == got.len()
+                && wanted.iter().all(|(key, wanted)| got.get(key).is_some_and(|got| matches(wanted, got)))
+        }
+        _ => compare::same(expected, got),
+    }
 }

@@ -39,6 +39,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("expr", "golden") => &|vector| golden::run(vector, &env),
         ("machine", "conditions") => &machine::condition,
         ("flow", "conditions") => &flow::condition,
+        ("flow", "runs") => &flow::run,
         ("steps", "conditions") => &steps::condition,
         ("session", "sessions") => &session::run,
         ("session", "load") => &session::load,
@@ -53,12 +54,16 @@ fn verdict(vector: &Value, got: &Value) -> Verdict {
     verdict_of(vector, &expected, got)
 }
 
-/// Compares what came with what is expected of a vector; it is named by `name`, or by its expression.
+/// Compares what came with what is expected of a vector.
 fn verdict_of(vector: &Value, expected: &Value, got: &Value) -> Verdict {
-    let name = ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned();
     let failure =
         (!compare::same(expected, got)).then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
-    Verdict { name, failure }
+    Verdict { name: name(vector), failure }
+}
+
+/// A vector is named by `name`, or by its expression.
+fn name(vector: &Value) -> String {
+    ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned()
 }
 
 /// `{"error": kind}`

@@ -1,0 +1,265 @@
+//! From a flow to a program. Chains are built from their end, so that every step knows where it goes on.
+//!
+//! What the steps share are slots of the root: the variables, the data of the step that ends, the error of the step that
+//! fails, and what a step works on between two ops. One strand runs a flow, so nobody else writes them.
+
+mod branches;
+mod calls;
+mod loops;
+mod variables;
+
+use std::sync::Arc;
+
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
+use branchpoint_core::ir::{
+    ConditionId, ExprId, Failure, Mark, PlaceId, Program, ScopeId, SlotId, Status, StepId, Write,
+};
+use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Kind, Located, Options, Problems, Span, Value};
+
+use super::raw::{Flow, Step, Test, What};
+
+/// The program of a flow, and what was found while its conditions and templates were compiled.
+pub(super) fn lower(flow: &Flow<'_>) -> (Option<Program>, Vec<Diagnostic>) {
+    let mut lower = Lower::new(flow);
+    let end = lower.close(Status::Completed, "COMPLETED", "nil", "nil");
+    let error = lower.close(Status::Failed, "ERROR", "nil", "$error");
+    let around = Around { scope: ROOT, fail: error, touched: Vec::new(), locals: Vec::new() };
+    let steps = lower.chain(&flow.steps, &around, end);
+    let first = flow.variables.iter().fold(steps, |next, step| lower.step(step, &around, next));
+    let start = lower.start(first, error);
+    lower.last_resort();
+    lower.b.begin(ROOT, &[start]);
+    lower.finish()
+}
+
+struct Lower {
+    b: Builder,
+    findings: Vec<Diagnostic>,
+    flow_id: Value,
+    /// All variables, as an object.
+    vars: SlotId,
+    /// The data of the step that is about to end.
+    data: SlotId,
+    /// The error of the step that has failed.
+    error: SlotId,
+    /// What a step works on between two ops.
+    work: SlotId,
+}
+
+/// What a step finds around it.
+#[derive(Clone)]
+struct Around {
+    scope: ScopeId,
+    /// Where a failure goes after the step has told its own.
+    fail: PlaceId,
+    /// For each loop around, outermost first: which variables were set in its round.
+    touched: Vec<SlotId>,
+    /// The variables of the loops around, outermost first.
+    locals: Vec<(Arc<str>, SlotId)>,
+}
+
+impl Around {
+    /// The slot of a loop variable that hides the variable of that name.
+    fn local(&self, name: &str) -> Option<SlotId> {
+        self.locals.iter().rev().find(|(local, _)| &**local == name).map(|(_, slot)| *slot)
+    }
+}
+
+/// Where the ops of a step lead.
+#[derive(Clone, Copy)]
+struct Ways {
+    step: StepId,
+    /// After its data was set.
+    end: PlaceId,
+    /// After the error of an op of its own was caught.
+    fail: Failure,
+    /// After a step inside it has failed.
+    failed: PlaceId,
+}
+
+impl Lower {
+    fn new(flow: &Flow<'_>) -> Self {
+        let mut b = Builder::new();
+        let empty = Value::from(branchpoint_expr::Object::default());
+        let vars = b.slot(ROOT, "variables", Some(empty));
+        let [data, error, work] = ["data", "error", "work"].map(|name| b.slot(ROOT, name, Some(Value::Null)));
+        b.name(ROOT, &[], vars);
+        for step in flow.all() {
+            b.step(&step.name, &step.ty, step.parent.map(StepId), (step.span.start, step.span.end));
+        }
+        let flow_id = flow.uuid.clone().map_or(Value::Null, Value::Str);
+        Self { b, findings: Vec::new(), flow_id, vars, data, error, work }
+    }
+
+    /// The run inputs are the first variables.
+    fn start(&mut self, first: PlaceId, error: PlaceId) -> PlaceId {
+        let input = self.b.input();
+        let nested = self.b.formula("nested($input)", Dialect::Flow, &[("input", input)]);
+        let told = self.formula(r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#);
+        let told = self.b.set([Write::Put(self.error, told)], error, None);
+        let fail = Failure { to: told, error: Some(self.error) };
+        self.b.set([Write::Put(self.vars, nested)], first, Some(fail))
+    }
+
+    /// A run that cannot even tell its variables, because they are nested too deeply, still tells its error.
+    fn last_resort(&mut self) {
+        let error = r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#;
+        let result = format!(r#"{{"status": "ERROR", "variables": {{}}, "output": nil, "error": {error}}}"#);
+        let result = self.formula(&result);
+        let to = self.b.close(Status::Failed, result);
+        let fail = Some(Failure { to, error: Some(self.error) });
+        self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
+    }
+
+    fn finish(mut self) -> (Option<Program>, Vec<Diagnostic>) {
+        self.findings.extend_from_slice(self.b.warnings());
+        match self.b.finish() {
+            Ok(program) => (Some(program), self.findings),
+            // A document that is refused has gaps in its program; any other program is ours to get right.
+            Err(_) if !self.findings.is_empty() => (None, self.findings),
+            Err(wrong) => panic!("a flow that was accepted must give a valid program: {wrong:?}"),
+        }
+    }
+
+    fn chain(&mut self, steps: &[Step<'_>], around: &Around, next: PlaceId) -> PlaceId {
+        steps.iter().rev().fold(next, |next, step| self.step(step, around, next))
+    }
+
+    fn step(&mut self, step: &Step<'_>, around: &Around, next: PlaceId) -> PlaceId {
+        let id = StepId(step.number);
+        let failed = self.failed(id, around.fail);
+        let next = if matches!(step.what, What::Finish { .. }) { self.finished() } else { next };
+        let fail = self.failing(&step.name, failed);
+        let end = self.end(step, around, next, fail);
+        let ways = Ways { step: id, end, fail, failed };
+        let begin = match &step.what {
+            What::Declare(declarations) => self.declare(declarations, around, ways),
+            What::Assign(assignments) => self.assign(assignments, around, ways),
+            What::Conditional { condition, yes, no } => self.conditional(*condition, [yes, no], around, ways),
+            What::Switch { variable, cases, otherwise } => self.switch(variable, cases, otherwise, around, ways),
+            What::Loop(repeat) => self.repeat(repeat, around, ways),
+            What::Call(call) => self.call(call, around, ways),
+            What::Finish { message, data } => self.finish_data(&step.name, *message, *data, around, ways),
+            What::Refused => self.b.set([], end, None),
+        };
+        self.b.mark(begin, Mark::Begin(id, None));
+        begin
+    }
+
+    /// The end of a step: its data is stored, told, and may end the flow.
+    fn end(&mut self, step: &Step<'_>, around: &Around, next: PlaceId, fail: Failure) -> PlaceId {
+        let id = StepId(step.number);
+        let mut set = set_by(step);
+        set.retain(|name| around.local(name).is_none());
+        let told = format!(r#"{{"data": $data, "variables": pick($variables, {})}}"#, written_list(&set));
+        let told = self.formula(&told);
+        let mut place = self.b.set([], next, None);
+        self.b.mark(place, Mark::End(id, Some(told)));
+        if step.direct {
+            let close = self.close(Status::Completed, "DIRECT_OUTPUT", "$data", "nil");
+            self.b.mark(close, Mark::End(id, Some(told)));
+            let given = self.b.test("$data != nil", Dialect::Flow, &[("data", self.data)]);
+            place = self.b.decide([(given, close)], place, None);
+        }
+        if let Some(name) = &step.result {
+            let mut writes = Vec::new();
+            self.write(std::slice::from_ref(name), "$data", around, &mut writes);
+            place = self.b.set(writes, place, Some(fail));
+        }
+        place
+    }
+
+    /// A flow that a `finish` ends has the data of that step as its output.
+    fn finished(&mut self) -> PlaceId {
+        self.close(Status::Completed, "COMPLETED", "$data", "nil")
+    }
+
+    /// Where an op of a step goes when it fails: the error is told under the step's name.
+    fn failing(&mut self, name: &str, failed: PlaceId) -> Failure {
+        let error =
+            format!(r#"{{"kind": $error.kind, "step": {}, "message": $error.message}}"#, written(&Value::from(name)));
+        let error = self.formula(&error);
+        let to = self.b.set([Write::Put(self.error, error)], failed, None);
+        Failure { to, error: Some(self.error) }
+    }
+
+    /// A step fails, with the error that was told already.
+    fn failed(&mut self, step: StepId, next: PlaceId) -> PlaceId {
+        let place = self.b.set([], next, None);
+        let error = self.b.read(self.error);
+        self.b.mark(place, Mark::Fail(step, error));
+        place
+    }
+
+    fn close(&mut self, status: Status, word: &str, output: &str, error: &str) -> PlaceId {
+        let result =
+            format!(r#"{{"status": "{word}", "variables": $variables, "output": {output}, "error": {error}}}"#);
+        let result = self.formula(&result);
+        self.b.close(status, result)
+    }
+
+    /// An expression of our own over the slots that all steps share.
+    fn formula(&mut self, text: &str) -> ExprId {
+        self.formula_with(text, &[])
+    }
+
+    /// The same over some more slots.
+    fn formula_with(&mut self, text: &str, more: &[(&str, SlotId)]) -> ExprId {
+        let shared = [("variables", self.vars), ("data", self.data), ("error", self.error), ("work", self.work)];
+        let slots: Vec<_> = shared.iter().chain(more).copied().collect();
+        self.b.formula(text, Dialect::Flow, &slots)
+    }
+
+    /// A value of the document in which every text may hold placeholders.
+    fn template(&mut self, scope: ScopeId, located: &Located) -> ExprId {
+        self.b.template(scope, located, Dialect::Flow).unwrap_or_else(|problems| self.refused(problems))
+    }
+
+    fn test(&mut self, scope: ScopeId, test: Test<'_>) -> ConditionId {
+        let compiled = self.b.condition_with(scope, Dialect::Flow, |options| match test {
+            Test::Group(group) => Condition::group(group, options),
+            Test::If(condition) => Condition::under_if(condition, options),
+        });
+        compiled.unwrap_or_else(|problems| {
+            self.refused(problems);
+            self.b.test("false", Dialect::Flow, &[])
+        })
+    }
+
+    /// Keeps problems, and gives something to go on with: more problems may be found.
+    fn refused(&mut self, problems: Problems) -> ExprId {
+        self.findings.extend(problems.0);
+        self.b.value(Value::Null)
+    }
+
+    /// Whoever refuses something says what to do about it.
+    fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
+        self.findings.push(Diagnostic::error(kind, span, message).with_help(help));
+    }
+}
+
+/// The variables that a step sets itself, by their first part.
+fn set_by(step: &Step<'_>) -> Vec<Arc<str>> {
+    let first = |path: &[Arc<str>]| path.first().cloned();
+    let mut set: Vec<Arc<str>> = match &step.what {
+        What::Declare(declarations) => declarations.iter().filter_map(|entry| first(&entry.path)).collect(),
+        What::Assign(assignments) => assignments.iter().filter_map(|entry| first(&entry.path)).collect(),
+        _ => Vec::new(),
+    };
+    set.extend(step.result.clone());
+    set
+}
+
+/// What a value of the document is if it holds no placeholders. What is wrong with it is told where it is compiled.
+fn literal(located: &Located) -> Option<Value> {
+    Expression::document(located, Options::dialect(Dialect::Flow)).ok()?.literal().cloned()
+}
+
+/// A value as the expression language writes it: as JSON does, but for null.
+fn written(value: &Value) -> String {
+    if *value == Value::Null { "nil".into() } else { format!("{value:?}") }
+}
+
+fn written_list(parts: &[Arc<str>]) -> String {
+    written(&Value::from(parts.iter().cloned().map(Value::Str).collect::<Vec<_>>()))
+}

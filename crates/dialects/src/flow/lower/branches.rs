@@ -1,0 +1,102 @@
+//! What chooses between blocks, and what ends the flow.
+
+use branchpoint_core::ir::{ExprId, Mark, PlaceId, Write};
+use branchpoint_expr::{Dialect, Kind, Located, Shape, Value};
+
+use super::super::raw::{Case, Step, Test};
+use super::{Around, Lower, Ways, literal, written};
+
+impl Lower {
+    pub(super) fn conditional(
+        &mut self,
+        condition: Option<Test<'_>>,
+        [yes, no]: [&[Step<'_>]; 2],
+        around: &Around,
+        ways: Ways,
+    ) -> PlaceId {
+        let [yes, no] = [(yes, true), (no, false)].map(|(blocks, result)| {
+            let data = self.formula(&format!(r#"{{"condition_result": {result}}}"#));
+            self.way(blocks, if result { "true" } else { "false" }, data, around, ways)
+        });
+        let arms = condition.map(|condition| (self.test(around.scope, condition), yes));
+        self.b.decide(arms.into_iter().collect::<Vec<_>>(), no, Some(ways.fail))
+    }
+
+    /// The first case that matches. All settings are expanded before the first is compared.
+    pub(super) fn switch(
+        &mut self,
+        variable: &Located,
+        cases: &[Case<'_>],
+        otherwise: &[Step<'_>],
+        around: &Around,
+        ways: Ways,
+    ) -> PlaceId {
+        let [subject, values] = ["subject", "cases"].map(|name| self.b.slot(around.scope, name, Some(Value::Null)));
+        let slots = [("subject", subject), ("cases", values)];
+        let mut arms = Vec::new();
+        for (index, case) in cases.iter().enumerate() {
+            let matched = format!(
+                r#"{{"condition_result": {index}, "matched_case": $cases[{index}] == nil ? "case_null" : "case_" + toString($cases[{index}])}}"#
+            );
+            let data = self.formula_with(&matched, &slots);
+            let way = self.way(&case.blocks, &format!("case {index}"), data, around, ways);
+            let same = self.b.test(&format!("sameAs($subject, $cases[{index}])"), Dialect::Flow, &slots);
+            arms.push((same, way));
+        }
+        let data = self.formula(r#"{"condition_result": "default", "matched_case": "default"}"#);
+        let otherwise = self.way(otherwise, "default", data, around, ways);
+        let decide = self.b.decide(arms, otherwise, Some(ways.fail));
+        let mut writes = vec![Write::Clear(values), Write::Put(subject, self.template(around.scope, variable))];
+        for case in cases {
+            writes.push(Write::Push(values, self.template(around.scope, case.value)));
+        }
+        self.duplicates(cases);
+        self.b.set(writes, decide, Some(ways.fail))
+    }
+
+    /// A case that an earlier one always hides is refused.
+    fn duplicates(&mut self, cases: &[Case<'_>]) {
+        let mut earlier: Vec<Value> = Vec::new();
+        for case in cases {
+            let Some(value) = literal(case.value) else { continue };
+            if earlier.iter().any(|known| known.is_same_as(&value)) {
+                let message = format!("an earlier case matches {value:?} already");
+                self.error(Kind::DuplicateCase, case.value.span, message, "put the steps of both into one case");
+            }
+            earlier.push(value);
+        }
+    }
+
+    /// The blocks of one way, and the data of the step after them.
+    fn way(&mut self, blocks: &[Step<'_>], marker: &str, data: ExprId, around: &Around, ways: Ways) -> PlaceId {
+        let done = self.b.set([Write::Put(self.data, data)], ways.end, None);
+        let inside = Around { fail: ways.failed, ..around.clone() };
+        let blocks = self.chain(blocks, &inside, done);
+        let taken = self.b.set([], blocks, None);
+        self.b.mark(taken, Mark::Branch(ways.step, marker.into()));
+        taken
+    }
+
+    pub(super) fn finish_data(
+        &mut self,
+        name: &str,
+        message: Option<&Located>,
+        data: Option<&Located>,
+        around: &Around,
+        ways: Ways,
+    ) -> PlaceId {
+        let nothing = Located { shape: Shape::Null, span: branchpoint_expr::Span::default() };
+        let message = self.template(around.scope, message.unwrap_or(&nothing));
+        let mut writes = vec![Write::Clear(self.work), Write::Push(self.work, message)];
+        let mut custom = "";
+        if let Some(data) = data {
+            writes.push(Write::Push(self.work, self.template(around.scope, data)));
+            custom = r#", "custom_data": $work[1]"#;
+        }
+        let (step, flow) = (written(&Value::from(name)), written(&self.flow_id));
+        let output = self
+            .formula(&format!(r#"{{"message": $work[0], "terminated_at_step": {step}, "flow_id": {flow}{custom}}}"#));
+        writes.push(Write::Put(self.data, output));
+        self.b.set(writes, ways.end, Some(ways.fail))
+    }
+}

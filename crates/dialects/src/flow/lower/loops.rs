@@ -1,0 +1,257 @@
+//! Loops: a cycle of places in a scope of its own, whose slots are the loop's variables and its counters.
+
+use std::sync::Arc;
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{ConditionId, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_expr::{Dialect, Kind, Located, Value};
+
+use super::super::raw::{Loop, Rounds};
+use super::{Around, Lower, Ways, literal};
+
+/// A loop over numbers or a list without a cap of its own has at most so many rounds.
+const MOST_ROUNDS: i64 = 10_000;
+/// How many rounds a `while` has, if it does not say.
+const WHILE_ROUNDS: i64 = 100;
+
+/// A loop in the making.
+struct Cycle<'a> {
+    scope: ScopeId,
+    around: &'a Around,
+    ways: Ways,
+    /// How many rounds have begun.
+    round: SlotId,
+    /// How many there are to be, in loops that know.
+    total: SlotId,
+    /// The cap.
+    most: SlotId,
+    /// What the loop goes by: where it stands, or its items.
+    at: SlotId,
+    step: SlotId,
+    entries: SlotId,
+    touched: SlotId,
+    locals: Vec<(Arc<str>, SlotId)>,
+    /// Out of the loop, after its own settings or condition have failed.
+    fail: Failure,
+    /// Where each round begins to be looked at.
+    head: PlaceId,
+}
+
+impl Lower {
+    pub(super) fn repeat(&mut self, repeat: &Loop<'_>, around: &Around, ways: Ways) -> PlaceId {
+        let cycle = self.cycle(&repeat.rounds, around, ways);
+        let round = self.round(repeat, &cycle);
+        let due = self.due(repeat, &cycle, round);
+        match &repeat.rounds {
+            Rounds::While(test) => {
+                let holds = self.test(around.scope, *test);
+                let done = self.b.leave(cycle.scope, Exit::Done(None));
+                self.b.at(cycle.head).decide([(holds, due)], done, Some(cycle.fail));
+            }
+            Rounds::For { .. } | Rounds::Each { .. } => {
+                let more = self.of(&cycle, "$round < $total");
+                let done = self.b.leave(cycle.scope, Exit::Done(None));
+                self.b.at(cycle.head).decide([(more, due)], done, None);
+            }
+        }
+        let start = self.settings(repeat, &cycle);
+        self.b.begin(cycle.scope, &[start]);
+        self.b.enter(cycle.scope)
+    }
+
+    fn cycle<'a>(&mut self, rounds: &Rounds<'_>, around: &'a Around, ways: Ways) -> Cycle<'a> {
+        // The entries outlive the loop, until they are the step's data.
+        let entries = self.b.slot(around.scope, "entries", Some(Value::from(Vec::new())));
+        let data = self.formula_with("$entries", &[("entries", entries)]);
+        let after = self.b.set([Write::Put(self.data, data), Write::Clear(entries)], ways.end, None);
+        let scope =
+            self.b.scope(around.scope, ScopeSpec { next: Some(after), fail: Some(ways.fail), ..ScopeSpec::default() });
+        let slot = |lower: &mut Self, name, first| lower.b.slot(scope, name, Some(first));
+        let names: Vec<&Arc<str>> = match rounds {
+            Rounds::For { counter, .. } => vec![counter],
+            Rounds::Each { item, index, .. } => std::iter::once(item).chain(index).collect(),
+            Rounds::While(_) => Vec::new(),
+        };
+        let mut locals = Vec::new();
+        for name in names {
+            let local = slot(self, name, Value::Null);
+            self.b.name(scope, &[name], local);
+            locals.push((name.clone(), local));
+        }
+        let out = self.b.leave(scope, Exit::Goto(ways.fail.to));
+        let empty = Value::from(branchpoint_expr::Object::default());
+        Cycle {
+            scope,
+            around,
+            ways,
+            round: slot(self, "round", Value::Int(0)),
+            total: slot(self, "total", Value::Int(0)),
+            most: slot(self, "most", Value::Null),
+            at: slot(self, "at", Value::Null),
+            step: slot(self, "step", Value::Int(1)),
+            entries,
+            touched: slot(self, "touched", empty),
+            locals,
+            fail: Failure { to: out, error: Some(self.error) },
+            head: self.b.reserve(),
+        }
+    }
+
+    /// One round: loop variables, blocks, and the entry of the round, however it ended.
+    fn round(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>) -> PlaceId {
+        let picked = self.formula_of(cycle, "pick($variables, keys($touched))");
+        let done = self.b.set([Write::Push(cycle.entries, picked)], cycle.head, None);
+        let lost = self.formula(r#"{"success": false, "error": $error}"#);
+        let failed = self.b.set([Write::Push(cycle.entries, lost)], cycle.head, None);
+        let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.around.clone() };
+        inside.touched.push(cycle.touched);
+        inside.locals.extend(cycle.locals.iter().cloned());
+        let blocks = self.chain(&repeat.blocks, &inside, done);
+        let mut writes = vec![Write::Clear(cycle.touched)];
+        let locals: Vec<SlotId> = cycle.locals.iter().map(|(_, slot)| *slot).collect();
+        match (&repeat.rounds, &locals[..]) {
+            (Rounds::For { .. }, [counter]) => {
+                // The place is kept apart from the counter, which a block may set.
+                let at = self.formula_of(cycle, "$round == 0 ? $at : $at + $step");
+                let now = self.formula_of(cycle, "$at");
+                writes.extend([Write::Put(cycle.at, at), Write::Put(*counter, now)]);
+            }
+            (Rounds::Each { .. }, [item, index @ ..]) => {
+                let now = self.formula_of(cycle, "$at[$round]");
+                let position = self.formula_of(cycle, "$round");
+                writes.push(Write::Put(*item, now));
+                writes.extend(index.iter().map(|index| Write::Put(*index, position)));
+            }
+            _ => {}
+        }
+        let next = self.formula_of(cycle, "$round + 1");
+        writes.push(Write::Put(cycle.round, next));
+        self.b.set(writes, blocks, None)
+    }
+
+    /// A round is due; the cap may say otherwise.
+    fn due(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, round: PlaceId) -> PlaceId {
+        if repeat.most.is_none() && !matches!(repeat.rounds, Rounds::While(_)) {
+            return round;
+        }
+        let capped = self.b.leave(cycle.scope, Exit::Done(None));
+        self.b.mark(capped, Mark::Warn(cycle.ways.step, Kind::MaxIterations.as_str().into()));
+        let over = self.of(cycle, "$round >= $most");
+        self.b.decide([(over, capped)], round, None)
+    }
+
+    /// The settings are expanded once, before the first round.
+    fn settings(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>) -> PlaceId {
+        let mut writes = Vec::new();
+        match &repeat.rounds {
+            Rounds::For { from, to, step, .. } => self.bounds([Some(*from), *step, Some(*to)], cycle, &mut writes),
+            Rounds::Each { items, .. } => self.items(items, cycle, &mut writes),
+            Rounds::While(_) => {}
+        }
+        self.most(repeat, cycle, &mut writes);
+        let next = if repeat.most.is_none() && !matches!(repeat.rounds, Rounds::While(_)) {
+            self.too_many(cycle)
+        } else {
+            cycle.head
+        };
+        self.b.set(writes, next, Some(cycle.fail))
+    }
+
+    fn bounds(&mut self, bounds: [Option<&Located>; 3], cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
+        for (located, slot) in bounds.into_iter().zip([cycle.at, cycle.step, cycle.total]) {
+            let Some(located) = located else { continue };
+            if let Some(literal) = literal(located) {
+                self.bound(located, &literal, slot == cycle.step);
+            }
+            let expr = self.template(cycle.around.scope, located);
+            let whole = self.formula("wholeNumber($work)");
+            writes.extend([Write::Put(self.work, expr), Write::Put(slot, whole)]);
+        }
+        let total = self.formula_of(cycle, "rounds($at, $total, $step)");
+        writes.push(Write::Put(cycle.total, total));
+    }
+
+    /// A bound that is written in the document.
+    fn bound(&mut self, located: &Located, literal: &Value, is_step: bool) {
+        let text = literal.as_str().map(str::trim).map(|text| text.strip_prefix(['+', '-']).unwrap_or(text));
+        let spelt = text.is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+        if !spelt && !matches!(literal, Value::Int(_)) {
+            self.error(
+                Kind::TypeMismatch,
+                located.span,
+                "a bound of a loop is an integer",
+                "write a whole number, or a placeholder for one",
+            );
+        } else if is_step
+            && (*literal == Value::Int(0) || text.is_some_and(|text| text.bytes().all(|byte| byte == b'0')))
+        {
+            self.error(
+                Kind::InvalidConfig,
+                located.span,
+                "with a step of 0 the end is never reached",
+                "write another step, such as 1 or -1",
+            );
+        }
+    }
+
+    fn items(&mut self, items: &Located, cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
+        if literal(items).is_some_and(|literal| literal.as_list().is_none()) {
+            let message = format!("a loop over items needs a list, and this is {}", items.describe());
+            self.error(Kind::TypeMismatch, items.span, message, "write {{ $name }} for the list in a variable");
+        }
+        let expr = self.template(cycle.around.scope, items);
+        let listed = self.formula("listed($work)");
+        let total = self.formula_of(cycle, "len($at)");
+        writes.extend([Write::Put(self.work, expr), Write::Put(cycle.at, listed), Write::Put(cycle.total, total)]);
+    }
+
+    fn most(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
+        let Some(most) = repeat.most else {
+            let most = self.b.value(WHILE_ROUNDS);
+            writes.push(Write::Put(cycle.most, most));
+            return;
+        };
+        let expr = self.template(cycle.around.scope, most);
+        match literal(most) {
+            Some(Value::Int(1..=MOST_ROUNDS)) => writes.push(Write::Put(cycle.most, expr)),
+            Some(_) => {
+                let message = format!("`maxIterations` is an integer from 1 to {MOST_ROUNDS}");
+                self.error(Kind::InvalidConfig, most.span, message, "write a number in these bounds, or leave it out");
+            }
+            None => {
+                let checked = self.formula(&format!(r#"within($work, 1, {MOST_ROUNDS}, true, "maxIterations")"#));
+                writes.extend([Write::Put(self.work, expr), Write::Put(cycle.most, checked)]);
+            }
+        }
+    }
+
+    /// A loop without a cap drops nothing: one that would be too long does not begin.
+    fn too_many(&mut self, cycle: &Cycle<'_>) -> PlaceId {
+        let message = format!("this loop has more than {MOST_ROUNDS} rounds");
+        let error = self.formula(&format!(r#"{{"kind": "{}", "message": "{message}"}}"#, Kind::TooManyRounds));
+        let told = self.b.set([Write::Put(self.error, error)], cycle.fail.to, None);
+        let over = self.of(cycle, &format!("$total > {MOST_ROUNDS}"));
+        self.b.decide([(over, told)], cycle.head, None)
+    }
+
+    fn of(&mut self, cycle: &Cycle<'_>, text: &str) -> ConditionId {
+        self.b.test(text, Dialect::Flow, &cycle.slots())
+    }
+
+    fn formula_of(&mut self, cycle: &Cycle<'_>, text: &str) -> branchpoint_core::ir::ExprId {
+        self.formula_with(text, &cycle.slots())
+    }
+}
+
+impl Cycle<'_> {
+    fn slots(&self) -> [(&'static str, SlotId); 6] {
+        [
+            ("round", self.round),
+            ("total", self.total),
+            ("most", self.most),
+            ("at", self.at),
+            ("step", self.step),
+            ("touched", self.touched),
+        ]
+    }
+}

@@ -1,0 +1,103 @@
+//! Variables: declared, assigned, set by the result of a step.
+
+use std::sync::Arc;
+
+use branchpoint_core::ir::{PlaceId, Write};
+use branchpoint_expr::{Located, Typing, Value};
+
+use super::super::raw::{Assignment, Declaration};
+use super::{Around, Lower, Ways, literal, written, written_list};
+
+impl Lower {
+    /// The settings of the step are expanded once, then each variable is made its type.
+    pub(super) fn declare(&mut self, declarations: &[Declaration<'_>], around: &Around, ways: Ways) -> PlaceId {
+        let mut writes = Vec::new();
+        for declaration in declarations {
+            let default = match declaration.default {
+                Some(default) => {
+                    self.check(Typing::Declared, default, declaration.ty);
+                    self.template(around.scope, default)
+                }
+                None if declaration.ty == "string" => self.b.value(""),
+                None => self.b.value(Value::Null),
+            };
+            writes.push(Write::Push(self.work, default));
+        }
+        writes.insert(0, Write::Clear(self.work));
+        for (index, declaration) in declarations.iter().enumerate() {
+            let (path, ty) = (written_list(&declaration.path), written(&Value::from(declaration.ty)));
+            let exists = declaration.asked || declaration.default.is_some();
+            let default = if exists { format!(", $work[{index}]") } else { String::new() };
+            let declared = self.formula(&format!("declared($variables, {path}, {ty}{default})"));
+            writes.push(Write::Put(self.vars, declared));
+        }
+        self.all_variables(around, &mut writes);
+        self.b.set(writes, ways.end, Some(ways.fail))
+    }
+
+    /// In order, each seeing the ones before; all or nothing, as a `Set` is.
+    pub(super) fn assign(&mut self, assignments: &[Assignment<'_>], around: &Around, ways: Ways) -> PlaceId {
+        let mut writes = Vec::new();
+        for assignment in assignments {
+            self.check(Typing::Assigned, assignment.value, assignment.ty);
+            let value = self.template(around.scope, assignment.value);
+            writes.push(Write::Put(self.work, value));
+            let typed = match assignment.ty {
+                "auto" => "$work".to_owned(),
+                ty => format!("assigned($work, {})", written(&Value::from(ty))),
+            };
+            self.write(&assignment.path, &typed, around, &mut writes);
+        }
+        self.all_variables(around, &mut writes);
+        self.b.set(writes, ways.end, Some(ways.fail))
+    }
+
+    /// Sets a variable, or the loop variable that hides it. Every round around is told which variables were set in it.
+    pub(super) fn write(&mut self, path: &[Arc<str>], value: &str, around: &Around, writes: &mut Vec<Write>) {
+        let Some((name, rest)) = path.split_first() else { return };
+        if let Some(local) = around.local(name) {
+            let text = match rest {
+                [] => value.to_owned(),
+                // A loop variable has no object around it, so it is lent one.
+                _ => format!(r#"putPath({{"it": $local}}, {}, {value}).it"#, written_list(&lent(rest))),
+            };
+            let expr = self.formula_with(&text, &[("local", local)]);
+            writes.push(Write::Put(local, expr));
+            return;
+        }
+        let put = self.formula(&format!("putPath($variables, {}, {value})", written_list(path)));
+        writes.push(Write::Put(self.vars, put));
+        for touched in &around.touched {
+            let text = format!("putPath($touched, {}, true)", written_list(&path[..1]));
+            let expr = self.formula_with(&text, &[("touched", *touched)]);
+            writes.push(Write::Put(*touched, expr));
+        }
+    }
+
+    /// The data of a step that sets variables: all of them, loop variables as they hide others.
+    fn all_variables(&mut self, around: &Around, writes: &mut Vec<Write>) {
+        let all = self.formula("$variables");
+        writes.push(Write::Put(self.data, all));
+        for (name, local) in &around.locals {
+            let path = written_list(std::slice::from_ref(name));
+            let with = self.formula_with(&format!("putPath($data, {path}, $local)"), &[("local", *local)]);
+            writes.push(Write::Put(self.data, with));
+        }
+    }
+
+    /// A literal that can never have its type is refused with the kind it would give in a run.
+    fn check(&mut self, typing: Typing, value: &Located, ty: &str) {
+        if let Some(Err((kind, message))) = literal(value).map(|literal| typing.check(&literal, ty)) {
+            self.error(
+                kind,
+                value.span,
+                message,
+                &format!("write a value that can be of the type `{ty}`, or change the type"),
+            );
+        }
+    }
+}
+
+fn lent(rest: &[Arc<str>]) -> Vec<Arc<str>> {
+    std::iter::once(Arc::from("it")).chain(rest.iter().cloned()).collect()
+}

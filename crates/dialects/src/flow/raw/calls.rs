@@ -1,0 +1,163 @@
+//! Steps that call the outside.
+
+use branchpoint_expr::{Kind, Located};
+
+use super::fields::{COMMON, Config};
+use super::{Reading, start_of};
+
+/// The types of steps that call the outside.
+pub(super) const CALLS: [&str; 6] =
+    ["llmInstruction", "apiCall", "runCommand", "mcpServerAction", "webSearch", "webScraping"];
+
+/// Settings that every call may have.
+const EVERY: [&str; 3] = ["timeout", "maxRetries", "credentials"];
+
+const MODEL: [&str; 8] =
+    ["instruction", "systemPrompt", "provider", "model", "temperature", "maxTokens", "responseFormat", "jsonSchema"];
+const HTTP: [&str; 7] = ["url", "method", "headers", "bodyType", "body", "formData", "followRedirects"];
+const PROCESS: [&str; 4] = ["command", "args", "cwd", "env"];
+const ACTION: [&str; 4] = ["provider", "serverId", "action", "params"];
+
+/// A call of the outside.
+#[derive(Debug)]
+pub(in super::super) struct Call<'d> {
+    pub(in super::super) timeout_s: Option<f64>,
+    pub(in super::super) retries: u32,
+    /// Names of secrets, which the host resolves when the call is made.
+    pub(in super::super) credentials: Option<&'d Located>,
+    pub(in super::super) what: Asked<'d>,
+}
+
+/// What is asked of the outside.
+#[derive(Debug)]
+pub(in super::super) enum Asked<'d> {
+    Model {
+        prompt: &'d Located,
+        system: Option<&'d Located>,
+        provider: Option<&'d Located>,
+        model: Option<&'d Located>,
+        temperature: Option<&'d Located>,
+        max_tokens: Option<&'d Located>,
+        /// `text`, `json` or `json_schema`.
+        format: &'static str,
+        schema: Option<&'d Located>,
+    },
+    Http {
+        url: &'d Located,
+        method: Option<&'d Located>,
+        headers: Option<&'d Located>,
+        body_type: &'static str,
+        body: Option<&'d Located>,
+        form: Option<&'d Located>,
+        follow_redirects: bool,
+    },
+    Process {
+        command: &'d Located,
+        args: Option<&'d Located>,
+        cwd: Option<&'d Located>,
+        env: Option<&'d Located>,
+    },
+    Action {
+        provider: Option<&'static str>,
+        server: &'d Located,
+        action: &'d Located,
+        params: Option<&'d Located>,
+    },
+    /// The host's tool of that name, with everything else as arguments.
+    Tool {
+        name: &'static str,
+        arguments: Vec<&'d branchpoint_expr::Field>,
+    },
+}
+
+impl Reading {
+    pub(super) fn call<'d>(&mut self, ty: &str, config: Config<'d>) -> Option<Call<'d>> {
+        let default = if ty == "llmInstruction" { None } else { Some(30.0) };
+        let timeout_s = self.number(config, "timeout", 1, 300, false).or(default);
+        let retries = self.number(config, "maxRetries", 0, 10, true).unwrap_or(0.0);
+        let what = match ty {
+            "llmInstruction" => self.model(config),
+            "apiCall" => self.http(config),
+            "runCommand" => self.process(config),
+            "mcpServerAction" => self.action(config),
+            "webSearch" => self.tool(config, "webSearch", "query"),
+            _ => self.tool(config, "webScraping", "url"),
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was found to be from 0 to 10")]
+        let retries = retries as u32;
+        Some(Call { timeout_s, retries, credentials: config.get("credentials"), what: what? })
+    }
+
+    fn model<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {
+        self.unknown_keys(config.located, &[&COMMON, &EVERY, &MODEL]);
+        let prompt = self.required_text(config, "instruction");
+        let system = self.optional_text(config, "systemPrompt");
+        let (provider, model) = (self.optional_text(config, "provider"), self.optional_text(config, "model"));
+        let format = self.word(config, "responseFormat", &["text", "json", "json_schema"]).unwrap_or("text");
+        let schema = self.object_or_text(config, "jsonSchema");
+        if format == "json_schema" && config.get("jsonSchema").is_none() {
+            let message = "the format `json_schema` needs a `jsonSchema`";
+            self.error(Kind::InvalidConfig, start_of(config.located), message, "add \"jsonSchema\": {…}");
+        }
+        let (temperature, max_tokens) = (config.get("temperature"), config.get("maxTokens"));
+        Some(Asked::Model { prompt: prompt?, system, provider, model, temperature, max_tokens, format, schema })
+    }
+
+    fn http<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {
+        self.unknown_keys(config.located, &[&COMMON, &EVERY, &HTTP]);
+        let types = ["json", "form_urlencoded", "form_multipart", "text", "raw"];
+        let url = self.required_text(config, "url");
+        let method = config.get("method").and_then(|_| self.required_text(config, "method"));
+        let headers = self.pairs(config, "headers");
+        let body_type = self.word(config, "bodyType", &types).unwrap_or("json");
+        let form = self.pairs(config, "formData");
+        let follow_redirects = self.flag(config, "followRedirects", true);
+        Some(Asked::Http { url: url?, method, headers, body_type, body: config.get("body"), form, follow_redirects })
+    }
+
+    fn process<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {
+        self.unknown_keys(config.located, &[&COMMON, &EVERY, &PROCESS]);
+        let command = self.required_text(config, "command");
+        let args = self.list_or_text(config, "args");
+        let cwd = self.optional_text(config, "cwd");
+        let env = self.object_or_text(config, "env");
+        Some(Asked::Process { command: command?, args, cwd, env })
+    }
+
+    fn action<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {
+        self.unknown_keys(config.located, &[&COMMON, &EVERY, &ACTION]);
+        let provider = self.word(config, "provider", &["local", "remote"]);
+        let (server, action) = (self.required_text(config, "serverId"), self.required_text(config, "action"));
+        let params = self.object_or_text(config, "params");
+        Some(Asked::Action { provider, server: server?, action: action?, params })
+    }
+
+    /// Its settings are the arguments of a tool, which the host knows and we do not.
+    fn tool<'d>(&mut self, config: Config<'d>, name: &'static str, needs: &str) -> Option<Asked<'d>> {
+        self.required_text(config, needs)?;
+        let ours = |key: &str| COMMON.contains(&key) || EVERY.contains(&key);
+        let arguments = config.located.fields().iter().filter(|field| !ours(&field.key)).collect();
+        Some(Asked::Tool { name, arguments })
+    }
+
+    /// A list of `{key, value}`.
+    fn pairs<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
+        let list = self.list_or_text(config, key)?;
+        for pair in list.items().unwrap_or_default() {
+            if !pair.is_object() {
+                self.odd(pair, &format!("an entry of `{key}` is an object"), "write {\"key\": …, \"value\": …}");
+                continue;
+            }
+            self.unknown_keys(pair, &[&["key", "value"]]);
+            if pair.get("key").is_none_or(|name| name.text().is_none_or(|name| name.trim().is_empty())) {
+                let message = format!("an entry of `{key}` needs a `key`, which is text");
+                self.error(Kind::InvalidConfig, start_of(pair), message, "add \"key\": \"…\"");
+            }
+            if pair.get("value").is_none() {
+                let message = format!("an entry of `{key}` needs a `value`");
+                self.error(Kind::InvalidConfig, start_of(pair), message, "add \"value\": …");
+            }
+        }
+        Some(list)
+    }
+}

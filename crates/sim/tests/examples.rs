@@ -1,0 +1,61 @@
+//! The examples load without a finding, run with the scripts beside them, and end as they are known to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use branchpoint_core::ir::Index;
+use branchpoint_core::{StepStatus, steps};
+use branchpoint_dialects::{load, read};
+use branchpoint_engine::{Memory, Script};
+use branchpoint_expr::{Object, Value, render_terminal};
+
+fn examples(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder);
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    files.sort();
+    files
+}
+
+/// How a run went: its steps, then its result.
+fn told(path: &Path) -> String {
+    let source = fs::read_to_string(path).unwrap();
+    let loaded = load(&source, None);
+    let shown = render_terminal(&loaded.diagnostics, &source, &path.display().to_string(), false);
+    assert!(loaded.diagnostics.is_empty(), "{shown}");
+    let program = loaded.program.expect("nothing was found");
+    let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
+    let script = read(&script).expect("the script is YAML").to_value();
+    let mut host = Memory::new(&program, 0);
+    host.start(Value::Null, Object::default()).expect("an example runs without input");
+    host.go_on(&mut Script::read(&script).expect("the script is one"));
+    let mut lines = Vec::new();
+    for record in steps(&program, host.notes(), host.status()) {
+        let id = &program.steps[record.step.index()].id;
+        let branch = record.branch.map_or(String::new(), |branch| format!(" -> {branch}"));
+        let attempts =
+            if record.attempts.len() > 1 { format!(" in {} attempts", record.attempts.len()) } else { String::new() };
+        let error = record.error.and_then(|error| error.get("kind").cloned());
+        let status = match (record.status, error) {
+            (StepStatus::Failed, Some(kind)) => format!("failed ({kind})"),
+            (StepStatus::Skipped(reason), _) => format!("skipped ({reason})"),
+            (status, _) => format!("{status:?}").to_lowercase(),
+        };
+        lines.push(format!("{id}{branch}: {status}{attempts}"));
+    }
+    lines.push(String::new());
+    for (key, value) in host.result().and_then(Value::as_object).expect("it has ended") {
+        lines.push(format!("{key}: {value:?}"));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn flows_end_as_they_are_known_to() {
+    let examples = examples("flow");
+    assert!(examples.len() >= 8, "only {} examples were found", examples.len());
+    for path in examples {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        insta::assert_snapshot!(format!("flow-{name}"), told(&path));
+    }
+}

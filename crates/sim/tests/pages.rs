@@ -1,0 +1,146 @@
+//! Whole documents on the pages about diagnostics are true: each is loaded, and run if it can be.
+//!
+//! The format of the examples is described in `docs/diagnostics/README.md`. After a change of wording,
+//! `UPDATE_DOCS=1 cargo test -p branchpoint-sim --test pages` writes what is printed now into the pages.
+
+use std::fs;
+use std::path::PathBuf;
+
+use branchpoint_core::What;
+use branchpoint_core::ir::Index;
+use branchpoint_dialects::{load, read};
+use branchpoint_engine::{Memory, Script};
+use branchpoint_expr::{Dialect, Object, Value, render_terminal};
+
+/// A fenced block of a page.
+struct Block {
+    words: String,
+    text: String,
+    /// The lines between the fences, counted from 0.
+    lines: std::ops::Range<usize>,
+}
+
+#[test]
+fn every_document_on_a_page_gives_what_the_page_says() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnostics"));
+    let mut pages: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    let mut checked = 0;
+    let mut complaints = Vec::new();
+    for path in pages {
+        let text = fs::read_to_string(&path).unwrap();
+        let blocks = blocks(&text);
+        if path.ends_with("README.md") || !blocks.iter().any(|block| document(&block.words).is_some()) {
+            continue;
+        }
+        checked += 1;
+        let kind = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let printed = check(&kind, &blocks, &mut complaints);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, updated(&text, &blocks, &printed)).unwrap();
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    assert!(checked > 10, "only {checked} pages show documents");
+}
+
+/// Checks the documents of a page, and tells what its `text` blocks have to hold, by their position.
+fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usize, String)> {
+    let (mut script, mut printed, mut mended) = (Value::Null, Vec::new(), false);
+    let mut shows_kind = false;
+    for (at, block) in blocks.iter().enumerate() {
+        if block.words == "json script" {
+            script = read(&block.text).unwrap().to_value();
+        }
+        let Some((dialect, expect)) = document(&block.words) else { continue };
+        let (kinds, got) = outcome(&block.text, dialect, &script);
+        shows_kind |= kinds.iter().any(|known| known == kind);
+        if let Some(expect) = expect {
+            mended = true;
+            if got != expect {
+                complaints.push(format!("{kind}: expected {expect}, and it gives\n{got}"));
+            }
+        } else if let Some(shown) = blocks.get(at + 1).filter(|next| next.words == "text") {
+            if shown.text.trim_end() != got.trim_end() {
+                complaints.push(format!("{kind}: printed is\n{got}"));
+            }
+            printed.push((at + 1, got));
+        }
+    }
+    if !shows_kind {
+        complaints.push(format!("{kind}: no example gives this kind"));
+    }
+    if !mended {
+        complaints.push(format!("{kind}: no example shows the way out"));
+    }
+    printed
+}
+
+/// The kinds that a document gives, and what is printed for it: findings, or how its run ended.
+fn outcome(text: &str, dialect: Option<Dialect>, script: &Value) -> (Vec<String>, String) {
+    let loaded = load(text, dialect);
+    let mut kinds: Vec<String> = loaded.diagnostics.iter().map(|finding| finding.kind.to_string()).collect();
+    if !loaded.diagnostics.is_empty() {
+        let name = loaded.dialect.map_or("document", Dialect::as_str);
+        return (kinds, render_terminal(&loaded.diagnostics, text, &format!("{name}.json"), false));
+    }
+    let program = loaded.program.expect("what has no findings has a program");
+    let mut host = Memory::new(&program, 0);
+    host.start(Value::Null, Object::default()).expect("a run can start");
+    host.go_on(&mut Script::read(script).expect("the page's script is one"));
+    let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
+    let mut printed = result("status").to_string();
+    let error = result("error");
+    if let [Some(kind), Some(step), Some(message)] = ["kind", "step", "message"].map(|key| error.get(key)) {
+        printed = format!("{printed} in step `{step}`, {kind}: {message}");
+        kinds.push(kind.to_string());
+    }
+    for note in host.notes() {
+        if let What::Warned(step, kind) = &note.what {
+            printed = format!("{printed}\nwarning in step `{}`: {kind}", program.steps[step.index()].id);
+            kinds.push(kind.to_string());
+        }
+    }
+    (kinds, printed)
+}
+
+/// The dialect and the expectation of a block that is a document.
+fn document(words: &str) -> Option<(Option<Dialect>, Option<&str>)> {
+    let (head, expect) = match words.split_once(" => ") {
+        Some((head, expect)) => (head, Some(expect)),
+        None => (words, None),
+    };
+    match head.split_whitespace().collect::<Vec<_>>()[..] {
+        ["json" | "yaml", "document"] => Some((None, expect)),
+        ["json" | "yaml", dialect, "document"] => {
+            let known = Dialect::ALL.into_iter().find(|known| known.as_str() == dialect);
+            Some((Some(known.expect("the dialect of an example exists")), expect))
+        }
+        _ => None,
+    }
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let lines: Vec<&str> = page.lines().collect();
+    let mut blocks = Vec::new();
+    let mut open: Option<(&str, usize)> = None;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(words) = line.strip_prefix("```") else { continue };
+        match open.take() {
+            None => open = Some((words.trim(), at + 1)),
+            Some((words, start)) => {
+                let text = lines[start..at].join("\n");
+                blocks.push(Block { words: words.into(), text, lines: start..at });
+            }
+        }
+    }
+    blocks
+}
+
+fn updated(page: &str, blocks: &[Block], printed: &[(usize, String)]) -> String {
+    let mut lines: Vec<String> = page.lines().map(String::from).collect();
+    for (block, text) in printed.iter().rev() {
+        lines.splice(blocks[*block].lines.clone(), text.trim_end().lines().map(String::from));
+    }
+    lines.join("\n") + "\n"
+}
