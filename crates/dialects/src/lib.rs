@@ -3,6 +3,7 @@
 //! [`load`] does it all: [`read`], the one reader for YAML and JSON, then the dialect's own grammar and rules, then lowering.
 
 mod flow;
+mod graph;
 mod load;
 mod reader;
 mod recognise;
@@ -10,6 +11,6 @@ mod report;
 mod session;
 mod steps;
 
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, preflight};
 pub use reader::read;
 pub use recognise::recognise;

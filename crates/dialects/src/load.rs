@@ -4,7 +4,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Dialect, Severity};
 
 use crate::recognise::{not_yet, recognise};
-use crate::{flow, read, session, steps};
+use crate::{flow, graph, read, session, steps};
 
 /// A document as far as it could be understood. A document with an error has no program.
 #[derive(Debug)]
@@ -31,9 +31,19 @@ pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
         Dialect::Steps => steps::load(&document),
         Dialect::Flow => flow::load(&document),
         Dialect::Session => session::load(&document),
+        Dialect::Graph => graph::load(&document),
         other => (None, vec![not_yet(other)]),
     };
     diagnostics.sort_by_key(|finding| finding.span.start);
     let refused = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     Loaded { dialect: Some(dialect), program: program.filter(|_| !refused), diagnostics }
+}
+
+/// What keeps a graph from being run by an editor, the first finding first. The engine runs some of these graphs: one
+/// whose start leads nowhere is complete at once.
+pub fn preflight(source: &str) -> Vec<Diagnostic> {
+    match read(source) {
+        Ok(document) => graph::preflight(&document),
+        Err(diagnostics) => diagnostics,
+    }
 }

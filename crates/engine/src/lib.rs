@@ -7,10 +7,12 @@
 pub mod gate;
 mod judge;
 mod memory;
+mod resume;
 mod runner;
 mod script;
 
 pub use judge::judge;
 pub use memory::{Memory, Question};
+pub use resume::refusal_code;
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};

@@ -3,6 +3,7 @@
 mod collections;
 mod encoding;
 mod numbers;
+mod people;
 mod strings;
 mod tools;
 mod variables;
@@ -140,10 +141,13 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("sameAs", (2, 2), BOOL, variables::same_as),
     asks("listed", (1, 1), LIST, variables::listed),
     asks("offeredTools", (3, 3), LIST, tools::offered_tools),
+    asks("approvalAnswer", (1, 1), union(OBJECT, Types::NIL), people::approval_answer),
+    asks("callFailed", (2, 2), OBJECT, people::call_failed),
+    asks("filledIn", (2, 2), ANY, people::filled_in),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 15] = [
+const INNER: [&str; 18] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -159,6 +163,9 @@ const INNER: [&str; 15] = [
     "sameAs",
     "listed",
     "offeredTools",
+    "approvalAnswer",
+    "callFailed",
+    "filledIn",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

@@ -3,6 +3,7 @@
 mod compare;
 mod flow;
 mod golden;
+mod graph;
 mod machine;
 mod session;
 mod steps;
@@ -41,6 +42,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("flow", "conditions") => &flow::condition,
         ("flow", "runs") => &flow::run,
         ("steps", "conditions") => &steps::condition,
+        ("graph", "runs") => &graph::run,
         ("session", "sessions") => &session::run,
         ("session", "load") => &session::load,
         (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
