@@ -11,6 +11,11 @@ impl Lower<'_> {
     pub(super) fn choice(&mut self, node: usize, conditions: &[Located]) -> PlaceId {
         let mut next = self.follow(node, &Way::Otherwise);
         next = self.took(node, "false", next);
+        if conditions.is_empty() {
+            // An `if` that asks nothing is still seen to be asked: nothing matches.
+            let check = self.log("logic_check", "'no conditions: no'", &[self.id(node)]);
+            next = self.b.set([check], next, None);
+        }
         for (index, written) in conditions.iter().enumerate().rev() {
             next = self.tried(node, index, written, next);
         }
