@@ -4,16 +4,19 @@
 
 mod flow;
 mod format;
+mod graph;
 mod load;
 mod machine;
 mod reader;
 mod recognise;
+mod report;
 mod schema;
+mod session;
 mod steps;
 mod trigger;
 
 pub use format::format;
-pub use load::{Library, LoadOptions, Loaded, load, load_with, load_with_callees};
+pub use load::{Library, LoadOptions, Loaded, load, load_with, load_with_callees, preflight};
 pub use reader::read;
 pub use recognise::recognise;
 pub use schema::schema;

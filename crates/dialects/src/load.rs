@@ -6,8 +6,8 @@ use std::sync::Arc;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Dialect, Severity};
 
-use crate::recognise::{not_yet, recognise};
-use crate::{flow, machine, read, steps};
+use crate::recognise::recognise;
+use crate::{flow, graph, machine, read, session, steps};
 
 /// A document as far as it could be understood. A document with an error has no program.
 #[derive(Debug)]
@@ -80,7 +80,8 @@ pub fn load_with(source: &str, options: &LoadOptions) -> Loaded {
         Dialect::Steps => steps::load(&document, options),
         Dialect::Flow => flow::load(&document),
         Dialect::Machine => machine::load(&document),
-        other => (None, vec![not_yet(other)]),
+        Dialect::Session => session::load(&document),
+        Dialect::Graph => graph::load(&document),
     };
     let mut loaded = Loaded { dialect: Some(dialect), program, children: BTreeMap::new(), diagnostics };
     settle(&mut loaded);
@@ -92,5 +93,14 @@ fn settle(loaded: &mut Loaded) {
     loaded.diagnostics.sort_by_key(|finding| finding.span.start);
     if loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         loaded.program = None;
+    }
+}
+
+/// What keeps a graph from being run by an editor, the first finding first. The engine runs some of these graphs: one
+/// whose start leads nowhere is complete at once.
+pub fn preflight(source: &str) -> Vec<Diagnostic> {
+    match read(source) {
+        Ok(document) => graph::preflight(&document),
+        Err(diagnostics) => diagnostics,
     }
 }

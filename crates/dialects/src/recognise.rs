@@ -33,8 +33,3 @@ fn unknown() -> Box<Diagnostic> {
                 `nodes` (graph) or `orchestration` (session); or say which it is with --dialect";
     Box::new(Diagnostic::error(Kind::UnknownDialect, Span::new(0, 0), message).with_help(help))
 }
-
-pub(crate) fn not_yet(dialect: Dialect) -> Diagnostic {
-    let message = format!("documents of the dialect `{}` cannot be loaded yet", dialect.as_str());
-    Diagnostic::error(Kind::UnknownDialect, Span::new(0, 0), message)
-}

@@ -2,11 +2,14 @@
 //!
 //! [`Memory`] is the smallest host: one run, a virtual clock, everything in memory. A [`Runner`] performs calls and gives
 //! raw answers; [`judge`] turns a raw answer into the value of a step or into its error, the same way for every runner.
+//! [`gate`] is for hosts that run their own models and tools, and only ask what is allowed.
 
+pub mod gate;
 mod judge;
 mod live;
 mod local;
 mod memory;
+mod resume;
 mod runner;
 mod script;
 mod secrets;
@@ -19,6 +22,7 @@ pub use judge::judge;
 pub use live::{Outside, Programs, Ran};
 pub use local::{Local, SecretStore};
 pub use memory::{Memory, Question};
+pub use resume::refusal_code;
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};
 pub use secrets::{Secrets, is_secret};

@@ -8,16 +8,16 @@ mod calls;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{
-    Command, Event, Note, Rejected, RequestNo, Stamp, State, TimerNo, TimerUse, What, advance, status,
+    Command, Event, Note, Rejected, RequestNo, Stamp, State, TimerNo, TimerUse, What, advance, codec, status, view,
 };
 use branchpoint_expr::{Object, Value};
 
 use crate::judge::judge;
 use crate::runner::{Answer, Call, Runner};
 use crate::zones::offsets_s;
-use calls::Calls;
+use calls::{Calls, Working};
 
 /// One run and everything it has asked for.
 #[derive(Debug)]
@@ -151,6 +151,18 @@ impl<'p> Memory<'p> {
         self.state.result().map(|(_, result)| result)
     }
 
+    /// A pure read of the run, by name; none if there is no such view or it cannot be read.
+    pub fn view(&self, name: &str) -> Option<Value> {
+        let id = self.program.views.iter().position(|view| &*view.name == name)?;
+        view(self.program, &self.state, ViewId(u32::try_from(id).ok()?)).ok()
+    }
+
+    /// Throws the run away and loads it from its stored bytes, as a host does that was stopped in between.
+    pub fn reload(&mut self) -> Result<(), codec::CodecError> {
+        self.state = codec::decode_state(&codec::encode_state(&self.state)?)?;
+        Ok(())
+    }
+
     /// Everything that was told, in order.
     pub fn notes(&self) -> &[Note] {
         &self.notes
@@ -179,8 +191,24 @@ impl<'p> Memory<'p> {
     fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
         match runner.perform(&call) {
             Answer::Never => self.calls.hang(call, self.now_ms),
-            answer => self.settle(&call, answer),
+            answer => {
+                let duration_ms = runner.duration_ms(&call);
+                if call.attempt_limit_ms.is_some_and(|limit_ms| limit_ms < duration_ms) {
+                    return self.calls.hang(call, self.now_ms);
+                }
+                let ends_ms = self.now_ms.saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX));
+                let working = Working { ends_ms, reports: runner.reports(&call), answer, call };
+                if duration_ms == 0 { self.ended(working) } else { self.calls.work(working) }
+            }
         }
+    }
+
+    /// What a call told while it went on comes before its answer. The run may not want to hear it.
+    fn ended(&mut self, working: Working) {
+        for (name, payload) in working.reports {
+            drop(self.signal(&name, payload, None));
+        }
+        self.settle(&working.call, working.answer);
     }
 
     fn settle(&mut self, call: &Call, answer: Answer) {
@@ -198,7 +226,8 @@ impl<'p> Memory<'p> {
             Some(TimerUse::Deadline | TimerUse::Wall) => hangs,
             _ => false,
         });
-        timers.map(|(_, at_ms)| *at_ms).chain(self.calls.first_limit_ms()).min()
+        let calls = self.calls.first_limit_ms().into_iter().chain(self.calls.first_end_ms());
+        timers.map(|(_, at_ms)| *at_ms).chain(calls).min()
     }
 
     fn first_timer(&self) -> Option<(i64, TimerNo)> {
@@ -214,6 +243,9 @@ impl<'p> Memory<'p> {
             return;
         }
         self.now_ms = self.now_ms.max(at_ms);
+        if let Some(working) = self.calls.take_ended(self.now_ms) {
+            return self.ended(working);
+        }
         if let Some(call) = self.calls.take_over_limit(self.now_ms) {
             self.settle(&call, Answer::Never);
         }

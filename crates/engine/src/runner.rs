@@ -9,6 +9,16 @@ use branchpoint_expr::{Object, Value};
 pub trait Runner {
     /// Performs one attempt.
     fn perform(&mut self, call: &Call) -> Answer;
+
+    /// How long the attempt takes, for a host whose clock is virtual. Nothing takes time unless a runner says so.
+    fn duration_ms(&mut self, _call: &Call) -> u64 {
+        0
+    }
+
+    /// What the attempt tells its own run while it goes on: signals, by name.
+    fn reports(&mut self, _call: &Call) -> Vec<(Arc<str>, Value)> {
+        Vec::new()
+    }
 }
 
 /// One attempt of an effect.

@@ -19,6 +19,11 @@ pub trait Bind {
     /// Where a dialect coerces the values of a namespace (`inputs` of `machine`), a slot for one of them holds the
     /// coerced value: it is coerced once, when it is set.
     fn bind(&self, path: &[&str]) -> Option<Bound>;
+
+    /// The value of a name that is known already when compiling, and so needs no slot.
+    fn constant(&self, _name: &str) -> Option<Value> {
+        None
+    }
 }
 
 /// Where a path begins.
@@ -236,6 +241,9 @@ impl<'s> Compiler<'_, 's> {
     }
 
     fn path(&mut self, expr: &Expr<'_>, root: &str, keys: &[Key]) -> Id {
+        if let Some(value) = self.bind.and_then(|bind| bind.constant(root)) {
+            return self.inside(expr, value, keys);
+        }
         let mut parts = vec![root];
         parts.extend(keys.iter().map_while(|key| match key {
             Key::Field(field) => Some(&**field),
@@ -257,6 +265,21 @@ impl<'s> Compiler<'_, 's> {
         };
         let id = self.program.path(path, self.place.of(expr.span));
         if coerced && keys.is_empty() { self.emit(expr, Node::Coerced(id)) } else { id }
+    }
+
+    /// A part of a value that is known already.
+    fn inside(&mut self, expr: &Expr<'_>, value: Value, keys: &[Key]) -> Id {
+        let span = self.place.of(expr.span);
+        let mut object = self.program.constant(value, span);
+        for key in keys {
+            let key = match key {
+                Key::Field(field) => Value::Str(Arc::clone(field)),
+                Key::Index(index) => Value::Int(*index),
+            };
+            let key = self.program.constant(key, span);
+            object = self.emit(expr, Node::Member { object, key, access: self.access });
+        }
+        object
     }
 
     fn project(&mut self, list: &Expr<'s>, rest: &Expr<'s>) -> Node {

@@ -31,7 +31,7 @@ impl Machine<'_> {
         let (mut timers, mut requests) = (Vec::new(), Vec::new());
         for (index, ready) in (0_u32..).zip(prepared) {
             match ready {
-                Prepared::Signal => {}
+                Prepared::Signal | Prepared::Never => {}
                 Prepared::At(at_ms) => timers.push(self.set_timer_at(at_ms, Purpose::Arm(no, index))),
                 Prepared::Request(request, spec) => requests.push(self.ask(no, index, request, spec)),
             }
@@ -46,9 +46,9 @@ impl Machine<'_> {
             Arm::Signal { .. } => Ok(Prepared::Signal),
             Arm::After { delay_ms, .. } => {
                 let delay = self.milliseconds(no, *delay_ms)?;
-                Ok(Prepared::At(self.stamp.now_ms.saturating_add(delay.max(0))))
+                Ok(delay.map_or(Prepared::Never, |delay| Prepared::At(self.stamp.now_ms.saturating_add(delay.max(0)))))
             }
-            Arm::Until { at_ms, .. } => self.milliseconds(no, *at_ms).map(Prepared::At),
+            Arm::Until { at_ms, .. } => Ok(self.milliseconds(no, *at_ms)?.map_or(Prepared::Never, Prepared::At)),
             Arm::Request { spec, .. } => {
                 let spec = self.value(no, *spec)?;
                 match Request::open(&spec, self.stamp.now_ms) {
@@ -59,9 +59,11 @@ impl Machine<'_> {
         }
     }
 
-    fn milliseconds(&self, no: StrandNo, expr: ExprId) -> Result<i64, Value> {
+    /// A time, or none for nil: that arm never comes.
+    fn milliseconds(&self, no: StrandNo, expr: ExprId) -> Result<Option<i64>, Value> {
         match self.value(no, expr)? {
-            Value::Int(int) => Ok(int),
+            Value::Null => Ok(None),
+            Value::Int(int) => Ok(Some(int)),
             other => {
                 let message = format!("a time is a whole number, and this is {}", other.view().type_name());
                 Err(error_object("wrong_kind", &message, None))
@@ -260,6 +262,8 @@ impl Machine<'_> {
 /// An arm whose expressions were computed.
 enum Prepared {
     Signal,
+    /// A time that never comes.
+    Never,
     At(i64),
     Request(Request, Value),
 }

@@ -228,14 +228,14 @@ pub enum Arm {
         /// Where it goes on when the time ran out, if that is not an outcome like another.
         expired: Option<PlaceId>,
     },
-    /// A number of milliseconds from now.
+    /// A number of milliseconds from now; nil never comes.
     After {
         /// How many.
         delay_ms: ExprId,
         /// Where it goes on.
         next: PlaceId,
     },
-    /// A moment, in milliseconds since the Unix epoch.
+    /// A moment, in milliseconds since the Unix epoch; nil never comes.
     Until {
         /// Which.
         at_ms: ExprId,

@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, Mark, Status};
-use branchpoint_core::{Event, Rejected, Stamp, StepStatus, What, replay, steps};
+use branchpoint_core::{Event, Rejected, Stamp, State, StepStatus, What, advance, steps};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::{Host, Make};
@@ -122,9 +122,9 @@ fn a_step_that_failed_is_told_with_its_error_though_the_run_goes_on() {
     let begin = make.set(ROOT, v, "1", caught);
     make.b.mark(begin, Mark::Begin(step, None));
     let program = make.program(begin);
-    let start = Event::Start { input: Value::Null, facts: Object::default() };
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
     let stamp = Stamp { record: true, ..Stamp::default() };
-    let (_, notes) = replay(&program, [(stamp, start)]).expect("it runs");
+    let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
     let records = steps(&program, &notes, Status::Completed);
     assert_eq!((&records[0].status, &records[0].error), (&StepStatus::Failed, &Some(Value::from("why"))));
 }

@@ -151,3 +151,17 @@ fn a_zone_reads_the_time_of_the_event_with_the_offset_of_its_stamp() {
     let (_, result) = state.result().expect("it has ended");
     assert_eq!(format!("{result:?}"), r#"["2026-02-19T00:30:00+05:30","2026-02-19"]"#);
 }
+
+#[test]
+fn a_delay_that_is_nil_never_comes() {
+    let mut make = Make::new();
+    let signal = make.b.signal("go", Early::Refuse);
+    let (delay_ms, end) = (make.b.value(Value::Null), make.end);
+    let arms = [Arm::Signal { signal, check: None, into: Some(make.r), next: end }, Arm::After { delay_ms, next: end }];
+    let wait = make.b.wait(arms, None);
+    let program = make.program(wait);
+    let mut state = State::new();
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
+    let outcome = advance(&program, &mut state, &Stamp::default(), start).expect("it starts");
+    assert_eq!(outcome.commands, []);
+}

@@ -211,3 +211,16 @@ fn under_the_empty_path_stands_everything_that_has_no_other_name() {
     assert_eq!(read, [vec![one.0], vec![all.0], vec![all.0, one.0], vec![]]);
     assert_eq!(program.exprs[1].to_string(), "other.y");
 }
+
+#[test]
+fn a_formula_knows_values_of_the_document_by_name() {
+    let mut b = Builder::new();
+    let slot = b.slot(ROOT, "x", None);
+    let rule: Value = serde_json::from_str(r#"{"a": {"b": ["it's \"c\""]}}"#).expect("this is JSON");
+    b.formula_with("x ?? rule.a.b[0]", Dialect::Session, &[("x", slot)], &[("rule", rule)]);
+    let result = b.value(Value::Null);
+    let end = b.close(branchpoint_core::ir::Status::Completed, result);
+    b.begin(ROOT, &[end]);
+    let program = b.finish().expect("it is valid");
+    assert_eq!(program.exprs[0].value(&Value::Null), Ok(Value::from("it's \"c\"")));
+}

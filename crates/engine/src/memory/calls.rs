@@ -1,17 +1,30 @@
 //! Calls that the run waits for.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use branchpoint_core::EffectNo;
+use branchpoint_expr::Value;
 
-use crate::runner::Call;
+use crate::runner::{Answer, Call};
 
-/// Calls to perform, and those that were performed and never answered.
+/// Calls to perform, those that take their time, and those that were performed and never answered.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     queue: VecDeque<Call>,
+    /// In the order in which they were begun.
+    working: Vec<Working>,
     /// With the time at which the limit of the attempt is over, if it has one.
     hanging: Vec<(Option<i64>, Call)>,
+}
+
+/// A call that was performed and whose answer is on its way.
+#[derive(Debug)]
+pub(super) struct Working {
+    pub(super) call: Call,
+    pub(super) ends_ms: i64,
+    pub(super) reports: Vec<(Arc<str>, Value)>,
+    pub(super) answer: Answer,
 }
 
 impl Calls {
@@ -23,9 +36,27 @@ impl Calls {
         self.queue.pop_front()
     }
 
+    /// A call that was performed and takes its time.
+    pub(super) fn work(&mut self, working: Working) {
+        self.working.push(working);
+    }
+
+    /// When the first of the calls that take their time ends.
+    pub(super) fn first_end_ms(&self) -> Option<i64> {
+        self.working.iter().map(|working| working.ends_ms).min()
+    }
+
+    /// The first call that has ended by that time; of several, the one that was begun first.
+    pub(super) fn take_ended(&mut self, now_ms: i64) -> Option<Working> {
+        let first = self.first_end_ms().filter(|ends_ms| *ends_ms <= now_ms)?;
+        let first = self.working.iter().position(|working| working.ends_ms == first)?;
+        Some(self.working.remove(first))
+    }
+
     /// Nobody waits for it any more, whether or not it was performed.
     pub(super) fn withdraw(&mut self, effect: EffectNo) {
         self.queue.retain(|call| call.effect != effect);
+        self.working.retain(|working| working.call.effect != effect);
         self.hanging.retain(|(_, call)| call.effect != effect);
     }
 

@@ -28,7 +28,7 @@ fn list<'a>(function: &str, view: View<'a>) -> Outcome<ListView<'a>> {
     }
 }
 
-fn object<'a>(function: &str, view: View<'a>) -> Outcome<ObjectView<'a>> {
+pub(super) fn object<'a>(function: &str, view: View<'a>) -> Outcome<ObjectView<'a>> {
     match view {
         View::Object(object) => Ok(object),
         _ => wrong_kind(&format!("{function}()"), "an object", view),

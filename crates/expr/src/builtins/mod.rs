@@ -6,11 +6,14 @@ mod encoding;
 mod expansion;
 mod lines;
 mod numbers;
+mod people;
 mod strings;
+mod tools;
 mod variables;
 
 pub(crate) use collections::{compare, sorted};
 pub(crate) use numbers::{as_float, finite};
+pub use tools::matches_name;
 pub(crate) use variables::{assign, declare, is_web_address, same};
 
 use serde::{Deserialize, Serialize};
@@ -149,10 +152,14 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("integerOf", (1, 1), INT, expansion::integer_of),
     asks("expandTemplate", (2, 2), STR, expansion::expand_template),
     asks("elapsedText", (2, 2), STR, expansion::elapsed_text),
+    asks("offeredTools", (3, 3), LIST, tools::offered_tools),
+    asks("approvalAnswer", (1, 1), union(OBJECT, Types::NIL), people::approval_answer),
+    asks("callFailed", (2, 2), OBJECT, people::call_failed),
+    asks("filledIn", (2, 2), ANY, people::filled_in),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 23] = [
+const INNER: [&str; 27] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -176,6 +183,10 @@ const INNER: [&str; 23] = [
     "integerOf",
     "expandTemplate",
     "elapsedText",
+    "offeredTools",
+    "approvalAnswer",
+    "callFailed",
+    "filledIn",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

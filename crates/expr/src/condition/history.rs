@@ -9,7 +9,10 @@ use crate::unit::{UNKNOWN, Unit};
 use crate::value::Value;
 use crate::{Kind, Span};
 
-const KEYS: [&str; 5] = ["type", "value", "description", "window", "if"];
+const KEYS: [&str; 3] = ["type", "value", "description"];
+/// `not_recently_used` alone looks back a number of entries.
+const WINDOW_KEYS: [&str; 4] = ["type", "value", "description", "window"];
+const IF_KEYS: [&str; 2] = ["if", "description"];
 const TYPES: [&str; 6] =
     ["tool_used", "sequence_match", "message_contains", "message_starts_with", "message_regex", "not_recently_used"];
 
@@ -31,7 +34,13 @@ impl Unit<'_> {
             self.odd_shape(Kind::InvalidCondition, entry, "a condition is an object");
             return UNKNOWN;
         }
-        self.unknown_keys(entry, &KEYS);
+        let looks_back = entry.get("type").and_then(Located::text).is_some_and(|kind| &**kind == "not_recently_used");
+        match (entry.get("if"), looks_back) {
+            (Some(_), _) if entry.get("type").is_none() => self.unknown_keys(entry, &IF_KEYS),
+            (Some(_), _) => {}
+            (None, true) => self.unknown_keys(entry, &WINDOW_KEYS),
+            (None, false) => self.unknown_keys(entry, &KEYS),
+        }
         match (entry.get("if"), entry.get("type")) {
             (Some(condition), Some(_)) => {
                 self.error(Kind::TwoConditions, condition.span, "both `type` and `if` are given").help =

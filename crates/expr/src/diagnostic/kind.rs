@@ -213,6 +213,72 @@ kinds! {
     /// A loop that its cap has ended.
     MaxIterations = "max_iterations",
 
+    // Whole sessions.
+    /// An agent's template lacks something, or something in it cannot be.
+    InvalidTemplate = "invalid_template",
+    /// What is said about all steps of a session cannot be.
+    InvalidOrchestration = "invalid_orchestration",
+    /// A step of a session cannot be as it is.
+    InvalidStep = "invalid_step",
+    /// Two steps of one name.
+    DuplicateStep = "duplicate_step",
+    /// The default step does not exist.
+    UnknownDefaultStep = "unknown_default_step",
+    /// A key that is known and has no effect.
+    IgnoredKey = "ignored_key",
+    /// More than one step is marked as the default.
+    SeveralDefaults = "several_defaults",
+    /// A step that can never become active.
+    UnreachableStep = "unreachable_step",
+    /// A step that an earlier one always wins over.
+    ShadowedStep = "shadowed_step",
+    /// An empty list that allows everything.
+    EmptyAllowed = "empty_allowed",
+    /// A position of a sequence that no offered tool can fit.
+    SequenceToolNotAllowed = "sequence_tool_not_allowed",
+
+    // Whole graphs.
+    /// The document is no graph.
+    InvalidPayload = "invalid_payload",
+    /// Two nodes of one id.
+    DuplicateNodeId = "duplicate_node_id",
+    /// No such type of node.
+    UnknownNodeType = "unknown_node_type",
+    /// A graph without a start.
+    MissingStart = "missing_start",
+    /// A graph with more than one start.
+    MultipleStarts = "multiple_starts",
+    /// A connection to or from a node that does not exist.
+    BrokenConnection = "broken_connection",
+    /// A connection that is never followed.
+    DeadConnection = "dead_connection",
+    /// A node that no execution edge leads to.
+    UnreachableNode = "unreachable_node",
+    /// Nothing follows the start.
+    StartNotConnected = "start_not_connected",
+    /// Nothing but the start can be reached.
+    NothingReachable = "nothing_reachable",
+    /// An `if` that leads nowhere.
+    IfWithoutBranch = "if_without_branch",
+    /// An approval whose answer leads nowhere.
+    ApprovalWithoutBranch = "approval_without_branch",
+    /// A subagent edge from something that is no agent.
+    SubagentSourceNotAgent = "subagent_source_not_agent",
+    /// A subagent edge to something that is no agent.
+    SubagentTargetNotAgent = "subagent_target_not_agent",
+    /// A subagent edge from an agent that may not use subagents.
+    SubagentToolDisabled = "subagent_tool_disabled",
+    /// A subagent edge into another handle than the input.
+    SubagentTargetHandle = "subagent_target_handle",
+    /// An agent as its own subagent.
+    SubagentSelf = "subagent_self",
+    /// A subagent of two agents.
+    SubagentMultipleParents = "subagent_multiple_parents",
+    /// A subagent that is also a step of the run.
+    SubagentInExecution = "subagent_in_execution",
+    /// Agents that are subagents of each other.
+    SubagentCycle = "subagent_cycle",
+
     // Text match.
     /// A field neither text nor null, or a value of the wrong kind.
     InvalidField = "invalid_field",

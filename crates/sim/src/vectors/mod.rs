@@ -3,8 +3,10 @@
 mod compare;
 mod flow;
 mod golden;
+mod graph;
 mod machine;
 mod machine_runs;
+mod session;
 mod steps;
 mod steps_runs;
 
@@ -44,19 +46,28 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("flow", "runs") => &flow::run,
         ("steps", "conditions") => &steps::condition,
         ("steps", "runs") => &steps_runs::run,
+        ("graph", "runs") => &graph::run,
+        ("session", "sessions") => &session::run,
+        ("session", "load") => &session::load,
         (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
     };
     Ok(vectors.iter().map(runner).collect())
 }
 
-/// Compares what came with what the vector expects; a vector is named by `name`, or by its expression.
+/// Compares what came with what the vector expects.
 fn verdict(vector: &Value, got: &Value) -> Verdict {
     let expected = vector.get("expect").cloned().unwrap_or_default();
-    let failure = (!compare::same(&expected, got))
-        .then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
+    verdict_of(vector, &expected, got)
+}
+
+/// Compares what came with what is expected of a vector.
+fn verdict_of(vector: &Value, expected: &Value, got: &Value) -> Verdict {
+    let failure =
+        (!compare::same(expected, got)).then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
     Verdict { name: name(vector), failure }
 }
 
+/// A vector is named by `name`, or by its expression.
 fn name(vector: &Value) -> String {
     ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned()
 }

@@ -52,7 +52,20 @@ impl Builder {
     /// document calls its own, and may call functions that documents cannot.
     #[track_caller]
     pub fn formula(&mut self, text: &str, dialect: Dialect, slots: &[(&str, SlotId)]) -> ExprId {
-        let compiled = Expression::compile(text, Options::dialect(dialect).bound(&Given(slots)).inner());
+        self.formula_with(text, dialect, slots, &[])
+    }
+
+    /// As [`Self::formula`], with names for values of the document: they need no slot, and no quoting.
+    #[track_caller]
+    pub fn formula_with(
+        &mut self,
+        text: &str,
+        dialect: Dialect,
+        slots: &[(&str, SlotId)],
+        constants: &[(&str, Value)],
+    ) -> ExprId {
+        let given = Given { slots, constants };
+        let compiled = Expression::compile(text, Options::dialect(dialect).bound(&given).inner());
         let expression =
             compiled.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
         self.push_expr(expression)
@@ -61,7 +74,20 @@ impl Builder {
     /// As [`Self::formula`], a condition.
     #[track_caller]
     pub fn test(&mut self, text: &str, dialect: Dialect, slots: &[(&str, SlotId)]) -> ConditionId {
-        let compiled = Condition::expression(text, Options::dialect(dialect).bound(&Given(slots)).inner());
+        self.test_with(text, dialect, slots, &[])
+    }
+
+    /// As [`Self::formula_with`], a condition.
+    #[track_caller]
+    pub fn test_with(
+        &mut self,
+        text: &str,
+        dialect: Dialect,
+        slots: &[(&str, SlotId)],
+        constants: &[(&str, Value)],
+    ) -> ConditionId {
+        let given = Given { slots, constants };
+        let compiled = Condition::expression(text, Options::dialect(dialect).bound(&given).inner());
         let condition = compiled.unwrap_or_else(|problems| panic!("the test `{text}` does not compile: {problems}"));
         ConditionId(push(&mut self.program.conditions, condition))
     }
@@ -100,13 +126,20 @@ impl Builder {
 }
 
 /// The names of a formula.
-struct Given<'b>(&'b [(&'b str, SlotId)]);
+struct Given<'b> {
+    slots: &'b [(&'b str, SlotId)],
+    constants: &'b [(&'b str, Value)],
+}
 
 impl Bind for Given<'_> {
     fn bind(&self, path: &[&str]) -> Option<Bound> {
         let root = path.first()?;
-        let (_, slot) = self.0.iter().find(|(name, _)| name == root)?;
+        let (_, slot) = self.slots.iter().find(|(name, _)| name == root)?;
         Some(Bound { slot: slot.0, parts: 1 })
+    }
+
+    fn constant(&self, name: &str) -> Option<Value> {
+        self.constants.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     }
 }
 

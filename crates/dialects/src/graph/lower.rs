@@ -1,0 +1,195 @@
+//! A graph as a program: a driver in the root that waits for answers, and one scope that holds every live line.
+//!
+//! The driver enters the scope for the run, for each answer and for each deferred node, and looks around when all lines of
+//! it have ended. What pauses, fails and waits stands in slots of the root, so that a run shows it at any moment.
+
+mod agents;
+mod choices;
+mod driver;
+mod lines;
+
+use std::collections::BTreeSet;
+
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
+use branchpoint_core::ir::{ConditionId, ExprId, PlaceId, Program, ScopeId, SlotId, StepId, Write};
+use branchpoint_expr::{Condition, Dialect, Object, Severity, Value};
+
+use super::raw::{Graph, What};
+use crate::report::Report;
+
+/// The program of a graph, unless something in it is refused.
+pub(super) fn lower(graph: &Graph, report: &mut Report) -> Option<Program> {
+    let mut lower = Lower::new(graph);
+    lower.compile_conditions(report);
+    report.findings.extend_from_slice(lower.b.warnings());
+    if report.findings.iter().any(|finding| finding.severity == Severity::Error) {
+        return None;
+    }
+    let start = graph.start()?;
+    let reached = graph.reachable(start);
+    lower.lines(&reached);
+    let beginnings = lower.driver(start, &reached);
+    lower.b.begin(ROOT, &beginnings);
+    let program = lower.b.finish();
+    Some(program.unwrap_or_else(|wrong| panic!("a graph was lowered to a program that is not valid: {wrong:?}")))
+}
+
+/// A program in the making.
+struct Lower<'g> {
+    graph: &'g Graph,
+    b: Builder,
+    /// What the formulas call the slots.
+    known: Vec<(&'static str, SlotId)>,
+    slots: Slots,
+    /// The scope that holds every live line.
+    live: ScopeId,
+    /// Where a line of it ends.
+    end: PlaceId,
+    /// Where each node begins.
+    entries: Vec<PlaceId>,
+    /// Each node as its author sees it.
+    steps: Vec<StepId>,
+    /// The conditions of each `if`.
+    conditions: Vec<Vec<ConditionId>>,
+}
+
+/// What a run remembers, and what each line carries.
+struct Slots {
+    /// `running`, `paused`, `failed` or `completed`.
+    mode: SlotId,
+    /// Outputs by node, `previous_output`, and decisions.
+    state: SlotId,
+    logs: SlotId,
+    /// Approvals that wait: `{nodeId, previousOutput, front}`; front says whether a person was told that it is current.
+    waiting: SlotId,
+    /// Nodes that are still to run: `{nodeId, previousOutput}`.
+    deferred: SlotId,
+    /// How many nodes have run.
+    runs: SlotId,
+    error: SlotId,
+    /// Which node the scope is entered for, and how: `run`, `approve` or `reject`.
+    begin: SlotId,
+    /// Calls of subagents that have not ended.
+    calls: SlotId,
+    /// The output that a line carries.
+    prev: SlotId,
+    /// Whether the line has not forked yet.
+    clean: SlotId,
+    /// Whether the fan-out that the line belongs to was begun by a run that was not paused.
+    under_way: SlotId,
+    /// The text of the output, in lower case.
+    text: SlotId,
+    /// What an agent is asked.
+    content: SlotId,
+    /// Why a call or a condition failed.
+    failure: SlotId,
+}
+
+impl<'g> Lower<'g> {
+    fn new(graph: &'g Graph) -> Self {
+        let mut b = Builder::new();
+        let empty = || Some(Value::from(Vec::new()));
+        let slots = Slots {
+            mode: b.slot(ROOT, "mode", Some(Value::from("running"))),
+            state: b.slot(ROOT, "state", Some(Value::from(Object::default()))),
+            logs: b.slot(ROOT, "logs", empty()),
+            waiting: b.slot(ROOT, "waiting", empty()),
+            deferred: b.slot(ROOT, "deferred", empty()),
+            runs: b.slot(ROOT, "runs", Some(Value::Int(0))),
+            error: b.slot(ROOT, "error", None),
+            begin: b.slot(ROOT, "begin", None),
+            calls: b.slot(ROOT, "calls", empty()),
+            prev: b.local("prev"),
+            clean: b.local("clean"),
+            under_way: b.local("under_way"),
+            text: b.local("text"),
+            content: b.local("content"),
+            failure: b.local("failure"),
+        };
+        let mut known = vec![
+            ("mode", slots.mode),
+            ("state", slots.state),
+            ("logs", slots.logs),
+            ("waiting", slots.waiting),
+            ("deferred", slots.deferred),
+            ("runs", slots.runs),
+            ("error", slots.error),
+            ("begin", slots.begin),
+            ("calls", slots.calls),
+            ("prev", slots.prev),
+            ("clean", slots.clean),
+            ("under_way", slots.under_way),
+            ("text", slots.text),
+            ("content", slots.content),
+            ("failure", slots.failure),
+        ];
+        known.extend([("given", b.input()), ("time", b.now())]);
+        b.name(ROOT, &["input"], slots.prev);
+        b.name(ROOT, &["text"], slots.text);
+        let live = b.scope(ROOT, ScopeSpec::default());
+        let end = b.leave(live, branchpoint_core::ir::Exit::Done(None));
+        let entries = graph.nodes.iter().map(|_| b.reserve()).collect();
+        let steps = graph.nodes.iter().map(|node| b.step(&node.id, node.kind, None, (node.span.start, node.span.end)));
+        let steps = steps.collect();
+        Self { graph, b, known, slots, live, end, entries, steps, conditions: Vec::new() }
+    }
+
+    /// Compiles the conditions of every `if`, also of those that nothing leads to: what is wrong is refused anyway.
+    fn compile_conditions(&mut self, report: &mut Report) {
+        for node in &self.graph.nodes {
+            let What::If(entries) = &node.what else {
+                self.conditions.push(Vec::new());
+                continue;
+            };
+            let live = self.live;
+            let compiled = entries.iter().filter_map(|entry| {
+                let compile = |options: branchpoint_expr::Options<'_>| Condition::text_match(entry, options);
+                report.compiled(self.b.condition_with(live, Dialect::Graph, compile))
+            });
+            let compiled = compiled.collect();
+            self.conditions.push(compiled);
+        }
+    }
+
+    /// All lines that can run. What cannot be reached is not lowered.
+    fn lines(&mut self, reached: &BTreeSet<usize>) {
+        for node in 0..self.graph.nodes.len() {
+            if reached.contains(&node) {
+                self.node(node);
+            } else {
+                // Nothing leads there, and every place that was reserved must be something.
+                let entry = self.entries[node];
+                self.b.at(entry).leave(self.live, branchpoint_core::ir::Exit::Done(None));
+            }
+        }
+    }
+
+    fn formula(&mut self, text: &str, said: &[(&str, Value)]) -> ExprId {
+        self.b.formula_with(text, Dialect::Graph, &self.known, said)
+    }
+
+    fn test(&mut self, text: &str, said: &[(&str, Value)]) -> ConditionId {
+        self.b.test_with(text, Dialect::Graph, &self.known, said)
+    }
+
+    fn put(&mut self, slot: SlotId, text: &str, said: &[(&str, Value)]) -> Write {
+        Write::Put(slot, self.formula(text, said))
+    }
+
+    /// An entry of the log. The formula of its content sees the slots and what is said.
+    fn log(&mut self, kind: &str, content: &str, said: &[(&str, Value)]) -> Write {
+        let entry = format!("{{timestamp: time, nodeId: id, type: '{kind}', content: {content}}}");
+        Write::Push(self.slots.logs, self.formula(&entry, said))
+    }
+
+    /// The run has failed, unless it has already.
+    fn fail(&mut self, kind: &str, message: &str, said: &[(&str, Value)]) -> [Write; 2] {
+        let error = format!("error ?? {{kind: {kind}, message: {message}, nodeId: id}}");
+        [self.put(self.slots.error, &error, said), self.put(self.slots.mode, "'failed'", &[])]
+    }
+
+    /// A node's id, as formulas name it.
+    fn id(&self, node: usize) -> (&'static str, Value) {
+        ("id", Value::Str(self.graph.nodes[node].id.clone()))
+    }
+}

@@ -1,0 +1,134 @@
+//! Agents: one call, its answer or its error, and the calls of subagents that are told meanwhile.
+
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{Arm, Early, Effect, ExprId, Failure, Mark, PlaceId, Write};
+use branchpoint_expr::{Object, Value};
+
+use super::super::raw::{Agent, What};
+use super::super::subagents;
+use super::super::wiring::Way;
+use super::Lower;
+
+/// What stands for the output of the node before.
+const TOKEN: &str = "{{PREVIOUS_OUTPUT}}";
+
+/// What is told of a call of a subagent.
+const CALL_KEYS: [&str; 8] =
+    ["type", "parentNodeId", "subagentNodeId", "subagentName", "callId", "parentCallId", "depth", "message"];
+
+impl Lower<'_> {
+    pub(super) fn agent(&mut self, node: usize, agent: &Agent) -> PlaceId {
+        let answered = self.answered(node);
+        let failed = self.call_failed(node);
+        let input = self.request(node, agent);
+        let spec = [("toolNames".into(), Value::from(subagents::tool_names(self.graph, node)))];
+        let spec = Value::from(spec.into_iter().collect::<Object>());
+        let effect = self.b.effect(Effect { spec, step: Some(self.steps[node]), ..effect("agent") });
+        let fail = Failure { to: failed, error: Some(self.slots.failure) };
+        let ask = self.b.do_(effect, input, Some(self.slots.prev), answered, Some(fail));
+        let said = [
+            self.id(node),
+            ("prompt", agent.prompt.clone().map_or(Value::Null, Value::Str)),
+            ("token", Value::from(TOKEN)),
+        ];
+        let content = match agent.prompt {
+            Some(_) => "replace(prompt, token, string(prev ?? ''))",
+            None => "string(prev ?? '')",
+        };
+        let writes = [
+            self.begin_log(node),
+            self.put(self.slots.content, content, &said),
+            self.log("start_prompt", "content", &said),
+        ];
+        let place = self.b.set(writes, ask, None);
+        self.begin_mark(node, place);
+        place
+    }
+
+    /// What the call carries. Models that the document leaves open are the installation's.
+    fn request(&mut self, node: usize, agent: &Agent) -> ExprId {
+        let tree = subagents::tree(self.graph, node);
+        let optional = |text: &Option<std::sync::Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
+        let said = [
+            ("system", Value::Str(agent.system.clone())),
+            ("model", optional(&agent.model)),
+            ("effort", optional(&agent.effort)),
+            ("tools", agent.tools.clone().unwrap_or_default()),
+            ("tree", tree.clone().unwrap_or_default()),
+        ];
+        let defaults = "{model: given.model ?? 'gpt-5', reasoningEffort: given.reasoningEffort ?? 'low'}";
+        let tools = if agent.tools.is_some() { ", tools: tools" } else { "" };
+        let tree = if tree.is_some() { ", subagents: filledIn(tree, defaults)" } else { "" };
+        let request = format!(
+            "let defaults = {defaults}; {{systemPrompt: system, userContent: content, model: model ?? defaults.model, \
+             reasoningEffort: effort ?? defaults.reasoningEffort{tools}{tree}}}"
+        );
+        self.formula(&request, &said)
+    }
+
+    /// An answer is kept even when the run has failed meanwhile; then nothing follows it. On a paused run, whatever
+    /// follows is deferred.
+    fn answered(&mut self, node: usize) -> PlaceId {
+        let said = [self.id(node)];
+        let next = self.follow(node, &Way::Every);
+        let failed = self.test("mode == 'failed'", &[]);
+        let next = self.b.decide([(failed, self.end)], next, None);
+        let mut writes = vec![self.log("llm_response", "string(prev ?? '')", &said)];
+        writes.extend(self.keep_output(node));
+        writes.push(self.put(self.slots.under_way, "mode == 'running'", &[]));
+        writes.push(self.put(self.slots.calls, "filter(calls, .nodeId != id)", &said));
+        let place = self.b.set(writes, next, None);
+        let output = self.b.read(self.slots.prev);
+        self.b.mark(place, Mark::End(self.steps[node], Some(output)));
+        place
+    }
+
+    /// Calls of subagents that are open when their agent fails have failed with it.
+    fn call_failed(&mut self, node: usize) -> PlaceId {
+        let said = [self.id(node), ("keys", keys())];
+        let open = "map(filter(calls, .nodeId == id), ({timestamp: time, nodeId: id, type: 'subagent_call_error', \
+                    content: toJSON(pick(callFailed(.event, failure.message), keys))}))";
+        let mut writes = vec![
+            self.put(self.slots.logs, &format!("any(calls, .nodeId == id) ? concat(logs, {open}) : logs"), &said),
+            self.put(self.slots.calls, "filter(calls, .nodeId != id)", &said),
+            self.log("llm_error", "failure.message", &said),
+        ];
+        writes.extend(self.fail("failure.kind == 'no_llm' ? 'no_llm' : 'llm_error'", "failure.message", &said));
+        let place = self.b.set(writes, self.end, None);
+        let error = self.b.read(self.slots.failure);
+        self.b.mark(place, Mark::Fail(self.steps[node], error));
+        place
+    }
+
+    /// A strand of its own takes what is told of subagents: it may come at any moment of a call.
+    pub(super) fn listener(&mut self) -> PlaceId {
+        let agents = self.graph.nodes.iter().filter(|node| matches!(node.what, What::Agent(_)));
+        let agents = Value::from(agents.map(|node| Value::Str(node.id.clone())).collect::<Vec<_>>());
+        let payload = self.b.payload();
+        let check = self.b.test_with(
+            "payload.nodeId in agents && payload.event.type in ['subagent_call_start', 'subagent_call_end', \
+             'subagent_call_error']",
+            branchpoint_expr::Dialect::Graph,
+            &[("payload", payload)],
+            &[("agents", agents)],
+        );
+        let told = self.b.slot(branchpoint_core::ir::builder::ROOT, "told", None);
+        self.known.push(("told", told));
+        let said = [("keys", keys())];
+        let entry = self.formula(
+            "{timestamp: time, nodeId: told.nodeId, type: told.event.type, content: toJSON(pick(told.event, keys))}",
+            &said,
+        );
+        let open = "told.event.type == 'subagent_call_start' ? concat(calls, [told]) : \
+                    filter(calls, .nodeId != told.nodeId || .event.callId != told.event.callId)";
+        let wait = self.b.reserve();
+        let writes = [Write::Push(self.slots.logs, entry), self.put(self.slots.calls, open, &[])];
+        let next = self.b.set(writes, wait, None);
+        let signal = self.b.signal("subagent", Early::Refuse);
+        self.b.at(wait).wait([Arm::Signal { signal, check: Some(check), into: Some(told), next }], None)
+    }
+}
+
+fn keys() -> Value {
+    Value::from(CALL_KEYS.map(Value::from).to_vec())
+}

@@ -1,0 +1,88 @@
+//! Nodes that choose a way: `if` by what came before, approvals by a person.
+
+use branchpoint_core::ir::{Failure, Mark, PlaceId, Write};
+use branchpoint_expr::{Located, Value};
+
+use super::super::wiring::Way;
+use super::Lower;
+
+impl Lower<'_> {
+    /// Conditions in order; the first that holds wins. An error fails the run: it never picks a way.
+    pub(super) fn choice(&mut self, node: usize, conditions: &[Located]) -> PlaceId {
+        let mut next = self.follow(node, &Way::Otherwise);
+        next = self.took(node, "false", next);
+        if conditions.is_empty() {
+            // An `if` that asks nothing is still seen to be asked: nothing matches.
+            let check = self.log("logic_check", "'no conditions: no'", &[self.id(node)]);
+            next = self.b.set([check], next, None);
+        }
+        for (index, written) in conditions.iter().enumerate().rev() {
+            next = self.tried(node, index, written, next);
+        }
+        let writes = [self.begin_log(node), self.put(self.slots.text, "lower(string(prev ?? ''))", &[])];
+        let place = self.b.set(writes, next, None);
+        self.begin_mark(node, place);
+        place
+    }
+
+    fn tried(&mut self, node: usize, index: usize, written: &Located, next: PlaceId) -> PlaceId {
+        let said = [self.id(node), ("asked", Value::from(in_words(written)))];
+        let matched = self.follow(node, &Way::Condition(index));
+        let matched = self.took(node, &format!("condition-{index}"), matched);
+        let [yes, no] = [("asked + ': yes'", matched), ("asked + ': no'", next)].map(|(content, to)| {
+            let check = self.log("logic_check", content, &said);
+            self.b.set([check], to, None)
+        });
+        let mut writes = vec![self.log("logic_check", "asked + ': error'", &said)];
+        writes.push(self.log("error", "failure.message", &said));
+        writes.extend(self.fail("'condition_error'", "failure.message", &said));
+        let broken = self.b.set(writes, self.end, None);
+        let error = self.b.read(self.slots.failure);
+        self.b.mark(broken, Mark::Fail(self.steps[node], error));
+        let fail = Failure { to: broken, error: Some(self.slots.failure) };
+        self.b.decide([(self.conditions[node][index], yes)], no, Some(fail))
+    }
+
+    /// Tells which way a node went.
+    fn took(&mut self, node: usize, way: &str, next: PlaceId) -> PlaceId {
+        let place = self.b.set([], next, None);
+        self.b.mark(place, Mark::Branch(self.steps[node], way.into()));
+        self.b.mark(place, Mark::End(self.steps[node], None));
+        place
+    }
+
+    /// The first to wait pauses the run; one that comes while it is paused waits without being begun.
+    pub(super) fn approval(&mut self, node: usize, prompt: &Value) -> PlaceId {
+        let said = [self.id(node), ("prompt", prompt.clone())];
+        let waits = self.formula("{nodeId: id, previousOutput: prev, front: len(waiting) == 0}", &said);
+        let asked = [
+            Write::Push(self.slots.waiting, waits),
+            self.put(self.slots.mode, "'paused'", &[]),
+            self.log("wait_input", "string(prompt ?? '')", &said),
+        ];
+        let asked = self.b.set(asked, self.end, None);
+        let begun = [self.begin_log(node)];
+        let begun = self.b.set(begun, asked, None);
+        self.begin_mark(node, begun);
+        let paused = self.test("mode == 'paused'", &[]);
+        self.b.decide([(paused, asked)], begun, None)
+    }
+
+    /// Where the line goes on after a person's answer.
+    pub(super) fn decided(&mut self, node: usize, way: &Way, name: &str) -> PlaceId {
+        let next = self.follow(node, way);
+        self.took(node, name, next)
+    }
+}
+
+/// A condition as the log tells it.
+fn in_words(written: &Located) -> String {
+    let value = |key: &str| written.get(key).map(Located::to_value).unwrap_or_default();
+    match written.get("if") {
+        Some(condition) => format!("if {}", condition.to_value()),
+        None => {
+            let operator = written.get("operator").and_then(Located::text).map_or("equal", |text| &**text);
+            format!("{operator} {:?}", value("value"))
+        }
+    }
+}

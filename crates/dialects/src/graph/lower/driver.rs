@@ -1,0 +1,145 @@
+//! The driver: it enters the scope of the lines, looks around when all of them have ended, waits for answers, and closes.
+
+use std::collections::BTreeSet;
+
+use branchpoint_core::ir::{Arm, Early, PlaceId, Status, Write};
+use branchpoint_expr::{Dialect, Object, Value};
+
+use super::super::raw::What;
+use super::super::wiring::Way;
+use super::Lower;
+
+impl Lower<'_> {
+    /// The beginnings of the run: the driver, and the strand that takes what is told of subagents.
+    pub(super) fn driver(&mut self, start: usize, reached: &BTreeSet<usize>) -> [PlaceId; 2] {
+        let dispatch = self.dispatch(reached);
+        self.b.begin(self.live, &[dispatch]);
+        let enter = self.b.enter(self.live);
+        self.look_around(start, enter);
+        let begin = self.formula("{node: id, how: 'run'}", &[self.id(start)]);
+        let mut writes = vec![Write::Put(self.slots.begin, begin)];
+        writes.extend(self.fresh_line("nil"));
+        let first = self.b.set(writes, enter, None);
+        [first, self.listener()]
+    }
+
+    /// What a line that begins carries.
+    fn fresh_line(&mut self, prev: &str) -> [Write; 3] {
+        [
+            self.put(self.slots.prev, prev, &[]),
+            self.put(self.slots.clean, "true", &[]),
+            self.put(self.slots.under_way, "true", &[]),
+        ]
+    }
+
+    /// The scope is entered for one node, or for the answer to one.
+    fn dispatch(&mut self, reached: &BTreeSet<usize>) -> PlaceId {
+        let mut arms = Vec::new();
+        for node in reached {
+            let said = [self.id(*node)];
+            arms.push((self.test("begin.node == id && begin.how == 'run'", &said), self.entries[*node]));
+            if matches!(self.graph.nodes[*node].what, What::Approval(_)) {
+                for (way, name) in [(Way::Approve, "approve"), (Way::Reject, "reject")] {
+                    let test = format!("begin.node == id && begin.how == '{name}'");
+                    arms.push((self.test(&test, &said), self.decided(*node, &way, name)));
+                }
+            }
+        }
+        self.b.decide(arms, self.end, None)
+    }
+
+    /// All lines have ended: the run has failed, or goes on with what was deferred, or waits, or is complete.
+    fn look_around(&mut self, start: usize, enter: PlaceId) {
+        let said = [self.id(start)];
+        let failed = self.formula(&result("'failed'", "error.nodeId", "[]", "false", ", error: error"), &said);
+        let failed = self.b.close(Status::Failed, failed);
+        let completed = self.formula(&result("'completed'", "nil", "[]", "false", ""), &said);
+        let completed = self.b.close(Status::Completed, completed);
+        let deferred = self.go_on_with_deferred(enter);
+        let paused = self.pause(enter);
+        let arms = [
+            (self.test("mode == 'failed'", &[]), failed),
+            (self.test("mode == 'running' && len(deferred) > 0", &[]), deferred),
+            (self.test("len(waiting) > 0", &[]), paused),
+        ];
+        let around = self.b.next(self.live);
+        self.b.at(around).decide(arms, completed, None);
+        let view = format!(
+            "mode == 'failed' ? {} : {}",
+            result("mode", "error.nodeId", "[]", "false", ", error: error"),
+            result("mode", "mode == 'paused' ? waiting[0].nodeId : id", WAITING, "mode == 'paused'", ""),
+        );
+        let view = self.formula(&view, &said);
+        self.b.view("result", view);
+    }
+
+    fn go_on_with_deferred(&mut self, enter: PlaceId) -> PlaceId {
+        let mut writes = vec![self.put(self.slots.begin, "{node: deferred[0].nodeId, how: 'run'}", &[])];
+        writes.extend(self.fresh_line("deferred[0].previousOutput"));
+        writes.push(self.put(self.slots.deferred, "deferred[1:]", &[]));
+        self.b.set(writes, enter, None)
+    }
+
+    /// The oldest that waits is current. One that had waited behind another is told again when it becomes so.
+    fn pause(&mut self, enter: PlaceId) -> PlaceId {
+        let wait = self.wait(enter);
+        let prompts = self.graph.nodes.iter().filter_map(|node| match &node.what {
+            What::Approval(prompt) => Some((node.id.clone(), prompt.clone())),
+            _ => None,
+        });
+        let prompts = Value::from(prompts.collect::<Object>());
+        let entry = self.formula(
+            "{timestamp: time, nodeId: waiting[0].nodeId, type: 'wait_input', \
+             content: string(get(prompts, waiting[0].nodeId) ?? '')}",
+            &[("prompts", prompts)],
+        );
+        let front = "concat([{nodeId: waiting[0].nodeId, previousOutput: waiting[0].previousOutput, front: true}], waiting[1:])";
+        let again = [Write::Push(self.slots.logs, entry), self.put(self.slots.waiting, front, &[])];
+        let again = self.b.set(again, wait, None);
+        let told = self.test("waiting[0].front", &[]);
+        let next = self.b.decide([(told, wait)], again, None);
+        let paused = [self.put(self.slots.mode, "'paused'", &[])];
+        self.b.set(paused, next, None)
+    }
+
+    /// Waits for `{input, id?}`. An answer that decides nothing, or to nobody who waits, is refused and changes nothing.
+    fn wait(&mut self, enter: PlaceId) -> PlaceId {
+        let got = self.b.slot(branchpoint_core::ir::builder::ROOT, "got", None);
+        let chosen = self.b.local("chosen");
+        let answer = self.b.local("answer");
+        self.known.extend([("got", got), ("chosen", chosen), ("answer", answer)]);
+        let mut writes = vec![
+            self.put(answer, "approvalAnswer(got.input)", &[]),
+            self.put(chosen, "got.id == nil ? 0 : findIndex(waiting, .nodeId == got.id)", &[]),
+            self.put(self.slots.begin, "{node: waiting[chosen].nodeId, how: answer.decision}", &[]),
+        ];
+        writes.extend(self.fresh_line("waiting[chosen].previousOutput"));
+        let received =
+            self.formula("{timestamp: time, nodeId: begin.node, type: 'input_received', content: toJSON(answer)}", &[]);
+        writes.extend([
+            self.put(self.slots.waiting, "concat(waiting[:chosen], waiting[chosen + 1:])", &[]),
+            self.put(self.slots.state, "putPath(state, [begin.node + '_approval'], answer)", &[]),
+            Write::Push(self.slots.logs, received),
+            self.put(self.slots.mode, "'running'", &[]),
+        ]);
+        let next = self.b.set(writes, enter, None);
+        let payload = self.b.payload();
+        let check = self.b.test(
+            "approvalAnswer(payload.input) != nil && (payload.id == nil || any(waiting, .nodeId == payload.id))",
+            Dialect::Graph,
+            &[("payload", payload), ("waiting", self.slots.waiting)],
+        );
+        let signal = self.b.signal("resume", Early::Refuse);
+        self.b.wait([Arm::Signal { signal, check: Some(check), into: Some(got), next }], None)
+    }
+}
+
+/// The ids of the approvals that wait, oldest first.
+const WAITING: &str = "map(waiting, .nodeId)";
+
+fn result(status: &str, current: &str, waiting: &str, waits: &str, error: &str) -> String {
+    format!(
+        "{{runId: given.runId, status: {status}, logs: logs, state: state, waitingForInput: {waits}, \
+         currentNodeId: {current}, waiting: {waiting}, deferred: deferred{error}}}"
+    )
+}

@@ -1,0 +1,108 @@
+//! What every node does first, and where a line goes on.
+
+use branchpoint_core::ir::{Mark, PlaceId, Write};
+use branchpoint_expr::Value;
+
+use super::super::raw::What;
+use super::super::wiring::Way;
+use super::Lower;
+
+impl Lower<'_> {
+    /// A node begins unless the run has failed; on a paused run it is deferred; at the limit the run fails.
+    pub(super) fn node(&mut self, node: usize) {
+        let graph = self.graph;
+        let begins = match &graph.nodes[node].what {
+            What::Start(initial) => self.start(node, initial),
+            What::Agent(agent) => self.agent(node, agent),
+            What::If(conditions) => self.choice(node, conditions),
+            What::Approval(prompt) => self.approval(node, prompt),
+            What::End | What::Refused => self.end_node(node),
+        };
+        let limited = self.limited(node, begins);
+        let deferred = self.defer(node);
+        // An approval of the fan-out that was under way when the run paused starts to wait too.
+        let is_approval = matches!(graph.nodes[node].what, What::Approval(_));
+        let paused = if is_approval { "mode == 'paused' && !under_way" } else { "mode == 'paused'" };
+        let arms = [(self.test("mode == 'failed'", &[]), self.end), (self.test(paused, &[]), deferred)];
+        let entry = self.entries[node];
+        self.b.at(entry).decide(arms, limited, None);
+    }
+
+    fn limited(&mut self, node: usize, begins: PlaceId) -> PlaceId {
+        let said = [self.id(node)];
+        let message = "'the run has reached its limit of ' + string(given.stepLimit ?? 10000) + ' node runs'";
+        let mut writes = vec![self.log("error", message, &said)];
+        writes.extend(self.fail("'step_limit'", message, &said));
+        let error = self.b.read(self.slots.error);
+        let told = self.b.set([], self.end, None);
+        self.b.mark(told, Mark::Fail(self.steps[node], error));
+        let over = self.b.set(writes, told, None);
+        let counted = [self.put(self.slots.runs, "runs + 1", &[])];
+        let counted = self.b.set(counted, begins, None);
+        let spent = self.test("runs >= (given.stepLimit ?? 10000)", &[]);
+        self.b.decide([(spent, over)], counted, None)
+    }
+
+    fn defer(&mut self, node: usize) -> PlaceId {
+        let entry = self.formula("{nodeId: id, previousOutput: prev}", &[self.id(node)]);
+        self.b.set([Write::Push(self.slots.deferred, entry)], self.end, None)
+    }
+
+    /// The output of a start is what the document says, each time.
+    fn start(&mut self, node: usize, initial: &Value) -> PlaceId {
+        let said = [self.id(node), ("initial", initial.clone())];
+        let mut writes = vec![self.begin_log(node), self.put(self.slots.prev, "initial ?? ''", &said)];
+        writes.extend(self.keep_output(node));
+        let next = self.follow(node, &Way::Every);
+        let place = self.b.set(writes, next, None);
+        self.begin_mark(node, place);
+        place
+    }
+
+    fn end_node(&mut self, node: usize) -> PlaceId {
+        let writes = [self.begin_log(node)];
+        let place = self.b.set(writes, self.end, None);
+        self.begin_mark(node, place);
+        place
+    }
+
+    pub(super) fn begin_log(&mut self, node: usize) -> Write {
+        let said = [self.id(node), ("label", self.label(node))];
+        self.log("step_start", "label", &said)
+    }
+
+    pub(super) fn begin_mark(&mut self, node: usize, place: PlaceId) {
+        let input = self.b.read(self.slots.prev);
+        self.b.mark(place, Mark::Begin(self.steps[node], Some(input)));
+    }
+
+    fn label(&self, node: usize) -> Value {
+        match &self.graph.nodes[node].what {
+            What::Agent(agent) => Value::Str(agent.name.clone()),
+            _ => Value::from(self.graph.nodes[node].kind),
+        }
+    }
+
+    /// The line's output is the node's; as long as the line has not forked, it is the run's as well.
+    pub(super) fn keep_output(&mut self, node: usize) -> [Write; 2] {
+        let said = [self.id(node)];
+        [
+            self.put(self.slots.state, "putPath(state, [id], prev)", &said),
+            self.put(self.slots.state, "clean ? putPath(state, ['previous_output'], prev) : state", &[]),
+        ]
+    }
+
+    /// Where a line goes on: nowhere, at one node, or at several, which forks it.
+    pub(super) fn follow(&mut self, node: usize, way: &Way) -> PlaceId {
+        let next: Vec<PlaceId> = self.graph.after(node, way).into_iter().map(|node| self.entries[node]).collect();
+        match next[..] {
+            [] => self.end,
+            [only] => only,
+            _ => {
+                let fork = self.b.fork(next);
+                let forked = [self.put(self.slots.clean, "false", &[])];
+                self.b.set(forked, fork, None)
+            }
+        }
+    }
+}

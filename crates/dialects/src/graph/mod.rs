@@ -1,0 +1,60 @@
+//! The dialect `graph`: grammar and rules, after `docs/spec/graph.md`.
+//!
+//! `raw` is the document as it is written, `wiring` where execution can go, `subagents` the trees of agents that are tools,
+//! `preflight` what an editor asks, `lower` makes a program of it: a driver that waits for answers, and one scope that holds
+//! every live line.
+//!
+//! | rule | how it is lowered | pinned by the vector |
+//! |---|---|---|
+//! | a node runs once for each arriving edge | `Fork`, and no merge | `diamond_runs_the_join_node_per_arrival` |
+//! | the first condition that matches wins | a chain of `Decide`s | `deferred_if_uses_the_output_it_was_reached_with` |
+//! | a paused run starts nothing new | every node asks the slot `mode` first | `siblings_after_an_approval_are_all_deferred_in_order` |
+//! | a fan-out under way lets approvals wait | the local `live` | `same_approval_by_two_edges_is_asked_twice` |
+//! | answers after the pause defer their successors | `live` is set when the answer comes | `in_flight_successor_approval_is_deferred` |
+//! | deferred nodes run one after the other | the driver enters the scope for each | `two_successors_deferred` |
+//! | an agent's error lets other calls finish | `mode`, and nothing is withdrawn | `parallel_one_branch_fails_other_finishes_and_keeps_state` |
+//! | `previous_output` stops at a fork | the local `clean` | `slow_agent_longer_than_other_branch_chain` |
+//! | an answer is refused or taken whole | the check of the signal `resume` | `bad_answer_refused_then_good_answer_accepted` |
+
+mod lower;
+mod preflight;
+mod raw;
+mod subagents;
+mod wiring;
+
+use branchpoint_core::ir::Program;
+use branchpoint_expr::{Diagnostic, Located, Severity};
+
+use crate::report::Report;
+use raw::Graph;
+
+/// The program of a document, and what was found in it.
+pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
+    let (graph, mut report) = read(document);
+    let Some(graph) = graph else { return (None, report.findings) };
+    wiring::warn(&graph, &mut report);
+    let program = lower::lower(&graph, &mut report);
+    (program, report.findings)
+}
+
+/// What keeps a graph from being run by an editor, the first finding first: all that is refused, then what runs and is
+/// hardly meant.
+pub(crate) fn preflight(document: &Located) -> Vec<Diagnostic> {
+    let (program, mut findings) = load(document);
+    findings.retain(|finding| finding.severity == Severity::Error);
+    findings.sort_by_key(|finding| finding.span.start);
+    if program.is_some() {
+        findings.extend(read(document).0.iter().flat_map(preflight::check));
+    }
+    findings
+}
+
+fn read(document: &Located) -> (Option<Graph>, Report) {
+    let mut report = Report::default();
+    let graph = Graph::read(document, &mut report);
+    if let Some(graph) = &graph {
+        wiring::check_start(graph, &mut report);
+        subagents::check(graph, &mut report);
+    }
+    (graph, report)
+}

@@ -1,0 +1,111 @@
+//! A graph as it is written, older spellings mapped to today's. What is wrong with its shape is found while it is read;
+//! what stands in expressions is left as it is, for lowering to compile.
+
+mod nodes;
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Kind, Located, Span};
+
+use crate::report::{Report, start_of};
+
+pub(super) use nodes::{Agent, Node, What};
+
+/// The handle that makes the target a tool of the source.
+pub(super) const SUBAGENT: &str = "subagent";
+
+/// Nodes and connections, in document order.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) connections: Vec<Connection>,
+    /// Where a document lacks what it lacks.
+    pub(super) span: Span,
+}
+
+/// A connection between two nodes that exist, by position.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) source: usize,
+    pub(super) target: usize,
+    /// Which way out of the source; none where the document names none.
+    pub(super) handle: Option<Arc<str>>,
+    /// Which way into the target.
+    pub(super) into: Option<Arc<str>>,
+    pub(super) span: Span,
+}
+
+impl Connection {
+    /// Whether this makes the target a tool of the source instead of leading on to it.
+    pub(super) fn is_subagent(&self) -> bool {
+        self.handle.as_deref() == Some(SUBAGENT)
+    }
+
+    /// Whether its way out is called so.
+    pub(super) fn is_from(&self, handle: &str) -> bool {
+        self.handle.as_deref() == Some(handle)
+    }
+}
+
+impl Graph {
+    /// Reads a document; none if it is not an object with two lists.
+    pub(super) fn read(document: &Located, report: &mut Report) -> Option<Self> {
+        if !document.is_object() {
+            report.odd(Kind::InvalidPayload, document, "a graph is an object with `nodes` and `connections`");
+            return None;
+        }
+        let lists = ["nodes", "connections"].map(|key| list(document, key, report));
+        let [Some(nodes), Some(connections)] = lists else { return None };
+        let nodes = Node::read_all(nodes, report);
+        let connections = connections.iter().filter_map(|item| connection(item, &nodes, report)).collect();
+        Some(Self { nodes, connections, span: start_of(document) })
+    }
+}
+
+fn list<'d>(document: &'d Located, key: &str, report: &mut Report) -> Option<&'d [Located]> {
+    let Some(found) = document.get(key) else {
+        let (message, help) = (format!("`{key}` is missing"), format!("add \"{key}\": []"));
+        report.error(Kind::InvalidPayload, start_of(document), message, &help);
+        return None;
+    };
+    if found.items().is_none() {
+        report.odd(Kind::InvalidPayload, found, &format!("`{key}` is a list"));
+    }
+    found.items()
+}
+
+fn connection(item: &Located, nodes: &[Node], report: &mut Report) -> Option<Connection> {
+    if !item.is_object() {
+        report.odd(Kind::InvalidPayload, item, "a connection is an object with `source` and `target`");
+        return None;
+    }
+    let [source, target] = ["source", "target"].map(|key| end(item, key, nodes, report));
+    let [handle, into] = ["sourceHandle", "targetHandle"].map(|key| handle(item, key, report));
+    Some(Connection { source: source?, target: target?, handle, into, span: item.span })
+}
+
+/// The node at one end of a connection.
+fn end(item: &Located, key: &str, nodes: &[Node], report: &mut Report) -> Option<usize> {
+    let Some(found) = item.get(key) else {
+        let message = format!("the connection has no `{key}`");
+        report.error(Kind::BrokenConnection, item.span, message, "name the id of a node");
+        return None;
+    };
+    let id = found.text().map_or("", |text| &**text);
+    let node = nodes.iter().position(|node| &*node.id == id && !id.is_empty());
+    if node.is_none() {
+        let message = format!("there is no node `{}`", found.to_value());
+        let finding = branchpoint_expr::Diagnostic::error(Kind::BrokenConnection, found.span, message);
+        report.findings.push(finding.suggest(id, nodes.iter().map(|node| &*node.id)));
+    }
+    node
+}
+
+/// A handle; null and empty text are none.
+fn handle(item: &Located, key: &str, report: &mut Report) -> Option<Arc<str>> {
+    let found = item.get(key).filter(|found| !found.is_null())?;
+    if found.text().is_none() {
+        report.odd(Kind::InvalidPayload, found, &format!("`{key}` is text"));
+    }
+    found.text().filter(|text| !text.is_empty()).cloned()
+}

@@ -1,0 +1,145 @@
+//! Subagents: edges that make an agent a tool of another. What is allowed, and the trees they make.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use branchpoint_expr::{Kind, Object, Value};
+
+use super::raw::{Agent, Connection, Graph, What};
+use crate::report::Report;
+
+/// How deep agents may be nested as tools. What is deeper could not be kept as a value of a run.
+const MAX_DEPTH: usize = 64;
+
+/// Checks every subagent edge of a graph.
+pub(super) fn check(graph: &Graph, report: &mut Report) {
+    let mut parents = BTreeSet::new();
+    for edge in graph.connections.iter().filter(|edge| edge.is_subagent()) {
+        check_edge(graph, edge, report);
+        if !parents.insert(edge.target) {
+            let message = format!("`{}` is a subagent already", graph.nodes[edge.target].id);
+            report.error(
+                Kind::SubagentMultipleParents,
+                edge.span,
+                message,
+                "a subagent belongs to one agent, by one edge",
+            );
+        }
+        let in_execution =
+            |other: &&Connection| !other.is_subagent() && (other.source == edge.target || other.target == edge.target);
+        if graph.connections.iter().any(|other| in_execution(&&*other)) {
+            let message = format!("`{}` is a subagent and a step of the run", graph.nodes[edge.target].id);
+            report.error(Kind::SubagentInExecution, edge.span, message, "make a second node of it, one for each use");
+        }
+    }
+    check_cycles(graph, report);
+}
+
+fn check_edge(graph: &Graph, edge: &Connection, report: &mut Report) {
+    let (source, target) = (&graph.nodes[edge.source], &graph.nodes[edge.target]);
+    match &source.what {
+        What::Agent(agent) if agent.uses_subagents() => {}
+        What::Agent(_) => {
+            let message = format!("`{}` may not use subagents", source.id);
+            report.error(Kind::SubagentToolDisabled, edge.span, message, "set `tools.subagents` of that agent to true");
+        }
+        _ => {
+            let message = format!("`{}` is no agent, so it has no subagents", source.id);
+            report.error(Kind::SubagentSourceNotAgent, edge.span, message, "only an agent can have subagents");
+        }
+    }
+    if !matches!(target.what, What::Agent(_)) {
+        let message = format!("`{}` is no agent, so it cannot be a subagent", target.id);
+        report.error(Kind::SubagentTargetNotAgent, edge.span, message, "only an agent can be a subagent");
+    }
+    if edge.into.as_deref().is_some_and(|handle| handle != "input") {
+        let help = "leave `targetHandle` out, or write `input`";
+        report.error(Kind::SubagentTargetHandle, edge.span, "a subagent is connected at its input", help);
+    }
+    if edge.source == edge.target {
+        let message = format!("`{}` is its own subagent", source.id);
+        report.error(Kind::SubagentSelf, edge.span, message, "take this connection out");
+    }
+}
+
+/// Agents that are subagents of each other, and trees that are too deep. Each node is walked once.
+fn check_cycles(graph: &Graph, report: &mut Report) {
+    let mut done = vec![false; graph.nodes.len()];
+    for start in 0..graph.nodes.len() {
+        // The nodes on the way down, each with the children that are still to be visited.
+        let mut way: Vec<(usize, Vec<&Connection>)> = Vec::new();
+        if !done[start] {
+            way.push((start, children(graph, start)));
+        }
+        while let Some((node, open)) = way.last_mut() {
+            let Some(edge) = open.pop() else {
+                done[*node] = true;
+                way.pop();
+                continue;
+            };
+            if edge.source != edge.target && way.iter().any(|(above, _)| *above == edge.target) {
+                let message = format!("`{}` is a subagent of its own subagent", graph.nodes[edge.target].id);
+                report.error(Kind::SubagentCycle, edge.span, message, "take one connection of the cycle out");
+            } else if !done[edge.target] && edge.source != edge.target {
+                let below = children(graph, edge.target);
+                way.push((edge.target, below));
+            }
+            if way.len() > MAX_DEPTH {
+                let message = format!("subagents are nested more than {MAX_DEPTH} levels deep");
+                let span = way.last().map_or(graph.span, |(node, _)| graph.nodes[*node].span);
+                return report.error(Kind::DepthLimit, span, message, "make the tree flatter");
+            }
+        }
+    }
+}
+
+fn children(graph: &Graph, node: usize) -> Vec<&Connection> {
+    graph.connections.iter().filter(|edge| edge.is_subagent() && edge.source == node).collect()
+}
+
+/// The subagents of an agent as a call carries them, or none. Models that are left to the installation are null.
+pub(super) fn tree(graph: &Graph, node: usize) -> Option<Value> {
+    let children: Vec<_> = children(graph, node).iter().filter_map(|edge| described(graph, edge.target)).collect();
+    (!children.is_empty()).then(|| Value::from(children))
+}
+
+fn described(graph: &Graph, node: usize) -> Option<Value> {
+    let What::Agent(agent) = &graph.nodes[node].what else { return None };
+    let mut described: Object = [
+        ("nodeId", Value::Str(graph.nodes[node].id.clone())),
+        ("agentName", Value::Str(agent.name.clone())),
+        ("systemPrompt", Value::Str(agent.system.clone())),
+        ("model", optional(agent.model.as_ref())),
+        ("reasoningEffort", optional(agent.effort.as_ref())),
+    ]
+    .into_iter()
+    .map(|(key, value)| (Arc::from(key), value))
+    .collect();
+    described.extend(agent.tools.clone().map(|tools| (Arc::from("tools"), tools)));
+    described.extend(tree(graph, node).map(|below| (Arc::from("subagents"), below)));
+    Some(Value::from(described))
+}
+
+/// By node, what a model calls the tools that the subagents of an agent are, at any depth.
+pub(super) fn tool_names(graph: &Graph, node: usize) -> Object {
+    let mut names = Object::default();
+    for edge in children(graph, node) {
+        if let What::Agent(Agent { name, .. }) = &graph.nodes[edge.target].what {
+            let id = &graph.nodes[edge.target].id;
+            names.insert(id.clone(), Value::from(format!("subagent_{}_{}", slug(name), slug(id))));
+        }
+        names.extend(tool_names(graph, edge.target));
+    }
+    names
+}
+
+/// Lower case, and one `_` for whatever a tool's name cannot have.
+fn slug(text: &str) -> String {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("_")
+}
+
+fn optional(text: Option<&Arc<str>>) -> Value {
+    text.map_or(Value::Null, |text| Value::Str(text.clone()))
+}

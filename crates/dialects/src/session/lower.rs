@@ -1,0 +1,293 @@
+//! A session as a program: one strand that rests at one `Wait`, takes an event, evaluates the steps, and rests again.
+//!
+//! An event may need the steps evaluated more than once, and a chat turn goes on elsewhere than a report. So evaluation is
+//! one piece of code with a way back in slots: `after` says whether a tool is still to be recorded, `back` who began.
+
+mod chat;
+mod evaluate;
+
+use std::sync::Arc;
+
+use branchpoint_core::ir::builder::{Builder, ROOT};
+use branchpoint_core::ir::{Arm, ConditionId, Early, ExprId, PlaceId, Program, SlotId, Status, Write};
+use branchpoint_expr::{Dialect, Object, Value};
+
+use super::raw::Agent;
+use crate::report::Report;
+
+/// How many tool uses a session remembers.
+const HISTORY: usize = 100;
+
+/// The program of an agent, unless a condition does not compile.
+pub(super) fn lower(agent: &Agent<'_>, report: &mut Report) -> Option<Program> {
+    let mut lower = Lower::new(agent);
+    let first = lower.start();
+    lower.rest();
+    lower.record();
+    lower.evaluate(report);
+    lower.views();
+    lower.b.begin(ROOT, &[first]);
+    report.findings.extend_from_slice(lower.b.warnings());
+    if report.findings.iter().any(|finding| finding.severity == branchpoint_expr::Severity::Error) {
+        return None;
+    }
+    let program = lower.b.finish();
+    Some(program.unwrap_or_else(|wrong| panic!("a session was lowered to a program that is not valid: {wrong:?}")))
+}
+
+/// A program in the making.
+struct Lower<'a, 'd> {
+    agent: &'a Agent<'d>,
+    b: Builder,
+    slots: Slots,
+    /// What the formulas call the slots.
+    known: Vec<(&'static str, SlotId)>,
+    /// What the formulas call what the document says.
+    said: Vec<(&'static str, Value)>,
+    /// Where the session waits for its next event.
+    rest: PlaceId,
+    /// Where the steps are evaluated.
+    evaluate: PlaceId,
+    /// Where it goes on when they are.
+    evaluated: PlaceId,
+    /// Where a tool use is recorded.
+    record: PlaceId,
+}
+
+/// What a session remembers. Their names are what a changed document finds them by.
+struct Slots {
+    /// What the session was opened with: `{tools, ttl_ms, state}`.
+    input: SlotId,
+    /// The tools the host gave; none if the template brings its own.
+    given: SlotId,
+    ttl_ms: SlotId,
+    active: SlotId,
+    history: SlotId,
+    index: SlotId,
+    message: SlotId,
+    /// The active step before the event.
+    before: SlotId,
+    why: SlotId,
+    /// Conditions that could not be evaluated during the event.
+    problems: SlotId,
+    problem: SlotId,
+    /// What the event brought.
+    got: SlotId,
+    /// The tool that is being recorded.
+    used: SlotId,
+    after: SlotId,
+    back: SlotId,
+}
+
+impl<'a, 'd> Lower<'a, 'd> {
+    fn new(agent: &'a Agent<'d>) -> Self {
+        let mut b = Builder::new();
+        let empty = || Some(Value::from(Vec::new()));
+        let slots = Slots {
+            input: b.input(),
+            given: b.slot(ROOT, "given", None),
+            ttl_ms: b.slot(ROOT, "ttl_ms", None),
+            active: b.slot(ROOT, "active", None),
+            history: b.slot(ROOT, "history", empty()),
+            index: b.slot(ROOT, "index", Some(Value::Int(0))),
+            message: b.slot(ROOT, "message", None),
+            before: b.slot(ROOT, "before", None),
+            why: b.slot(ROOT, "why", Some(Value::from("nothing has happened yet"))),
+            problems: b.slot(ROOT, "problems", empty()),
+            problem: b.slot(ROOT, "problem", None),
+            got: b.slot(ROOT, "got", None),
+            used: b.slot(ROOT, "used", None),
+            after: b.slot(ROOT, "after", None),
+            back: b.slot(ROOT, "back", None),
+        };
+        let seen = [
+            ("message", slots.message),
+            ("tools", slots.history),
+            ("step", slots.active),
+            ("sequence_index", slots.index),
+        ];
+        seen.iter().for_each(|(name, slot)| b.name(ROOT, &[*name], *slot));
+        let known = vec![
+            ("input", slots.input),
+            ("given", slots.given),
+            ("ttl_ms", slots.ttl_ms),
+            ("active", slots.active),
+            ("history", slots.history),
+            ("index", slots.index),
+            ("message", slots.message),
+            ("before", slots.before),
+            ("why", slots.why),
+            ("problems", slots.problems),
+            ("problem", slots.problem),
+            ("got", slots.got),
+            ("used", slots.used),
+            ("after", slots.after),
+            ("back", slots.back),
+        ];
+        let [rest, evaluate, evaluated, record] = [(); 4].map(|()| b.reserve());
+        Self { agent, b, slots, known, said: said(agent), rest, evaluate, evaluated, record }
+    }
+
+    fn formula(&mut self, text: &str) -> ExprId {
+        self.b.formula_with(text, Dialect::Session, &self.known, &self.said)
+    }
+
+    fn test(&mut self, text: &str) -> ConditionId {
+        self.b.test_with(text, Dialect::Session, &self.known, &self.said)
+    }
+
+    fn put(&mut self, slot: SlotId, text: &str) -> Write {
+        Write::Put(slot, self.formula(text))
+    }
+
+    fn set(&mut self, writes: &[(SlotId, &str)], next: PlaceId) -> PlaceId {
+        let writes: Vec<_> = writes.iter().map(|(slot, text)| self.put(*slot, text)).collect();
+        self.b.set(writes, next, None)
+    }
+
+    /// A session may begin with what a host has kept of an earlier one.
+    fn start(&mut self) -> PlaceId {
+        let Slots { given, ttl_ms, active, history, index, .. } = self.slots;
+        let newest = format!("(input.state.recentlyUsedTools ?? [])[-{HISTORY}:]");
+        let writes = [
+            (given, "input.tools"),
+            (ttl_ms, "input.ttl_ms"),
+            (active, "input.state.activeStep"),
+            (history, newest.as_str()),
+            (index, "input.state.sequenceIndex ?? 0"),
+        ];
+        self.set(&writes, self.rest)
+    }
+
+    /// The one place where a session waits. It rests there, so that it may take a changed document.
+    fn rest(&mut self) {
+        let payload = self.b.payload();
+        let text = self.b.test("type(payload.text) == 'string'", Dialect::Session, &[("payload", payload)]);
+        let tool = self.b.test("len(payload.tool) > 0", Dialect::Session, &[("payload", payload)]);
+        let events = [
+            ("message", Some(text), self.on_message()),
+            ("tool", Some(tool), self.on_tool()),
+            ("ask", None, self.on_ask()),
+            ("reset", None, self.on_reset()),
+        ];
+        let turn = self.agent.template.is_some().then(|| ("turn", Some(text), self.on_turn()));
+        let into = Some(self.slots.got);
+        let mut arms: Vec<Arm> = Vec::new();
+        for (name, check, next) in events.into_iter().chain(turn) {
+            // An event that comes during a turn is applied after it: none is lost.
+            let signal = self.b.signal(name, Early::Keep);
+            arms.push(Arm::Signal { signal, check, into, next });
+        }
+        let delay_ms = self.formula("ttl_ms > 0 ? ttl_ms : nil");
+        let gone = self.b.value(object([("expired", Value::Bool(true))]));
+        let next = self.b.close(Status::Completed, gone);
+        arms.push(Arm::After { delay_ms, next });
+        self.b.at(self.rest).rest(arms, None);
+    }
+
+    /// Every event begins with a clean slate to report on.
+    fn begin(&mut self, back: &str) -> Vec<Write> {
+        let back = self.b.value(back);
+        let before = self.b.read(self.slots.active);
+        vec![
+            Write::Put(self.slots.before, before),
+            Write::Clear(self.slots.problems),
+            Write::Put(self.slots.back, back),
+            Write::Clear(self.slots.after),
+        ]
+    }
+
+    fn on_message(&mut self) -> PlaceId {
+        let mut writes = self.begin("rest");
+        writes.push(self.put(self.slots.message, "got.text"));
+        self.b.set(writes, self.evaluate, None)
+    }
+
+    fn on_tool(&mut self) -> PlaceId {
+        let mut writes = self.begin("rest");
+        writes.push(self.put(self.slots.used, "got.tool"));
+        let next = self.use_tool();
+        self.b.set(writes, next, None)
+    }
+
+    /// A tool use counts for the active step, so there must be one first.
+    fn use_tool(&mut self) -> PlaceId {
+        let evaluate_first = self.set(&[(self.slots.after, "'record'")], self.evaluate);
+        let exists = self.test("active in names");
+        self.b.decide([(exists, self.record)], evaluate_first, None)
+    }
+
+    fn on_ask(&mut self) -> PlaceId {
+        let writes = self.begin("rest");
+        let exists = self.test("active in names");
+        let next = self.b.decide([(exists, self.rest)], self.evaluate, None);
+        self.b.set(writes, next, None)
+    }
+
+    fn on_reset(&mut self) -> PlaceId {
+        let Slots { active, history, index, message, .. } = self.slots;
+        let mut writes = self.begin("rest");
+        writes.extend([active, history, index, message].map(Write::Clear));
+        writes.extend(self.forget_chat());
+        writes.push(self.put(self.slots.why, "'the session was reset'"));
+        self.b.set(writes, self.rest, None)
+    }
+
+    /// The tool goes into the history, whatever it is; if it fits the position of the sequence, that moves on.
+    fn record(&mut self) {
+        let Slots { history, index, after, .. } = self.slots;
+        let used = self.formula("used");
+        let writes = [
+            Write::Clear(after),
+            Write::Push(history, used),
+            self.put(history, &format!("len(history) > {HISTORY} ? history[-{HISTORY}:] : history")),
+            self.put(
+                index,
+                "let sequence = get(rules, active)?.sequence ?? []; \
+                 index < len(sequence) && used in sequence[index] ? index + 1 : index",
+            ),
+        ];
+        self.b.at(self.record).set(writes, self.evaluate, None);
+    }
+
+    fn views(&mut self) {
+        let view = self.formula(
+            "{activeStep: active, allowedTools: offeredTools(given ?? own, get(rules, active), index), \
+             recentlyUsedTools: history, sequenceIndex: index, changed: before != active, why: why}",
+        );
+        self.b.view("session", view);
+        let problems = self.b.read(self.slots.problems);
+        self.b.view("problems", problems);
+        let agent = self.b.value(described(self.agent));
+        self.b.view("agent", agent);
+    }
+}
+
+/// What the document says, by the names that formulas use.
+fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
+    let texts = |list: &[Arc<str>]| Value::from(list.iter().cloned().map(Value::Str).collect::<Vec<_>>());
+    let rules = agent.steps.iter().map(|step| {
+        let sequence: Vec<_> = step.positions.iter().map(|position| texts(position)).collect();
+        let rule =
+            [("allowed", texts(&step.allowed)), ("denied", texts(&step.denied)), ("sequence", Value::from(sequence))];
+        (step.name.clone(), object(rule))
+    });
+    let names: Vec<_> = agent.steps.iter().map(|step| step.name.clone()).collect();
+    let own = agent.template.as_ref().map_or(&[][..], |template| &template.tools);
+    let mut said =
+        vec![("names", texts(&names)), ("own", texts(own)), ("rules", Value::from(rules.collect::<Object>()))];
+    said.extend(chat::said(agent));
+    said
+}
+
+/// What a client may want to know of an agent before it runs.
+fn described(agent: &Agent<'_>) -> Value {
+    let default = agent.default.map_or(Value::Null, |step| Value::Str(agent.steps[step].name.clone()));
+    let mut described: Object = [(Arc::from("defaultStep"), default)].into_iter().collect();
+    described.extend(agent.template.iter().flat_map(chat::described));
+    Value::from(described)
+}
+
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::from(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}

@@ -1,0 +1,253 @@
+//! A chat turn: the message, the model with the tools offered now, its calls one after the other, and the model again.
+//!
+//! Each call is looked at when its turn comes, because the one before may have changed what is offered.
+
+use std::sync::Arc;
+
+use branchpoint_core::ir::builder::{ROOT, effect};
+use branchpoint_core::ir::{Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Write};
+use branchpoint_expr::Value;
+
+use super::super::raw::{Agent, Policy, Step, Template};
+use super::{Lower, object};
+
+/// What a turn remembers beside the session. Empty slots where there is no template, and so no turn.
+struct Turn {
+    /// Everything that was said.
+    chat: SlotId,
+    /// The positions of the user's messages in it.
+    users: SlotId,
+    /// The position where this turn began.
+    from: SlotId,
+    /// How many model calls this turn has made.
+    made: SlotId,
+    reply: SlotId,
+    /// The position in the reply's calls.
+    at: SlotId,
+    result: SlotId,
+    error: SlotId,
+    tokens: SlotId,
+    outcome: SlotId,
+}
+
+/// The slots that a reset forgets, by name.
+const FORGOTTEN: [&str; 3] = ["chat", "users", "outcome"];
+
+impl Lower<'_, '_> {
+    /// The event that begins a turn.
+    pub(super) fn on_turn(&mut self) -> PlaceId {
+        let turn = self.turn_slots();
+        let said = self.formula("{role: 'user', content: got.text}");
+        let position = self.formula("len(chat)");
+        let mut writes = self.begin("turn");
+        writes.extend([
+            self.put(self.slots.message, "got.text"),
+            Write::Put(turn.from, position),
+            Write::Push(turn.users, position),
+            Write::Push(turn.chat, said),
+            Write::Clear(turn.made),
+            Write::Clear(turn.reply),
+            Write::Clear(turn.outcome),
+        ]);
+        self.b.set(writes, self.evaluate, None)
+    }
+
+    /// Where evaluation leads when no tool is left to record: back to who began.
+    pub(super) fn went_on(&mut self) -> PlaceId {
+        let Some(template) = &self.agent.template else { return self.rest };
+        let turn = self.turn_slots();
+        let step = self.b.step(&template.agent_id, "agent", None, (0, 0));
+        let [model, each] = [(); 2].map(|()| self.b.reserve());
+        self.ask_model(&turn, template, step, model, each);
+        self.each_call(&turn, template, step, model, each);
+        let arms = [(self.test("back == 'turn'"), model), (self.test("back == 'call'"), each)];
+        let rest = self.rest;
+        self.b.decide(arms, rest, None)
+    }
+
+    /// What a reset clears beside the session's own slots.
+    pub(super) fn forget_chat(&mut self) -> Vec<Write> {
+        if self.agent.template.is_none() {
+            return Vec::new();
+        }
+        self.turn_slots();
+        let forgotten = self.known.iter().filter(|(name, _)| FORGOTTEN.contains(name));
+        forgotten.map(|(_, slot)| Write::Clear(*slot)).collect()
+    }
+
+    /// The slots of a turn, made when they are asked for first.
+    fn turn_slots(&mut self) -> Turn {
+        let empty = || Some(Value::from(Vec::new()));
+        let mut slot = |name: &'static str, first: Option<Value>| {
+            if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == name) {
+                return *known;
+            }
+            let slot = self.b.slot(ROOT, name, first);
+            self.known.push((name, slot));
+            slot
+        };
+        Turn {
+            chat: slot("chat", empty()),
+            users: slot("users", empty()),
+            from: slot("from", None),
+            made: slot("made", Some(Value::Int(0))),
+            reply: slot("reply", None),
+            at: slot("at", None),
+            result: slot("result", None),
+            error: slot("error", None),
+            tokens: slot("tokens", Some(Value::Int(0))),
+            outcome: slot("outcome", None),
+        }
+    }
+
+    /// One model call, unless the turn has made all it may.
+    fn ask_model(&mut self, turn: &Turn, template: &Template, step: StepId, model: PlaceId, each: PlaceId) {
+        let over = self.end_turn(turn, "{text: reply.text ?? '', warnings: ['max_steps']}");
+        self.b.mark(over, Mark::Warn(step, "max_steps".into()));
+        let ended = self.end_turn(turn, "{text: reply.text ?? '', warnings: []}");
+        let broken = self.end_turn(turn, "{text: reply.text ?? '', warnings: [], error: error}");
+        let has_calls = self.test("len(reply.toolCalls ?? []) > 0");
+        let after = self.b.decide([(has_calls, each)], ended, None);
+        let said = self.formula("{role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}");
+        let replied = [
+            Write::Push(turn.chat, said),
+            Write::Clear(turn.at),
+            self.put(turn.at, "0"),
+            self.put(turn.tokens, "tokens + (reply.usage.tokens ?? 0)"),
+        ];
+        let replied = self.b.set(replied, after, None);
+        let (offered, sent) = (OFFERED, sent(template.chat.policy));
+        let input = format!("{{system: system + (get(notes, active) ?? ''), messages: {sent}, tools: {offered}}}");
+        let input = self.formula(&input);
+        let chat = self.chat_effect(template, step);
+        let fail = Failure { to: broken, error: Some(turn.error) };
+        let ask = self.b.do_(chat, input, Some(turn.reply), replied, Some(fail));
+        let count = self.set(&[(turn.made, "made + 1")], ask);
+        let spent = self.test("made >= most");
+        self.b.at(model).decide([(spent, over)], count, None);
+    }
+
+    fn end_turn(&mut self, turn: &Turn, outcome: &str) -> PlaceId {
+        self.set(&[(turn.outcome, outcome)], self.rest)
+    }
+
+    /// The calls of a reply, in its order: one that is not offered at that moment is not run.
+    fn each_call(&mut self, turn: &Turn, template: &Template, step: StepId, model: PlaceId, each: PlaceId) {
+        let refusal = format!(
+            "{{role: 'tool', id: reply.toolCalls[at].id, name: reply.toolCalls[at].name, \
+             error: 'this tool is not offered now; offered are: ' + join({OFFERED}, ', ')}}"
+        );
+        let refused = self.formula(&refusal);
+        let refuse = [Write::Push(turn.chat, refused), self.put(turn.at, "at + 1")];
+        let refuse = self.b.set(refuse, each, None);
+        let run = self.run_call(turn, template, step);
+        let arms = [
+            (self.test("at >= len(reply.toolCalls)"), model),
+            (self.test(&format!("reply.toolCalls[at].name in {OFFERED}")), run),
+        ];
+        self.b.at(each).decide(arms, refuse, None);
+    }
+
+    /// A call that ran counts as used, whatever came back.
+    fn run_call(&mut self, turn: &Turn, template: &Template, step: StepId) -> PlaceId {
+        let next = self.use_tool();
+        let ran = self.call_done(turn, "content: result", next);
+        let failed = self.call_done(turn, "error: error.message", next);
+        let tool = self.b.effect(Effect {
+            spec: object([("configurations", template.configurations.clone())]),
+            step: Some(step),
+            ..effect("tool")
+        });
+        let input = self.formula(
+            "let call = reply.toolCalls[at]; \
+             {id: call.id, tool: call.name, arguments: call.arguments, configuration: get(configurations, call.name)}",
+        );
+        self.b.do_(tool, input, Some(turn.result), ran, Some(Failure { to: failed, error: Some(turn.error) }))
+    }
+
+    fn call_done(&mut self, turn: &Turn, came: &str, next: PlaceId) -> PlaceId {
+        let said = self
+            .formula(&format!("{{role: 'tool', id: reply.toolCalls[at].id, name: reply.toolCalls[at].name, {came}}}"));
+        let back = self.b.value("call");
+        let writes = [
+            Write::Push(turn.chat, said),
+            self.put(self.slots.used, "reply.toolCalls[at].name"),
+            self.put(turn.at, "at + 1"),
+            Write::Put(self.slots.back, back),
+        ];
+        self.b.set(writes, next, None)
+    }
+
+    fn chat_effect(&mut self, template: &Template, step: StepId) -> EffectId {
+        let node = template.model.as_ref().map_or(Value::Null, |model| Value::Str(model.clone()));
+        let settings = template.model.as_ref().and_then(|model| template.configurations.get(model));
+        let spec = object([("node", node), ("configuration", settings.cloned().unwrap_or_default())]);
+        self.b.effect(Effect { spec, step: Some(step), ..effect("chat") })
+    }
+}
+
+/// The tools offered now, as the session's view tells them.
+const OFFERED: &str = "offeredTools(given ?? own, get(rules, active), index)";
+
+/// How much of what was said is sent.
+fn sent(policy: Policy) -> String {
+    match policy {
+        Policy::All => "chat".to_owned(),
+        Policy::None => "chat[from:]".to_owned(),
+        Policy::Last(count) => format!("chat[(len(users) > {count} ? users[len(users) - {count}] : 0):]"),
+    }
+}
+
+/// What a template says, by the names that formulas use.
+pub(super) fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
+    let Some(template) = &agent.template else { return Vec::new() };
+    let notes =
+        agent.steps.iter().map(|step| (step.name.clone(), Value::from(format!("\n\nActive step: {}", line(step)))));
+    let mut system = template.personality.clone();
+    if template.detailed && !agent.steps.is_empty() {
+        let purpose = agent.description.iter().map(|description| format!("\n{description}"));
+        let steps = agent.steps.iter().map(|step| format!("\n- {}", line(step)));
+        system.push_str("\n\nThe work has these steps; each offers tools of its own:");
+        system.extend(purpose.chain(steps));
+    }
+    vec![
+        ("system", Value::from(system)),
+        ("notes", Value::from(notes.collect::<branchpoint_expr::Object>())),
+        ("most", Value::Int(template.max_steps)),
+        ("configurations", template.configurations.clone()),
+    ]
+}
+
+fn line(step: &Step<'_>) -> String {
+    match &step.description {
+        Some(description) => format!("{}: {description}", step.name),
+        None => step.name.to_string(),
+    }
+}
+
+/// What a client may want to know of a template.
+pub(super) fn described(template: &Template) -> Vec<(Arc<str>, Value)> {
+    let texts = |list: &[Arc<str>]| Value::from(list.iter().cloned().map(Value::Str).collect::<Vec<_>>());
+    let optional = |text: &Option<Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
+    let (policy, length) = match template.chat.policy {
+        Policy::None => ("none", Value::Null),
+        Policy::Last(count) => ("lastN", Value::Int(count)),
+        Policy::All => ("all", Value::Null),
+    };
+    [
+        ("agentId", Value::Str(template.agent_id.clone())),
+        ("name", Value::Str(template.name.clone())),
+        ("personality", Value::from(template.personality.clone())),
+        ("model", optional(&template.model)),
+        ("tools", texts(&template.tools)),
+        ("maxSteps", Value::Int(template.max_steps)),
+        ("maxConcurrency", template.max_concurrency.clone()),
+        ("initialMessages", texts(&template.chat.initial)),
+        ("chatPrompts", texts(&template.chat.prompts)),
+        ("placeholderText", optional(&template.chat.placeholder)),
+        ("historyPolicy", Value::from(policy)),
+        ("historyLength", length),
+    ]
+    .map(|(key, value)| (Arc::from(key), value))
+    .into()
+}

@@ -1,0 +1,99 @@
+//! Evaluation: the first step whose conditions all hold, else the active one, else the default, else none.
+
+use branchpoint_core::ir::builder::ROOT;
+use branchpoint_core::ir::{Failure, Mark, PlaceId, StepId, Write};
+use branchpoint_expr::{Condition, Dialect, Located, Value};
+
+use super::super::raw::Step;
+use super::{Lower, object};
+use crate::report::Report;
+
+impl Lower<'_, '_> {
+    /// The steps in document order, each a decision of its own: a condition that cannot be evaluated does not hold, and
+    /// the steps after it are still asked.
+    pub(super) fn evaluate(&mut self, report: &mut Report) {
+        let agent = self.agent;
+        let steps: Vec<StepId> = agent.steps.iter().map(|step| self.step(step)).collect();
+        let mut next = self.nothing_new();
+        for (step, id) in agent.steps.iter().zip(steps).rev() {
+            next = self.candidate(step, id, next, report);
+        }
+        let evaluated = self.evaluated;
+        self.b.at(self.evaluate).decide([], next, None);
+        let (record, recorded) = (self.record, self.went_on());
+        let is_tool = self.test("after == 'record'");
+        self.b.at(evaluated).decide([(is_tool, record)], recorded, None);
+    }
+
+    fn step(&mut self, step: &Step<'_>) -> StepId {
+        self.b.step(&step.name, "step", None, (step.span.start, step.span.end))
+    }
+
+    /// One step: it becomes active if all its conditions hold, else the next one is asked.
+    fn candidate(&mut self, step: &Step<'_>, id: StepId, next: PlaceId, report: &mut Report) -> PlaceId {
+        let Some(conditions) = step.conditions else { return next };
+        let sequence = step.sequence;
+        let compiled =
+            self.b.condition_with(ROOT, Dialect::Session, |options| Condition::history(conditions, sequence, options));
+        let Some(holds) = report.compiled(compiled) else { return next };
+        let problem = object([("step", Value::Str(step.name.clone()))]);
+        self.said.push(("here", problem));
+        let noted = self.formula("{step: here.step, kind: problem.kind, message: problem.message}");
+        self.said.pop();
+        let failed = self.b.set([Write::Push(self.slots.problems, noted)], next, None);
+        self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
+        let active = self.activate(step, id);
+        let fail = Failure { to: failed, error: Some(self.slots.problem) };
+        self.b.decide([(holds, active)], next, Some(fail))
+    }
+
+    /// A step that is active already stays as it is; any other begins its sequence.
+    fn activate(&mut self, step: &Step<'_>, id: StepId) -> PlaceId {
+        let because = format!("step {}: {}", step.name, step.conditions.map(why).unwrap_or_default());
+        let place = self.become_step(Value::Str(step.name.clone()), because);
+        self.b.mark(place, Mark::Branch(id, "active".into()));
+        place
+    }
+
+    fn become_step(&mut self, name: Value, because: String) -> PlaceId {
+        let said = [("name", name), ("because", Value::from(because))];
+        let kept = self.said.len();
+        self.said.extend(said);
+        let writes = [
+            self.put(self.slots.index, "active == name ? index : 0"),
+            self.put(self.slots.why, "active == name ? why : because"),
+            self.put(self.slots.active, "name"),
+        ];
+        self.said.truncate(kept);
+        self.b.set(writes, self.evaluated, None)
+    }
+
+    /// No step's conditions hold: the active step stays if it still exists, else the default step is the start.
+    fn nothing_new(&mut self) -> PlaceId {
+        let (name, because) = match self.agent.default {
+            Some(step) => {
+                let name = self.agent.steps[step].name.clone();
+                let because = format!("step {name}: the default step");
+                (Value::Str(name), because)
+            }
+            None => (Value::Null, "no step: no conditions hold, and there is no default step".to_owned()),
+        };
+        let default = self.become_step(name, because);
+        let exists = self.test("active in names");
+        self.b.decide([(exists, self.evaluated)], default, None)
+    }
+}
+
+/// The conditions of a step in a few words.
+fn why(conditions: &Located) -> String {
+    conditions.items().unwrap_or_default().iter().map(condition_in_words).collect::<Vec<_>>().join(", ")
+}
+
+fn condition_in_words(entry: &Located) -> String {
+    let text = |key: &str| entry.get(key).and_then(Located::text).map_or("", |text| &**text);
+    match entry.get("if") {
+        Some(condition) => format!("if {}", condition.text().map_or("the group holds", |text| &**text)),
+        None if text("type") == "sequence_match" => "sequence_match".to_owned(),
+        None => format!("{} {}", text("type"), text("value")),
+    }
+}

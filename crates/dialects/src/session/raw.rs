@@ -1,0 +1,88 @@
+//! A session's document as it is written. What is wrong with its shape is found while it is read; what stands in
+//! conditions is left as it is, for lowering to compile.
+
+mod steps;
+mod template;
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Kind, Located};
+
+use crate::report::{Report, start_of};
+
+pub(super) use steps::Step;
+pub(super) use template::{Policy, Template};
+
+const ORCHESTRATION_KEYS: [&str; 3] = ["steps", "description", "defaultStep"];
+
+/// An agent: its steps, and the rest of its template if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Agent<'d> {
+    /// What a whole template says beside its steps.
+    pub(super) template: Option<Template>,
+    /// What the steps are for.
+    pub(super) description: Option<String>,
+    /// In document order.
+    pub(super) steps: Vec<Step<'d>>,
+    /// Which step is the start.
+    pub(super) default: Option<usize>,
+}
+
+impl<'d> Agent<'d> {
+    /// Reads a template, or the object with the steps alone.
+    pub(super) fn read(document: &'d Located, report: &mut Report) -> Self {
+        if document.get("steps").is_some() && document.get("nodes").is_none() {
+            return Self::orchestration(document, report);
+        }
+        let template = Template::read(document, report);
+        let steps = document.get("orchestration").map(|found| Self::orchestration(found, report));
+        Self { template, ..steps.unwrap_or_default() }
+    }
+
+    fn orchestration(object: &'d Located, report: &mut Report) -> Self {
+        if !object.is_object() {
+            report.odd(Kind::InvalidOrchestration, object, "the orchestration is an object with `steps`");
+            return Self::default();
+        }
+        report.unknown_keys(object, &ORCHESTRATION_KEYS);
+        let description = report.lines(Kind::InvalidOrchestration, object, "description");
+        let steps = Step::read_all(object, report);
+        let default = default_step(object, &steps, report);
+        Self { template: None, description, steps, default }
+    }
+}
+
+/// The step that `defaultStep` names, else the first one that is marked.
+fn default_step(object: &Located, steps: &[Step<'_>], report: &mut Report) -> Option<usize> {
+    let marked: Vec<usize> = (0..steps.len()).filter(|step| steps[*step].is_default).collect();
+    let named = report.optional_text(Kind::InvalidOrchestration, object, "defaultStep");
+    let default = match (&named, object.get("defaultStep")) {
+        (Some(name), Some(found)) => {
+            let known = steps.iter().position(|step| step.name == *name);
+            if known.is_none() {
+                unknown_default(name, found, steps, report);
+            }
+            known
+        }
+        _ => marked.first().copied(),
+    };
+    for step in marked.into_iter().filter(|step| default.is_some_and(|default| default != *step)) {
+        let message = format!("step `{}` is marked as the default, and another one is", steps[step].name);
+        report.warn(Kind::SeveralDefaults, steps[step].span, message, "mark one step, or name it in `defaultStep`");
+    }
+    default
+}
+
+fn unknown_default(name: &Arc<str>, found: &Located, steps: &[Step<'_>], report: &mut Report) {
+    let message = format!("there is no step `{name}`");
+    let finding = branchpoint_expr::Diagnostic::error(Kind::UnknownDefaultStep, found.span, message);
+    report.findings.push(finding.suggest(name, steps.iter().map(|step| &*step.name)));
+}
+
+/// A part that must be there as text.
+fn required_text(report: &mut Report, kind: Kind, object: &Located, key: &str) -> Option<Arc<str>> {
+    if object.get(key).is_none() {
+        report.error(kind, start_of(object), format!("`{key}` is missing"), &format!("add \"{key}\""));
+    }
+    report.optional_text(kind, object, key)
+}

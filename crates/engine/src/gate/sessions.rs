@@ -1,0 +1,67 @@
+//! Many sessions of one gate, by id.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Answer, Gate, Refused, Request, Session};
+
+/// The sessions of a gate. A request with a new id opens one, and one that has expired is opened anew.
+#[derive(Debug)]
+pub struct Sessions<'p> {
+    gate: Gate<'p>,
+    open: BTreeMap<Arc<str>, Session>,
+}
+
+impl<'p> Sessions<'p> {
+    /// No sessions yet.
+    pub fn new(gate: Gate<'p>) -> Self {
+        Self { gate, open: BTreeMap::new() }
+    }
+
+    /// Hands a request to a session; see [`Gate::request`].
+    pub fn request(
+        &mut self,
+        id: &str,
+        request: Request,
+        key: Option<&str>,
+        now_ms: i64,
+        explain: bool,
+    ) -> Result<Answer, Refused> {
+        if id.is_empty() {
+            return Err(Refused::NoId);
+        }
+        if let Some(session) = self.open.get_mut(id) {
+            return self.gate.request(session, request, key, now_ms, explain);
+        }
+        let mut session = self.gate.open(None, now_ms)?;
+        let answer = self.gate.request(&mut session, request, key, now_ms, explain);
+        self.open.insert(id.into(), session);
+        answer
+    }
+
+    /// Forgets the sessions that nobody has touched for too long, and tells how many those were.
+    pub fn forget_expired(&mut self, now_ms: i64) -> usize {
+        let before = self.open.len();
+        self.open.retain(|_, session| !self.gate.expired(session, now_ms));
+        before - self.open.len()
+    }
+
+    /// A changed document: living sessions take it at once, and keep what they remember.
+    pub fn adopt(&mut self, changed: Gate<'p>) -> Result<(), Refused> {
+        for session in self.open.values_mut() {
+            self.gate.adopt(session, &changed)?;
+        }
+        self.gate = changed;
+        Ok(())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+}

@@ -1,0 +1,89 @@
+//! What a person answered to an approval, and what stands beside the calls of agents.
+//!
+//! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
+
+use super::collections::object;
+use super::strings::text;
+use crate::fault::Outcome;
+use crate::value::{ListView, ObjectView, View};
+use crate::work::{Work, check_depth};
+
+const APPROVE: [&str; 5] = ["approve", "approved", "yes", "ok", "true"];
+const REJECT: [&str; 6] = ["reject", "rejected", "deny", "denied", "no", "false"];
+
+/// `approvalAnswer(input)`: `{decision, note}`, or nil for what decides nothing. Unknown input is never consent.
+pub(super) fn approval_answer<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let input = arguments[0];
+    let approves = match input {
+        View::Bool(approves) => Some(approves),
+        View::Object(input) => of_object(work, input)?,
+        other => other.as_str().and_then(of_word),
+    };
+    let Some(approves) = approves else { return Ok(View::Null) };
+    let note = match input {
+        View::Object(input) => work.field(input, "note")?.filter(|note| note.as_str().is_some()),
+        _ => None,
+    };
+    let decision = View::Str(if approves { "approve" } else { "reject" });
+    work.object(&[("decision", decision), ("note", note.unwrap_or(View::Str("")))])
+}
+
+/// What `decision` and `approved` say; what is there must decide, and both must agree.
+fn of_object<'a>(work: &Work<'a>, input: ObjectView<'a>) -> Outcome<Option<bool>> {
+    let decision = work.field(input, "decision")?.map(|decision| decision.as_str().and_then(of_word));
+    let approved = work.field(input, "approved")?.map(|approved| match approved {
+        View::Bool(approved) => Some(approved),
+        _ => None,
+    });
+    Ok(match (decision, approved) {
+        (Some(decision), Some(approved)) => decision.filter(|decision| approved == Some(*decision)),
+        (Some(only), None) | (None, Some(only)) => only,
+        (None, None) => None,
+    })
+}
+
+fn of_word(word: &str) -> Option<bool> {
+    let word = word.trim().to_lowercase();
+    let approves = APPROVE.contains(&&*word);
+    (approves || REJECT.contains(&&*word)).then_some(approves)
+}
+
+/// `callFailed(event, message)`: what was told when a call began, as the end of a call that failed.
+pub(super) fn call_failed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let event = object("callFailed", arguments[0])?;
+    work.spend(event.len())?;
+    let mut entries: Vec<_> = event.iter().filter(|(key, _)| !matches!(*key, "type" | "message")).collect();
+    entries.push(("type", View::Str("subagent_call_error")));
+    entries.push(("message", View::Str(text("callFailed", arguments[1])?)));
+    work.object(&entries)
+}
+
+/// `filledIn(value, defaults)`: wherever a key of the defaults is null in the value, at any depth, the default.
+pub(super) fn filled_in<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    fill(work, arguments[0], object("filledIn", arguments[1])?, 0)
+}
+
+fn fill<'a>(work: &Work<'a>, value: View<'a>, defaults: ObjectView<'a>, depth: u16) -> Outcome<View<'a>> {
+    check_depth(depth)?;
+    match value {
+        View::List(list) => fill_list(work, list, defaults, depth),
+        View::Object(object) => {
+            work.spend(object.len())?;
+            let entries: Outcome<Vec<_>> = object
+                .iter()
+                .map(|(key, value)| match value {
+                    View::Null => Ok((key, work.field(defaults, key)?.unwrap_or(View::Null))),
+                    value => Ok((key, fill(work, value, defaults, depth + 1)?)),
+                })
+                .collect();
+            work.object(&entries?)
+        }
+        other => Ok(other),
+    }
+}
+
+fn fill_list<'a>(work: &Work<'a>, list: ListView<'a>, defaults: ObjectView<'a>, depth: u16) -> Outcome<View<'a>> {
+    work.spend(list.len())?;
+    let items: Outcome<Vec<_>> = list.iter().map(|item| fill(work, item, defaults, depth + 1)).collect();
+    work.list(&items?)
+}

@@ -1,0 +1,109 @@
+//! Which tools an agent may use: patterns of names, and the position in a sequence.
+//!
+//! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
+
+use super::collections::integer;
+use super::strings::text;
+use crate::fault::{Outcome, wrong_kind};
+use crate::value::{ListView, View};
+use crate::work::Work;
+
+/// `offeredTools(tools, {allowed, denied, sequence}, index)`: the tools that match some pattern of `allowed` (none given
+/// allows all) and no pattern of `denied`, and fit the sequence's position while it is unfinished. Without a rule: all.
+pub(super) fn offered_tools<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let tools = list(work, arguments[0])?;
+    let View::Object(rule) = arguments[1] else { return Ok(arguments[0]) };
+    let part = |key: &str| work.field(rule, key).map(|found| found.unwrap_or(View::Null));
+    let (allowed, denied) = (list(work, part("allowed")?)?, list(work, part("denied")?)?);
+    let position = usize::try_from(integer("offeredTools", arguments[2])?).ok();
+    let position = match (part("sequence")?, position) {
+        (View::List(sequence), Some(index)) => sequence.get(index).map(|fitting| list(work, fitting)).transpose()?,
+        _ => None,
+    };
+    let mut offered = Vec::new();
+    for tool in tools.into_iter().flat_map(ListView::iter) {
+        let name = text("offeredTools", tool)?;
+        let fits = match position {
+            Some(fitting) => any(work, fitting, name, |written, name| written == name)?,
+            None => true,
+        };
+        let everything = allowed.is_none_or(|allowed| allowed.len() == 0);
+        if fits && (everything || any(work, allowed, name, matches_name)?) && !any(work, denied, name, matches_name)? {
+            offered.push(tool);
+        }
+    }
+    work.list(&offered)
+}
+
+/// Whether some text of a list goes with a name. Whoever compares pays for the bytes it may look at.
+fn any<'a>(
+    work: &Work<'a>,
+    list: Option<ListView<'a>>,
+    name: &str,
+    goes: impl Fn(&str, &str) -> bool,
+) -> Outcome<bool> {
+    for written in list.into_iter().flat_map(ListView::iter) {
+        let written = text("offeredTools", written)?;
+        work.spend(1)?;
+        work.scan(written.len().saturating_mul(name.len()))?;
+        if goes(written, name) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn list<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<Option<ListView<'a>>> {
+    match view {
+        View::List(list) => work.spend(list.len()).map(|()| Some(list)),
+        View::Null => Ok(None),
+        other => wrong_kind("offeredTools()", "lists", other),
+    }
+}
+
+/// Whether a pattern stands for a name: `*` for any run of characters, also none, and everything else for itself.
+///
+/// ```
+/// use branchpoint_expr::matches_name;
+///
+/// assert!(matches_name("web_*", "web_search") && matches_name("*", ""));
+/// assert!(!matches_name("web_*", "Web_search"));
+/// ```
+pub fn matches_name(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    // The parts between two stars are found one after the other; the earliest place leaves most room for the others.
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_name;
+
+    #[track_caller]
+    fn check(pattern: &str, matching: &[&str], others: &[&str]) {
+        matching.iter().for_each(|name| assert!(matches_name(pattern, name), "{pattern} should match {name}"));
+        others.iter().for_each(|name| assert!(!matches_name(pattern, name), "{pattern} should not match {name}"));
+    }
+
+    #[test]
+    fn a_star_is_any_run_of_characters_and_everything_else_is_itself() {
+        check("search", &["search"], &["Search", "searches", "research", ""]);
+        check("*", &["", "anything"], &[]);
+        check("web_*", &["web_", "web_search"], &["web", "my_web_search"]);
+        check("*_search", &["_search", "web_search"], &["web_search_all"]);
+        check("a*b*c", &["abc", "a-b-c", "abbc", "abcbc"], &["ab", "acb"]);
+        check("a*a", &["aa", "aba"], &["a"]);
+        check("**", &["", "x"], &[]);
+        check("a.c", &["a.c"], &["abc"]);
+        check("ü*", &["über"], &["uber"]);
+    }
+}

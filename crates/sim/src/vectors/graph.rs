@@ -1,0 +1,136 @@
+//! `graph-runs.json`: load, run, answer, and the preflight of an editor.
+
+mod agents;
+
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::{load, preflight};
+use branchpoint_engine::{Memory, refusal_code};
+use branchpoint_expr::{Dialect, Object, Severity, Value};
+
+use super::{Failure, Verdict, compare, name, object};
+use agents::Agents;
+
+pub(super) fn run(vector: &Value) -> Verdict {
+    let (expected, got) = played(vector);
+    let expected = expected.as_object().cloned().unwrap_or_default();
+    let wrong = expected.iter().filter(|(key, value)| !got.get(key).is_some_and(|came| compare::same(value, came)));
+    let wrong: Vec<_> = wrong.map(|(key, value)| format!("{key}: {value:?}, got {:?}", got.get(key))).collect();
+    let failure = (!wrong.is_empty()).then(|| Failure { expected: wrong.join("; "), got: format!("{got:?}") });
+    Verdict { name: name(vector), failure }
+}
+
+/// What the vector expects, and what came, by the same keys.
+fn played(vector: &Value) -> (Value, Value) {
+    let source = format!("{:?}", vector.get("graph").cloned().unwrap_or_default());
+    let mut expected = vector.get("expect").and_then(Value::as_object).cloned().unwrap_or_default();
+    let wanted_kind = expected.get("error_kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let first = preflight(&source).first().map_or(Value::Null, |finding| Value::from(finding.kind.as_str()));
+    if vector.get("mode").and_then(Value::as_str) == Some("preflight") {
+        let got =
+            object([("status", Value::from("rejected")), ("error_kind", first), ("visited", Value::from(vec![]))]);
+        return (Value::from(expected), got);
+    }
+    expected.extend(vector.get("preflight").map(|kind| ("preflight".into(), kind.clone())));
+    let loaded = load(&source, Some(Dialect::Graph));
+    let mut got = match &loaded.program {
+        Some(program) => Run::new(program, vector).played(vector),
+        None => {
+            let mut refused = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
+            let among = refused.any(|finding| finding.kind.as_str() == wanted_kind);
+            let kind = if among { wanted_kind } else { format!("{:?}", loaded.diagnostics) };
+            let rejected = [
+                ("status", Value::from("rejected")),
+                ("error_kind", Value::from(kind)),
+                ("visited", Value::from(vec![])),
+            ];
+            rejected.into_iter().map(|(key, value)| (key.into(), value)).collect()
+        }
+    };
+    got.insert("preflight".into(), first);
+    (Value::from(expected), Value::from(got))
+}
+
+struct Run<'p> {
+    host: Memory<'p>,
+    agents: Agents,
+    trace: Vec<Value>,
+}
+
+impl<'p> Run<'p> {
+    fn new(program: &'p Program, vector: &Value) -> Self {
+        Self { host: Memory::new(program, 0), agents: Agents::read(vector), trace: Vec::new() }
+    }
+
+    /// Runs, answers one after the other, and tells the result in the words of the vectors.
+    fn played(mut self, vector: &Value) -> Object {
+        let refused = self.host.start(Value::Null, Object::default()).err().map(|_| "not_started");
+        self.host.go_on(&mut self.agents);
+        self.stands("run".to_owned(), refused);
+        let answers = vector.get("resume").and_then(Value::as_list).unwrap_or_default();
+        for (index, answer) in answers.iter().enumerate() {
+            if vector.get("restore_between_resumes") == Some(&Value::Bool(true)) {
+                self.host.reload().expect("what was stored can be read");
+            }
+            let refused = self.answer(answer);
+            self.stands(format!("resume[{index}]"), refused);
+        }
+        self.told()
+    }
+
+    fn answer(&mut self, answer: &Value) -> Option<&'static str> {
+        let payload = match answer.get("$for") {
+            Some(id) => object([("id", id.clone()), ("input", answer.get("input").cloned().unwrap_or_default())]),
+            None => object([("input", answer.clone())]),
+        };
+        let refused = self.host.signal("resume", payload.clone(), None).err();
+        let code = refused.map(|refused| refusal_code(&refused, &payload, &self.part("waiting")));
+        self.host.go_on(&mut self.agents);
+        code
+    }
+
+    fn result(&self) -> Value {
+        self.host.result().cloned().or_else(|| self.host.view("result")).unwrap_or_default()
+    }
+
+    fn part(&self, key: &str) -> Value {
+        self.result().get(key).cloned().unwrap_or_default()
+    }
+
+    fn stands(&mut self, after: String, refused: Option<&str>) {
+        let keys = ["status", "waitingForInput", "currentNodeId", "waiting"];
+        let mut entry: Object = [("after".into(), Value::from(after))].into_iter().collect();
+        entry.extend(keys.map(|key| (key.into(), self.part(key))));
+        entry.extend(refused.map(|code| ("refused".into(), Value::from(code))));
+        self.trace.push(Value::from(entry));
+    }
+
+    fn told(self) -> Object {
+        let logs = self.part("logs");
+        let logs = logs.as_list().unwrap_or_default();
+        let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut visited: Vec<Value> = Vec::new();
+        for entry in logs {
+            let node = Value::from(text(entry, "nodeId"));
+            let kind = text(entry, "type");
+            if kind == "step_start" || kind == "wait_input" && !visited.contains(&node) {
+                visited.push(node);
+            }
+        }
+        let sequence =
+            logs.iter().map(|entry| Value::from(format!("{}@{}", text(entry, "type"), text(entry, "nodeId"))));
+        let sequence: Vec<_> = sequence.collect();
+        let mut told: Object = ["status", "waitingForInput", "currentNodeId", "state", "deferred"]
+            .into_iter()
+            .map(|key| (key.into(), self.part(key)))
+            .collect();
+        let kind = self.part("error").get("kind").cloned().unwrap_or_default();
+        told.extend([
+            ("error_kind".into(), kind),
+            ("visited".into(), Value::from(visited)),
+            ("log_seq".into(), Value::from(sequence)),
+        ]);
+        told.extend([("prompts".into(), self.agents.prompts()), ("invocations".into(), self.agents.invocations())]);
+        told.insert("trace".into(), Value::from(self.trace));
+        told
+    }
+}

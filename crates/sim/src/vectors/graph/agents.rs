@@ -1,0 +1,89 @@
+//! The scripted agents of graph vectors: their answers, how long they take, and what they tell of subagents.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_core::Failed;
+use branchpoint_engine::{Answer, Call, Runner};
+use branchpoint_expr::{Object, Value};
+
+use super::super::object;
+
+/// How long a call takes unless the vector says otherwise.
+const DURATION_MS: u64 = 10;
+
+/// Answers by agent, and the calls they have had.
+pub(super) struct Agents {
+    script: Value,
+    delays: Value,
+    events: Value,
+    /// Whether there is a model at all.
+    backend: bool,
+    calls: BTreeMap<Arc<str>, Vec<Value>>,
+}
+
+impl Agents {
+    pub(super) fn read(vector: &Value) -> Self {
+        let part = |key: &str| vector.get(key).cloned().unwrap_or_default();
+        let backend = part("llm").as_str() != Some("none");
+        let (script, delays, events) = (part("agent_script"), part("agent_delay_ms"), part("agent_events"));
+        Self { script, delays, events, backend, calls: BTreeMap::new() }
+    }
+
+    /// By agent, what each call was asked.
+    pub(super) fn prompts(&self) -> Value {
+        self.by_agent(|call| call.get("userContent").cloned().unwrap_or_default())
+    }
+
+    /// By agent, the whole request of each call.
+    pub(super) fn invocations(&self) -> Value {
+        self.by_agent(Clone::clone)
+    }
+
+    fn by_agent(&self, part: impl Fn(&Value) -> Value) -> Value {
+        let calls = self.calls.iter();
+        let calls =
+            calls.map(|(agent, calls)| (agent.clone(), Value::from(calls.iter().map(&part).collect::<Vec<_>>())));
+        Value::from(calls.collect::<Object>())
+    }
+}
+
+impl Runner for Agents {
+    fn perform(&mut self, call: &Call) -> Answer {
+        let failed = |kind: &str, message: &Value| {
+            let message = message.to_string().into();
+            Answer::Failed(Failed { kind: kind.into(), message, again: false, answered: true })
+        };
+        if !self.backend {
+            return failed("no_llm", &Value::from("no model is configured"));
+        }
+        let agent = call.step.clone().unwrap_or_default();
+        let calls = self.calls.entry(agent.clone()).or_default();
+        let number = calls.len();
+        calls.push(call.input.clone());
+        let script = self.script.get(&agent).cloned().unwrap_or_default();
+        let entry = match script.as_list() {
+            Some(entries) => entries.get(number).or(entries.last()).cloned().unwrap_or_default(),
+            None => script,
+        };
+        match entry.get("error") {
+            Some(message) => failed("step_failed", message),
+            None => Answer::data(entry),
+        }
+    }
+
+    fn duration_ms(&mut self, call: &Call) -> u64 {
+        let agent = call.step.clone().unwrap_or_default();
+        match self.delays.get(&agent) {
+            Some(Value::Int(delay)) => u64::try_from(*delay).unwrap_or_default(),
+            _ => DURATION_MS,
+        }
+    }
+
+    fn reports(&mut self, call: &Call) -> Vec<(Arc<str>, Value)> {
+        let agent = call.step.clone().unwrap_or_default();
+        let events = self.events.get(&agent).and_then(Value::as_list).unwrap_or_default();
+        let report = |event: &Value| object([("nodeId", Value::Str(agent.clone())), ("event", event.clone())]);
+        events.iter().map(|event| (Arc::from("subagent"), report(event))).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! `session-runs.json` and `session-load.json`.
+
+use std::collections::BTreeSet;
+
+use branchpoint_core::{State, ir::Program, view};
+use branchpoint_dialects::{Loaded, load as load_document};
+use branchpoint_engine::gate::{Answer, Gate, Request, Session, TTL_S};
+use branchpoint_expr::{Dialect, Object, Severity, Value};
+
+use super::{Verdict, object, verdict, verdict_of};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// A session: its events one after the other, asked after each.
+pub(super) fn run(vector: &Value) -> Verdict {
+    let orchestration = vector.get("orchestration").cloned().unwrap_or_default();
+    let loaded = loaded(&orchestration);
+    let got = match &loaded.program {
+        None => object([("status", Value::from("REJECTED")), ("error", Value::from(first_error(&loaded)))]),
+        Some(program) => match played(program, vector) {
+            Ok((last, trace)) if vector.get("trace").is_none_or(|expected| *expected == trace) => last,
+            Ok((last, trace)) => object([("last", last), ("trace", trace)]),
+            Err(refused) => Value::from(refused),
+        },
+    };
+    verdict(vector, &got)
+}
+
+/// The view after the last event, and what was told after each.
+fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
+    let tools: Vec<&str> = list(vector, "allTools").iter().filter_map(Value::as_str).collect();
+    let gate = Gate::new(program, Some(&tools), TTL_S).map_err(|refused| refused.to_string())?;
+    let mut now_ms = 0;
+    let mut session = gate.open(vector.get("initialState").cloned(), now_ms).map_err(|refused| refused.to_string())?;
+    let mut trace = Vec::new();
+    let ask = |session: &mut Session, request: Request, now_ms: i64| {
+        gate.request(session, request, None, now_ms, false).map_err(|refused| refused.to_string())
+    };
+    let mut last = None;
+    for event in list(vector, "events") {
+        match request(event) {
+            Some(request) => drop(ask(&mut session, request, now_ms)?),
+            None => now_ms += TTL_S * HOUR_MS,
+        }
+        let answer = ask(&mut session, Request::Ask, now_ms)?;
+        trace.push(part(&answer, &["activeStep", "allowedTools"]));
+        last = Some(answer);
+    }
+    let last = match last {
+        Some(last) => last,
+        None => ask(&mut session, Request::Ask, now_ms)?,
+    };
+    Ok((part(&last, &["activeStep", "allowedTools", "recentlyUsedTools", "sequenceIndex"]), Value::from(trace)))
+}
+
+/// What an event says; none is the time running out.
+fn request(event: &Value) -> Option<Request> {
+    let text = |key: &str| event.get(key).and_then(Value::as_str);
+    if let Some(message) = text("message") {
+        return Some(Request::Message(message.into()));
+    }
+    if let Some(tool) = text("tool") {
+        return Some(Request::Tool(tool.into()));
+    }
+    event.get("reset").map(|_| Request::Reset)
+}
+
+fn part(answer: &Answer, keys: &[&str]) -> Value {
+    let view = answer.view("vector");
+    let parts = keys.iter().map(|key| ((*key).into(), view.get(key).cloned().unwrap_or_default()));
+    Value::from(parts.collect::<Object>())
+}
+
+/// A document: whether it loads, what it is warned of, and what was read.
+pub(super) fn load(vector: &Value) -> Verdict {
+    let loaded = loaded(&vector.get("template").cloned().unwrap_or_default());
+    let mut expected = vector.get("expect").and_then(Value::as_object).cloned().unwrap_or_default();
+    let Some(program) = &loaded.program else {
+        let got = object([("valid", Value::Bool(false)), ("error", Value::from(first_error(&loaded)))]);
+        return verdict(vector, &got);
+    };
+    expected.entry("warnings".into()).or_insert_with(|| Value::from(Vec::new()));
+    let warnings: BTreeSet<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+    let warnings: Vec<_> = warnings.into_iter().map(Value::from).collect();
+    let mut got: Object =
+        [("valid".into(), Value::Bool(true)), ("warnings".into(), Value::from(warnings))].into_iter().collect();
+    if let Some(wanted) = expected.get("result").and_then(Value::as_object) {
+        let agent = agent(program);
+        let parts = wanted.keys().map(|key| (key.clone(), agent.get(key).cloned().unwrap_or_default()));
+        got.insert("result".into(), Value::from(parts.collect::<Object>()));
+    }
+    verdict_of(vector, &Value::from(expected), &Value::from(got))
+}
+
+fn agent(program: &Program) -> Value {
+    let id = (0..).zip(&program.views).find(|(_, view)| &*view.name == "agent").map(|(id, _)| id);
+    let id = branchpoint_core::ir::ViewId(id.unwrap_or_default());
+    view(program, &State::new(), id).unwrap_or_default()
+}
+
+fn loaded(document: &Value) -> Loaded {
+    load_document(&format!("{document:?}"), Some(Dialect::Session))
+}
+
+fn first_error(loaded: &Loaded) -> &'static str {
+    let first = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
+    first.map_or("(none)", |finding| finding.kind.as_str())
+}
+
+fn list<'v>(vector: &'v Value, key: &str) -> &'v [Value] {
+    vector.get(key).and_then(Value::as_list).unwrap_or_default()
+}
