@@ -139,11 +139,11 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("keyed", (2, 2), OBJECT, variables::keyed),
     asks("sameAs", (2, 2), BOOL, variables::same_as),
     asks("listed", (1, 1), LIST, variables::listed),
-    function("joinTexts", (1, 1), &[LIST], STR, lines::join_texts),
+    asks("joinTexts", (1, 1), union(STR, Types::NIL), lines::join_texts),
     asks("loopItems", (3, 3), union(LIST, OBJECT), lines::loop_items),
     asks("pickAttachments", (2, 2), LIST, attachments::pick),
     asks("durationMs", (1, 1), union(INT, Types::NIL), lines::duration),
-    function("instantMs", (1, 1), &[STR], union(INT, Types::NIL), lines::instant),
+    asks("instantMs", (1, 1), union(INT, Types::NIL), lines::instant),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
