@@ -175,5 +175,22 @@ fn never_ran(program: &Program, records: &[StepRecord], status: Status) -> Vec<S
     let note =
         Note { at_ms: end, strand: crate::state::StrandNo(0), path: Vec::new(), what: What::Resolved(Value::Null) };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
-    missing.map(|step| blank(step, &note, 0, StepStatus::Skipped(reason.clone()))).collect()
+    let why = |step: StepId| skipped_around(program, records, step).unwrap_or_else(|| reason.clone());
+    missing.map(|step| blank(step, &note, 0, StepStatus::Skipped(why(step)))).collect()
+}
+
+/// Why the nearest step around that has a record was skipped, if it was: what is in it was skipped with it.
+fn skipped_around(program: &Program, records: &[StepRecord], step: StepId) -> Option<Arc<str>> {
+    let mut around = program.steps[step.index()].parent;
+    while let Some(outer) = around {
+        let mut of_outer = records.iter().filter(|record| record.step == outer).peekable();
+        if of_outer.peek().is_some() {
+            return of_outer.find_map(|record| match &record.status {
+                StepStatus::Skipped(reason) => Some(reason.clone()),
+                _ => None,
+            });
+        }
+        around = program.steps[outer.index()].parent;
+    }
+    None
 }

@@ -40,18 +40,14 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
         return if end > offset { Ok(View::List(ListView::Range(offset, end - 1))) } else { work.list(&[]) };
     }
     let items = if written.trim_start().starts_with('[') { work.json(written)?.ok() } else { None };
-    match items {
-        Some(View::List(list)) => {
-            let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());
-            let first = usize::try_from(offset).unwrap_or(usize::MAX).min(last);
-            work.spend(last - first)?;
-            work.list(&list.iter().skip(first).take(last - first).collect::<Vec<_>>())
-        }
-        _ => {
-            let shown = crate::fault::shown(View::Str(written));
-            fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"))
-        }
-    }
+    let Some(View::List(list)) = items else {
+        let shown = crate::fault::shown(View::Str(written));
+        return fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"));
+    };
+    let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());
+    let first = usize::try_from(offset).unwrap_or(usize::MAX).min(last);
+    work.spend(last - first)?;
+    work.list(&list.iter().skip(first).take(last - first).collect::<Vec<_>>())
 }
 
 /// A JSON integer, without point and exponent. One beyond 64 bits is as good as the largest: the limit cuts it.
