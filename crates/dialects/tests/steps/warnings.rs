@@ -35,7 +35,12 @@ fn effects_keep_further_fields_and_are_asked_only_about_what_looks_misspelt() {
 
 #[test]
 fn references_to_steps_that_do_not_exist() {
-    warned("{id: draft, step_type: text, template: \"{{step.b.output}}\"}", "unknown_reference", "step.b", "name a step");
+    warned(
+        "{id: draft, step_type: text, template: \"{{step.b.output}}\"}",
+        "unknown_reference",
+        "step.b",
+        "name a step",
+    );
     warned("{id: draft, step_type: gate, if: step.drfat.output == nil}", "unknown_reference", "step.drfat", "`draft`");
     warned("{id: a, step_type: evaluate_step, target_step_id: zz}", "unknown_reference", "zz", "");
 }
