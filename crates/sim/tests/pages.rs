@@ -96,12 +96,12 @@ fn outcome(text: &str, dialect: Option<Dialect>, script: &Value) -> (Vec<String>
     let mut printed = result("status").to_string();
     let error = result("error");
     if let [Some(kind), Some(step), Some(message)] = ["kind", "step", "message"].map(|key| error.get(key)) {
-        printed += &format!(" in step `{step}`, {kind}: {message}");
+        printed = format!("{printed} in step `{step}`, {kind}: {message}");
         kinds.push(kind.to_string());
     }
     for note in host.notes() {
         if let What::Warned(step, kind) = &note.what {
-            printed += &format!("\nwarning in step `{}`: {kind}", program.steps[step.index()].id);
+            printed = format!("{printed}\nwarning in step `{}`: {kind}", program.steps[step.index()].id);
             kinds.push(kind.to_string());
         }
     }

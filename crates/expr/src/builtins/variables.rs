@@ -128,10 +128,12 @@ pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<
         }
     };
     match (ty, value) {
-        ("auto", _) | (_, View::Null) => Ok(value),
-        ("string", _) if value.as_str().is_some() => Ok(value),
+        ("auto", _)
+        | (_, View::Null)
+        | ("string", View::Str(_) | View::Text(_))
+        | ("boolean", View::Bool(_))
+        | ("number", View::Int(_) | View::Float(_)) => Ok(value),
         ("string", _) => mismatch("text", value),
-        ("boolean", View::Bool(_)) | ("number", View::Int(_) | View::Float(_)) => Ok(value),
         ("boolean", _) => mismatch("a boolean", value),
         ("number", _) => match value.as_str().and_then(|text| number::parse_decimal(text.trim())) {
             Some(Parsed::Int(int)) => Ok(View::Int(int)),

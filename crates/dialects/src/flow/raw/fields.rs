@@ -88,7 +88,6 @@ impl Reading {
     pub(super) fn number(&mut self, config: Config<'_>, key: &str, low: i32, high: i32, whole: bool) -> Option<f64> {
         let found = config.get(key)?;
         let number = match found.shape {
-            #[expect(clippy::cast_precision_loss, reason = "what is far from the bounds is refused anyway")]
             Shape::Int(int) => Some(int as f64),
             Shape::Float(float) if !whole => Some(float),
             _ => None,

@@ -21,10 +21,10 @@ pub(super) struct Place<'p> {
 }
 
 impl Reading {
-    /// The steps of a list; what is no step is refused and left out.
+    /// The steps of a list. What is no step is refused and stays, with nothing in it.
     pub(super) fn steps<'d>(&mut self, list: &'d Located, position: &str, parent: Option<u32>) -> Vec<Step<'d>> {
         let items = list.items().unwrap_or_default().iter().enumerate();
-        items.filter_map(|(index, step)| self.step(step, &format!("{position}[{index}]"), parent)).collect()
+        items.map(|(index, step)| self.step(step, &format!("{position}[{index}]"), parent)).collect()
     }
 
     /// The blocks under a key of a step; absent and null are none.
@@ -36,14 +36,13 @@ impl Reading {
         self.steps(list, &format!("{}.{key}", at.position), Some(at.number))
     }
 
-    fn step<'d>(&mut self, step: &'d Located, position: &str, parent: Option<u32>) -> Option<Step<'d>> {
+    fn step<'d>(&mut self, step: &'d Located, position: &str, parent: Option<u32>) -> Step<'d> {
         let number = self.steps;
         self.steps += 1;
         if !step.is_object() {
             let message = format!("a step is an object, and this is {}", step.describe());
             self.error(Kind::InvalidFlow, step.span, message, "write {\"type\": …, \"config\": {…}}");
-            // The number was given out, so the step stays, with nothing in it.
-            return Some(refused(step, number, position, parent));
+            return refused(step, number, position, parent);
         }
         let name = self.name(step, position);
         let ty = self.ty(step);
@@ -54,9 +53,10 @@ impl Reading {
             read.result = self.result(config);
             read.direct = self.flag(config, "directOutput", false);
             let top = parent.is_none();
-            read.what = self.what(&read.ty, config, Place { number, position }, top, step).unwrap_or(What::Refused);
+            read.what =
+                self.what(&read.ty, config, Place { number, position }, top, step).unwrap_or(What::Refused(Vec::new()));
         }
-        Some(read)
+        read
     }
 
     fn name(&mut self, step: &Located, position: &str) -> Arc<str> {
@@ -155,8 +155,8 @@ impl Reading {
             }
             "setVariables" => self.assignments(config).map(What::Assign),
             "conditional" => Some(self.conditional(config, at)),
-            "switch" => self.switch(config, at),
-            "loop" => self.repeat(config, at).map(What::Loop),
+            "switch" => Some(self.switch(config, at)),
+            "loop" => Some(self.repeat(config, at)),
             "finish" => {
                 self.unknown_keys(config.located, &[&COMMON, &["message", "data"]]);
                 Some(What::Finish { message: config.get("message"), data: config.located.get("data") })
@@ -188,7 +188,7 @@ impl Reading {
         What::Conditional { condition, yes, no }
     }
 
-    fn switch<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Option<What<'d>> {
+    fn switch<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> What<'d> {
         self.unknown_keys(config.located, &[&COMMON, &["variable", "cases", "defaultBlocks"]]);
         let variable = config.located.get("variable");
         if variable.is_none() {
@@ -196,14 +196,17 @@ impl Reading {
         }
         let cases = self.cases(config, at);
         let otherwise = self.blocks(config, "defaultBlocks", at);
-        Some(What::Switch { variable: variable?, cases: cases?, otherwise })
+        match variable {
+            Some(variable) => What::Switch { variable, cases, otherwise },
+            None => What::Refused(cases.into_iter().flat_map(|case| case.blocks).chain(otherwise).collect()),
+        }
     }
 
-    fn cases<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Option<Vec<Case<'d>>> {
-        let list = self.required(config, "cases")?;
+    fn cases<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Vec<Case<'d>> {
+        let Some(list) = self.required(config, "cases") else { return Vec::new() };
         let Some(items) = list.items() else {
             self.odd(list, "`cases` is a list", "put the cases in square brackets");
-            return None;
+            return Vec::new();
         };
         let cases = items.iter().enumerate().filter_map(|(index, case)| {
             if !case.is_object() {
@@ -230,9 +233,9 @@ impl Reading {
                     "add \"value\", or put the steps into `defaultBlocks`",
                 );
             }
-            Some(Case { value: value?, blocks })
+            Some(Case { value, blocks })
         });
-        Some(cases.collect())
+        cases.collect()
     }
 }
 
@@ -250,6 +253,6 @@ fn refused<'d>(step: &Located, number: u32, position: &str, parent: Option<u32>)
         span: step.span,
         result: None,
         direct: false,
-        what: What::Refused,
+        what: What::Refused(Vec::new()),
     }
 }
