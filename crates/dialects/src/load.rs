@@ -29,6 +29,8 @@ pub struct LoadOptions {
     pub dialect: Option<Dialect>,
     /// Steps whose answers someone wrote down. A step of `steps` that would make its value itself asks for it instead.
     pub scripted: BTreeSet<String>,
+    /// The workflows that can be called, if it is known which there are.
+    pub callees: Option<BTreeSet<String>>,
 }
 
 /// Where the workflows are that a document may call.

@@ -48,17 +48,14 @@ impl<'d> Reader<'d, '_> {
 
     fn list(&mut self, value: &'d Located, role: Role, parent: Option<(No, usize)>) -> List {
         let mut steps = Vec::new();
-        match value.items() {
-            Some(items) => {
-                for item in items {
-                    steps.extend(self.step(item, parent));
-                }
+        if let Some(items) = value.items() {
+            for item in items {
+                steps.extend(self.step(item, parent));
             }
-            None => {
-                let message = format!("a list of steps is wanted here, and this is {}", value.describe());
-                let help = "write each step after a `-`";
-                self.findings.push(Diagnostic::error(Kind::BadField, value.span, message).with_help(help));
-            }
+        } else {
+            let message = format!("a list of steps is wanted here, and this is {}", value.describe());
+            let help = "write each step after a `-`";
+            self.findings.push(Diagnostic::error(Kind::BadField, value.span, message).with_help(help));
         }
         List { role, steps }
     }

@@ -58,7 +58,7 @@ pub(super) enum Role {
     OnError,
 }
 
-impl<'d> Document<'d> {
+impl Document<'_> {
     pub(super) fn find(&self, id: &str) -> Option<No> {
         self.ids.get(id).copied()
     }

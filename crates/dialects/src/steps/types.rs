@@ -246,8 +246,10 @@ pub(super) static TYPES: &[StepType] = &[
     ),
 ];
 
-/// Older names of types, and what they say about a field.
-const OLDER: [(&str, &str, Option<(&str, &str)>); 8] = [
+/// An older name of a type, the newer one, and what the older one says about a field.
+type Older = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+
+const OLDER: [Older; 8] = [
     ("promptcall", "prompt_call", None),
     ("transform", "regex_replace", None),
     ("combinator", "merge", None),

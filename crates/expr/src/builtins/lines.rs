@@ -1,8 +1,7 @@
 //! What the loops, merges and waits of workflows are made of. Documents cannot call these by name.
 
-use super::strings::text;
 use crate::fault::Outcome;
-use crate::time::{duration_ms, parse_iso, seconds_ms};
+use crate::time::{duration_ms, instant_ms, seconds_ms};
 use crate::value::{ListView, View};
 use crate::work::Work;
 
@@ -79,6 +78,7 @@ pub(super) fn duration<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
 }
 
 /// The milliseconds since the Unix epoch of an ISO 8601 text. Nil for anything else.
+#[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
 pub(super) fn instant<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(parse_iso(text("instantMs", arguments[0])?).map_or(View::Null, |instant| View::Int(instant.unix_ms())))
+    Ok(arguments[0].as_str().and_then(instant_ms).map_or(View::Null, View::Int))
 }

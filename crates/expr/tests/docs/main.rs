@@ -16,7 +16,7 @@ use branchpoint_expr::Kind;
 use page::{Page, Seen};
 
 /// Pages about what other crates find: their examples are checked there, as are whole documents.
-const FOUND_ELSEWHERE: [&str; 4] = ["yaml", "unknown_dialect", "no_runner", "trigger_not_served"];
+const FOUND_ELSEWHERE: [&str; 5] = ["yaml", "unknown_dialect", "no_runner", "trigger_not_served", "workflow_not_found"];
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")

@@ -32,7 +32,7 @@ fn problems(vector: &Value, expected: &Value) -> Vec<String> {
     };
     let script = vector.get("script").cloned().unwrap_or_default();
     let scripted: BTreeSet<String> = script.as_object().into_iter().flatten().map(|(id, _)| id.to_string()).collect();
-    let loaded = load_with(&source, &LoadOptions { dialect: Some(Dialect::Steps), scripted });
+    let loaded = load_with(&source, &LoadOptions { dialect: Some(Dialect::Steps), scripted, ..LoadOptions::default() });
     let Some(program) = &loaded.program else {
         let kinds: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
         return compare::rejected(expected, &kinds);

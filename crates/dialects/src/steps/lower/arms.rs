@@ -49,7 +49,7 @@ impl Lower<'_, '_> {
         let mut begin = self.b.set(writes, decide, Some(failure));
         let skipped = match visits {
             Some(visits) => {
-                let (normal, skipping) = self.visits_end(visits, &skipped_arms, begin);
+                let (normal, skipping) = self.visits_end(&visits, &skipped_arms, begin);
                 begin = normal;
                 skipping
             }

@@ -1,6 +1,6 @@
 //! Where the error of a step goes: up, nowhere, or to the steps that handle it.
 
-use branchpoint_core::ir::{Exit, ExprId, Failure, PlaceId, Write};
+use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, PlaceId, Write};
 use branchpoint_expr::{Located, Value};
 
 use super::{Lower, Where};
@@ -16,6 +16,7 @@ impl Lower<'_, '_> {
             (Some(handled), Some(finish)) if is_continue(handled) => self.gone_on(no, error, finish),
             _ => self.b.leave(at.scope, Exit::Fail(error)),
         };
+        self.b.mark(to, Mark::Fail(self.ids[no], error));
         Failure { to, error: Some(self.l.failed) }
     }
 

@@ -84,7 +84,7 @@ fn fixed(step: &Step<'_>) -> Located {
         constant(ms.map_or(Value::Null, Value::Int))
     };
     let choices = Value::from(vec![Value::from("approve"), Value::from("deny")]);
-    let list = |name: &str, default: Value| step.get(name).map(Located::to_value).unwrap_or(default);
+    let list = |name: &str, default: Value| step.get(name).map_or(default, Located::to_value);
     let fields = [
         ("step", constant(Value::from(&*step.id))),
         ("prompt", step.get("prompt_template").cloned().unwrap_or_else(|| constant(Value::from("")))),

@@ -94,13 +94,11 @@ impl Check<'_, '_> {
             self.error(format, step.span(), message, "name a step by its id");
             return None;
         };
-        match value.text().filter(|id| is_id(id)) {
-            Some(id) => Some((id.to_string(), value.span)),
-            None => {
-                let help = "an id has letters, digits, `_` and `-`";
-                self.error(format, value.span, format!("`{key}` is the id of a step"), help);
-                None
-            }
+        if let Some(id) = value.text().filter(|id| is_id(id)) {
+            return Some((id.to_string(), value.span));
         }
+        let help = "an id has letters, digits, `_` and `-`";
+        self.error(format, value.span, format!("`{key}` is the id of a step"), help);
+        None
     }
 }

@@ -13,10 +13,11 @@ mod texts;
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
 use super::tree::{Document, No, Step};
+use crate::load::LoadOptions;
 
 /// Everything that is wrong with the steps of a document, and everything that is suspicious.
-pub(super) fn check(document: &Document<'_>, findings: &mut Vec<Diagnostic>) {
-    let mut check = Check { document, findings };
+pub(super) fn check(document: &Document<'_>, options: &LoadOptions, findings: &mut Vec<Diagnostic>) {
+    let mut check = Check { document, options, findings };
     check.document();
     for (no, step) in document.steps.iter().enumerate() {
         // A step of an unknown type is told once; what its keys mean is not known.
@@ -30,6 +31,7 @@ pub(super) fn check(document: &Document<'_>, findings: &mut Vec<Diagnostic>) {
 
 struct Check<'c, 'd> {
     document: &'c Document<'d>,
+    options: &'c LoadOptions,
     findings: &'c mut Vec<Diagnostic>,
 }
 
@@ -89,6 +91,7 @@ impl<'d> Check<'_, 'd> {
             "human_in_the_loop" => self.people(step),
             "wait" => self.wait(step),
             "regex_replace" => self.replacements(step),
+            "call_workflow" => self.callee(step),
             _ => {}
         }
         match step.kind.name {
@@ -106,6 +109,17 @@ impl<'d> Check<'_, 'd> {
             let message = format!("nothing can stand below a {} step", step.kind.name);
             let span = self.document.steps[no].span();
             self.error(Kind::ChildrenNotAllowed, span, message, "put the steps after it, or beside it");
+        }
+    }
+
+    /// Whether a called workflow exists is asked only where that can be known.
+    fn callee(&mut self, step: &Step<'_>) {
+        let (Some(known), Some(name)) = (&self.options.callees, step.get("workflow")) else { return };
+        if let Some(written) = name.text().filter(|written| !known.contains(&***written)) {
+            let finding =
+                Diagnostic::error(Kind::WorkflowNotFound, name.span, format!("there is no workflow `{written}`"));
+            let finding = finding.with_help("store it, or put its file beside this one");
+            self.findings.push(finding.suggest(written, known.iter().map(String::as_str)));
         }
     }
 

@@ -26,7 +26,7 @@ impl Check<'_, '_> {
                 arms.for_each(|last| after[end(last)].push(begin(*first)));
             }
         }
-        self.chain_order(&document.root, &mut after);
+        chain_order(&document.root, &mut after);
         for (join, merge) in joins(document) {
             after[end(join)].push(begin(merge));
         }
@@ -45,14 +45,14 @@ impl Check<'_, '_> {
             after[end(*step)].push(end(holder));
         }
         if self.document.is_chain(Some(holder), list) {
-            self.chain_order(list, after);
+            chain_order(list, after);
         }
     }
+}
 
-    fn chain_order(&self, list: &List, after: &mut [Vec<usize>]) {
-        for pair in list.steps.windows(2) {
-            after[end(pair[0])].push(begin(pair[1]));
-        }
+fn chain_order(list: &List, after: &mut [Vec<usize>]) {
+    for pair in list.steps.windows(2) {
+        after[end(pair[0])].push(begin(pair[1]));
     }
 }
 

@@ -31,7 +31,7 @@ impl Check<'_, '_> {
         }
         let users = step.get("recipient_user_ids");
         let listed = users.and_then(Located::items);
-        let texts = listed.is_some_and(|users| users.iter().all(|user| is_text(user)));
+        let texts = listed.is_some_and(|users| users.iter().all(is_text));
         if let Some(users) = users.filter(|_| !texts) {
             let help = "write `recipient_user_ids: [u1, u2]`";
             self.error(Kind::HitlRecipients, users.span, "user ids are a list of texts that are not blank", help);

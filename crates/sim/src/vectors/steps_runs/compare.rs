@@ -134,8 +134,8 @@ impl Problems {
 }
 
 fn newest(told: &Told, id: &str) -> Value {
-    let of_step = told.records.iter().rev().filter(|(known, _)| known == id);
-    of_step.filter_map(|(_, record)| record.output.clone()).next().unwrap_or_default()
+    let mut of_step = told.records.iter().rev().filter(|(known, _)| known == id);
+    of_step.find_map(|(_, record)| record.output.clone()).unwrap_or_default()
 }
 
 /// Objects match if every given key does; lists element by element; text by its text form.

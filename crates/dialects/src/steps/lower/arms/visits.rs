@@ -41,7 +41,7 @@ impl Lower<'_, '_> {
     /// the one for strands that skip it.
     pub(super) fn visits_end(
         &mut self,
-        visits: Visits,
+        visits: &Visits,
         arms: &[(usize, PlaceId)],
         begin: PlaceId,
     ) -> (PlaceId, PlaceId) {
@@ -50,12 +50,12 @@ impl Lower<'_, '_> {
         let mut unseen = Vec::new();
         for (position, skipped) in arms {
             let level = self.inner(&format!("outside ?? {}", visits.level), &names);
-            let (seen, gap) = (self.visited(&visits, *position), self.text_value("blocked"));
+            let (seen, gap) = (self.visited(visits, *position), self.text_value("blocked"));
             let writes = [seen, Write::Put(self.l.skipping, level), Write::Put(self.l.gap, gap)];
             let visit = self.b.set(writes, *skipped, None);
             unseen.push((self.when(&format!("!({position} in seen)"), &names), visit));
         }
-        let leave = self.leave_visits(&visits, &names);
+        let leave = self.leave_visits(visits, &names);
         self.b.at(visits.look).decide(unseen, leave, None);
         let kept = self.at_hand(r#""g": g, "#);
         let keep = self.b.set([Write::Put(visits.kept, kept)], visits.look, None);
