@@ -3,6 +3,7 @@
 //! [`Memory`] is the smallest host: one run, a virtual clock, everything in memory. A [`Runner`] performs calls and gives
 //! raw answers; [`judge`] turns a raw answer into the value of a step or into its error, the same way for every runner.
 
+mod agents;
 mod judge;
 mod live;
 mod local;
