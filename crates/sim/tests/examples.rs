@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use branchpoint_core::codec::{decode_program, encode_program};
 use branchpoint_core::ir::{Index, StepId};
-use branchpoint_core::{StepStatus, What, steps};
-use branchpoint_dialects::{Library, load, load_with, read};
+use branchpoint_core::{StepStatus, What, replay, steps};
+use branchpoint_dialects::{Library, load, load_from, read};
 use branchpoint_engine::{Answer, Call, Local, Memory, Outside, Programs, Runner, Script, Stop};
 use branchpoint_expr::{Object, Value, render_terminal};
 
@@ -36,6 +37,10 @@ fn told(path: &Path) -> String {
     let mut host = Memory::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("an example runs without input");
     host.go_on(&mut Script::read(&script).expect("the script is one"));
+    // A run is pinned to the bytes of its program: what is read back from them tells the same story.
+    let stored = decode_program(&encode_program(&program).unwrap()).unwrap();
+    let (state, notes) = replay(&stored, host.journal().to_vec()).expect("the journal can be folded again");
+    assert_eq!((&state, notes.as_slice()), (host.state(), host.notes()), "{}", path.display());
     let mut lines = Vec::new();
     for record in steps(&program, host.notes(), host.status()) {
         let id = &program.steps[record.step.index()].id;
@@ -94,7 +99,7 @@ impl Library for Folder<'_> {
 /// How a state machine went, with real commands in a directory of its own.
 fn rehearsed(path: &Path) -> String {
     let source = fs::read_to_string(path).unwrap();
-    let loaded = load_with(&source, None, &Folder(path.parent().unwrap()));
+    let loaded = load_from(&source, None, &Folder(path.parent().unwrap()));
     let shown = render_terminal(&loaded.diagnostics, &source, &path.display().to_string(), false);
     assert!(loaded.diagnostics.is_empty(), "{shown}");
     let program = loaded.program.expect("nothing was found");

@@ -1,6 +1,6 @@
 //! Every rule that refuses a state machine or warns of it: the kind, and the text it points at.
 
-use branchpoint_dialects::{Library, load, load_with};
+use branchpoint_dialects::{Library, load, load_from};
 use branchpoint_expr::{Dialect, Severity};
 
 use crate::machine;
@@ -267,7 +267,7 @@ impl Library for Two {
 #[track_caller]
 fn call(fields: &str, expect: &[(&str, &str)]) {
     let source = machine(&format!("  a: {{type: call_workflow, on_success: done, {fields}}}\n"));
-    let loaded = load_with(&source, Some(Dialect::Machine), &Two);
+    let loaded = load_from(&source, Some(Dialect::Machine), &Two);
     let found: Vec<(&str, &str)> =
         loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(&source))).collect();
     assert_eq!(found, expect);
