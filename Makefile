@@ -11,7 +11,7 @@ CARGO ?= cargo
 # A stale Cargo.lock fails here instead of changing under the hand. While you add a dependency: make test LOCKED=
 LOCKED ?= --locked
 # Vector files to run; give others with: make vectors VECTORS="a.json b.json"
-VECTORS ?= vectors/expr-golden.json vectors/machine-conditions.json vectors/flow-conditions.json vectors/steps-conditions.json vectors/flow-runs.json vectors/machine-runs.json
+VECTORS ?= vectors/expr-golden.json vectors/machine-conditions.json vectors/flow-conditions.json vectors/steps-conditions.json vectors/steps-runs.json vectors/flow-runs.json vectors/machine-runs.json
 # Seeds to simulate.
 SEEDS ?= 0..20000
 # Where cargo puts the program. If your cargo configuration says another place, set CARGO_TARGET_DIR to it.

@@ -9,6 +9,6 @@ mod reader;
 mod recognise;
 mod steps;
 
-pub use load::{Library, Loaded, load, load_from};
+pub use load::{Library, LoadOptions, Loaded, load, load_from, load_with};
 pub use reader::read;
 pub use recognise::recognise;

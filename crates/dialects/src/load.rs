@@ -1,6 +1,6 @@
 //! From a text to a program and everything that was found on the way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
@@ -20,6 +20,17 @@ pub struct Loaded {
     pub children: BTreeMap<Arc<str>, Program>,
     /// What was found, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// How a document is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// The dialect, if its content is not to be asked.
+    pub dialect: Option<Dialect>,
+    /// Steps whose answers someone wrote down. A step of `steps` that would make its value itself asks for it instead.
+    pub scripted: BTreeSet<String>,
+    /// The workflows that can be called, if it is known which there are.
+    pub callees: Option<BTreeSet<String>>,
 }
 
 /// Where the workflows are that a document may call.
@@ -49,11 +60,18 @@ pub fn load_from(source: &str, dialect: Option<Dialect>, library: &dyn Library) 
 
 /// Loads a document of a dialect, or of whichever dialect its content shows. The workflows that it calls are not looked for.
 pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
+    load_with(source, &LoadOptions { dialect, ..LoadOptions::default() })
+}
+
+/// As [`load`], with everything that can be chosen.
+pub fn load_with(source: &str, options: &LoadOptions) -> Loaded {
     let document = match read(source) {
         Ok(document) => document,
-        Err(diagnostics) => return Loaded { dialect, program: None, children: BTreeMap::new(), diagnostics },
+        Err(diagnostics) => {
+            return Loaded { dialect: options.dialect, program: None, children: BTreeMap::new(), diagnostics };
+        }
     };
-    let dialect = match dialect.map_or_else(|| recognise(&document), Ok) {
+    let dialect = match options.dialect.map_or_else(|| recognise(&document), Ok) {
         Ok(dialect) => dialect,
         Err(finding) => {
             let diagnostics = vec![*finding];
@@ -61,7 +79,7 @@ pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
         }
     };
     let (program, diagnostics) = match dialect {
-        Dialect::Steps => steps::load(&document),
+        Dialect::Steps => steps::load(&document, options),
         Dialect::Flow => flow::load(&document),
         Dialect::Machine => machine::load(&document),
         other => (None, vec![not_yet(other)]),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builtins;
 use crate::compile::Place;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, Span};
@@ -62,15 +61,6 @@ impl Form {
     }
 }
 
-/// What a builtin is called with.
-#[derive(Clone, Debug)]
-pub enum Operand {
-    /// A value that is known.
-    Constant(Value),
-    /// The value of a root of the context; nil when there is none.
-    Read(Name),
-}
-
 impl Expression {
     /// Compiles an expression.
     pub fn compile(text: &str, options: Options<'_>) -> Result<Self, Problems> {
@@ -107,24 +97,6 @@ impl Expression {
             }
             unit.emit_all(Node::Object, &ids, Span::default())
         })
-    }
-
-    /// A call of a named builtin, which may be one that documents cannot call.
-    pub fn call(builtin: &str, operands: &[Operand]) -> Self {
-        let mut program = Program::default();
-        let arguments: Vec<Id> = operands
-            .iter()
-            .map(|operand| match operand {
-                Operand::Constant(value) => program.constant(value.clone(), Span::default()),
-                Operand::Read(name) => {
-                    let (root, keys) = (name.clone(), Box::default());
-                    program.path(Path { root, keys, access: Access::Absent, coerce: false, parent: 0 }, Span::default())
-                }
-            })
-            .collect();
-        let (builtin, arguments) = (builtins::inner(builtin), program.ids(&arguments));
-        program.root = program.emit(Node::Call { builtin, arguments }, Span::default());
-        Self { program, dialect: Dialect::default(), warnings: Vec::new() }
     }
 
     /// Compiles ordered replacements in the text of `input`: a list of `{pattern, substitution}`, each working on the

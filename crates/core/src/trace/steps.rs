@@ -1,5 +1,6 @@
 //! The list of steps that a person sees: one record for each time a step ran, skipped ones shown as skipped.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
@@ -175,5 +176,33 @@ fn never_ran(program: &Program, records: &[StepRecord], status: Status) -> Vec<S
     let note =
         Note { at_ms: end, strand: crate::state::StrandNo(0), path: Vec::new(), what: What::Resolved(Value::Null) };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
-    missing.map(|step| blank(step, &note, 0, StepStatus::Skipped(reason.clone()))).collect()
+    let told = told(records);
+    let why = |step: StepId| skipped_around(program, &told, step).unwrap_or_else(|| reason.clone());
+    missing.map(|step| blank(step, &note, 0, StepStatus::Skipped(why(step)))).collect()
+}
+
+/// Why the nearest step around that has a record was skipped, if it was: what is in it was skipped with it.
+fn skipped_around(program: &Program, told: &BTreeMap<StepId, Option<Arc<str>>>, step: StepId) -> Option<Arc<str>> {
+    let mut around = program.steps[step.index()].parent;
+    while let Some(outer) = around {
+        if let Some(skipped) = told.get(&outer) {
+            return skipped.clone();
+        }
+        around = program.steps[outer.index()].parent;
+    }
+    None
+}
+
+/// The steps that have a record, and why the first of those that were skipped was.
+fn told(records: &[StepRecord]) -> BTreeMap<StepId, Option<Arc<str>>> {
+    let mut told: BTreeMap<StepId, Option<Arc<str>>> = BTreeMap::new();
+    for record in records {
+        let skipped = match &record.status {
+            StepStatus::Skipped(reason) => Some(reason.clone()),
+            _ => None,
+        };
+        let known = told.entry(record.step).or_default();
+        *known = known.take().or(skipped);
+    }
+    told
 }

@@ -1,9 +1,50 @@
 //! The dialect `steps`: grammar and rules, after `docs/spec/steps.md`.
+//!
+//! A document is read into a table of steps (`raw`, `tree`), held to the rules (`rules`), and lowered (`lower`). What a step
+//! may hold is one table (`types`); what an effect is asked with is made of it (`request`, `effect`).
 
-use branchpoint_core::ir::Program;
-use branchpoint_expr::{Diagnostic, Located};
+mod attachments;
+mod condition;
+mod effect;
+mod guard;
+mod lower;
+mod raw;
+mod region;
+mod request;
+mod rules;
+mod tree;
+mod types;
+
+use branchpoint_core::ir::{Invalid, Program, Wrong};
+use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
+
+use crate::load::LoadOptions;
 
 /// The program of a document, and what was found in it.
-pub(crate) fn load(_document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
-    (None, Vec::new())
+pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program>, Vec<Diagnostic>) {
+    let mut findings = Vec::new();
+    if !document.is_object() {
+        let message = format!("a workflow is an object, and this is {}", document.describe());
+        let finding = Diagnostic::error(Kind::BadField, document.span, message);
+        return (None, vec![finding.with_help("begin with `steps:`")]);
+    }
+    let document = raw::read(document, &mut findings);
+    rules::check(&document, options, &mut findings);
+    if findings.iter().any(|finding| finding.severity == Severity::Error) {
+        return (None, findings);
+    }
+    match lower::lower(&document, options) {
+        Ok(program) => (Some(program), findings),
+        Err(wrong) => {
+            findings.extend(wrong.iter().map(|wrong| unlowered(&document, wrong)));
+            (None, findings)
+        }
+    }
+}
+
+/// The rules refuse what cannot be lowered. Should one be missing, the document is refused all the same.
+fn unlowered(document: &tree::Document<'_>, wrong: &Invalid) -> Diagnostic {
+    let kind = if wrong.kind == Wrong::MeetCycle { Kind::JoinOrder } else { Kind::BadField };
+    let message = format!("this workflow cannot be made into a program: {wrong}");
+    Diagnostic::error(kind, document.located.span, message).with_help("please report this document")
 }

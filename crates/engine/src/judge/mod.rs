@@ -10,12 +10,16 @@
 //! | `final_status` | `http` | the same form: a failure with such a status is not tried again |
 //! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
 //! | `report` | all | a number: every answer is a value, failures of the attempt with that number included; see `report.rs` |
+//! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt |
+//! | `pass_threshold` | all | the answer is a score, and passes from here on |
 //! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |
 
 mod http;
 mod model;
 mod process;
 mod report;
+mod schema;
+mod score;
 
 use std::sync::Arc;
 
@@ -37,6 +41,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         Answer::Failed(failed) => return Err(failed),
         Answer::TimedOut { .. } | Answer::Never => return Err(timeout(call)),
     };
+    let judged = score::judge(call, schema::judge(call, judged)?)?;
     Ok(if flag(call, "envelope") { judged.envelope() } else { judged.output })
 }
 

@@ -1,7 +1,7 @@
 //! Choosing among named things: the attachments that rules select. Documents cannot call this by name.
 
 use crate::fault::Outcome;
-use crate::value::View;
+use crate::value::{ListView, View};
 use crate::work::Work;
 
 /// The keys that an attachment is known by.
@@ -38,7 +38,7 @@ fn elements(view: View<'_>) -> impl Iterator<Item = View<'_>> {
         View::List(list) => Some(list),
         _ => None,
     };
-    list.into_iter().flat_map(|list| list.iter())
+    list.into_iter().flat_map(ListView::iter)
 }
 
 fn selects(work: &Work<'_>, rule: View<'_>, position: usize, name: &str) -> Outcome<bool> {

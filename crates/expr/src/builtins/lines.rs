@@ -1,8 +1,7 @@
 //! What the loops, merges and waits of workflows are made of. Documents cannot call these by name.
 
-use super::strings::text;
 use crate::fault::Outcome;
-use crate::time::{duration_ms, parse_iso, seconds_ms};
+use crate::time::{duration_ms, instant_ms, seconds_ms};
 use crate::value::{ListView, View};
 use crate::work::Work;
 
@@ -38,21 +37,17 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
             return fault(work, "for_each_limit", "a number is looped over only up to a `limit`, and there is none");
         };
         let end = count.min(limit);
-        return Ok(View::List(ListView::Range(offset, end.max(offset))));
+        return if end > offset { Ok(View::List(ListView::Range(offset, end - 1))) } else { work.list(&[]) };
     }
     let items = if written.trim_start().starts_with('[') { work.json(written)?.ok() } else { None };
-    match items {
-        Some(View::List(list)) => {
-            let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());
-            let first = usize::try_from(offset).unwrap_or(usize::MAX).min(last);
-            work.spend(last - first)?;
-            work.list(&list.iter().skip(first).take(last - first).collect::<Vec<_>>())
-        }
-        _ => {
-            let shown = crate::fault::shown(View::Str(written));
-            fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"))
-        }
-    }
+    let Some(View::List(list)) = items else {
+        let shown = crate::fault::shown(View::Str(written));
+        return fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"));
+    };
+    let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());
+    let first = usize::try_from(offset).unwrap_or(usize::MAX).min(last);
+    work.spend(last - first)?;
+    work.list(&list.iter().skip(first).take(last - first).collect::<Vec<_>>())
 }
 
 /// A JSON integer, without point and exponent. One beyond 64 bits is as good as the largest: the limit cuts it.
@@ -75,14 +70,15 @@ fn fault<'a>(work: &Work<'a>, kind: &'static str, message: &str) -> Outcome<View
 pub(super) fn duration<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let ms = match arguments[0] {
         number @ (View::Int(_) | View::Float(_)) => seconds_ms(super::as_float(number)),
-        other => other.as_str().and_then(|text| {
-            duration_ms(text).or_else(|| text.trim().parse().ok().and_then(seconds_ms))
-        }),
+        other => {
+            other.as_str().and_then(|text| duration_ms(text).or_else(|| text.trim().parse().ok().and_then(seconds_ms)))
+        }
     };
     Ok(ms.and_then(|ms| i64::try_from(ms).ok()).map_or(View::Null, View::Int))
 }
 
 /// The milliseconds since the Unix epoch of an ISO 8601 text. Nil for anything else.
+#[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
 pub(super) fn instant<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(parse_iso(text("instantMs", arguments[0])?).map_or(View::Null, |instant| View::Int(instant.unix_ms())))
+    Ok(arguments[0].as_str().and_then(instant_ms).map_or(View::Null, View::Int))
 }

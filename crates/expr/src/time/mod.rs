@@ -85,6 +85,11 @@ pub fn iso_utc(unix_ms: i64) -> Option<String> {
     Instant::from_unix_nanos(i128::from(unix_ms) * 1_000_000).map(|instant| instant.to_string())
 }
 
+/// The milliseconds since the Unix epoch of an ISO 8601 text; without an offset, in UTC.
+pub fn instant_ms(text: &str) -> Option<i64> {
+    parse_iso(text).map(Instant::unix_ms)
+}
+
 /// ISO 8601 in UTC with `Z`; the fraction has only the digits it needs.
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,7 +16,7 @@ use branchpoint_expr::Kind;
 use page::{Page, Seen};
 
 /// Pages about what other crates find: their examples are checked there, as are whole documents.
-const FOUND_ELSEWHERE: [&str; 1] = ["yaml"];
+const FOUND_ELSEWHERE: [&str; 2] = ["yaml", "workflow_not_found"];
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")

@@ -6,6 +6,7 @@ mod golden;
 mod machine;
 mod machine_runs;
 mod steps;
+mod steps_runs;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::Value;
@@ -42,6 +43,7 @@ pub fn run(text: &str) -> Result<Vec<Verdict>> {
         ("flow", "conditions") => &flow::condition,
         ("flow", "runs") => &flow::run,
         ("steps", "conditions") => &steps::condition,
+        ("steps", "runs") => &steps_runs::run,
         (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
     };
     Ok(vectors.iter().map(runner).collect())

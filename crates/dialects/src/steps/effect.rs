@@ -1,0 +1,69 @@
+//! What the runner of an effect and the judge of its answers go by: the constants of an effect.
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Located, Object, Shape, Value};
+
+use super::request::Request;
+use super::tree::Step;
+use super::types::Family;
+
+pub(super) use branchpoint_expr::instant_ms;
+
+/// The score from which an evaluation passes, unless the step says otherwise.
+const PASS_THRESHOLD: f64 = 0.5;
+
+/// The kind of runner, and what is the same for every call.
+pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool) -> (Arc<str>, Value) {
+    let kind = match step.kind.family {
+        Family::Effect(kind) => kind,
+        Family::Pure | Family::Control => "scripted",
+    };
+    let mut spec = Object::default();
+    let mut put = |key: &str, value: Value| spec.insert(key.into(), value);
+    put("step_type", Value::from(step.kind.name));
+    put("envelope", Value::Bool(true));
+    if let Some(schema) = step.get("output_schema") {
+        put("output_schema", schema.to_value());
+    }
+    if let Some(expected) = step.get("expect_status").and_then(statuses) {
+        put("expect_status", expected);
+    }
+    if step.is("evaluate_step") {
+        let threshold = step.get("pass_threshold").map(Located::to_value);
+        put("pass_threshold", threshold.unwrap_or(Value::Float(PASS_THRESHOLD)));
+    }
+    if step.is("call_workflow") {
+        put("workflow", step.get("workflow").map(Located::to_value).unwrap_or_default());
+    }
+    if let Some(condition) = step.get("stop_when") {
+        put("stop_when", super::condition::under(condition).to_value());
+    }
+    if streamed {
+        put("stream", Value::Bool(true));
+    }
+    if !request.secrets.is_empty() {
+        let secrets = request.secrets.iter().map(|path| Value::from(path.as_str()));
+        put("secrets", Value::from(secrets.collect::<Vec<_>>()));
+    }
+    (kind.into(), Value::from(spec))
+}
+
+/// Statuses and ranges `[low, high]`, from a status, a range such as `200-299`, or a list of them.
+pub(super) fn statuses(expected: &Located) -> Option<Value> {
+    let one = |value: &Located| match &value.shape {
+        Shape::Int(status @ 100..=599) => Some(Value::Int(*status)),
+        Shape::Str { text, .. } => {
+            let (low, high) = text.split_once(['-', '–']).unwrap_or((text, text));
+            let bound = |text: &str| text.trim().parse().ok().filter(|status| (100..=599).contains(status));
+            let (low, high): (i64, i64) = (bound(low)?, bound(high)?);
+            (low <= high).then(|| Value::from(vec![Value::Int(low), Value::Int(high)]))
+        }
+        _ => None,
+    };
+    match &expected.shape {
+        Shape::List(items) if !items.is_empty() => items.iter().map(one).collect::<Option<Vec<_>>>().map(Value::from),
+        Shape::List(_) => None,
+        _ => one(expected).map(|status| Value::from(vec![status])),
+    }
+}

@@ -1,0 +1,41 @@
+//! What the guards of a step mean: durations, retry policies, schemas.
+
+use branchpoint_core::ir::{Backoff, Retry};
+use branchpoint_expr::{Located, Shape, Value, seconds_ms};
+
+/// The longest wait between attempts, unless a policy says otherwise.
+const MAX_DELAY_MS: u64 = 3_600_000;
+
+/// The milliseconds of a duration as documents write it.
+pub(super) fn duration_ms(value: &Located) -> Option<u64> {
+    match &value.shape {
+        Shape::Int(int) => u64::try_from(*int).ok()?.checked_mul(1000),
+        Shape::Float(float) => seconds_ms(*float),
+        Shape::Str { text, .. } => branchpoint_expr::duration_ms(text),
+        _ => None,
+    }
+}
+
+/// The policy that a `retry` key describes.
+pub(super) fn policy(policy: &Located) -> Option<Retry> {
+    let Shape::Int(attempts) = policy.get("max_attempts")?.shape else { return None };
+    let factor = match policy.get("backoff").map(|backoff| &backoff.shape) {
+        Some(Shape::Int(int)) => *int as f64,
+        Some(Shape::Float(float)) => *float,
+        _ => 1.0,
+    };
+    let ms = |key: &str| policy.get(key).filter(|value| !value.is_null()).and_then(duration_ms);
+    Some(Retry {
+        max_attempts: u32::try_from(attempts).ok()?,
+        delay_ms: ms("delay").unwrap_or(0),
+        backoff: Backoff::Exponential(factor),
+        max_delay_ms: ms("max_delay").unwrap_or(MAX_DELAY_MS),
+        jitter: 0.0,
+    })
+}
+
+/// What is wrong with a JSON Schema. References lead nowhere but into the schema itself.
+pub(super) fn schema_problem(schema: &Value) -> Option<String> {
+    let schema = serde_json::to_value(schema).ok()?;
+    jsonschema::draft202012::new(&schema).err().map(|error| error.to_string())
+}

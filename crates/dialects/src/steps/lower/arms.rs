@@ -1,0 +1,149 @@
+//! Steps that pick one of their arms. All arms lead back together, then the `child_steps` run.
+
+mod visits;
+
+use branchpoint_core::ir::{ConditionId, Mark, PlaceId, Write};
+use branchpoint_expr::{Condition, Dialect, Located};
+
+use super::{Lower, To, Where};
+use crate::steps::condition;
+use crate::steps::tree::{No, Role};
+
+/// Steps in arms not taken are told one by one as long as they are few; beyond, the trace derives them.
+const MOST_MARKS: usize = 4096;
+
+/// One arm: its marker in traces, what it takes to be picked, and its place among the lists of the step.
+struct ArmOf {
+    marker: Option<String>,
+    guard: Option<ConditionId>,
+    steps: Vec<No>,
+}
+
+impl Lower<'_, '_> {
+    pub(super) fn branching(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let (children, children_skipped) = self.children(no, at, to);
+        // What has not come over an arm has not come over the step: the gap stays as the arm left it.
+        let finish = self.finish_with(no, Vec::new(), children);
+        let (probe, arms) = self.arms(no, at);
+        let revives = arms.iter().any(|arm| arm.steps.iter().any(|step| self.plan.revives[*step]));
+        let visits = revives.then(|| self.visits_begin(no, finish, (children, children_skipped)));
+        let end = visits.as_ref().map_or(finish, |visits| visits.end);
+        let mut guarded = Vec::new();
+        let mut otherwise = end;
+        let mut skipped_arms = Vec::new();
+        for (position, arm) in arms.iter().enumerate() {
+            let (begin, skipped) = self.chain(&arm.steps, at, end, end);
+            if arm.steps.iter().any(|step| self.plan.revives[*step]) {
+                skipped_arms.push((position, skipped));
+            }
+            let taken = self.taken(no, position, &arms, begin, visits.as_ref());
+            match arm.guard {
+                Some(guard) => guarded.push((guard, taken)),
+                None => otherwise = taken,
+            }
+        }
+        let failure = self.failure(no, at, None);
+        let decide = self.b.decide(guarded, otherwise, Some(failure));
+        let mut writes = if self.plan.has_gaps { vec![Write::Clear(self.l.gap)] } else { Vec::new() };
+        writes.extend(probe);
+        let mut begin = self.b.set(writes, decide, Some(failure));
+        let skipped = match visits {
+            Some(visits) => {
+                let (normal, skipping) = self.visits_end(&visits, &skipped_arms, begin);
+                begin = normal;
+                skipping
+            }
+            None => children_skipped,
+        };
+        self.begin(no, begin);
+        skipped
+    }
+
+    /// What has to be computed before the arms can be told apart, and the arms with their guards; the last has none.
+    fn arms(&mut self, no: No, at: Where) -> (Vec<Write>, Vec<ArmOf>) {
+        let step = &self.document.steps[no];
+        match step.kind.name {
+            "switch" => self.cases(no, at),
+            "if_else" => {
+                let probe = step.get("input_template").map(|template| self.template(at.scope, template));
+                let guard =
+                    self.seeing(at, probe.is_some(), |lower| lower.condition(at.scope, &condition::of(step.located)));
+                let then = self.arm(no, Some("then".into()), Some(guard), 0);
+                let otherwise = self.arm(no, Some("else".into()), None, 1);
+                (probe.into_iter().map(|probe| Write::Put(self.l.probe, probe)).collect(), vec![then, otherwise])
+            }
+            _ => {
+                let elifs = step.get("elif").and_then(Located::items).unwrap_or_default();
+                let guard = self.condition(at.scope, &condition::of(step.located));
+                let mut arms = vec![self.arm(no, Some("then".into()), Some(guard), 0)];
+                for (position, elif) in elifs.iter().enumerate() {
+                    let guard = self.condition(at.scope, &condition::of(elif));
+                    arms.push(self.arm(no, Some(format!("elif-{position}")), Some(guard), position + 1));
+                }
+                arms.push(self.arm(no, Some("else".into()), None, elifs.len() + 1));
+                (Vec::new(), arms)
+            }
+        }
+    }
+
+    fn cases(&mut self, no: No, at: Where) -> (Vec<Write>, Vec<ArmOf>) {
+        let step = &self.document.steps[no];
+        let written = step.get("discriminator").filter(|text| text.text().is_none_or(|text| !text.trim().is_empty()));
+        let probe = written.map(|template| self.template(at.scope, template));
+        let cases = step.get("cases").and_then(Located::items).unwrap_or_default();
+        let mut arms = Vec::new();
+        for (position, case) in cases.iter().enumerate() {
+            let guard = self.seeing(at, probe.is_some(), |lower| {
+                let compiled = lower
+                    .b
+                    .condition_with(at.scope, Dialect::Steps, |options| Condition::case(step.located, case, options));
+                compiled.expect("the rules refuse what does not compile")
+            });
+            let name = case.get("name").and_then(Located::text).map(ToString::to_string);
+            arms.push(self.arm(no, name, Some(guard), position));
+        }
+        let has_else = !self.steps_of(no, Role::Arm(cases.len())).is_empty();
+        arms.push(self.arm(no, has_else.then(|| "else".into()), None, cases.len()));
+        (probe.into_iter().map(|probe| Write::Put(self.l.probe, probe)).collect(), arms)
+    }
+
+    fn arm(&self, no: No, marker: Option<String>, guard: Option<ConditionId>, position: usize) -> ArmOf {
+        ArmOf { marker, guard, steps: self.steps_of(no, Role::Arm(position)) }
+    }
+
+    /// While a condition is compiled, `input` may be what was rendered for it instead of the step's input.
+    fn seeing<T>(&mut self, at: Where, rendered: bool, compile: impl FnOnce(&mut Self) -> T) -> T {
+        if rendered {
+            self.b.name(at.scope, &["input"], self.l.probe);
+        }
+        let compiled = compile(self);
+        if rendered {
+            self.b.name(at.scope, &["input"], self.l.value);
+        }
+        compiled
+    }
+
+    /// An arm is taken: the trace is told which, and which steps are not run for it.
+    fn taken(
+        &mut self,
+        no: No,
+        position: usize,
+        arms: &[ArmOf],
+        begin: PlaceId,
+        visits: Option<&visits::Visits>,
+    ) -> PlaceId {
+        let writes = visits.map(|visits| self.visited(visits, position)).into_iter().collect::<Vec<_>>();
+        let place = self.b.set(writes, begin, None);
+        if let Some(marker) = &arms[position].marker {
+            self.b.mark(place, Mark::Branch(self.ids[no], marker.as_str().into()));
+        }
+        let others = arms.iter().enumerate().filter(|(other, _)| *other != position);
+        let others: Vec<No> = others.flat_map(|(_, arm)| arm.steps.iter().copied()).collect();
+        if others.len().saturating_mul(arms.len()) <= MOST_MARKS {
+            for other in others.into_iter().filter(|other| !self.plan.revives[*other]) {
+                self.b.mark(place, Mark::Skip(self.ids[other], "arm_not_taken".into()));
+            }
+        }
+        place
+    }
+}

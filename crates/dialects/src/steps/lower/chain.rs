@@ -1,0 +1,225 @@
+//! Lists of steps: chains, whose elements run one after the other, and fan-outs, whose elements run beside each other.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Write};
+
+use super::{Lower, To, Where};
+use crate::steps::tree::{No, Role};
+
+impl Lower<'_, '_> {
+    /// The `child_steps` of a step: where they begin, and where strands come in that skip them.
+    pub(super) fn children(&mut self, no: No, at: Where, to: To) -> (PlaceId, PlaceId) {
+        let steps = self.steps_of(no, Role::Children);
+        if self.document.steps[no].kind.has_chain_below() {
+            self.chain(&steps, at, to.next, to.blocked)
+        } else {
+            self.fan_out(no, &steps, at, to)
+        }
+    }
+
+    /// Lowers a chain. `skipped` is where strands go on that came in skipping and found nothing to run.
+    pub(super) fn chain(&mut self, steps: &[No], at: Where, next: PlaceId, skipped: PlaceId) -> (PlaceId, PlaceId) {
+        self.enroll(steps, at);
+        let level = self.level();
+        let revives = steps.iter().any(|step| self.plan.revives[*step]);
+        let blocks = |lower: &Self, step: &No| {
+            ["gate", "merge"].contains(&lower.document.steps[*step].kind.name) || lower.plan.revives[*step]
+        };
+        let first_block = steps.iter().position(|step| blocks(self, step));
+        let mut skip = match first_block {
+            Some(_) => self.end_of_blocked(next, revives.then_some((level, skipped))),
+            None => skipped,
+        };
+        let mut after = next;
+        for (position, step) in steps.iter().copied().enumerate().rev() {
+            let into = self.step(step, at, To { next: after, blocked: skip, level });
+            if self.plan.revives[step] {
+                skip = into;
+            } else if first_block.is_some_and(|first| revives || position > first) {
+                skip = self.passed_over(step, "gate_blocked", skip);
+            }
+            after = self.begins[step];
+        }
+        (after, skip)
+    }
+
+    /// The end of a chain that was blocked: its tail is empty text, and nothing has come over this way.
+    fn end_of_blocked(&mut self, next: PlaceId, skipped: Option<(i64, PlaceId)>) -> PlaceId {
+        let (nothing, plain) = (self.text_value(""), self.text_value("text/plain"));
+        let gap = self.text_value("blocked");
+        let mut writes =
+            vec![Write::Put(self.l.value, nothing), Write::Put(self.l.kind, plain), Write::Put(self.l.gap, gap)];
+        if self.plan.has_revivals() {
+            writes.push(Write::Clear(self.l.skipping));
+        }
+        let end = self.b.set(writes, next, None);
+        match skipped {
+            // Those who began to skip in this chain end with it; those who came in skipping go on so.
+            Some((level, skipped)) => {
+                let began_here = self.when(&format!("s == {level}"), &[("s", self.l.skipping)]);
+                self.b.decide([(began_here, end)], skipped, None)
+            }
+            None => end,
+        }
+    }
+
+    /// A step that does not run.
+    pub(super) fn passed_over(&mut self, no: No, reason: &str, next: PlaceId) -> PlaceId {
+        let place = self.b.set([], next, None);
+        self.b.mark(place, Mark::Skip(self.ids[no], reason.into()));
+        place
+    }
+
+    /// Lowers the children that run beside each other, in a scope of their own.
+    pub(super) fn fan_out(&mut self, no: No, steps: &[No], at: Where, to: To) -> (PlaceId, PlaceId) {
+        if steps.is_empty() {
+            return (to.next, to.blocked);
+        }
+        let revives = steps.iter().any(|step| self.plan.revives[*step]);
+        let tail = self.tail(to, revives);
+        let spec = ScopeSpec { into: Some(self.l.answer), next: Some(tail), ..ScopeSpec::default() };
+        let scope = self.scope_in(at, spec);
+        self.edges_in(scope, Some(no));
+        let inside = Where { scope, ..at };
+        self.enroll(steps, inside);
+        let delivered = self.deliver(scope);
+        let entries = self.entries(scope, steps.to_vec(), revives, |lower, step, nothing| {
+            let level = lower.level();
+            let to = To { next: delivered, blocked: nothing, level };
+            let into = lower.step(step, inside, to);
+            (lower.begins[step], into, lower.plan.revives[step])
+        });
+        self.b.begin(scope, &entries);
+        let enter = self.b.enter(scope);
+        (enter, if revives { enter } else { to.blocked })
+    }
+
+    /// The places where the entries of a scope begin. A strand that skips begins elsewhere than one that runs.
+    pub(super) fn entries<T>(
+        &mut self,
+        scope: ScopeId,
+        parts: Vec<T>,
+        revives: bool,
+        mut lower: impl FnMut(&mut Self, T, PlaceId) -> (PlaceId, PlaceId, bool),
+    ) -> Vec<PlaceId> {
+        let nothing = self.b.reserve();
+        let mut used = false;
+        let mut entries = Vec::new();
+        for part in parts {
+            let (begin, skipped, revived) = lower(self, part, nothing);
+            let entry = if revives {
+                let skips = self.when("s != nil", &[("s", self.l.skipping)]);
+                self.b.decide([(skips, if revived { skipped } else { nothing })], begin, None)
+            } else {
+                begin
+            };
+            used = true;
+            entries.push(entry);
+        }
+        debug_assert!(used, "a scope has entries");
+        self.b.at(nothing).leave(scope, Exit::Done(None));
+        entries
+    }
+
+    pub(super) fn scope_in(&mut self, at: Where, spec: ScopeSpec) -> ScopeId {
+        let scope = self.b.scope(at.scope, spec);
+        self.parents.insert(scope, at.scope);
+        scope
+    }
+
+    /// The end of a branch: it hands its value on, or says that nothing came.
+    fn deliver(&mut self, scope: ScopeId) -> PlaceId {
+        if !self.plan.has_gaps {
+            let value = self.at_hand("");
+            return self.b.leave(scope, Exit::Done(Some(value)));
+        }
+        let names = [("g", self.l.gap)];
+        let value = self.at_hand(r#""d": true, "#);
+        let nothing = self.inner(r#"{"j": g == "joined"}"#, &names);
+        let value = self.b.leave(scope, Exit::Done(Some(value)));
+        let nothing = self.b.leave(scope, Exit::Done(Some(nothing)));
+        let gap = self.when("g != nil", &names);
+        self.b.decide([(gap, nothing)], value, None)
+    }
+
+    /// After a fan-out: the value of the last branch that delivered; else that of the step above, which is still at hand.
+    fn tail(&mut self, to: To, revives: bool) -> PlaceId {
+        let names = [("r", self.l.answer), ("s", self.l.skipping)];
+        let newest = if self.plan.has_gaps { "findLast(r, .d == true)" } else { "r[-1]" };
+        let newest = self.inner(newest, &names);
+        let mut writes = vec![Write::Put(self.l.answer, newest)];
+        writes.extend(self.take_up(self.l.answer));
+        if self.plan.has_revivals() {
+            writes.push(Write::Clear(self.l.skipping));
+        }
+        let pick = self.b.set(writes, to.next, None);
+        if !self.plan.has_gaps {
+            return pick;
+        }
+        let joined = self.text_value("joined");
+        let joined = self.b.set([Write::Put(self.l.gap, joined)], to.next, None);
+        let mut arms = vec![(self.when("any(r, .d == true)", &names), pick)];
+        if revives {
+            arms.push((self.when("s != nil", &names), to.blocked));
+        }
+        arms.push((self.when("any(r, .j == true)", &names), joined));
+        self.b.decide(arms, to.next, None)
+    }
+
+    /// Defines where a step begins: what it began with is kept if something asks for it.
+    pub(super) fn begin(&mut self, no: No, next: PlaceId) {
+        let input = self.b.read(self.l.value);
+        let mut writes = self.begin_writes(no);
+        if let Some(kept) = self.kept.get(&no) {
+            writes.push(Write::Put(kept.input, input));
+        }
+        let place = self.b.at(self.begins[no]).set(writes, next, None);
+        self.b.mark(place, Mark::Begin(self.ids[no], Some(input)));
+    }
+
+    /// What a step that a retry goes back to has to remember.
+    pub(super) fn begin_writes(&mut self, no: No) -> Vec<Write> {
+        let Some(slot) = self.again.get(&no).copied() else { return Vec::new() };
+        let input = self.at_hand(r#""g": g, "#);
+        vec![Write::Put(slot, input)]
+    }
+
+    /// The end of a step's own work: the value at hand is its output.
+    pub(super) fn finish(&mut self, no: No, next: PlaceId) -> PlaceId {
+        let writes = if self.plan.has_gaps { vec![Write::Clear(self.l.gap)] } else { Vec::new() };
+        self.finish_with(no, writes, next)
+    }
+
+    pub(super) fn finish_with(&mut self, no: No, mut writes: Vec<Write>, next: PlaceId) -> PlaceId {
+        let output = self.b.read(self.l.value);
+        if let Some(kept) = self.kept.get(&no) {
+            writes.push(Write::Put(kept.output, output));
+        }
+        let place = self.b.set(writes, next, None);
+        self.b.mark(place, Mark::End(self.ids[no], Some(output)));
+        place
+    }
+
+    /// What a strand carries, as an object: the value, its content type, attachments. `more` are further fields.
+    pub(super) fn at_hand(&mut self, more: &str) -> ExprId {
+        let files = if self.plan.has_files { r#", "f": f"# } else { "" };
+        let names = [("v", self.l.value), ("k", self.l.kind), ("f", self.l.files), ("g", self.l.gap)];
+        self.inner(&format!(r#"{{{more}"v": v, "k": k{files}}}"#), &names)
+    }
+
+    /// Writes that take up what [`Self::at_hand`] made, from a slot that holds it.
+    pub(super) fn take_up(&mut self, from: SlotId) -> Vec<Write> {
+        let mut carried = vec![("v", self.l.value), ("k", self.l.kind)];
+        if self.plan.has_files {
+            carried.push(("f", self.l.files));
+        }
+        let names = [("r", from)];
+        carried.into_iter().map(|(key, slot)| Write::Put(slot, self.inner(&format!("r.{key}"), &names))).collect()
+    }
+
+    /// Writes that make a value the one at hand, with the content type that such values have.
+    pub(super) fn hold(&mut self, value: ExprId) -> Vec<Write> {
+        let kind = self.inner(r#"type(v) == "string" ? "text/plain" : "application/json""#, &[("v", self.l.value)]);
+        vec![Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)]
+    }
+}

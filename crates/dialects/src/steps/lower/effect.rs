@@ -1,0 +1,105 @@
+//! Effects: what is asked, and what becomes of the answer.
+
+use branchpoint_core::ir::{Effect, EffectId, ExprId, PlaceId, Write};
+use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value};
+
+use super::{Lower, To, Where};
+use crate::steps::request::Request;
+use crate::steps::tree::{No, Role};
+use crate::steps::{condition, effect, guard};
+
+impl Lower<'_, '_> {
+    pub(super) fn effect(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let is_shown = self.document.steps[no].kind.shows();
+        let (children, skipped) = if is_shown { (to.next, to.blocked) } else { self.children(no, at, to) };
+        let finish = self.finish(no, children);
+        let finish = if is_shown { self.shown(no, finish) } else { finish };
+        let ask = self.ask(no, at, finish);
+        self.begin(no, ask);
+        skipped
+    }
+
+    /// Asks the outside and takes the answer as the value at hand.
+    pub(super) fn ask(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
+        let request = Request::of(&self.document.steps[no]);
+        let failure = self.failure(no, at, Some(finish));
+        let answered = self.answered(no, finish);
+        let effect = self.effect_of(no, &request);
+        let input = self.asked_with(no, at, request);
+        self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure))
+    }
+
+    fn effect_of(&mut self, no: No, request: &Request) -> EffectId {
+        let step = &self.document.steps[no];
+        let children = self.list(no, Role::Children).map(|list| &list.steps[..]).unwrap_or_default();
+        let streamed = children.iter().any(|child| self.document.steps[*child].is("streaming_result"));
+        let (kind, spec) = effect::constants(step, request, streamed);
+        let retry = step.get("retry").and_then(guard::policy);
+        let attempt_limit_ms = step.get("timeout").and_then(guard::duration_ms);
+        self.b.effect(Effect { kind, spec, retry, attempt_limit_ms, step: Some(self.ids[no]) })
+    }
+
+    fn asked_with(&mut self, no: No, at: Where, mut request: Request) -> ExprId {
+        let step = &self.document.steps[no];
+        if let Some(target) = step.text("target_step_id") {
+            let judged = format!("{{{{step.{target}.output}}}}");
+            request.fields.push(field("target_output", Form::Value, &judged, step.located));
+            request.fields.push(field("target_step_id", Form::Text, target, step.located));
+        }
+        if let Some(written) = step.get("stop_when") {
+            let names = condition_names(&condition::under(written), step.located);
+            request.fields.push(("stop_when_names".into(), Form::Value, names));
+        }
+        self.written(at.scope, |options| Expression::fields(&request.fields, options))
+    }
+
+    fn answered(&mut self, no: No, finish: PlaceId) -> PlaceId {
+        let names = [("a", self.l.answer), ("f", self.l.files)];
+        let (value, kind) = (self.inner("a.output", &names), self.inner("a.content_type", &names));
+        let mut writes = vec![Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)];
+        if self.plan.has_files {
+            let files = self.inner("a.attachments ?? f", &names);
+            writes.push(Write::Put(self.l.files, files));
+        }
+        if let Some(kept) = self.kept.get(&no).copied() {
+            for (fact, slot) in kept.facts.into_iter().flatten() {
+                let value = self.inner(&format!("a.{fact}"), &names);
+                writes.push(Write::Put(slot, value));
+            }
+            if let Some(slot) = kept.files {
+                let files = self.inner("a.attachments", &names);
+                writes.push(Write::Put(slot, files));
+            }
+        }
+        self.b.set(writes, finish, None)
+    }
+}
+
+fn field(name: &str, form: Form, text: &str, near: &Located) -> (std::sync::Arc<str>, Form, Located) {
+    let shape = Shape::Str { text: text.into(), verbatim: None };
+    (name.into(), form, Located { shape, span: near.span })
+}
+
+/// What the condition of an agent may read beside the latest reply, by name, as the runner needs it between turns.
+fn condition_names(condition: &Located, near: &Located) -> Located {
+    use branchpoint_expr::{Condition, Dialect, Options};
+    let compiled = Condition::targets(condition, Options::dialect(Dialect::Steps));
+    let mut fields: Vec<Field> = Vec::new();
+    for reference in compiled.map(|compiled| compiled.references()).unwrap_or_default() {
+        let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).take(3).collect();
+        let name = match parts[..] {
+            ["step", _, _] => parts.join("."),
+            ["metadata" | "agent", ..] => parts[..parts.len().min(2)].join("."),
+            _ => continue,
+        };
+        if !fields.iter().any(|field| *field.key == *name) {
+            let text = format!("{{{{{name}}}}}");
+            let value = Located { shape: Shape::Str { text: text.into(), verbatim: None }, span: near.span };
+            fields.push(Field { key: name.into(), key_span: near.span, value });
+        }
+    }
+    Located {
+        shape: if fields.is_empty() { Located::from(&Value::Null).shape } else { Shape::Object(fields) },
+        span: near.span,
+    }
+}

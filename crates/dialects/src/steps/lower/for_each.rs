@@ -1,0 +1,143 @@
+//! Loops over items: a frame for each iteration, with slots of its own.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, OnFail, PlaceId, ScopeId, Write};
+use branchpoint_expr::Value;
+
+use super::{Lower, To, Where};
+use crate::steps::tree::{No, Role, Step};
+use crate::steps::{attachments, guard};
+
+/// How many iterations run at once, unless the step says otherwise.
+const WIDTH: i64 = 8;
+
+impl Lower<'_, '_> {
+    pub(super) fn for_each(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let (children, skipped) = self.children(no, at, to);
+        let finish = self.finish(no, children);
+        let failure = self.failure(no, at, Some(finish));
+        let results = self.b.read(self.l.answer);
+        let writes = self.hold(results);
+        let after = self.b.set(writes, finish, None);
+        self.counters_around(no, at);
+        let scope = self.iterations(no, at, after, failure);
+        let items = self.b.read(self.l.probe);
+        let place = self.iteration(no, at, scope);
+        let (item, index) = (self.items[&no], self.rounds[&no]);
+        self.b.each(scope, items, item, index, place);
+        let enter = self.b.enter(scope);
+        let begin = self.looked_at(no, at, enter, (finish, failure));
+        self.begin(no, begin);
+        skipped
+    }
+
+    fn iterations(&mut self, no: No, at: Where, after: PlaceId, failure: Failure) -> ScopeId {
+        let step = &self.document.steps[no];
+        let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
+        let keep = !step.flag("fail_fast", true);
+        self.scope_in(
+            at,
+            ScopeSpec {
+                width: u32::try_from(width).unwrap_or(u32::MAX),
+                on_fail: keep.then_some(OnFail::Keep),
+                into: Some(self.l.answer),
+                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
+                next: Some(after),
+                fail: Some(failure),
+                ..ScopeSpec::default()
+            },
+        )
+    }
+
+    /// One iteration: the item is at hand, and what steps leave behind lies in slots of its own.
+    fn iteration(&mut self, no: No, at: Where, scope: ScopeId) -> PlaceId {
+        let id = self.document.steps[no].id.clone();
+        let slot = |lower: &mut Self, property: &str| {
+            let slot = lower.b.slot(scope, &format!("{id}.{property}"), None);
+            lower.b.name(scope, &["step", &id, property], slot);
+            slot
+        };
+        let (item, index) = (slot(self, "item"), slot(self, "item_index"));
+        self.items.insert(no, item);
+        self.rounds.insert(no, index);
+        self.bodies.insert(no, scope);
+        self.keep_in(scope, &self.at_home(Some(no)));
+        self.edges_in(scope, Some(no));
+        let inside = Where { scope, home: scope };
+        debug_assert!(inside.home != at.home, "an iteration is a home of its own");
+        let tail = self.b.read(self.l.value);
+        let done = self.b.leave(scope, Exit::Done(Some(tail)));
+        let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, done, done);
+        let item = self.b.read(item);
+        let mut writes = self.hold(item);
+        if self.plan.has_gaps {
+            writes.push(Write::Clear(self.l.gap));
+        }
+        self.b.set(writes, begin, None)
+    }
+
+    /// What the loop goes over is looked at before it begins.
+    fn looked_at(&mut self, no: No, at: Where, enter: PlaceId, (finish, failure): (PlaceId, Failure)) -> PlaceId {
+        let step = &self.document.steps[no];
+        let empty = if step.flag("fail_on_empty", false) {
+            self.fault("for_each_empty", "there is nothing to loop over", failure)
+        } else {
+            let none = self.b.value(Value::from(Vec::new()));
+            let writes = self.hold(none);
+            let place = self.b.set(writes, finish, None);
+            for skipped in self.steps_of(no, Role::Body) {
+                self.b.mark(place, Mark::Skip(self.ids[skipped], "loop_empty".into()));
+            }
+            place
+        };
+        let names = [("p", self.l.probe)];
+        let error = self.inner(r#"{"kind": p.fault, "message": p.message}"#, &names);
+        let fault = self.b.set([Write::Put(self.l.failed, error)], failure.to, None);
+        let arms = [(self.when(r#"type(p) == "map""#, &names), fault), (self.when("len(p) == 0", &names), empty)];
+        let decide = self.b.decide(arms, enter, Some(failure));
+        let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
+        let items = format!("loopItems(p, {}, {})", bound("offset"), bound("limit"));
+        let items = self.inner(&items, &names);
+        let mut writes = self.listed(step, at);
+        writes.push(Write::Put(self.l.probe, items));
+        self.b.set(writes, decide, Some(failure))
+    }
+
+    /// The text that holds what the loop goes over, or the attachments that its rules select.
+    fn listed(&mut self, step: &Step<'_>, at: Where) -> Vec<Write> {
+        if !step.flag("iterate_attachments", false) {
+            let listed = match step.get("input_template") {
+                Some(template) => self.template(at.scope, template),
+                None => self.b.read(self.l.value),
+            };
+            return vec![Write::Put(self.l.probe, listed)];
+        }
+        let rules = attachments::rules(step);
+        let sources = self.sources(&rules);
+        let rules = self.b.value(rules);
+        let names = [("rules", self.l.answer), ("sources", self.l.outcomes)];
+        let picked = self.inner("pickAttachments(rules, sources)", &names);
+        vec![Write::Put(self.l.answer, rules), Write::Put(self.l.outcomes, sources), Write::Put(self.l.probe, picked)]
+    }
+
+    /// The lists that attachment rules choose from, as an object by source.
+    fn sources(&mut self, rules: &Value) -> ExprId {
+        let mut parts = vec![r#""input": f"#.to_owned(), r#""agent": a.agent"#.to_owned()];
+        let mut names = vec![("f".to_owned(), self.l.files), ("a".to_owned(), self.named["attachments"])];
+        for (at, rule) in rules.as_list().unwrap_or_default().iter().enumerate() {
+            let source = rule.get("source").and_then(Value::as_str).unwrap_or_default();
+            let Some(id) = source.strip_prefix("step:") else { continue };
+            let key = serde_json::Value::from(source).to_string();
+            let made = self.document.find(id).and_then(|step| self.kept.get(&step)).and_then(|kept| kept.files);
+            let own = made.map(|slot| {
+                names.push((format!("s{at}"), slot));
+                format!("s{at} ?? ")
+            });
+            if !parts.iter().any(|part| part.starts_with(&key)) {
+                parts.push(format!("{key}: {}a[{key}]", own.unwrap_or_default()));
+            }
+        }
+        let names: Vec<_> = names.iter().map(|(name, slot)| (&**name, *slot)).collect();
+        self.inner(&format!("{{{}}}", parts.join(", ")), &names)
+    }
+}

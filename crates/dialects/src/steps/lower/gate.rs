@@ -1,0 +1,34 @@
+//! Gates: they let their line pass, or end it.
+
+use branchpoint_core::ir::{Mark, PlaceId, Write};
+use branchpoint_expr::Value;
+
+use super::{Lower, To, Where};
+use crate::steps::condition;
+use crate::steps::tree::No;
+
+impl Lower<'_, '_> {
+    pub(super) fn gate(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let step = &self.document.steps[no];
+        let (children, skipped) = self.children(no, at, to);
+        let pass = self.finish(no, children);
+        let block = self.block(no, to, skipped);
+        let condition = self.condition(at.scope, &condition::of(step.located));
+        let stops = step.text("on_match").is_some_and(|on_match| &**on_match == "stop");
+        let (holds, fails) = if stops { (block, pass) } else { (pass, block) };
+        let failure = self.failure(no, at, None);
+        let decide = self.b.decide([(condition, holds)], fails, Some(failure));
+        self.begin(no, decide);
+        skipped
+    }
+
+    /// A gate that blocks has empty text as its output, and ends its line.
+    fn block(&mut self, no: No, to: To, skipped: PlaceId) -> PlaceId {
+        let rest = self.give_up(no, to, skipped, "gate_blocked");
+        let nothing = self.b.value(Value::from(""));
+        let writes = self.kept.get(&no).map(|kept| Write::Put(kept.output, nothing));
+        let place = self.b.set(writes.into_iter().collect::<Vec<_>>(), rest, None);
+        self.b.mark(place, Mark::End(self.ids[no], Some(nothing)));
+        place
+    }
+}

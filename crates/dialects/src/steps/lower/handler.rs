@@ -1,0 +1,62 @@
+//! Where the error of a step goes: up, nowhere, or to the steps that handle it.
+
+use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, PlaceId, Write};
+use branchpoint_expr::{Located, Value};
+
+use super::{Lower, Where};
+use crate::steps::tree::{No, Role};
+
+impl Lower<'_, '_> {
+    /// Where the step's own error goes. `finish` is the end of its own work, for errors that are handled.
+    pub(super) fn failure(&mut self, no: No, at: Where, finish: Option<PlaceId>) -> Failure {
+        let error = self.error_of(no);
+        let on_error = self.document.steps[no].get("on_error");
+        let to = match (on_error, finish) {
+            (Some(handled), Some(finish)) if handled.items().is_some() => self.handled(no, at, error, finish),
+            (Some(handled), Some(finish)) if is_continue(handled) => self.gone_on(no, error, finish),
+            _ => self.b.leave(at.scope, Exit::Fail(error)),
+        };
+        self.b.mark(to, Mark::Fail(self.ids[no], error));
+        Failure { to, error: Some(self.l.failed) }
+    }
+
+    /// The error with the innermost step that failed: this one, if none is named.
+    fn error_of(&mut self, no: No) -> ExprId {
+        let id = serde_json::Value::from(&*self.document.steps[no].id);
+        let text = format!(r#"{{"kind": e.kind, "message": e.message, "step": e.step ?? {id}}}"#);
+        self.inner(&text, &[("e", self.l.failed)])
+    }
+
+    fn gone_on(&mut self, no: No, error: ExprId, finish: PlaceId) -> PlaceId {
+        let nothing = self.b.value(Value::from(""));
+        let mut writes = self.hold(nothing);
+        writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.error, error)));
+        self.b.set(writes, finish, None)
+    }
+
+    /// The list runs as a chain whose input is the error; its tail is the step's output.
+    fn handled(&mut self, no: No, at: Where, error: ExprId, finish: PlaceId) -> PlaceId {
+        let steps = self.steps_of(no, Role::OnError);
+        let outer = self.b.local(&format!("{}.outer_error", self.document.steps[no].id));
+        let restore = self.b.read(outer);
+        let end = self.b.set([Write::Put(self.l.error, restore)], finish, None);
+        let (begin, _) = self.chain(&steps, at, end, end);
+        let (around, handled) = (self.b.read(self.l.error), self.b.read(self.l.error));
+        let mut writes = vec![Write::Put(outer, around), Write::Put(self.l.error, error)];
+        writes.extend(self.hold(handled));
+        writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.error, handled)));
+        self.b.set(writes, begin, None)
+    }
+
+    /// The place that fails a step for a reason of its own, by the way of its handler.
+    pub(super) fn fault(&mut self, kind: &str, message: &str, failure: Failure) -> PlaceId {
+        let object = [("kind", kind), ("message", message)];
+        let error = object.into_iter().map(|(key, text)| (key.into(), Value::from(text)));
+        let error = self.b.value(Value::from(error.collect::<branchpoint_expr::Object>()));
+        self.b.set([Write::Put(self.l.failed, error)], failure.to, None)
+    }
+}
+
+fn is_continue(on_error: &Located) -> bool {
+    on_error.text().is_some_and(|text| &**text == "continue")
+}

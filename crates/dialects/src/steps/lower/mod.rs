@@ -1,0 +1,168 @@
+//! From a document to a program.
+//!
+//! A strand carries the value at hand in its locals: `value` with its content type. Chains are places one after the other;
+//! a fan-out is a scope. What a step leaves behind for others to read lies in slots of the iteration around it, or of the
+//! root. Lists are lowered from their end, so that each step knows where it leads.
+
+mod arms;
+mod chain;
+mod effect;
+mod exprs;
+mod for_each;
+mod gate;
+mod handler;
+mod merge;
+mod parallel;
+mod people;
+mod plan;
+mod pure;
+mod retry;
+mod root;
+mod skip;
+mod slots;
+mod while_loop;
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::ir::builder::{Builder, ROOT};
+use branchpoint_core::ir::{Invalid, PlaceId, Program, ScopeId, SlotId, StepId};
+
+use super::tree::{Document, List, No, Role};
+use crate::load::LoadOptions;
+use plan::Plan;
+use slots::{Kept, Locals};
+
+/// The program of a document that the rules have passed.
+pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Program, Vec<Invalid>> {
+    let mut builder = Builder::new();
+    let locals = Locals::new(&mut builder);
+    let begins = document.steps.iter().map(|_| builder.reserve()).collect();
+    let ids = enlist(&mut builder, document);
+    let mut lower = Lower {
+        document,
+        options,
+        b: builder,
+        plan: Plan::new(document),
+        l: locals,
+        begins,
+        ids,
+        scopes: vec![ROOT; document.steps.len()],
+        parents: BTreeMap::new(),
+        kept: BTreeMap::new(),
+        edges: BTreeMap::new(),
+        items: BTreeMap::new(),
+        rounds: BTreeMap::new(),
+        bodies: BTreeMap::new(),
+        counters: BTreeMap::new(),
+        again: BTreeMap::new(),
+        named: BTreeMap::new(),
+        levels: 0,
+    };
+    lower.root();
+    lower.b.finish()
+}
+
+fn enlist(builder: &mut Builder, document: &Document<'_>) -> Vec<StepId> {
+    let mut ids: Vec<StepId> = Vec::with_capacity(document.steps.len());
+    for (no, step) in document.steps.iter().enumerate() {
+        let parent = document.parent(no).map(|parent| ids[parent]);
+        let span = step.span();
+        ids.push(builder.step(&step.id, step.kind.name, parent, (span.start, span.end)));
+    }
+    ids
+}
+
+struct Lower<'a, 'd> {
+    document: &'a Document<'d>,
+    options: &'a LoadOptions,
+    b: Builder,
+    plan: Plan,
+    l: Locals,
+    /// Where each step begins.
+    begins: Vec<PlaceId>,
+    ids: Vec<StepId>,
+    /// The scope that each step runs in, as soon as its list is lowered.
+    scopes: Vec<ScopeId>,
+    /// By scope: the one around it.
+    parents: BTreeMap<ScopeId, ScopeId>,
+    /// What steps leave behind.
+    kept: BTreeMap<No, Kept>,
+    /// The edge that a join fills, and the own edge of a merge.
+    edges: BTreeMap<No, SlotId>,
+    /// By loop: the slot of its item, of its position or round, and the scope of its body.
+    items: BTreeMap<No, SlotId>,
+    rounds: BTreeMap<No, SlotId>,
+    bodies: BTreeMap<No, ScopeId>,
+    /// The counters of retries.
+    counters: BTreeMap<No, SlotId>,
+    /// What a step that a retry goes back to began with.
+    again: BTreeMap<No, SlotId>,
+    /// The slots of facts and of what is shown, by name.
+    named: BTreeMap<&'static str, SlotId>,
+    /// Numbers that tell where skipping began.
+    levels: i64,
+}
+
+/// Where something runs: in which scope, and in the slots of which.
+#[derive(Clone, Copy, Debug)]
+struct Where {
+    scope: ScopeId,
+    /// The iteration around it, or the root: where steps leave what others read.
+    home: ScopeId,
+}
+
+/// Where a step leads.
+#[derive(Clone, Copy, Debug)]
+struct To {
+    /// After it.
+    next: PlaceId,
+    /// When its line ends here: the rest of the list it stands in is skipped.
+    blocked: PlaceId,
+    /// The number of the list it stands in, for strands that skip.
+    level: i64,
+}
+
+impl Lower<'_, '_> {
+    /// Lowers one step and tells where strands come in that skip it: only a merge in it can make them run again.
+    fn step(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let step = &self.document.steps[no];
+        if step.kind.is_effect() && !step.is("wait") || self.is_scripted(no) && !step.is("merge") {
+            return self.effect(no, at, to);
+        }
+        match step.kind.name {
+            "wait" => self.pause(no, at, to),
+            "regex_replace" => self.regex_replace(no, at, to),
+            "merge" => self.merge(no, at, to),
+            "display_result" | "streaming_result" => self.show(no, at, to),
+            "if_else" | "conditional" | "switch" => self.branching(no, at, to),
+            "for_each" => self.for_each(no, at, to),
+            "while" => self.while_loop(no, at, to),
+            "parallel" => self.parallel(no, at, to),
+            "gate" => self.gate(no, at, to),
+            "join" => self.join(no, to),
+            "retry" => self.retry(no, at, to),
+            "human_in_the_loop" => self.people(no, at, to),
+            _ => self.text(no, at, to),
+        }
+    }
+
+    /// Whether someone wrote the step's answers down. Control steps always run.
+    fn is_scripted(&self, no: No) -> bool {
+        let step = &self.document.steps[no];
+        let makes_its_value = step.kind.family == super::types::Family::Pure || step.is("wait");
+        makes_its_value && self.options.scripted.contains(&*step.id)
+    }
+
+    fn list(&self, no: No, role: Role) -> Option<&List> {
+        self.document.steps[no].list(role)
+    }
+
+    fn steps_of(&self, no: No, role: Role) -> Vec<No> {
+        self.list(no, role).map(|list| list.steps.clone()).unwrap_or_default()
+    }
+
+    fn level(&mut self) -> i64 {
+        self.levels += 1;
+        self.levels
+    }
+}

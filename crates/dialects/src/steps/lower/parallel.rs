@@ -1,0 +1,102 @@
+//! Branches that run beside each other: all are waited for, or the first that delivers.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Exit, ExprId, OnFail, PlaceId, ScopeId, Want, Write};
+use branchpoint_expr::Located;
+
+use super::{Lower, To, Where};
+use crate::steps::guard;
+use crate::steps::tree::{No, Role};
+
+/// How many branches run at once, unless the step says otherwise.
+const WIDTH: i64 = 8;
+
+impl Lower<'_, '_> {
+    pub(super) fn parallel(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let step = &self.document.steps[no];
+        let (children, children_skipped) = self.children(no, at, to);
+        let finish = self.finish(no, children);
+        let failure = self.failure(no, at, Some(finish));
+        let any = step.text("wait").is_some_and(|wait| &**wait == "any");
+        let names = branch_names(step.get("branches"));
+        let branches: Vec<Vec<No>> = (0..names.len()).map(|at| self.steps_of(no, Role::Branch(at))).collect();
+        let revives = branches.iter().flatten().any(|step| self.plan.revives[*step]);
+        let output = self.gathered(&names, any);
+        let writes = self.hold(output);
+        let mut after = self.b.set(writes, finish, None);
+        if revives {
+            after = self.after_skipping(after, children_skipped);
+        }
+        let keep = !step.flag("fail_fast", true);
+        let scope = self.scope_in(
+            at,
+            ScopeSpec {
+                width: u32::try_from(step.int("max_concurrency").unwrap_or(WIDTH)).unwrap_or(u32::MAX),
+                want: any.then_some(Want::First(1)),
+                on_fail: keep.then_some(OnFail::Keep),
+                into: Some(self.l.answer),
+                outcomes: Some(self.l.outcomes),
+                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
+                next: Some(after),
+                fail: Some(failure),
+                ..ScopeSpec::default()
+            },
+        );
+        self.edges_in(scope, Some(no));
+        let inside = Where { scope, ..at };
+        let end = self.branch_end(scope, any);
+        let entries = self.entries(scope, branches, revives, |lower, steps, nothing| {
+            let revived = steps.iter().any(|step| lower.plan.revives[*step]);
+            let (begin, skipped) = lower.chain(&steps, inside, end, nothing);
+            (begin, skipped, revived)
+        });
+        self.b.begin(scope, &entries);
+        let enter = self.b.enter(scope);
+        self.begin(no, enter);
+        if revives { enter } else { children_skipped }
+    }
+
+    /// The end of a branch. Where the first to deliver wins, one that was blocked must not.
+    fn branch_end(&mut self, scope: ScopeId, any: bool) -> PlaceId {
+        let tail = self.b.read(self.l.value);
+        let done = self.b.leave(scope, Exit::Done(Some(tail)));
+        if !any || !self.plan.has_gaps {
+            return done;
+        }
+        let nothing = self.b.leave(scope, Exit::Done(None));
+        let gap = self.when("g != nil", &[("g", self.l.gap)]);
+        self.b.decide([(gap, nothing)], done, None)
+    }
+
+    /// The tails by the names of their branches: all of them, or that of the one which delivered.
+    fn gathered(&mut self, branches: &[String], any: bool) -> ExprId {
+        let names = [("r", self.l.answer), ("o", self.l.outcomes)];
+        let key = |name: &String| serde_json::Value::from(name.as_str()).to_string();
+        let text = if any {
+            let first = |(at, name): (usize, &String)| format!(r#"o[{at}] == "done" ? {{{}: r[{at}]}} : "#, key(name));
+            let tests: String = branches.iter().enumerate().map(first).collect();
+            format!("{tests}{{}}")
+        } else {
+            let fields: Vec<_> =
+                branches.iter().enumerate().map(|(at, name)| format!("{}: r[{at}]", key(name))).collect();
+            format!("{{{}}}", fields.join(", "))
+        };
+        self.inner(&text, &names)
+    }
+
+    /// A parallel step that was entered skipping is skipped, unless a merge in it has run.
+    fn after_skipping(&mut self, after: PlaceId, skipped: PlaceId) -> PlaceId {
+        let names = [("s", self.l.skipping), ("o", self.l.outcomes)];
+        let resumed = self.b.set([Write::Clear(self.l.skipping)], after, None);
+        let ran = self.when(r#"s == nil || any(o, # == "done")"#, &names);
+        self.b.decide([(ran, resumed)], skipped, None)
+    }
+}
+
+fn branch_names(branches: Option<&Located>) -> Vec<String> {
+    let branches = branches.and_then(Located::items).unwrap_or_default();
+    branches
+        .iter()
+        .map(|branch| branch.get("name").and_then(Located::text).map_or(String::new(), ToString::to_string))
+        .collect()
+}

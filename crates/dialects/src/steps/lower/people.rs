@@ -1,0 +1,100 @@
+//! Questions to people.
+
+use branchpoint_core::ir::{Arm, ExprId, PlaceId, Status, Write};
+use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value, seconds_ms};
+
+use super::{Lower, To, Where};
+use crate::steps::tree::{No, Step};
+
+impl Lower<'_, '_> {
+    pub(super) fn people(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let step = &self.document.steps[no];
+        let (children, skipped) = self.children(no, at, to);
+        let finish = self.finish(no, children);
+        let failure = self.failure(no, at, Some(finish));
+        let outcome = self.b.read(self.l.answer);
+        let writes = self.hold(outcome);
+        let resolved = self.b.set(writes, finish, None);
+        let fails_run = step.text("timeout_outcome").is_some_and(|outcome| &**outcome == "fail_run");
+        let expired = fails_run.then(|| self.run_fails(no));
+        let (writes, spec) = self.question(no, at);
+        let wait = self.b.wait([Arm::Request { spec, into: Some(self.l.answer), next: resolved, expired }], None);
+        // The question is made before it is asked, because a wait that fails must tell which step it was.
+        let wait = self.guarded(wait, failure);
+        let begin = self.b.set(writes, wait, Some(failure));
+        self.begin(no, begin);
+        skipped
+    }
+
+    fn guarded(&mut self, wait: PlaceId, failure: branchpoint_core::ir::Failure) -> PlaceId {
+        let nobody = self.fault("hitl_no_recipients", "there is nobody to ask", failure);
+        let asked = self.when("len(filter(q.recipients, # != nil)) > 0", &[("q", self.l.probe)]);
+        self.b.decide([(asked, wait)], nobody, Some(failure))
+    }
+
+    /// No handler catches a question that fails the run.
+    fn run_fails(&mut self, no: No) -> PlaceId {
+        let id = self.document.steps[no].id.clone();
+        let error = [
+            ("kind", Value::from("hitl_timeout")),
+            ("message", Value::from("nobody has decided in time")),
+            ("step", Value::from(&*id)),
+        ];
+        let error = error.into_iter().map(|(key, value)| (key.into(), value)).collect::<branchpoint_expr::Object>();
+        let error = self.b.value(Value::from(error));
+        let result = self.failed_result();
+        let close = self.b.close(Status::Failed, result);
+        self.b.set([Write::Put(self.l.failed, error)], close, None)
+    }
+
+    /// The question as an object, made step by step: recipients are known only when the step starts.
+    fn question(&mut self, no: No, at: Where) -> (Vec<Write>, ExprId) {
+        let step = &self.document.steps[no];
+        let fixed = fixed(step);
+        let spec = self.written(at.scope, |options| Expression::formed(&fixed, Form::Text, options));
+        let account = self.account_slot();
+        let names = [("q", self.l.probe), ("a", account)];
+        let recipients = match step.text("recipient_distribution").map(|text| &**text) {
+            Some("owner") => "[a.owner]",
+            Some("selected_members") => "q.recipients",
+            _ => "concat([a.owner], a.admins ?? [])",
+        };
+        let text = format!(
+            r#"{{"step": q.step, "prompt": q.prompt, "recipients": filter({recipients}, # != nil), "choices": q.choices,
+               "required": q.required, "timeout_ms": q.timeout_ms, "reminder_ms": q.reminder_ms,
+               "reminder_max": q.reminder_max}}"#
+        );
+        let whole = self.inner(&text, &names);
+        let writes = vec![Write::Put(self.l.probe, spec), Write::Put(self.l.probe, whole)];
+        (writes, self.b.read(self.l.probe))
+    }
+}
+
+/// What the document says about a question; the prompt is the only template in it.
+fn fixed(step: &Step<'_>) -> Located {
+    let constant = |value: Value| Located { span: step.span(), ..Located::from(&value) };
+    let ms = |name: &str| {
+        let seconds = step.get(name).map(|value| &value.shape);
+        let seconds = match seconds {
+            Some(Shape::Int(int)) => Some(*int as f64),
+            Some(Shape::Float(float)) => Some(*float),
+            _ => None,
+        };
+        let ms = seconds.and_then(seconds_ms).and_then(|ms| i64::try_from(ms).ok());
+        constant(ms.map_or(Value::Null, Value::Int))
+    };
+    let choices = Value::from(vec![Value::from("approve"), Value::from("deny")]);
+    let list = |name: &str, default: Value| step.get(name).map_or(default, Located::to_value);
+    let fields = [
+        ("step", constant(Value::from(&*step.id))),
+        ("prompt", step.get("prompt_template").cloned().unwrap_or_else(|| constant(Value::from("")))),
+        ("recipients", constant(list("recipient_user_ids", Value::from(Vec::new())))),
+        ("choices", constant(list("choices", choices))),
+        ("required", constant(Value::Int(step.int("required_approvals").unwrap_or(1)))),
+        ("timeout_ms", ms("timeout_seconds")),
+        ("reminder_ms", ms("reminder_interval_seconds")),
+        ("reminder_max", constant(step.int("reminder_max_count").map_or(Value::Null, Value::Int))),
+    ];
+    let fields = fields.map(|(key, value)| Field { key: key.into(), key_span: step.span(), value });
+    Located { shape: Shape::Object(fields.into()), span: step.span() }
+}

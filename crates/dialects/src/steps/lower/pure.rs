@@ -1,0 +1,109 @@
+//! Steps that make a value of values, and the wait.
+
+use branchpoint_core::ir::{Arm, PlaceId, Write};
+use branchpoint_expr::{Expression, Value};
+
+use super::{Lower, To, Where};
+use crate::steps::guard;
+use crate::steps::tree::No;
+
+impl Lower<'_, '_> {
+    pub(super) fn text(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let (children, skipped) = self.children(no, at, to);
+        let finish = self.finish(no, children);
+        let begin = self.rendered(no, at, finish);
+        self.begin(no, begin);
+        skipped
+    }
+
+    /// The template of a step becomes the value at hand; without one, the value stays as it is.
+    pub(super) fn rendered(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
+        match self.document.steps[no].get("template") {
+            Some(template) => {
+                let value = self.template(at.scope, template);
+                self.made(no, at, value, finish)
+            }
+            None => finish,
+        }
+    }
+
+    fn made(&mut self, no: No, at: Where, value: branchpoint_core::ir::ExprId, finish: PlaceId) -> PlaceId {
+        let failure = self.failure(no, at, Some(finish));
+        let plain = self.text_value("text/plain");
+        let writes = [Write::Put(self.l.value, value), Write::Put(self.l.kind, plain)];
+        self.b.set(writes, finish, Some(failure))
+    }
+
+    pub(super) fn regex_replace(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let (children, skipped) = self.children(no, at, to);
+        let finish = self.finish(no, children);
+        let empty = branchpoint_expr::Located::from(&Value::from(Vec::new()));
+        let rules = self.document.steps[no].get("rules").unwrap_or(&empty);
+        let value = self.written(at.scope, |options| Expression::replacements(rules, options));
+        let made = self.made(no, at, value, finish);
+        self.begin(no, made);
+        skipped
+    }
+
+    /// What is shown is the run's output, unless something else is shown later.
+    pub(super) fn show(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let finish = self.finish(no, to.next);
+        let shown = self.shown(no, finish);
+        let begin = self.rendered(no, at, shown);
+        self.begin(no, begin);
+        to.blocked
+    }
+
+    /// Keeps the value at hand as what the run shows.
+    pub(super) fn shown(&mut self, no: No, next: PlaceId) -> PlaceId {
+        let html = self.document.steps[no].flag("html_format", true);
+        let names = [("v", self.l.value), ("k", self.l.kind)];
+        let shown = self.inner(&format!(r#"{{"v": v, "k": k, "html": {html}}}"#), &names);
+        let slot = self.shown_slot();
+        self.b.set([Write::Put(slot, shown)], next, None)
+    }
+
+    /// A wait passes its input on when the time has come.
+    pub(super) fn pause(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let step = &self.document.steps[no];
+        let (children, skipped) = self.children(no, at, to);
+        let finish = self.finish(no, children);
+        let failure = self.failure(no, at, Some(finish));
+        let literal = step.get("duration").and_then(guard::duration_ms).and_then(|ms| i64::try_from(ms).ok());
+        let (builtin, written) = match step.get("until") {
+            Some(until) => ("instantMs", Some(until)),
+            None => ("durationMs", step.get("duration")),
+        };
+        let mut writes = Vec::new();
+        let time = match (literal, written) {
+            (None, Some(written)) => {
+                let rendered = self.template(at.scope, written);
+                let read = self.inner(&format!("{builtin}(p)"), &[("p", self.l.probe)]);
+                writes = vec![Write::Put(self.l.probe, rendered), Write::Put(self.l.probe, read)];
+                self.b.read(self.l.probe)
+            }
+            (literal, _) => self.b.value(Value::Int(literal.unwrap_or(0))),
+        };
+        let mut arms = vec![match builtin {
+            "instantMs" => Arm::Until { at_ms: time, next: finish },
+            _ => Arm::After { delay_ms: time, next: finish },
+        }];
+        if let Some(limit) = step.get("timeout").and_then(guard::duration_ms).and_then(|ms| i64::try_from(ms).ok()) {
+            let late = self.fault("timeout", "the wait took longer than its time limit", failure);
+            let delay_ms = self.b.value(Value::Int(limit));
+            arms.push(Arm::After { delay_ms, next: late });
+        }
+        let wait = self.b.wait(arms, Some(failure));
+        let begin = if writes.is_empty() {
+            wait
+        } else {
+            let what = step.get("until").map_or("duration", |_| "date and time");
+            let bad = self.fault("step_failed", &format!("what the wait was given is no {what}"), failure);
+            let unread = self.when("p == nil", &[("p", self.l.probe)]);
+            let decide = self.b.decide([(unread, bad)], wait, None);
+            self.b.set(writes, decide, Some(failure))
+        };
+        self.begin(no, begin);
+        skipped
+    }
+}

@@ -1,0 +1,127 @@
+//! Retries: count, and go back with everything between reset.
+
+use branchpoint_core::ir::builder::ROOT;
+use branchpoint_core::ir::{Exit, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_expr::Value;
+
+use super::plan::owners;
+use super::{Lower, To, Where};
+use crate::steps::tree::{No, Role};
+
+impl Lower<'_, '_> {
+    pub(super) fn retry(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let most = self.document.steps[no].int("max_retries").unwrap_or(0);
+        let on = self.finish(no, to.next);
+        let back = self.back(no, at);
+        let (count, within) = self.counted(no, at, most);
+        let decide = self.b.decide([(within, back)], on, None);
+        let input = self.b.read(self.l.value);
+        let mut writes = self.begin_writes(no);
+        writes.push(count);
+        writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
+        let place = self.b.at(self.begins[no]).set(writes, decide, None);
+        self.b.mark(place, Mark::Begin(self.ids[no], Some(input)));
+        to.blocked
+    }
+
+    /// The count lives as long as the iteration, because the strand that counts ends with every jump. Where an outer retry
+    /// runs a whole loop again, the counts of its iterations lie outside it, a key for each.
+    fn counted(&mut self, no: No, at: Where, most: i64) -> (Write, branchpoint_core::ir::ConditionId) {
+        let name = format!("{}.count", self.document.steps[no].id);
+        let Some(repeated) = self.plan.repeated_loop(self.document, no) else {
+            let slot = self.counter(no, at, &name, Value::Int(0));
+            let more = self.inner("n + 1", &[("n", slot)]);
+            let within = self.when(&format!("n <= {most}"), &[("n", slot)]);
+            return (Write::Put(slot, more), within);
+        };
+        let slot = self.counters[&no];
+        let mut positions: Vec<SlotId> = Vec::new();
+        for (holder, list) in self.document.around(no) {
+            if list.role == Role::Body {
+                positions.push(self.rounds[&holder]);
+            }
+            if holder == repeated {
+                break;
+            }
+        }
+        let keys: Vec<String> = (0..positions.len()).map(|at| format!("p{at}")).collect();
+        let mut names: Vec<_> = keys.iter().map(|key| &**key).zip(positions).collect();
+        names.push(("n", slot));
+        let key = self.inner(&format!("[{}]", keys.join(", ")), &names);
+        let within = self.when(&format!("count(n, # == [{}]) <= {most}", keys.join(", ")), &names);
+        (Write::Push(slot, key), within)
+    }
+
+    /// A counter in the innermost loop around, or in the root. A while loop zeroes it with every round.
+    fn counter(&mut self, no: No, at: Where, name: &str, first: Value) -> SlotId {
+        let looped = self.document.around(no).find(|(_, list)| list.role == Role::Body).map(|(holder, _)| holder);
+        let scope = looped.and_then(|looped| self.bodies.get(&looped).copied()).unwrap_or(ROOT);
+        debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "a loop is around what is in its body");
+        let slot = self.b.slot(scope, name, Some(first));
+        self.counters.insert(no, slot);
+        slot
+    }
+
+    /// Declares the counters that must outlive a loop, before its body is lowered.
+    pub(super) fn counters_around(&mut self, looped: No, at: Where) {
+        let retries: Vec<No> = self.plan.retries.keys().copied().collect();
+        for retry in retries {
+            if self.plan.repeated_loop(self.document, retry) == Some(looped) {
+                let name = format!("{}.count", self.document.steps[retry].id);
+                let around = self.document.around(looped).find(|(_, list)| list.role == Role::Body);
+                let scope = around.and_then(|(holder, _)| self.bodies.get(&holder).copied()).unwrap_or(ROOT);
+                debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "the scope of an outer loop is around");
+                let slot = self.b.slot(scope, &name, Some(Value::from(Vec::new())));
+                self.counters.insert(retry, slot);
+            }
+        }
+    }
+
+    /// Back to the target: frames between close, edges that were filled in between are cleared, its input is at hand again.
+    fn back(&mut self, no: No, at: Where) -> PlaceId {
+        let (target, again) = self.plan.retries[&no].clone();
+        let there = self.scopes[target];
+        let mut writes: Vec<Write> = Vec::new();
+        let alive = owners(self.document, target);
+        for (owner, merges) in &self.plan.meets_in {
+            // What meets in a frame that closes is gone with it.
+            if alive.contains(owner) {
+                let fed = merges
+                    .iter()
+                    .flat_map(|merge| self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
+                writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.edges[&from])));
+            }
+        }
+        let began = self.again[&target];
+        writes.extend(self.take_up(began));
+        if self.plan.has_gaps {
+            let gap = self.inner(r#"r == nil ? "blocked" : r.g"#, &[("r", began)]);
+            writes.push(Write::Put(self.l.gap, gap));
+        }
+        let again = self.b.set(writes, self.begins[target], None);
+        self.b.leads_back(again);
+        let jump = match self.outermost_between(at.scope, there) {
+            Some(left) => self.b.leave(left, Exit::Goto(again)),
+            None => again,
+        };
+        self.finish(no, jump)
+    }
+
+    /// The outermost scope that is around one place and not around another.
+    fn outermost_between(&self, mut inner: ScopeId, outer: ScopeId) -> Option<ScopeId> {
+        let mut left = None;
+        while inner != outer {
+            left = Some(inner);
+            inner = self.parents.get(&inner).copied()?;
+        }
+        left
+    }
+
+    fn encloses(&self, outer: ScopeId, mut inner: ScopeId) -> bool {
+        while inner != outer {
+            let Some(parent) = self.parents.get(&inner) else { return false };
+            inner = *parent;
+        }
+        true
+    }
+}

@@ -1,0 +1,30 @@
+//! What becomes of a line that ends early: the rest is skipped, but for merges that joins elsewhere may feed.
+
+use branchpoint_core::ir::{Mark, PlaceId, Write};
+use branchpoint_expr::Value;
+
+use super::{Lower, To};
+use crate::steps::tree::{No, Role};
+
+impl Lower<'_, '_> {
+    /// From a step that ends its line to where strands skip: first its own children, then what its list still holds.
+    pub(super) fn give_up(&mut self, no: No, to: To, children_skipped: PlaceId, reason: &str) -> PlaceId {
+        let mut writes = Vec::new();
+        if self.plan.has_revivals() {
+            // Who skips already, goes on skipping from where that began.
+            let level = self.inner(&format!("s ?? {}", to.level), &[("s", self.l.skipping)]);
+            let (nothing, plain) = (self.b.value(Value::from("")), self.b.value(Value::from("text/plain")));
+            writes.push(Write::Put(self.l.skipping, level));
+            writes.push(Write::Put(self.l.value, nothing));
+            writes.push(Write::Put(self.l.kind, plain));
+        }
+        let children = self.steps_of(no, Role::Children);
+        let revives = children.iter().any(|child| self.plan.revives[*child]);
+        let next = if revives { children_skipped } else { to.blocked };
+        let place = self.b.set(writes, next, None);
+        for child in children.into_iter().filter(|child| !self.plan.revives[*child]) {
+            self.b.mark(place, Mark::Skip(self.ids[child], reason.into()));
+        }
+        place
+    }
+}

@@ -1,0 +1,114 @@
+//! The locals of strands, and the slots in which steps leave what others read.
+
+use branchpoint_core::ir::builder::Builder;
+use branchpoint_core::ir::{ScopeId, SlotId};
+
+use super::plan::Owner;
+use super::{Lower, Where};
+use crate::steps::tree::No;
+
+/// What every strand carries.
+#[derive(Debug)]
+pub(super) struct Locals {
+    /// The value at hand, and its content type.
+    pub(super) value: SlotId,
+    pub(super) kind: SlotId,
+    /// The attachments that travel with it.
+    pub(super) files: SlotId,
+    /// Set while nothing has come over this way: `blocked` or `joined`.
+    pub(super) gap: SlotId,
+    /// Set while steps are skipped: the number of the list in which that began.
+    pub(super) skipping: SlotId,
+    /// The newest error, and the one that is being handled.
+    pub(super) failed: SlotId,
+    pub(super) error: SlotId,
+    /// What came back: from an effect, from the entries of a frame.
+    pub(super) answer: SlotId,
+    pub(super) outcomes: SlotId,
+    /// A value on the way: rendered texts, items.
+    pub(super) probe: SlotId,
+}
+
+impl Locals {
+    pub(super) fn new(b: &mut Builder) -> Self {
+        Self {
+            value: b.local("value"),
+            kind: b.local("kind"),
+            files: b.local("files"),
+            gap: b.local("gap"),
+            skipping: b.local("skipping"),
+            failed: b.local("failed"),
+            error: b.local("error"),
+            answer: b.local("answer"),
+            outcomes: b.local("outcomes"),
+            probe: b.local("probe"),
+        }
+    }
+}
+
+/// What a step leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub(super) output: SlotId,
+    pub(super) input: SlotId,
+    pub(super) error: SlotId,
+    /// Facts beside the output: of http steps status and headers, of commands exit code and complaints.
+    pub(super) facts: Option<[(&'static str, SlotId); 2]>,
+    pub(super) files: Option<SlotId>,
+    /// The round of a while loop.
+    pub(super) round: Option<SlotId>,
+}
+
+impl Lower<'_, '_> {
+    /// Declares what the steps of an iteration, or of the root, leave behind.
+    pub(super) fn keep_in(&mut self, home: ScopeId, steps: &[No]) {
+        for no in steps.iter().copied() {
+            let step = &self.document.steps[no];
+            let id = step.id.clone();
+            if !self.plan.is_named(&id) {
+                continue;
+            }
+            let mut slot = |property: &str| {
+                let slot = self.b.slot(home, &format!("{id}.{property}"), None);
+                self.b.name(home, &["step", &id, property], slot);
+                slot
+            };
+            let facts = match step.kind.name {
+                "http" => Some([("status", slot("status")), ("headers", slot("headers"))]),
+                "command" => Some([("exit_code", slot("exit_code")), ("stderr", slot("stderr"))]),
+                _ => None,
+            };
+            let kept = Kept {
+                output: slot("output"),
+                input: slot("input"),
+                error: slot("error"),
+                facts,
+                files: step.kind.is_effect().then(|| slot("files")),
+                round: step.is("while").then(|| slot("iteration")),
+            };
+            self.kept.insert(no, kept);
+        }
+    }
+
+    /// Declares the edges of merges that meet in a scope.
+    pub(super) fn edges_in(&mut self, scope: ScopeId, owner: Owner) {
+        for merge in self.plan.meets_in.get(&owner).cloned().unwrap_or_default() {
+            let joins = self.plan.joins.get(&merge).cloned().unwrap_or_default();
+            for no in std::iter::once(merge).chain(joins) {
+                let slot = self.b.slot(scope, &format!("{}.edge", self.document.steps[no].id), None);
+                self.edges.insert(no, slot);
+            }
+        }
+    }
+
+    /// Notes where the steps of a list run, before any of them is lowered: later ones may go back to earlier ones.
+    pub(super) fn enroll(&mut self, steps: &[No], at: Where) {
+        for no in steps.iter().copied() {
+            self.scopes[no] = at.scope;
+            if self.plan.is_target(no) {
+                let slot = self.b.slot(at.scope, &format!("{}.again", self.document.steps[no].id), None);
+                self.again.insert(no, slot);
+            }
+        }
+    }
+}

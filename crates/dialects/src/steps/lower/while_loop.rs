@@ -1,0 +1,121 @@
+//! Loops while a condition holds: a cycle of places in a scope of its own. Steps of the body show their newest round.
+
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Exit, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_expr::Value;
+
+use super::{Lower, To, Where};
+use crate::steps::tree::{No, Role, Step};
+use crate::steps::{condition, guard};
+
+/// How many rounds a loop may make, unless the step says otherwise.
+const ROUNDS: i64 = 100;
+
+impl Lower<'_, '_> {
+    pub(super) fn while_loop(&mut self, no: No, at: Where, to: To) -> PlaceId {
+        let step = &self.document.steps[no];
+        let (children, skipped) = self.children(no, at, to);
+        let finish = self.finish(no, children);
+        let failure = self.failure(no, at, Some(finish));
+        let names = [("r", self.l.answer)];
+        let tail = self.inner("r[0]", &names);
+        let mut writes = vec![Write::Put(self.l.answer, tail)];
+        writes.extend(self.take_up(self.l.answer));
+        let after = self.b.set(writes, finish, None);
+        let (round, begun) = self.round_slot(no, at);
+        self.counters_around(no, at);
+        let scope = self.scope_in(
+            at,
+            ScopeSpec {
+                into: Some(self.l.answer),
+                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
+                next: Some(after),
+                fail: Some(failure),
+                ..ScopeSpec::default()
+            },
+        );
+        self.bodies.insert(no, scope);
+        self.edges_in(scope, Some(no));
+        let start = self.b.reserve();
+        let body = self.while_body(no, scope, at, start, round);
+        let done = self.while_done(no, scope, round);
+        let limit = self.limit(step, no, scope, done);
+        let holds = self.condition(scope, &condition::of(step.located));
+        let over = self.when(&format!("i >= {}", step.int("max_iterations").unwrap_or(ROUNDS)), &[("i", round)]);
+        let go_on = self.b.decide([(over, limit)], body, None);
+        let inner_failure = self.failure(no, Where { scope, ..at }, None);
+        self.b.at(start).decide([(holds, go_on)], done, Some(inner_failure));
+        self.b.begin(scope, &[start]);
+        let enter = self.b.enter(scope);
+        let begin = self.b.set(begun, enter, None);
+        self.begin(no, begin);
+        skipped
+    }
+
+    /// The number of rounds that are done. It stays readable after the loop.
+    fn round_slot(&mut self, no: No, at: Where) -> (SlotId, Vec<Write>) {
+        let round = match self.kept.get(&no).and_then(|kept| kept.round) {
+            Some(round) => round,
+            None => self.b.slot(at.home, &format!("{}.iteration", self.document.steps[no].id), None),
+        };
+        self.rounds.insert(no, round);
+        let zero = self.b.value(Value::Int(0));
+        (round, vec![Write::Put(round, zero)])
+    }
+
+    fn while_done(&mut self, no: No, scope: ScopeId, round: SlotId) -> PlaceId {
+        let value = self.at_hand("");
+        let done = self.b.leave(scope, Exit::Done(Some(value)));
+        let never = self.b.set([], done, None);
+        for skipped in self.steps_of(no, Role::Body) {
+            self.b.mark(never, Mark::Skip(self.ids[skipped], "loop_empty".into()));
+        }
+        let none = self.when("i == 0", &[("i", round)]);
+        self.b.decide([(none, never)], done, None)
+    }
+
+    /// After the last round that is allowed, with the condition still true.
+    fn limit(&mut self, step: &Step<'_>, no: No, scope: ScopeId, done: PlaceId) -> PlaceId {
+        if step.text("on_limit").is_some_and(|on_limit| &**on_limit == "fail") {
+            let rounds = step.int("max_iterations").unwrap_or(ROUNDS);
+            let message = format!("the condition still holds after {rounds} rounds");
+            let error = [("kind", "while_limit"), ("message", &*message), ("step", &*step.id)];
+            let error = error.map(|(key, text)| (key.into(), Value::from(text)));
+            let error = self.b.value(Value::from(error.into_iter().collect::<branchpoint_expr::Object>()));
+            return self.b.leave(scope, Exit::Fail(error));
+        }
+        let warned = self.b.set([], done, None);
+        self.b.mark(warned, Mark::Warn(self.ids[no], "while_limit".into()));
+        warned
+    }
+
+    fn while_body(&mut self, no: No, scope: ScopeId, at: Where, start: PlaceId, round: SlotId) -> PlaceId {
+        let inside = Where { scope, ..at };
+        let more = self.inner("i + 1", &[("i", round)]);
+        let mut ended = vec![Write::Put(round, more)];
+        if self.plan.has_gaps {
+            ended.push(Write::Clear(self.l.gap));
+        }
+        let ended = self.b.set(ended, start, None);
+        self.b.leads_back(ended);
+        let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, ended, ended);
+        // Merges of the body begin every round unfilled, retries uncounted.
+        let merges = self.plan.meets_in.get(&Some(no)).cloned().unwrap_or_default();
+        let joins = merges.iter().flat_map(|merge| self.plan.joins.get(merge).into_iter().flatten().copied());
+        let edges = joins.chain(merges.iter().copied()).map(|from| self.edges[&from]);
+        let counters = self.counters_of(no);
+        let writes: Vec<Write> = edges.chain(counters).map(Write::Clear).collect();
+        self.b.set(writes, begin, None)
+    }
+
+    /// The counters that live in a loop: those of retries in its body, and those that outlive a loop in it.
+    fn counters_of(&self, looped: No) -> Vec<SlotId> {
+        let lives_here = |retry: &No| {
+            let counted = self.plan.repeated_loop(self.document, *retry).unwrap_or(*retry);
+            let innermost = self.document.around(counted).find(|(_, list)| list.role == Role::Body);
+            innermost.is_some_and(|(holder, _)| holder == looped)
+        };
+        let retries = self.plan.retries.keys().copied().filter(lives_here);
+        retries.filter_map(|retry| self.counters.get(&retry).copied()).collect()
+    }
+}

@@ -1,0 +1,145 @@
+//! What an effect is asked with: the fields of its step, with their defaults, and where secrets stand in them.
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Form, Located, Shape, Value};
+
+use super::tree::Step;
+use super::types::{COMMON, Field, implied};
+
+/// The fields of an effect's input.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    /// Name, form and text of each.
+    pub(super) fields: Vec<(Arc<str>, Form, Located)>,
+    /// Where in the input a text is a list of parts because a secret stands in it: a path of keys, joined by `/`.
+    pub(super) secrets: Vec<String>,
+}
+
+/// Fields that are not handed on, because something else is made of them.
+const KEPT_BACK: [&str; 7] =
+    ["timeout", "retry", "on_error", "output_schema", "expect_status", "stop_when", "target_step_id"];
+
+impl Request {
+    pub(super) fn of(step: &Step<'_>) -> Self {
+        let mut request = Self::default();
+        let own = step.located.fields().iter().filter(|field| {
+            let name = &&*field.key;
+            !COMMON.contains(name) && !KEPT_BACK.contains(name) && !field.value.is_null()
+        });
+        for field in own {
+            let (name, form) = match step.kind.field(&field.key) {
+                Some(Field::Alias(newer)) => (newer.into(), form_of(step.kind.field(newer))),
+                known => (Arc::clone(&field.key), form_of(known)),
+            };
+            let is_plain = matches!(step.kind.field(&name), Some(Field::Plain));
+            if !request.fields.iter().any(|(known, ..)| *known == name) {
+                let value = if is_plain { field.value.clone() } else { request.marked(&field.value, &name) };
+                request.fields.push((name, form, value));
+            }
+        }
+        request.add_defaults(step);
+        request
+    }
+
+    fn add_defaults(&mut self, step: &Step<'_>) {
+        let written = step.located.get("step_type").and_then(Located::text).map_or("", |text| &**text);
+        let own = implied(written).map(|(name, value)| (name, Form::Text, Value::from(value)));
+        for (name, form, value) in own.into_iter().chain(defaults(step.kind.name)) {
+            if !self.fields.iter().any(|(known, ..)| &**known == name) {
+                let value = Located { span: step.span(), ..Located::from(&value) };
+                self.fields.push((name.into(), form, value));
+            }
+        }
+    }
+
+    /// The same value with texts that hold a secret as lists of parts: texts, and objects `{secret: name}`.
+    ///
+    /// So a secret is a reference in everything that is stored, and no text from elsewhere can pass for one.
+    fn marked(&mut self, value: &Located, path: &str) -> Located {
+        let shape = match &value.shape {
+            Shape::Str { text, verbatim } if text.contains("secret.") => match parts(text, *verbatim) {
+                Some(parts) => {
+                    self.secrets.push(path.to_owned());
+                    Shape::List(parts.into_iter().map(|shape| Located { shape, span: value.span }).collect())
+                }
+                None => value.shape.clone(),
+            },
+            Shape::List(items) => Shape::List(
+                items.iter().enumerate().map(|(at, item)| self.marked(item, &format!("{path}/{at}"))).collect(),
+            ),
+            Shape::Object(fields) => Shape::Object(
+                fields
+                    .iter()
+                    .map(|field| branchpoint_expr::Field {
+                        value: self.marked(&field.value, &format!("{path}/{}", field.key)),
+                        ..field.clone()
+                    })
+                    .collect(),
+            ),
+            other => other.clone(),
+        };
+        Located { shape, span: value.span }
+    }
+}
+
+fn form_of(field: Option<Field>) -> Form {
+    match field {
+        Some(Field::Text | Field::Required | Field::Plain) => Form::Text,
+        Some(Field::Command) => Form::Command,
+        _ => Form::Value,
+    }
+}
+
+/// A text cut at its secrets; none if it has none.
+fn parts(text: &str, verbatim: Option<u32>) -> Option<Vec<Shape>> {
+    let mut parts = Vec::new();
+    let (mut from, mut search) = (0, 0);
+    while let Some(open) = text[search..].find("{{").map(|at| search + at) {
+        let end = open + 2 + text[open + 2..].find("}}")?;
+        let name = text[open + 2..end].trim().strip_prefix("secret.").map(str::trim).filter(|name| !name.is_empty());
+        if let Some(name) = name {
+            parts.push(text_part(&text[from..open], from, verbatim));
+            let secret =
+                Value::from([("secret".into(), Value::from(name))].into_iter().collect::<branchpoint_expr::Object>());
+            parts.push(Located::from(&secret).shape);
+            from = end + 2;
+        }
+        search = end + 2;
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    parts.push(text_part(&text[from..], from, verbatim));
+    Some(parts)
+}
+
+fn text_part(text: &str, from: usize, verbatim: Option<u32>) -> Shape {
+    let start = verbatim.and_then(|start| start.checked_add(u32::try_from(from).ok()?));
+    Shape::Str { text: text.into(), verbatim: start }
+}
+
+/// What absent fields mean. `input` goes to every runner whose type has no field for it.
+fn defaults(kind: &str) -> Vec<(&'static str, Form, Value)> {
+    let input = |name| (name, Form::Value, Value::from("{{input}}"));
+    let text = |name| (name, Form::Text, Value::from("{{input}}"));
+    let constant = |name, value: Value| (name, Form::Value, value);
+    match kind {
+        "prompt_call" => vec![text("prompt_template"), constant("simple_format", Value::Bool(true)), input("input")],
+        "agent" => vec![text("prompt"), constant("max_turns", Value::Int(10)), input("input")],
+        "retrieval" => vec![
+            text("query"),
+            constant("top_n", Value::Int(20)),
+            constant("include_attachments", Value::Bool(true)),
+            input("input"),
+        ],
+        "http" => vec![constant("method", Value::from("GET"))],
+        "webhook_call" => vec![
+            constant("method", Value::from("POST")),
+            constant("content_type", Value::from("application/json")),
+            input("payload"),
+        ],
+        "command" => vec![text("stdin")],
+        _ => vec![input("input")],
+    }
+}

@@ -1,0 +1,158 @@
+//! What a document is held to before anything runs. Every rule looks at everything, so that all problems are told at once.
+
+mod branching;
+mod fields;
+mod guards;
+mod jumps;
+mod loops;
+mod order;
+mod people;
+mod placement;
+mod texts;
+
+use branchpoint_expr::{Diagnostic, Kind, Located, Span};
+
+use super::tree::{Document, No, Step};
+use crate::load::LoadOptions;
+
+/// Everything that is wrong with the steps of a document, and everything that is suspicious.
+pub(super) fn check(document: &Document<'_>, options: &LoadOptions, findings: &mut Vec<Diagnostic>) {
+    let mut check = Check { document, options, findings };
+    check.document();
+    for (no, step) in document.steps.iter().enumerate() {
+        // A step of an unknown type is told once; what its keys mean is not known.
+        if !step.kind.name.is_empty() {
+            check.step(no, step);
+        }
+    }
+    check.placements();
+    check.jumps();
+}
+
+struct Check<'c, 'd> {
+    document: &'c Document<'d>,
+    options: &'c LoadOptions,
+    findings: &'c mut Vec<Diagnostic>,
+}
+
+const DOCUMENT_KEYS: [&str; 7] =
+    ["steps", "child_steps", "name", "description", "tags", "trigger", "input_content_type"];
+
+const TRIGGERS: [&str; 5] = ["dynamic_input", "template_input", "schedule", "new_content", "email_received"];
+
+impl<'d> Check<'_, 'd> {
+    fn document(&mut self) {
+        let located = self.document.located;
+        // `change_id` belongs to a stored workflow and travels with it.
+        let known: Vec<&str> = DOCUMENT_KEYS.iter().copied().chain(["change_id"]).collect();
+        self.unknown_keys(located, &known, "a workflow");
+        for key in ["name", "description", "input_content_type"] {
+            if let Some(value) = given(located, key) {
+                self.is_text(value, key);
+            }
+        }
+        if let Some(value) = given(located, "input_content_type") {
+            self.template(value);
+        }
+        if let Some(tags) = given(located, "tags") {
+            let texts = tags.items().is_some_and(|tags| tags.iter().all(|tag| tag.text().is_some()));
+            if !texts {
+                self.error(Kind::BadField, tags.span, "`tags` is a list of texts", "write `tags: [a, b]`");
+            }
+        }
+        if let Some(trigger) = given(located, "trigger") {
+            self.trigger(trigger);
+        }
+    }
+
+    fn trigger(&mut self, trigger: &Located) {
+        if !trigger.is_object() {
+            let help = "write `trigger: {type: dynamic_input}`";
+            return self.error(Kind::BadField, trigger.span, "a trigger is an object", help);
+        }
+        self.unknown_keys(trigger, &["type"], "a trigger");
+        if let Some(kind) = given(trigger, "type") {
+            let known = kind.text().is_some_and(|kind| TRIGGERS.contains(&&**kind));
+            if !known {
+                let help = format!("known are {}", TRIGGERS.join(", "));
+                self.error(Kind::BadField, kind.span, "there is no such trigger", &help);
+            }
+        }
+    }
+
+    fn step(&mut self, no: No, step: &Step<'d>) {
+        self.keys(step);
+        self.fields(step);
+        self.guards(step);
+        match step.kind.name {
+            "if_else" | "while" | "gate" => self.condition_of(step),
+            "conditional" => self.conditional(step),
+            "switch" => self.switch(step),
+            "human_in_the_loop" => self.people(step),
+            "wait" => self.wait(step),
+            "regex_replace" => self.replacements(step),
+            "call_workflow" => self.callee(step),
+            _ => {}
+        }
+        match step.kind.name {
+            "for_each" => self.for_each(step),
+            "while" => self.while_loop(step),
+            "parallel" => self.parallel(step),
+            _ => {}
+        }
+        if step.kind.is_effect() {
+            self.effect(step);
+        } else {
+            self.templates(step);
+        }
+        if step.kind.is_leaf() && step.list(super::tree::Role::Children).is_some_and(|list| !list.steps.is_empty()) {
+            let message = format!("nothing can stand below a {} step", step.kind.name);
+            let span = self.document.steps[no].span();
+            self.error(Kind::ChildrenNotAllowed, span, message, "put the steps after it, or beside it");
+        }
+    }
+
+    /// Whether a called workflow exists is asked only where that can be known.
+    fn callee(&mut self, step: &Step<'_>) {
+        let (Some(known), Some(name)) = (&self.options.callees, step.get("workflow")) else { return };
+        if let Some(written) = name.text().filter(|written| !known.contains(&***written)) {
+            let finding =
+                Diagnostic::error(Kind::WorkflowNotFound, name.span, format!("there is no workflow `{written}`"));
+            let finding = finding.with_help("store it, or put its file beside this one");
+            self.findings.push(finding.suggest(written, known.iter().map(String::as_str)));
+        }
+    }
+
+    fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
+        self.findings.push(Diagnostic::error(kind, span, message).with_help(help));
+    }
+
+    fn unknown_keys(&mut self, located: &Located, known: &[&str], what: &str) {
+        for field in located.fields() {
+            if !known.contains(&&*field.key) {
+                self.unknown_key(field, known, what);
+            }
+        }
+    }
+
+    fn unknown_key(&mut self, field: &branchpoint_expr::Field, known: &[&str], what: &str) {
+        let message = format!("the key `{}` has no meaning in {what}", field.key);
+        let finding = Diagnostic::warning(Kind::UnknownKey, field.key_span, message);
+        let help = "leave it out, or look for its name in docs/spec/steps.md";
+        self.findings.push(finding.with_help(help).suggest(&field.key, known.iter().copied()));
+    }
+
+    fn is_text(&mut self, value: &Located, name: &str) -> bool {
+        let is_text = value.text().is_some();
+        if !is_text {
+            let message = format!("`{name}` is text, and this is {}", value.describe());
+            self.error(Kind::BadField, value.span, message, "put it in quotes");
+        }
+        is_text
+    }
+}
+
+/// A value that is there and not null.
+fn given<'l>(located: &'l Located, key: &str) -> Option<&'l Located> {
+    located.get(key).filter(|value| !value.is_null())
+}

@@ -1,0 +1,97 @@
+//! Where steps may stand: what shows a result, what asks people, what needs a certain trigger.
+
+use branchpoint_expr::{Kind, Located};
+
+use super::{Check, given};
+use crate::steps::tree::{No, Role};
+
+/// Steps that work on the content that started the run.
+const CONTENT: [&str; 5] =
+    ["load_content", "load_content_attachment", "write_content_attachment", "write_metadata", "publish_content"];
+
+impl Check<'_, '_> {
+    pub(super) fn placements(&mut self) {
+        let mut streams = 0;
+        for no in 0..self.document.steps.len() {
+            let kind = self.document.steps[no].kind;
+            if kind.shows() {
+                self.shown(no);
+            }
+            match kind.name {
+                "human_in_the_loop" => self.asks(no),
+                "streaming_result" => {
+                    streams += 1;
+                    self.streams(no, streams > 1);
+                }
+                name if CONTENT.contains(&name) => self.content(no),
+                _ => {}
+            }
+        }
+    }
+
+    fn shown(&mut self, no: No) {
+        let document = self.document;
+        let step = &document.steps[no];
+        let within = |roles: fn(Role) -> bool| document.around(no).any(|(_, list)| roles(list.role));
+        let help = "put it after the step that holds it, in its `child_steps`";
+        if within(|role| role == Role::Body) {
+            let message = "a result is shown once, and this would show one in every round";
+            self.error(Kind::ResultInLoop, step.span(), message, help);
+        }
+        if within(|role| matches!(role, Role::Arm(_) | Role::Branch(_) | Role::OnError)) {
+            let message = "a result ends a workflow, and after an arm or a branch the workflow goes on";
+            self.error(Kind::ResultInBranch, step.span(), message, help);
+        }
+    }
+
+    fn asks(&mut self, no: No) {
+        let document = self.document;
+        let in_items = |(holder, list): (No, &crate::steps::tree::List)| {
+            list.role == Role::Body && document.steps[holder].is("for_each")
+        };
+        if document.around(no).any(in_items) {
+            let message = "people cannot be asked inside a for_each: a vote would not say which item it means";
+            let help = "ask before or after the loop, or call a workflow that asks";
+            self.error(Kind::HitlInForEach, document.steps[no].span(), message, help);
+        }
+    }
+
+    fn streams(&mut self, no: No, again: bool) {
+        let document = self.document;
+        let span = document.steps[no].span();
+        let below_model = document
+            .around(no)
+            .next()
+            .is_some_and(|(holder, list)| list.role == Role::Children && document.steps[holder].is("prompt_call"));
+        if !below_model {
+            let message = "this streams the text of the step around it, which must be a prompt_call";
+            self.error(Kind::StreamingPlacement, span, message, "put it into the `child_steps` of a prompt_call");
+        }
+        if again {
+            let message = "a workflow streams one result, and this is another";
+            self.error(Kind::StreamingDuplicate, span, message, "use display_result here");
+        }
+        let trigger = self.trigger_type();
+        if !["dynamic_input", "template_input"].contains(&trigger.as_deref().unwrap_or("dynamic_input")) {
+            let message = "nobody watches a run that this trigger starts";
+            self.error(Kind::StreamingTrigger, span, message, "use display_result, or the trigger dynamic_input");
+        }
+    }
+
+    fn content(&mut self, no: No) {
+        let step = &self.document.steps[no];
+        let trigger = self.trigger_type();
+        if trigger.is_some_and(|trigger| trigger != "new_content") {
+            let message =
+                format!("a {} step works on the content that started the run, and there is none", step.kind.name);
+            self.error(Kind::ContentTrigger, step.span(), message, "give the trigger the type new_content");
+        }
+    }
+
+    /// The type of the trigger, if one is given.
+    fn trigger_type(&self) -> Option<String> {
+        let trigger = given(self.document.located, "trigger")?;
+        let kind = given(trigger, "type").and_then(Located::text);
+        Some(kind.map_or("dynamic_input", |kind| &**kind).to_owned())
+    }
+}

@@ -1,0 +1,114 @@
+//! Templates and conditions: do they compile, and does what they name exist.
+
+use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
+
+use super::Check;
+use crate::steps::condition;
+use crate::steps::request::Request;
+use crate::steps::tree::Step;
+use crate::steps::types::Field;
+
+impl Check<'_, '_> {
+    /// The text fields of a step that asks nobody.
+    pub(super) fn templates(&mut self, step: &Step<'_>) {
+        for (name, field) in step.kind.fields {
+            let is_template = match field {
+                Field::Text => true,
+                Field::Alias(newer) => matches!(step.kind.field(newer), Some(Field::Text)),
+                _ => false,
+            };
+            // The discriminator of a switch is compiled with its cases.
+            if is_template
+                && *name != "discriminator"
+                && let Some(value) = step.located.get(name).filter(|value| value.text().is_some())
+            {
+                self.template(value);
+            }
+        }
+    }
+
+    pub(super) fn template(&mut self, value: &Located) {
+        let compiled = Expression::formed(value, Form::Text, options());
+        self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
+    }
+
+    /// The fields that an effect is asked with.
+    pub(super) fn effect(&mut self, step: &Step<'_>) {
+        let request = Request::of(step);
+        let compiled = Expression::fields(&request.fields, options());
+        self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
+        if let Some(written) = step.get("stop_when") {
+            self.condition(&condition::under(written));
+        }
+        if let Some(target) = step.get("target_step_id")
+            && let Some(id) = target.text()
+            && self.document.find(id).is_none()
+        {
+            let ids = self.document.ids.keys().map(|id| &**id);
+            let finding = Diagnostic::warning(Kind::UnknownReference, target.span, format!("there is no step `{id}`"));
+            self.findings.push(finding.with_help("name a step of this document").suggest(id, ids));
+        }
+        if let Some(expected) =
+            step.get("expect_status").filter(|expected| super::super::effect::statuses(expected).is_none())
+        {
+            let message = "`expect_status` is a status, a range such as `200-299`, or a list of them";
+            self.error(Kind::BadField, expected.span, message, "without it, 200 to 299 are expected");
+        }
+        self.formats(step);
+    }
+
+    fn formats(&mut self, step: &Step<'_>) {
+        let one_of: &[(&str, &str, &[&str])] = &[
+            ("extract_data", "expected_format", &["html", "json", "xml"]),
+            ("extract_content", "expected_format", &["html", "json", "xml"]),
+            ("webhook_call", "method", &["POST", "PUT"]),
+        ];
+        for (kind, name, known) in one_of {
+            let Some(value) = step.get(name).filter(|_| step.is(kind)) else { continue };
+            if value.text().is_some_and(|text| !text.contains("{{") && !known.contains(&&**text)) {
+                let message = format!("`{name}` is {}", known.join(", "));
+                self.error(Kind::BadField, value.span, message, "take one of these");
+            }
+        }
+    }
+
+    pub(super) fn condition(&mut self, holder: &Located) {
+        let compiled = Condition::targets(holder, options());
+        self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
+    }
+
+    pub(super) fn replacements(&mut self, step: &Step<'_>) {
+        if let Some(rules) = step.get("rules") {
+            let compiled = Expression::replacements(rules, options());
+            self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
+        }
+    }
+
+    /// What compiling found, and whether the steps that are named exist.
+    pub(super) fn compiled(&mut self, compiled: Result<(Vec<Diagnostic>, Vec<Reference>), Problems>) {
+        match compiled {
+            Err(problems) => self.findings.extend(problems.0),
+            Ok((warnings, references)) => {
+                self.findings.extend(warnings);
+                for reference in references {
+                    self.reference(&reference);
+                }
+            }
+        }
+    }
+
+    fn reference(&mut self, reference: &Reference) {
+        let [root, id, ..] = &reference.parts[..] else { return };
+        if &**root != "step" || self.document.find(id).is_some() {
+            return;
+        }
+        let message = format!("there is no step `{id}`, so this is always empty");
+        let finding = Diagnostic::warning(Kind::UnknownReference, reference.span, message);
+        let ids = self.document.ids.keys().map(|id| &**id);
+        self.findings.push(finding.with_help("name a step of this document").suggest(id, ids));
+    }
+}
+
+pub(super) fn options() -> Options<'static> {
+    Options::dialect(Dialect::Steps)
+}

@@ -1,0 +1,139 @@
+//! A document as a table of steps, in the order of the text. The tree is in their numbers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_expr::{Located, Shape, Span};
+
+use super::types::{Field, StepType};
+
+/// A step of the table.
+pub(super) type No = usize;
+
+/// A document whose steps are known.
+#[derive(Debug)]
+pub(super) struct Document<'d> {
+    pub(super) located: &'d Located,
+    /// All steps, in the order of the text.
+    pub(super) steps: Vec<Step<'d>>,
+    /// The root chain.
+    pub(super) root: List,
+    /// The steps by id.
+    pub(super) ids: BTreeMap<Arc<str>, No>,
+}
+
+/// What stands in the document, with the places of everything.
+#[derive(Debug)]
+pub(super) struct Step<'d> {
+    pub(super) id: Arc<str>,
+    pub(super) kind: &'static StepType,
+    pub(super) located: &'d Located,
+    /// The step around it, and the number of the list of it that holds this one.
+    pub(super) parent: Option<(No, usize)>,
+    /// The lists of steps in it, in the order of the text.
+    pub(super) lists: Vec<List>,
+}
+
+/// A list of steps.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) role: Role,
+    pub(super) steps: Vec<No>,
+}
+
+/// What a list of steps is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The document itself.
+    Root,
+    /// `child_steps`.
+    Children,
+    /// An arm of a step that branches: the then-arm first, cases in order, the else-arm last.
+    Arm(usize),
+    /// The body of a loop.
+    Body,
+    /// A branch of a parallel step.
+    Branch(usize),
+    /// What handles an error.
+    OnError,
+}
+
+impl Document<'_> {
+    pub(super) fn find(&self, id: &str) -> Option<No> {
+        self.ids.get(id).copied()
+    }
+
+    /// The list that holds a step.
+    pub(super) fn list_of(&self, no: No) -> &List {
+        match self.steps[no].parent {
+            None => &self.root,
+            Some((parent, list)) => &self.steps[parent].lists[list],
+        }
+    }
+
+    pub(super) fn parent(&self, no: No) -> Option<No> {
+        self.steps[no].parent.map(|(parent, _)| parent)
+    }
+
+    /// The steps around a step, the innermost first, each with the list of it that leads here.
+    pub(super) fn around(&self, no: No) -> impl Iterator<Item = (No, &List)> {
+        let outward = std::iter::successors(self.steps[no].parent, |(parent, _)| self.steps[*parent].parent);
+        outward.map(|(parent, list)| (parent, &self.steps[parent].lists[list]))
+    }
+
+    /// Whether the elements of a list run one after the other.
+    pub(super) fn is_chain(&self, holder: Option<No>, list: &List) -> bool {
+        list.role != Role::Children || holder.is_none_or(|holder| self.steps[holder].kind.has_chain_below())
+    }
+
+    /// A step and everything in it.
+    pub(super) fn below(&self, no: No) -> Vec<No> {
+        let mut found = vec![no];
+        let mut at = 0;
+        while let Some(step) = found.get(at) {
+            found.extend(self.steps[*step].lists.iter().flat_map(|list| list.steps.iter().copied()));
+            at += 1;
+        }
+        found
+    }
+}
+
+impl<'d> Step<'d> {
+    pub(super) fn list(&self, role: Role) -> Option<&List> {
+        self.lists.iter().find(|list| list.role == role)
+    }
+
+    /// What a field holds, under its own name or an older one. Null is absent.
+    pub(super) fn get(&self, name: &str) -> Option<&'d Located> {
+        let older = self.kind.fields.iter().filter(|(_, field)| matches!(field, Field::Alias(newer) if *newer == name));
+        let mut names = std::iter::once(name).chain(older.map(|(older, _)| *older));
+        names.find_map(|name| self.located.get(name).filter(|value| !value.is_null()))
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&'d Arc<str>> {
+        self.get(name).and_then(Located::text)
+    }
+
+    pub(super) fn flag(&self, name: &str, default: bool) -> bool {
+        match self.get(name).map(|value| &value.shape) {
+            Some(Shape::Bool(flag)) => *flag,
+            _ => default,
+        }
+    }
+
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        match self.get(name).map(|value| &value.shape) {
+            Some(Shape::Int(int)) => Some(*int),
+            _ => None,
+        }
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.located.span
+    }
+
+    /// Whether its type has this name.
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.kind.name == name
+    }
+}

@@ -1,0 +1,250 @@
+//! What is refused: one case for each rule, with its kind and its place.
+
+use branchpoint_expr::Severity;
+
+use super::{finds, loaded};
+
+/// The document is refused, with this kind at this place, and the finding says what to do about it.
+#[track_caller]
+fn refused(source: &str, kind: &str, at: &str) {
+    finds(source, kind, at);
+    let loaded = loaded(source);
+    assert!(loaded.program.is_none(), "a document with an error has no program");
+    let finding = loaded.diagnostics.iter().find(|finding| finding.kind.as_str() == kind).expect("it was just found");
+    assert_eq!(finding.severity, Severity::Error);
+}
+
+/// The same for a step among the others of a chain.
+#[track_caller]
+fn step_refused(step: &str, kind: &str, at: &str) {
+    refused(&format!("steps:\n  - {step}\n"), kind, at);
+}
+
+const TEXT: &str = "{id: t, step_type: text, template: hello}";
+
+#[test]
+fn documents() {
+    refused("steps: []\n", "no_steps", "[]");
+    refused("name: x\n", "no_steps", "name");
+    refused("steps: {a: 1}\n", "bad_field", "{a");
+    refused("[1]\n", "bad_field", "[1]");
+    refused(&format!("name: [x]\nsteps: [{TEXT}]\n"), "bad_field", "[x]");
+    refused(&format!("tags: x\nsteps: [{TEXT}]\n"), "bad_field", "x");
+    refused(&format!("trigger: {{type: never}}\nsteps: [{TEXT}]\n"), "bad_field", "never");
+    refused(&format!("steps: [{TEXT}]\nchild_steps: []\n"), "bad_field", "child_steps");
+    refused("steps:\n  - id: a\n    step_type: text\n    id: b\n", "bad_field", "id: b");
+}
+
+#[test]
+fn ids_and_types() {
+    step_refused("{id: a.b, step_type: text}", "bad_id", "a.b");
+    step_refused("{id: [a], step_type: text}", "bad_field", "[a]");
+    refused(&format!("steps: [{TEXT}, {TEXT}]\n"), "duplicate_id", "t, step_type");
+    refused(
+        "steps: [{id: step_1, step_type: text, template: a}, {step_type: text, template: b}]\n",
+        "duplicate_id",
+        "{step_type: text, template: b}",
+    );
+    step_refused("{id: a, step_type: teleport}", "unknown_step_type", "teleport");
+    step_refused("{id: a}", "missing_field", "{id: a}");
+    step_refused("text", "bad_field", "text");
+    for leaf in ["{id: a, step_type: display_result", "{id: a, step_type: join, target: m"] {
+        step_refused(&format!("{leaf}, child_steps: [{TEXT}]}}"), "children_not_allowed", leaf);
+    }
+}
+
+#[test]
+fn fields() {
+    step_refused("{id: a, step_type: http}", "missing_field", "{id: a");
+    step_refused("{id: a, step_type: webhook_call}", "missing_field", "{id: a");
+    step_refused("{id: a, step_type: call_workflow}", "missing_field", "{id: a");
+    step_refused("{id: a, step_type: command}", "missing_field", "{id: a");
+    step_refused("{id: a, step_type: wait}", "missing_field", "{id: a");
+    step_refused("{id: a, step_type: command, command: ls, argv: [ls]}", "bad_field", "[ls]");
+    step_refused("{id: a, step_type: text, template: [x]}", "bad_field", "[x]");
+    step_refused("{id: a, step_type: display_result, html_format: 1}", "bad_field", "1");
+    step_refused("{id: a, step_type: prompt_call, temperature: hot}", "bad_field", "hot");
+    step_refused("{id: a, step_type: retrieval, top_n: 101}", "bad_field", "101");
+    step_refused("{id: a, step_type: http, url: u, expect_status: fine}", "bad_field", "fine");
+    step_refused("{id: a, step_type: extract_content, expected_format: pdf}", "bad_field", "pdf");
+    step_refused("{id: a, step_type: wait, duration: soon}", "bad_duration", "soon");
+    step_refused("{id: a, step_type: wait, until: tomorrow}", "bad_field", "tomorrow");
+    step_refused("{id: a, step_type: text, template: \"{{secret.key}}\"}", "secret_not_allowed", "secret.key");
+}
+
+#[test]
+fn guards() {
+    step_refused("{id: a, step_type: prompt_call, timeout: soon}", "bad_duration", "soon");
+    step_refused("{id: a, step_type: prompt_call, timeout: -1}", "bad_duration", "-1");
+    step_refused("{id: a, step_type: prompt_call, retry: 3}", "bad_retry_policy", "3");
+    step_refused("{id: a, step_type: prompt_call, retry: {max_attempts: 21}}", "bad_retry_policy", "21");
+    step_refused("{id: a, step_type: prompt_call, retry: {delay: 1s}}", "bad_retry_policy", "{delay");
+    step_refused("{id: a, step_type: prompt_call, retry: {max_attempts: 2, backoff: 0}}", "bad_retry_policy", "0");
+    step_refused("{id: a, step_type: prompt_call, retry: {max_attempts: 2, delay: x}}", "bad_duration", "x");
+    step_refused("{id: a, step_type: prompt_call, output_schema: {type: word}}", "bad_schema", "{type: word");
+    step_refused("{id: a, step_type: prompt_call, output_schema: text}", "bad_schema", "text");
+    step_refused("{id: a, step_type: prompt_call, on_error: ignore}", "on_error_value", "ignore");
+    step_refused("{id: a, step_type: prompt_call, on_error: []}", "on_error_value", "[]");
+    for kind in ["gate, if: \"true\"", "if_else, if: \"true\"", "conditional, if: \"true\"", "display_result"] {
+        step_refused(&format!("{{id: a, step_type: {kind}, on_error: continue}}"), "on_error_not_allowed", "continue");
+    }
+}
+
+#[test]
+fn conditions() {
+    step_refused("{id: a, step_type: gate}", "no_conditions", "{id: a");
+    step_refused("{id: a, step_type: gate, conditions: []}", "no_conditions", "[]");
+    step_refused("{id: a, step_type: while, body: []}", "no_conditions", "{id: a");
+    step_refused("{id: a, step_type: gate, if: \"true\", conditions: []}", "two_conditions", "\"true\"");
+    step_refused("{id: a, step_type: conditional, if: \"true\", elif: [{then: []}]}", "no_conditions", "{then");
+    step_refused("{id: a, step_type: conditional, if: \"true\", elif: {if: \"true\"}}", "bad_field", "{if");
+    step_refused("{id: a, step_type: gate, if: \"input >\"}", "bad_expression", "");
+    step_refused("{id: a, step_type: gate, if: \"true\", on_match: go}", "unknown_on_match", "go");
+    step_refused("{id: a, step_type: agent, stop_when: \"input ==\"}", "bad_expression", "");
+    step_refused("{id: a, step_type: switch, cases: []}", "no_cases", "[]");
+    step_refused("{id: a, step_type: switch, cases: [{match: x}]}", "case_name", "{match");
+    step_refused("{id: a, step_type: switch, cases: [{name: x}]}", "case_match_missing", "{name");
+    step_refused("{id: a, step_type: switch, cases: [{name: else, match: x}]}", "case_name_reserved", "{name");
+    step_refused(
+        "{id: a, step_type: switch, value_type: number, cases: [{name: x, match: one}]}",
+        "case_match_format",
+        "one",
+    );
+    step_refused("{id: a, step_type: regex_replace, rules: [{pattern: \"(\"}]}", "bad_regex", "{pattern");
+}
+
+#[test]
+fn loops_and_branches() {
+    step_refused("{id: a, step_type: for_each, input_template: \"[1]\", body: []}", "loop_body", "{id: a");
+    step_refused("{id: a, step_type: while, if: \"true\"}", "loop_body", "{id: a");
+    step_refused(&format!("{{id: a, step_type: for_each, body: [{TEXT}]}}"), "for_each_input_missing", "{id: a");
+    let bounded =
+        |bounds: &str| format!("{{id: a, step_type: for_each, input_template: \"[1]\", {bounds}, body: [{TEXT}]}}");
+    step_refused(&bounded("offset: -1"), "for_each_bounds", "-1");
+    step_refused(&bounded("limit: 1.5"), "for_each_bounds", "1.5");
+    step_refused(&bounded("offset: 5, limit: 5"), "for_each_bounds", "5, body");
+    step_refused(&bounded("attachment_rules: [{source: cloud}]"), "attachment_rule", "{source");
+    step_refused(&bounded("attachment_rules: [{source: step}]"), "attachment_rule", "{source");
+    step_refused(&bounded("attachment_rules: [{kind: name}]"), "attachment_rule", "{kind");
+    step_refused(&bounded("attachment_rules: [{kind: index, index: -1}]"), "attachment_rule", "{kind");
+    step_refused(&bounded("max_concurrency: 0"), "bad_field", "0");
+    let round = |more: &str| format!("{{id: a, step_type: while, if: \"true\", {more}, body: [{TEXT}]}}");
+    step_refused(&round("max_iterations: 10001"), "while_max", "10001");
+    step_refused(&round("on_limit: explode"), "bad_field", "explode");
+    step_refused("{id: a, step_type: parallel}", "parallel_branches", "{id: a");
+    step_refused("{id: a, step_type: parallel, branches: [{steps: []}]}", "parallel_branches", "{steps");
+    step_refused("{id: a, step_type: parallel, branches: [{name: x}, {name: x}]}", "parallel_branches", "{name: x}]");
+    step_refused("{id: a, step_type: parallel, wait: some, branches: [{name: x}]}", "bad_field", "some");
+}
+
+#[test]
+fn retries() {
+    let below =
+        |retry: &str| format!("{{id: a, step_type: prompt_call, child_steps: [{{id: r, step_type: retry, {retry}}}]}}");
+    step_refused(&below("max_retries: 1"), "retry_target_format", "{id: r");
+    step_refused(&below("target_step_id: a b, max_retries: 1"), "retry_target_format", "a b");
+    step_refused(&below("target_step_id: r, max_retries: 1"), "retry_target", "r, max");
+    step_refused(&below("target_step_id: a"), "retry_max", "{id: r");
+    step_refused(&below("target_step_id: a, max_retries: 11"), "retry_max", "11");
+    let outside = "steps:\n  - {id: a, step_type: prompt_call}\n  - {id: l, step_type: for_each, input_template: \"[1]\", \
+                   body: [{id: r, step_type: retry, target_step_id: a, max_retries: 1}]}\n";
+    refused(outside, "retry_target", "a, max");
+    let handler = "steps:\n  - {id: a, step_type: prompt_call, \
+                   on_error: [{id: r, step_type: retry, target_step_id: a, max_retries: 1}]}\n";
+    refused(handler, "retry_target", "a, max");
+}
+
+#[test]
+fn joins() {
+    step_refused("{id: j, step_type: join}", "join_target_format", "{id: j");
+    step_refused("{id: j, step_type: join, target: a b}", "join_target_format", "a b");
+    step_refused("{id: j, step_type: join, target: nowhere}", "join_target", "nowhere");
+    let before = "steps:\n  - {id: m, step_type: merge}\n  - {id: j, step_type: join, target: m}\n";
+    refused(before, "join_order", "m}");
+    let below = "steps:\n  - {id: m, step_type: merge, child_steps: [{id: j, step_type: join, target: m}]}\n";
+    refused(below, "join_order", "m}]");
+    let arms = "steps:\n  - {id: i, step_type: if_else, if: \"true\", then_steps: [{id: j, step_type: join, target: m}], \
+                else_steps: [{id: m, step_type: merge}]}\n";
+    refused(arms, "join_order", "m}]");
+    let each_other = "steps:\n  - id: p\n    step_type: text\n    template: x\n    child_steps:\n      \
+                      - {id: a, step_type: merge, child_steps: [{id: ja, step_type: join, target: b}]}\n      \
+                      - {id: b, step_type: merge, child_steps: [{id: jb, step_type: join, target: a}]}\n";
+    refused(each_other, "join_order", "{id: ja");
+}
+
+#[test]
+fn people() {
+    let asks = |more: &str| format!("{{id: a, step_type: human_in_the_loop, prompt_template: \"Send?\"{more}}}");
+    step_refused("{id: a, step_type: human_in_the_loop}", "hitl_prompt", "{id: a");
+    step_refused("{id: a, step_type: human_in_the_loop, prompt: \" \"}", "hitl_prompt", "\" \"");
+    step_refused(&asks(", recipient_distribution: all"), "hitl_distribution", "all");
+    step_refused(&asks(", recipient_distribution: selected_members"), "hitl_recipients", "{id: a");
+    step_refused(&asks(", recipient_user_ids: u1"), "hitl_recipients", "u1");
+    step_refused(&asks(", choices: []"), "hitl_choices", "[]");
+    step_refused(&asks(", choices: [a, a]"), "hitl_choices", "a]");
+    step_refused(&asks(", choices: [a, \" \"]"), "hitl_choices", "\" \"");
+    step_refused(&asks(", choices: [a, no_quorum]"), "hitl_choices", "no_quorum");
+    step_refused(&asks(", required_approvals: 0"), "hitl_required", "0");
+    step_refused(&asks(", required_approvals: many"), "hitl_required", "many");
+    let three_of_two =
+        ", recipient_distribution: selected_members, recipient_user_ids: [a, b, a], required_approvals: 3";
+    step_refused(&asks(three_of_two), "hitl_required", "3");
+    step_refused(&asks(", timeout_seconds: 0"), "hitl_timeout", "0");
+    step_refused(&asks(", timeout_seconds: 9, timeout_outcome: retry"), "hitl_timeout_outcome", "retry");
+    step_refused(&asks(", reminder_interval_seconds: 5"), "hitl_reminders", "5");
+    step_refused(&asks(", timeout_seconds: 9, reminder_max_count: 2"), "hitl_reminders", "2");
+}
+
+#[test]
+fn placement() {
+    let show = "{id: show, step_type: display_result}";
+    let arms = [
+        format!("{{id: a, step_type: if_else, if: \"true\", else_steps: [{show}]}}"),
+        format!("{{id: a, step_type: conditional, if: \"true\", elif: [{{if: \"true\", then: [{show}]}}]}}"),
+        format!("{{id: a, step_type: switch, cases: [{{name: x, match: x, steps: [{show}]}}]}}"),
+        format!("{{id: a, step_type: parallel, branches: [{{name: x, steps: [{show}]}}]}}"),
+        format!("{{id: a, step_type: prompt_call, on_error: [{show}]}}"),
+    ];
+    for arm in &arms {
+        step_refused(arm, "result_in_branch", show);
+    }
+    step_refused(&format!("{{id: a, step_type: while, if: \"true\", body: [{show}]}}"), "result_in_loop", show);
+    let ask = "{id: ask, step_type: human_in_the_loop, prompt_template: \"Send?\"}";
+    let each = |body: &str| format!("{{id: a, step_type: for_each, input_template: \"[1]\", body: [{body}]}}");
+    step_refused(&each(ask), "hitl_in_for_each", ask);
+    let deep = format!("{{id: w, step_type: while, if: \"true\", body: [{ask}]}}");
+    step_refused(&each(&deep), "hitl_in_for_each", ask);
+    let stream = "{id: s, step_type: streaming_result}";
+    step_refused(stream, "streaming_placement", stream);
+    let model = |below: &str| format!("{{id: a, step_type: prompt_call, child_steps: [{below}]}}");
+    let two = model(&format!("{stream}, {{id: s2, step_type: streaming_result}}"));
+    step_refused(&two, "streaming_duplicate", "{id: s2");
+    refused(&format!("trigger: {{type: schedule}}\nsteps: [{}]\n", model(stream)), "streaming_trigger", stream);
+    for kind in ["load_content", "write_metadata", "load_content_attachment", "write_content_attachment"] {
+        let step = format!("{{id: a, step_type: {kind}}}");
+        refused(&format!("trigger: {{type: schedule}}\nsteps: [{step}]\n"), "content_trigger", &step);
+    }
+}
+
+#[test]
+fn callees_are_looked_up_where_it_is_known_which_there_are() {
+    use branchpoint_dialects::{LoadOptions, load_with};
+    let source = "steps: [{id: a, step_type: call_workflow, workflow: repyl}]\n";
+    let known = |names: &[&str]| LoadOptions {
+        callees: Some(names.iter().map(ToString::to_string).collect()),
+        ..LoadOptions::default()
+    };
+    let refused = load_with(source, &known(&["reply"])).diagnostics;
+    assert_eq!(refused[0].kind.as_str(), "workflow_not_found");
+    assert_eq!(refused[0].help.as_deref(), Some("did you mean `reply`?"));
+    assert!(load_with(source, &known(&["repyl"])).program.is_some());
+    assert!(load_with(source, &LoadOptions::default()).program.is_some());
+}
+
+#[test]
+fn all_problems_are_told_at_once_in_the_order_of_the_text() {
+    let source =
+        "steps:\n  - {id: a.b, step_type: text}\n  - {id: l, step_type: while}\n  - {id: h, step_type: http}\n";
+    let kinds: Vec<_> = loaded(source).diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+    assert_eq!(kinds, ["bad_id", "no_conditions", "loop_body", "missing_field"]);
+}

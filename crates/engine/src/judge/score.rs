@@ -1,0 +1,37 @@
+//! Answers that rate something.
+
+use branchpoint_core::Failed;
+use branchpoint_expr::{Object, Value};
+
+use super::{Judged, json, refused};
+use crate::runner::Call;
+
+/// A score becomes `{score, passed, pass_threshold, explanation}`: whether it passes is not the model's to say.
+pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
+    let Some(threshold) = call.spec.get("pass_threshold") else { return Ok(judged) };
+    let rated = match judged.output.as_str() {
+        Some(text) => json(text).unwrap_or_default(),
+        None => judged.output,
+    };
+    let score = match &rated {
+        Value::Object(fields) => fields.get("score").cloned().unwrap_or_default(),
+        number => number.clone(),
+    };
+    let (Some(rating), Some(least)) = (number(&score), number(threshold)) else {
+        return Err(refused("step_failed", "the evaluation gave no score"));
+    };
+    let mut output = Object::default();
+    output.insert("score".into(), score);
+    output.insert("passed".into(), Value::Bool(rating >= least));
+    output.insert("pass_threshold".into(), threshold.clone());
+    output.insert("explanation".into(), rated.get("explanation").cloned().unwrap_or_else(|| Value::from("")));
+    Ok(Judged { output: Value::from(output), content_type: Some("application/json".into()), ..judged })
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(int) => Some(*int as f64),
+        Value::Float(float) => Some(*float),
+        _ => None,
+    }
+}

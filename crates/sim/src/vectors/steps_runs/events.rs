@@ -1,0 +1,97 @@
+//! What people and time do to a run, one thing after the other.
+
+use branchpoint_core::ir::Program;
+use branchpoint_core::{Offer, Rejected, offers};
+use branchpoint_engine::{Memory, Question, Script};
+use branchpoint_expr::Value;
+
+use super::object;
+
+/// Feeds the events of a vector, each when nothing else can run. An event must be refused or taken as it says.
+pub(super) fn feed(vector: &Value, memory: &mut Memory<'_>, script: &mut Script) -> Vec<String> {
+    let mut problems = Vec::new();
+    for event in vector.get("hitl").and_then(Value::as_list).unwrap_or_default() {
+        let outcome = hand(event, memory, script);
+        let refused = outcome.err().map(|rejected| code(&rejected));
+        let wanted = event.get("refused").and_then(Value::as_str).map(str::to_owned);
+        if refused != wanted {
+            problems.push(format!("{event:?} was answered {refused:?}"));
+        }
+        memory.go_on(script);
+    }
+    problems
+}
+
+fn hand(event: &Value, memory: &mut Memory<'_>, script: &mut Script) -> Result<(), Rejected> {
+    if event.get("cancel_run").is_some() {
+        return memory.cancel(None);
+    }
+    if let Some(Value::Int(seconds)) = event.get("advance") {
+        memory.advance_clock(seconds.saturating_mul(1000), script);
+        return Ok(());
+    }
+    if let Some(Value::Float(seconds)) = event.get("advance") {
+        let ms = branchpoint_expr::seconds_ms(*seconds).and_then(|ms| i64::try_from(ms).ok());
+        memory.advance_clock(ms.unwrap_or_default(), script);
+        return Ok(());
+    }
+    let step = event.get("step").and_then(Value::as_str);
+    let question = addressed(memory, step).ok_or(Rejected::NotPending)?;
+    if event.get("timeout").is_some() {
+        let deadline = match question.spec.get("timeout_ms") {
+            Some(Value::Int(timeout)) => question.asked_ms.saturating_add(*timeout),
+            _ => return Err(Rejected::NotPending),
+        };
+        memory.until(deadline, script);
+        return Ok(());
+    }
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    if let Some(vote) = event.get("vote") {
+        let (user, choice) = (text(vote, "user_id").unwrap_or_default(), text(vote, "choice").unwrap_or_default());
+        return memory.vote(question.request, &user, &choice, text(vote, "comment").as_deref());
+    }
+    memory.call_off(question.request, text(event, "cancel").as_deref())
+}
+
+/// The pending question of a step, or the oldest one; else the newest, which refuses for itself.
+fn addressed(memory: &Memory<'_>, step: Option<&str>) -> Option<Question> {
+    let of_step = |question: &&Question| step.is_none_or(|step| asks(question, step));
+    let open = memory.questions().iter().filter(of_step).find(|question| question.open);
+    open.or_else(|| memory.questions().iter().rev().find(of_step)).cloned()
+}
+
+fn asks(question: &Question, step: &str) -> bool {
+    question.spec.get("step").and_then(Value::as_str) == Some(step)
+}
+
+fn code(rejected: &Rejected) -> String {
+    match rejected {
+        // A run that has ended has nothing pending.
+        Rejected::Ended => Rejected::NotPending.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// The questions that are still open, as a vector tells them.
+pub(super) fn pending(program: &Program, memory: &Memory<'_>) -> Vec<Value> {
+    let offers = offers(program, memory.state());
+    let votes = |question: &Question| {
+        offers.iter().find_map(|offer| match offer {
+            Offer::Vote { request, asked } if *request == question.request => Some(asked.votes.len()),
+            _ => None,
+        })
+    };
+    let open = memory.questions().iter().filter(|question| question.open);
+    open.map(|question| {
+        let field = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
+        let votes = votes(question).and_then(|votes| i64::try_from(votes).ok()).unwrap_or(-1);
+        object([
+            ("step", field("step")),
+            ("recipients", field("recipients")),
+            ("choices", field("choices")),
+            ("votes", Value::Int(votes)),
+            ("prompt", field("prompt")),
+        ])
+    })
+    .collect()
+}
