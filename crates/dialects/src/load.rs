@@ -45,7 +45,7 @@ pub trait Library {
 }
 
 /// Loads a document with everything that it calls: what is wrong with a called workflow is wrong with the document.
-pub fn load_with_callees(source: &str, dialect: Option<Dialect>, library: &dyn Library) -> Loaded {
+pub fn load_from(source: &str, dialect: Option<Dialect>, library: &dyn Library) -> Loaded {
     let mut loaded = load(source, dialect);
     if loaded.dialect == Some(Dialect::Machine)
         && let Ok(document) = read(source)

@@ -4,6 +4,7 @@
 //! raw answers; [`judge`] turns a raw answer into the value of a step or into its error, the same way for every runner.
 //! [`gate`] is for hosts that run their own models and tools, and only ask what is allowed.
 
+mod agents;
 pub mod gate;
 mod judge;
 mod live;

@@ -13,7 +13,7 @@
 //! | `{"$request": true}` | http: answers with `{method, url, headers, body}` as they were sent |
 //! | `{"$status": n, "headers": {…}, "body": value}` | http: an answer with that status and decoded body |
 //! | `{"$exit": n, "stdout": text, "stderr": text}` | process: ended so |
-//! | text | model: the model's text; else the value |
+//! | text | model, agent: what it says; else the value |
 //! | any other value | the value, as it is |
 
 use std::collections::BTreeMap;
@@ -148,7 +148,7 @@ fn answer(entry: &Value, call: &Call) -> Answer {
         return Answer::Process { exit, stdout: text("stdout").into(), stderr: text("stderr").into() };
     }
     match entry {
-        Value::Str(text) if &*call.kind == "model" => Answer::model(text.clone()),
+        Value::Str(text) if matches!(&*call.kind, "model" | "agent") => Answer::model(text.clone()),
         value => Answer::data(value.clone()),
     }
 }

@@ -2,20 +2,27 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use branchpoint_core::codec::{decode_program, encode_program};
-use branchpoint_core::ir::Index;
-use branchpoint_core::{State, StepStatus, replay, steps};
-use branchpoint_dialects::{load, read};
-use branchpoint_engine::{Memory, Script};
+use branchpoint_core::ir::{Index, StepId};
+use branchpoint_core::{State, StepStatus, What, replay, steps};
+use branchpoint_dialects::{Library, load, load_from, read};
+use branchpoint_engine::{Answer, Call, Local, Memory, Outside, Programs, Runner, Script, Stop};
 use branchpoint_expr::{Object, Value, render_terminal};
 
 fn examples(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder);
     let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    let mut files: Vec<_> = files.filter(|path| is_document(path)).collect();
     files.sort();
     files
+}
+
+fn is_document(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ends = |end: &str| name.ends_with(end);
+    (ends(".json") || ends(".yaml")) && !ends(".script.yaml")
 }
 
 /// How a run went: its steps, then its result.
@@ -63,5 +70,71 @@ fn flows_end_as_they_are_known_to() {
     for path in examples {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         insta::assert_snapshot!(format!("flow-{name}"), told(&path));
+    }
+}
+
+/// What this machine can do, and an agent that answers from a script.
+struct Rehearsal {
+    local: Local,
+    script: Mutex<Script>,
+}
+
+impl Outside for Rehearsal {
+    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        self.local.perform(call, stop).unwrap_or_else(|| self.script.lock().unwrap().perform(call))
+    }
+
+    fn fact(&self, name: &str) -> Value {
+        if name == "user_attached" { Value::Bool(false) } else { Value::Null }
+    }
+}
+
+struct Folder<'f>(&'f Path);
+
+impl Library for Folder<'_> {
+    fn workflow(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.0.join(format!("{name}.yaml"))).ok()
+    }
+}
+
+/// How a state machine went, with real commands in a directory of its own.
+fn rehearsed(path: &Path) -> String {
+    let source = fs::read_to_string(path).unwrap();
+    let loaded = load_from(&source, None, &Folder(path.parent().unwrap()));
+    let shown = render_terminal(&loaded.diagnostics, &source, &path.display().to_string(), false);
+    assert!(loaded.diagnostics.is_empty(), "{shown}");
+    let program = loaded.program.expect("nothing was found");
+    let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
+    let script = Script::read(&read(&script).expect("the script is YAML").to_value()).expect("the script is one");
+    let dir = std::env::temp_dir().join(format!("branchpoint-example-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let local = Local { shell: Some("/bin/sh".into()), ..Local::new(&dir) };
+    let outside = Rehearsal { local, script: Mutex::new(script) };
+    let programs = Programs { root: &program, children: &loaded.children };
+    let ran = programs.run(Value::Null, &outside, &Stop::default()).expect("an example runs without input");
+    fs::remove_dir_all(&dir).unwrap();
+    let mut lines = Vec::new();
+    for note in &ran.notes {
+        let id = |step: StepId| &program.steps[step.index()].id;
+        match &note.what {
+            What::Began(step, _) => lines.push(id(*step).to_string()),
+            What::Branch(step, to) => lines.push(format!("  {} -> {to}", id(*step))),
+            What::Failed(step, error) => lines.push(format!("  {} failed: {}", id(*step), error.get("kind").unwrap())),
+            _ => {}
+        }
+    }
+    for key in ["status", "message", "exit_code"] {
+        lines.push(format!("{key}: {:?}", ran.result.get(key).cloned().unwrap_or_default()));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn state_machines_end_as_they_are_known_to() {
+    let examples = examples("machine");
+    assert!(examples.len() >= 9, "only {} examples were found", examples.len());
+    for path in examples {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        insta::assert_snapshot!(format!("machine-{name}"), rehearsed(&path));
     }
 }

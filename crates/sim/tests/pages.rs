@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use branchpoint_core::What;
 use branchpoint_core::ir::Index;
-use branchpoint_dialects::{Library, load_with_callees, read};
+use branchpoint_dialects::{Library, load_from, read};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, render_terminal};
 
@@ -103,7 +103,7 @@ fn outcome(
     script: &Value,
     (beside, runs): (&Beside, bool),
 ) -> (Vec<String>, String) {
-    let loaded = load_with_callees(text, dialect, beside);
+    let loaded = load_from(text, dialect, beside);
     let mut kinds: Vec<String> = loaded.diagnostics.iter().map(|finding| finding.kind.to_string()).collect();
     if !loaded.diagnostics.is_empty() && !runs {
         let name = loaded.dialect.map_or("document", Dialect::as_str);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use branchpoint_core::What;
 use branchpoint_core::ir::{Program, StepId};
-use branchpoint_dialects::{Library, Loaded, load_with_callees};
+use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_engine::{Answer, Call, Local, Outside, Programs, Ran, Stop};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
 
@@ -73,7 +73,7 @@ fn empty() -> Value {
 fn outcome(vector: &Value) -> Value {
     let source = vector.get("yaml").and_then(Value::as_str).unwrap_or_default();
     let library = Stored(vector.get("workflows").cloned().unwrap_or_default());
-    let loaded = load_with_callees(source, Some(Dialect::Machine), &library);
+    let loaded = load_from(source, Some(Dialect::Machine), &library);
     let kinds = |severity: Severity| {
         let found = loaded.diagnostics.iter().filter(|finding| finding.severity == severity);
         Value::from(found.map(|finding| Value::from(finding.kind.as_str())).collect::<Vec<_>>())

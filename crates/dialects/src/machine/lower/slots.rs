@@ -60,7 +60,8 @@ impl Slots {
             env: b.slot(ROOT, "env", empty()),
             context: b.slot(ROOT, "context", empty()),
             started: b.slot(ROOT, "started", None),
-            now: b.now(),
+            // Time is told at every event, so a run that does not ask for it has none.
+            now: if uses.workflow { b.now() } else { facts },
             workflow: b.local("workflow"),
             error: b.local("error"),
             request: b.local("request"),

@@ -27,11 +27,7 @@ impl<'d> Lower<'d> {
             return self.go(here.context, here.at, target, true);
         }
         let named = here.state.on_success.as_ref().and_then(|name| self.named(name));
-        let otherwise = match named {
-            Some(target) => self.go(here.context, here.at, target, true),
-            None => self.nowhere(here, true),
-        };
-        self.transitions(here, true, otherwise)
+        self.transitions(here, true, named)
     }
 
     pub(super) fn after_failure(&mut self, here: Here<'d>) -> PlaceId {
@@ -47,11 +43,7 @@ impl<'d> Lower<'d> {
                 None => None,
             }
         };
-        let otherwise = match named {
-            Some(target) => self.go(here.context, here.at, target, false),
-            None => self.nowhere(here, false),
-        };
-        self.transitions(here, false, otherwise)
+        self.transitions(here, false, named)
     }
 
     fn named(&self, name: &Text) -> Option<Target> {
@@ -59,13 +51,13 @@ impl<'d> Lower<'d> {
     }
 
     /// Ordered guards; the first entry without one ends them. An error ends the run: no later entry is used.
-    fn transitions(&mut self, here: Here<'d>, ok: bool, otherwise: PlaceId) -> PlaceId {
-        let (mut arms, mut otherwise) = (Vec::new(), otherwise);
+    fn transitions(&mut self, here: Here<'d>, ok: bool, named: Option<Target>) -> PlaceId {
+        let (mut arms, mut default) = (Vec::new(), None);
         for way in &here.state.transitions {
             let Some(target) = way.target.as_ref().and_then(|name| self.named(name)) else { continue };
             let place = self.go(here.context, here.at, target, ok);
             let Some(guard) = &way.guard else {
-                otherwise = place;
+                default = Some(place);
                 break;
             };
             let marked = self.b.set([], place, None);
@@ -73,6 +65,11 @@ impl<'d> Lower<'d> {
             self.b.mark(marked, Mark::Branch(here.step, taken));
             arms.push((self.guard(self.scope(here.context), guard), marked));
         }
+        let otherwise = match (default, named) {
+            (Some(default), _) => default,
+            (None, Some(target)) => self.go(here.context, here.at, target, ok),
+            (None, None) => self.nowhere(here, ok),
+        };
         if arms.is_empty() {
             return otherwise;
         }

@@ -44,7 +44,9 @@ impl Loop {
             let message = format!("`{}` says another loop than the type of the state", block.path("type"));
             found.error(Kind::Conflict, block.span, message);
         }
-        let mut read = Self::body(&mut block, said.or(is_while).unwrap_or(true), found);
+        // Without a word, what it goes over shows which loop was meant.
+        let is_while = said.or(is_while).unwrap_or(!block.has("items"));
+        let mut read = Self::body(&mut block, is_while, found);
         block.finish(found);
         if let Some(on_complete) = state.text("on_complete", found) {
             if read.on_complete.is_some() {

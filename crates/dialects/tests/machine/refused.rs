@@ -1,0 +1,286 @@
+//! Every rule that refuses a state machine or warns of it: the kind, and the text it points at.
+
+use branchpoint_dialects::{Library, load, load_from};
+use branchpoint_expr::{Dialect, Severity};
+
+use crate::machine;
+
+/// Loads a document and compares its findings, in order: the kind and the beginning of the text pointed at.
+#[track_caller]
+fn check(source: &str, expect: &[(&str, &str)]) {
+    let loaded = load(source, Some(Dialect::Machine));
+    let found: Vec<(&str, &str)> =
+        loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(source))).collect();
+    let agree = found.len() == expect.len()
+        && found.iter().zip(expect).all(|(found, expect)| found.0 == expect.0 && found.1.starts_with(expect.1));
+    assert!(agree, "{source}\nexpected {expect:?}\nfound    {found:?}");
+    let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
+    for finding in &loaded.diagnostics {
+        assert!(finding.help.is_some() || finding.kind.as_str() == "yaml", "{finding} has no help");
+    }
+}
+
+/// The same for a machine whose first state has these fields.
+#[track_caller]
+fn state(fields: &str, expect: &[(&str, &str)]) {
+    check(&machine(&format!("  a: {{{fields}}}\n")), expect);
+}
+
+/// The same with a state `b` that is run inside the first one.
+#[track_caller]
+fn with_b(fields: &str, expect: &[(&str, &str)]) {
+    check(&machine(&format!("  a: {{{fields}}}\n  b: {{command: x}}\n")), expect);
+}
+
+/// The help of the first finding.
+#[track_caller]
+fn help_of_first(fields: &str, expect: &str) {
+    let loaded = load(&machine(&format!("  a: {{{fields}}}\n")), Some(Dialect::Machine));
+    assert_eq!(loaded.diagnostics[0].help.as_deref(), Some(expect));
+}
+
+/// The help of the only finding.
+#[track_caller]
+fn help(fields: &str, expect: &str) {
+    let loaded = load(&machine(&format!("  a: {{{fields}}}\n")), Some(Dialect::Machine));
+    let helps: Vec<_> = loaded.diagnostics.iter().filter_map(|finding| finding.help.as_deref()).collect();
+    assert_eq!(helps, [expect]);
+}
+
+#[test]
+fn a_document_has_a_name_states_and_a_beginning() {
+    check("name: [x\n", &[("yaml", "")]);
+    check("states: {initial: a, a: {type: terminal}}", &[("missing_field", "states")]);
+    check("name: n", &[("missing_field", "name: n")]);
+    check("name: n\nstates: {a: {type: terminal}}", &[("missing_field", "{a:")]);
+    check("name: n\nstates: [a]", &[("bad_value", "[a]")]);
+    check("name: n\nstates: {initial: b, a: {type: terminal}}", &[("unknown_state", "b")]);
+    check("- a", &[("bad_value", "- a")]);
+}
+
+#[test]
+fn keys_that_nobody_knows_are_told() {
+    state("command: x, on_success: done, comand: y", &[("unknown_key", "comand")]);
+    help("command: x, on_success: done, comand: y", "did you mean `command`?");
+    check(
+        "name: n\noutputs: {}\nstates: {initial: a, a: {type: terminal, colour: red}}",
+        &[("unknown_key", "outputs"), ("unknown_key", "colour")],
+    );
+    state("command: x, on_success: done, retry: {attempts: 2}", &[("unknown_key", "attempts")]);
+    state("command: x, transitions: [{to: x, goto: done}]", &[("unknown_key", "to")]);
+}
+
+#[test]
+fn every_kind_needs_its_fields() {
+    state("on_success: done", &[("missing_field", "{on_success")]);
+    state("type: step, on_success: done", &[("missing_field", "{type")]);
+    state("type: agent, prompt: p, on_success: done", &[("missing_field", "{type")]);
+    state("type: agent, provider: p, on_success: done", &[("missing_field", "{type")]);
+    state("type: parallel, on_success: done", &[("missing_field", "{type")]);
+    with_b("type: for_each, body: [b], on_success: done", &[("missing_field", "{type")]);
+    with_b("type: while, body: [b], on_success: done", &[("missing_field", "{type")]);
+    state("type: while, while: 'true', on_success: done", &[("missing_field", "{type")]);
+    state("type: call_workflow, on_success: done", &[("missing_field", "{type")]);
+    state("command: x, on_success: done, on_failure: {status: 2}", &[("missing_field", "{status")]);
+    state("command: x, transitions: [{when: 'true'}], on_success: done", &[("missing_field", "{when")]);
+    with_b("loop: {items: [1], body: [b], on_complete: done}", &[("missing_field", "{items")]);
+}
+
+#[test]
+fn values_are_of_their_kind_and_in_their_range() {
+    state("command: x, timeout: soon, on_success: done", &[("bad_value", "soon")]);
+    state("command: x, retry: {max_attempts: 0}, on_success: done", &[("bad_value", "0")]);
+    state("command: x, retry: {backoff: fast}, on_success: done", &[("bad_value", "fast")]);
+    state("command: x, retry: {jitter: 2}, on_success: done", &[("bad_value", "{jitter")]);
+    state("command: x, retry: {retryable_exit_codes: [x]}, on_success: done", &[("bad_value", "x")]);
+    state("command: x, continue_on_error: maybe, on_success: done", &[("bad_value", "maybe")]);
+    state("command: x, on_success: done, on_failure: {message: m, status: 256}", &[("bad_value", "256")]);
+    state("command: [x], on_success: done", &[("bad_value", "[x]")]);
+    with_b("type: parallel, parallel: [b], strategy: most, on_success: done", &[("bad_value", "most")]);
+    with_b("type: parallel, parallel: [b], max_concurrent: -1, on_success: done", &[("bad_value", "-1")]);
+    with_b("type: while, while: 'true', max_iterations: 10001, body: [b], on_success: done", &[("bad_value", "10001")]);
+    with_b("type: for_each, items: {}, body: [b], on_success: done", &[("bad_value", "{}")]);
+    state("type: agent, provider: p, prompt: q, mode: chat, on_success: done", &[("bad_value", "chat")]);
+    state("type: agent, provider: p, prompt: q, output_format: xml, on_success: done", &[("bad_value", "xml")]);
+    state(
+        "type: agent, provider: p, prompt: q, conversation: {max_turns: 101}, on_success: done",
+        &[("bad_value", "101")],
+    );
+    check(
+        "name: n\ninputs: [{name: x, type: colour}]\nstates: {initial: a, a: {type: terminal}}",
+        &[("bad_value", "colour")],
+    );
+    check(
+        "name: n\ninputs: [{name: x, validation: {pattern: '('}}]\nstates: {initial: a, a: {type: terminal}}",
+        &[("bad_value", "'('")],
+    );
+    check(&machine("  a: {type: parallel, parallel: [done], on_success: done}\n"), &[("bad_value", "done")]);
+    state("type: switch, on_success: done", &[("unknown_type", "switch")]);
+}
+
+#[test]
+fn one_thing_is_said_once() {
+    state("command: x, script_file: y, on_success: done", &[("conflict", "{command")]);
+    state("command: x, transitions: [{goto: done, target: done}]", &[("conflict", "done")]);
+    state(
+        "command: x, transitions: [{when: 'true', condition: 'true', goto: done}, {goto: done}]",
+        &[("conflict", "'true'")],
+    );
+    state(
+        "command: x, transitions: [{when: 'true', if: 'true', goto: done}, {goto: done}]",
+        &[("two_conditions", "'true'")],
+    );
+    with_b("type: while, while: 'true', condition: 'true', body: [b], on_complete: done", &[("conflict", "'true'")]);
+    with_b("loop: {type: while, condition: 'true', body: [b]}, body: [b], on_complete: done", &[("conflict", "[b]")]);
+    with_b(
+        "type: for_each, loop: {type: while, condition: 'true', body: [b]}, on_complete: done",
+        &[("conflict", "{type: while")],
+    );
+    state("agent: {provider: p, prompt: q}, prompt: r, on_success: done", &[("conflict", "r")]);
+    let lost = ("unreachable_terminal", "done");
+    state("type: terminal, loop: {}", &[("conflict", "terminal"), ("unknown_key", "loop"), lost]);
+    state("command: x, on_success: done, hooks: {pre: [{log: a, command: b}]}", &[("conflict", "b")]);
+}
+
+#[test]
+fn names_of_states_are_there() {
+    let lost = ("unreachable_terminal", "done");
+    state("command: x, on_success: dnoe", &[("unknown_state", "dnoe"), lost]);
+    help_of_first("command: x, on_success: dnoe", "did you mean `done`?");
+    state("command: x, on_success: done, on_failure: f", &[("unknown_state", "f")]);
+    state("command: x, transitions: [{goto: t}], on_success: done", &[("unknown_state", "t")]);
+    with_b("type: for_each, items: [1], body: [b], on_complete: o", &[("unknown_state", "o"), lost]);
+    state("type: for_each, items: [1], body: [m], on_complete: done", &[("unknown_state", "m")]);
+    state("type: parallel, parallel: [p], on_success: done", &[("unknown_state", "p")]);
+    let from = "type: agent, provider: p, prompt: q, conversation: {continue_from: s}, on_success: done";
+    state(from, &[("unknown_state", "s")]);
+}
+
+#[test]
+fn ways_and_bodies_make_sense() {
+    state("command: x", &[("no_exit", "a"), ("no_terminal", "a"), ("unreachable_terminal", "done")]);
+    state("command: x, transitions: [{when: 'env.X == 1', goto: done}]", &[("no_default", "a")]);
+    state("command: x, transitions: [{goto: done}, {goto: done}]", &[("unreachable_transition", "{goto")]);
+    with_b("type: for_each, items: [1], body: [b, b], on_complete: done", &[("duplicate_body", "b")]);
+    with_b("type: parallel, parallel: [b, b], on_success: done", &[("duplicate_body", "b")]);
+    check(&machine("  a: {type: while, while: 'true', body: [a], on_complete: done}\n"), &[("loop_in_itself", "a")]);
+    check(
+        &machine("  a: {command: x, on_success: done}\n  b: {command: x, on_success: done}\n"),
+        &[("unreachable", "b")],
+    );
+    check("name: n\nstates: {initial: a, a: {command: x, on_success: a}}", &[("no_terminal", "name")]);
+}
+
+#[test]
+fn conditions_and_templates_compile() {
+    state("command: x, transitions: [{when: 'inputs.x >', goto: done}], on_success: done", &[("bad_condition", "")]);
+    state("command: x, transitions: [{when: 5, goto: done}], on_success: done", &[("bad_condition", "5")]);
+    with_b("type: while, while: '', body: [b], on_complete: done", &[("bad_condition", "")]);
+    with_b(
+        "type: for_each, items: [1], break_when: 'nope(1)', body: [b], on_complete: done",
+        &[("bad_condition", "nope")],
+    );
+    state(
+        "type: agent, provider: p, prompt: q, conversation: {stop_conditions: ['1 +']}, on_success: done",
+        &[("bad_condition", "")],
+    );
+    state("command: 'x {{inputs.a', on_success: done", &[("bad_template", "{{")]);
+    state("command: 'x {{states.ghost.Output}}', on_success: done", &[("bad_template", "states.ghost.Output")]);
+    state("command: 'x {{states.a.output}}', on_success: done", &[("bad_template", "output")]);
+    state("command: 'x {{if inputs.a}}', on_success: done", &[("unsupported", "if"), ("bad_template", "if")]);
+    state("command: 'x {{awf.dir}}', on_success: done", &[("unknown_name", "awf"), ("unsupported", "awf.dir")]);
+    state(
+        "command: x, transitions: [{when: 'secret.KEY == 1', goto: done}], on_success: done",
+        &[("secret_not_allowed", "secret.KEY")],
+    );
+    state("command: 'x {{secret.KEY}}', on_success: done", &[]);
+    check(
+        &machine("  a: {command: x, on_success: end}\n  end: {type: terminal, message: '{{secret.KEY}}'}\n")
+            .replace("  done: {type: terminal}\n", ""),
+        &[("secret_not_allowed", "secret.KEY")],
+    );
+}
+
+#[test]
+fn names_that_can_never_exist_are_told() {
+    state(
+        "command: x, transitions: [{when: 'Inputs.x == 1', goto: done}], on_success: done",
+        &[("unknown_name", "Inputs")],
+    );
+    state(
+        "command: x, transitions: [{when: 'states.ghost.ExitCode == 1', goto: done}], on_success: done",
+        &[("unknown_name", "states.ghost.ExitCode")],
+    );
+    state(
+        "command: x, transitions: [{when: 'states.a.exit_code == 1', goto: done}], on_success: done",
+        &[("unknown_property", "exit_code")],
+    );
+    help(
+        "command: x, transitions: [{when: 'states.a.exit_code == 1', goto: done}], on_success: done",
+        "did you mean `ExitCode`?",
+    );
+    // A state that only runs later has nothing to read yet.
+    check(
+        &machine("  a: {command: 'x {{states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done}\n"),
+        &[("unknown_name", "states.b.Output")],
+    );
+    // A way back makes the reference good.
+    check(
+        &machine(
+            "  a: {command: 'x {{states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done, on_failure: a}\n",
+        ),
+        &[],
+    );
+    // A state may read itself when it has run.
+    state("command: x, transitions: [{when: 'states.a.ExitCode == 1', goto: done}], on_success: done", &[]);
+}
+
+#[test]
+fn what_is_not_offered_is_said_so() {
+    state(
+        "type: operation, operation: http.get, on_success: done",
+        &[("unsupported", "operation"), ("unsupported", "operation")],
+    );
+    state("use_template: t, command: x, on_success: done", &[("unsupported", "use_template")]);
+    state("type: agent, provider: p, prompt: q, mcp_proxy: {}, on_success: done", &[("unsupported", "mcp_proxy")]);
+    check("name: n\nplugins: []\nstates: {initial: a, a: {type: terminal}}", &[("unsupported", "plugins")]);
+}
+
+struct Two;
+
+impl Library for Two {
+    fn workflow(&self, name: &str) -> Option<String> {
+        match name {
+            "good" => Some("name: good\nstates: {initial: s, s: {type: terminal}}".into()),
+            "bad" => Some("name: bad\nstates: {initial: s, s: {command: x, on_success: nowhere}}".into()),
+            "back" => Some("name: back\nstates: {initial: s, s: {type: call_workflow, workflow: main, on_success: t}, t: {type: terminal}}".into()),
+            _ => None,
+        }
+    }
+
+    fn root(&self) -> Option<&str> {
+        Some("main")
+    }
+}
+
+#[track_caller]
+fn call(fields: &str, expect: &[(&str, &str)]) {
+    let source = machine(&format!("  a: {{type: call_workflow, on_success: done, {fields}}}\n"));
+    let loaded = load_from(&source, Some(Dialect::Machine), &Two);
+    let found: Vec<(&str, &str)> =
+        loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(&source))).collect();
+    assert_eq!(found, expect);
+    assert_eq!(loaded.program.is_some(), expect.is_empty());
+}
+
+#[test]
+fn called_workflows_are_loaded_with_the_document() {
+    call("workflow: good, outputs: {s: x}", &[]);
+    call("workflow: nope", &[("unknown_workflow", "nope")]);
+    call("workflow: main", &[("circular_call", "main")]);
+    call("workflow: back", &[("circular_call", "back")]);
+    call("workflow: good, outputs: {t: x}", &[("unknown_state", "t")]);
+    call("workflow: pack/good", &[("unsupported", "pack/good")]);
+    call("workflow: bad", &[("unknown_state", "bad"), ("no_terminal", "bad")]);
+}
