@@ -44,7 +44,8 @@ impl File {
     /// The same, for a run in which these steps do not run but give what someone wrote down.
     pub(crate) fn load_scripted(&self, steps: &BTreeSet<String>) -> Result<Result<Workflow, ExitCode>> {
         let source = Source::file(&self.file)?;
-        let loaded = load_with(&source.text, &LoadOptions { dialect: self.dialect, scripted: steps.clone() });
+        let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), ..LoadOptions::default() };
+        let loaded = load_with(&source.text, &options);
         terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
         if let Some(program) = loaded.program {
             return Ok(Ok(Workflow { source, program, dialect: loaded.dialect }));
