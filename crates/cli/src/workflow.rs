@@ -1,12 +1,13 @@
 //! A workflow from a file, for the commands that need what it becomes.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Program;
-use branchpoint_dialects::{LoadOptions, load_with};
+use branchpoint_dialects::{Library, LoadOptions, load_from, load_with};
 use branchpoint_expr::{Dialect, Severity, render_terminal};
 
 use crate::source::{Source, is_stdin};
@@ -28,7 +29,23 @@ pub(crate) struct File {
 pub(crate) struct Workflow {
     pub(crate) source: Source,
     pub(crate) program: Program,
+    /// The programs of the workflows that it calls, by name.
+    pub(crate) children: BTreeMap<Arc<str>, Program>,
     pub(crate) dialect: Option<Dialect>,
+}
+
+/// The workflows that a document may call: the files beside it.
+struct Beside<'f>(&'f Path);
+
+impl Library for Beside<'_> {
+    fn workflow(&self, name: &str) -> Option<String> {
+        let folder = self.0.parent()?;
+        ["yaml", "yml"].iter().find_map(|ending| std::fs::read_to_string(folder.join(format!("{name}.{ending}"))).ok())
+    }
+
+    fn root(&self) -> Option<&str> {
+        self.0.file_stem()?.to_str()
+    }
 }
 
 impl File {
@@ -45,10 +62,13 @@ impl File {
     pub(crate) fn load_scripted(&self, steps: &BTreeSet<String>) -> Result<Result<Workflow, ExitCode>> {
         let source = Source::file(&self.file)?;
         let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), ..LoadOptions::default() };
-        let loaded = load_with(&source.text, &options);
+        let mut loaded = load_with(&source.text, &options);
+        if loaded.dialect == Some(Dialect::Machine) {
+            loaded = load_from(&source.text, loaded.dialect, &Beside(&self.file));
+        }
         terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
         if let Some(program) = loaded.program {
-            return Ok(Ok(Workflow { source, program, dialect: loaded.dialect }));
+            return Ok(Ok(Workflow { source, program, children: loaded.children, dialect: loaded.dialect }));
         }
         let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
         if let Some(kind) = error.map(|error| error.cause().as_str()) {

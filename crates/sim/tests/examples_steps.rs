@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use branchpoint_core::codec::{decode_program, encode_program};
-use branchpoint_core::replay;
+use branchpoint_core::{State, replay};
 use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms};

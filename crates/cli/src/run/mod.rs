@@ -2,6 +2,7 @@
 
 mod answers;
 mod inputs;
+mod live;
 mod outcome;
 mod people;
 mod progress;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, bail};
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_engine::Memory;
+use branchpoint_expr::Dialect;
 use jiff::Timestamp;
 
 use self::answers::Answers;
@@ -60,6 +62,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs)?;
     if let Some(refused) = prologue::check(&workflow, &answers, arguments.dry_run) {
         return Ok(refused);
+    }
+    // A state machine is made of commands, which cannot be hurried: it runs under the real clock.
+    if workflow.dialect == Some(Dialect::Machine) && !arguments.dry_run {
+        return live::run(&workflow, input, answers, arguments.json);
     }
     let program = if arguments.dry_run { without_limits(workflow.program) } else { workflow.program };
     let mut host = Memory::new(&program, Timestamp::now().as_millisecond());

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use branchpoint_core::ir::{Index, Program};
-use branchpoint_core::{StepRecord, StepStatus, steps};
+use branchpoint_core::ir::{Index, Program, Status};
+use branchpoint_core::{Note, StepRecord, StepStatus, steps};
 use branchpoint_engine::Memory;
 use branchpoint_expr::Value;
 
@@ -47,6 +47,13 @@ impl Progress {
         });
         sentences.collect()
     }
+}
+
+/// Shows all steps of a run that is over.
+pub(crate) fn show_all(program: &Program, notes: &[Note], status: Status) {
+    let records = steps(program, notes, status);
+    let ran = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_)));
+    terminal::tell(&ran.map(|record| line(program, record)).collect::<String>());
 }
 
 /// Tells that the clock was moved on.

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use branchpoint_engine::unserved;
-use branchpoint_expr::{Diagnostic, Located, Span, render_terminal};
+use branchpoint_expr::{Diagnostic, Dialect, Located, Span, render_terminal};
 
 use super::answers::Answers;
+use super::live::SERVED;
 use crate::workflow::Workflow;
 use crate::{TROUBLE, explain, terminal};
 
@@ -16,7 +17,8 @@ pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Op
     if dry_run {
         return None;
     }
-    let mut findings = unserved(&workflow.program, |_, step| answers.knows(step));
+    let here = |kind: &str| workflow.dialect == Some(Dialect::Machine) && SERVED.contains(&kind);
+    let mut findings = unserved(&workflow.program, |kind, step| here(kind) || answers.knows(step));
     if let Ok(document) = branchpoint_dialects::read(&workflow.source.text) {
         for finding in &mut findings {
             finding.span = name(&document, finding.span).unwrap_or(finding.span);
