@@ -5,6 +5,7 @@
 mod completions;
 mod eval;
 mod explain;
+mod session;
 mod terminal;
 
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ struct Arguments {
 enum Command {
     Eval(eval::Arguments),
     Explain(explain::Arguments),
+    Session(session::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Session(arguments) => session::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     done.unwrap_or_else(|trouble| {

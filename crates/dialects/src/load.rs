@@ -32,7 +32,7 @@ pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
         Dialect::Flow => flow::load(&document),
         Dialect::Session => session::load(&document),
         Dialect::Graph => graph::load(&document),
-        other => (None, vec![not_yet(other)]),
+        other @ Dialect::Machine => (None, vec![not_yet(other)]),
     };
     diagnostics.sort_by_key(|finding| finding.span.start);
     let refused = diagnostics.iter().any(|finding| finding.severity == Severity::Error);

@@ -8,9 +8,15 @@ use std::path::PathBuf;
 
 use branchpoint_core::What;
 use branchpoint_core::ir::Index;
-use branchpoint_dialects::{load, read};
+use branchpoint_dialects::{load, preflight, read};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, render_terminal};
+
+/// The words of a block that is a graph before its run.
+const PREFLIGHT: &str = "json graph preflight";
+
+/// What is printed for a document that waits for somebody.
+const READY: &str = "ready";
 
 /// A fenced block of a page.
 struct Block {
@@ -53,7 +59,11 @@ fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usi
             script = read(&block.text).unwrap().to_value();
         }
         let Some((dialect, expect)) = document(&block.words) else { continue };
-        let (kinds, got) = outcome(&block.text, dialect, &script);
+        let (kinds, got) = if block.words.starts_with(PREFLIGHT) {
+            before_run(&block.text)
+        } else {
+            outcome(&block.text, dialect, &script)
+        };
         shows_kind |= kinds.iter().any(|known| known == kind);
         if let Some(expect) = expect {
             mended = true;
@@ -76,6 +86,14 @@ fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usi
     printed
 }
 
+/// What an editor is told of a graph before its run.
+fn before_run(text: &str) -> (Vec<String>, String) {
+    let findings = preflight(text);
+    let kinds = findings.iter().map(|finding| finding.kind.to_string()).collect();
+    let shown = render_terminal(&findings, text, "graph.json", false);
+    (kinds, if findings.is_empty() { READY.to_owned() } else { shown })
+}
+
 /// The kinds that a document gives, and what is printed for it: findings, or how its run ended.
 fn outcome(text: &str, dialect: Option<Dialect>, script: &Value) -> (Vec<String>, String) {
     let loaded = load(text, dialect);
@@ -88,6 +106,9 @@ fn outcome(text: &str, dialect: Option<Dialect>, script: &Value) -> (Vec<String>
     let mut host = Memory::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("a run can start");
     host.go_on(&mut Script::read(script).expect("the page's script is one"));
+    if host.result().is_none() {
+        return (kinds, READY.to_owned());
+    }
     let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
     let mut printed = result("status").to_string();
     let error = result("error");
@@ -112,6 +133,7 @@ fn document(words: &str) -> Option<(Option<Dialect>, Option<&str>)> {
     };
     match head.split_whitespace().collect::<Vec<_>>()[..] {
         ["json" | "yaml", "document"] => Some((None, expect)),
+        ["json", "graph", "preflight"] => Some((Some(Dialect::Graph), expect)),
         ["json" | "yaml", dialect, "document"] => {
             let known = Dialect::ALL.into_iter().find(|known| known.as_str() == dialect);
             Some((Some(known.expect("the dialect of an example exists")), expect))

@@ -106,7 +106,9 @@ impl<'a, 'd> Lower<'a, 'd> {
             ("step", slots.active),
             ("sequence_index", slots.index),
         ];
-        seen.iter().for_each(|(name, slot)| b.name(ROOT, &[*name], *slot));
+        for (name, slot) in seen {
+            b.name(ROOT, &[name], slot);
+        }
         let known = vec![
             ("input", slots.input),
             ("given", slots.given),
@@ -163,7 +165,7 @@ impl<'a, 'd> Lower<'a, 'd> {
     fn rest(&mut self) {
         let payload = self.b.payload();
         let text = self.b.test("type(payload.text) == 'string'", Dialect::Session, &[("payload", payload)]);
-        let tool = self.b.test("len(payload.tool) > 0", Dialect::Session, &[("payload", payload)]);
+        let tool = self.b.test("type(payload.tool) == 'string'", Dialect::Session, &[("payload", payload)]);
         let events = [
             ("message", Some(text), self.on_message()),
             ("tool", Some(tool), self.on_tool()),

@@ -27,7 +27,7 @@ pub(super) fn offered_tools<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
             Some(fitting) => any(work, fitting, name, |written, name| written == name)?,
             None => true,
         };
-        let everything = allowed.is_none_or(|allowed| allowed.len() == 0);
+        let everything = allowed.is_none_or(ListView::is_empty);
         if fits && (everything || any(work, allowed, name, matches_name)?) && !any(work, denied, name, matches_name)? {
             offered.push(tool);
         }
@@ -90,8 +90,10 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, matching: &[&str], others: &[&str]) {
-        matching.iter().for_each(|name| assert!(matches_name(pattern, name), "{pattern} should match {name}"));
-        others.iter().for_each(|name| assert!(!matches_name(pattern, name), "{pattern} should not match {name}"));
+        for (names, expect) in [(matching, true), (others, false)] {
+            let wrong: Vec<_> = names.iter().filter(|name| matches_name(pattern, name) != expect).collect();
+            assert!(wrong.is_empty(), "{pattern} on {wrong:?} should give {expect}");
+        }
     }
 
     #[test]
