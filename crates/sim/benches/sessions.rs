@@ -35,7 +35,7 @@ fn main() {
             let request = request(event, number);
             let asked = Instant::now();
             let answer = sessions.request(id, request, None, i64::try_from(event).unwrap_or_default(), false);
-            nanos.push(asked.elapsed().as_nanos());
+            nanos.push(u32::try_from(asked.elapsed().as_nanos()).unwrap_or(u32::MAX));
             assert!(answer.is_ok(), "every event is taken: {answer:?}");
         }
     }
@@ -68,8 +68,8 @@ fn request(event: usize, session: usize) -> Request {
     }
 }
 
-fn micros(nanos: u128) -> f64 {
-    nanos as f64 / 1_000.0
+fn micros(nanos: u32) -> f64 {
+    f64::from(nanos) / 1_000.0
 }
 
 /// What the process holds in memory, where the system tells it.

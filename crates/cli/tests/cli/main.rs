@@ -11,6 +11,7 @@ mod expressions;
 mod files;
 mod json;
 mod kinds;
+mod session;
 mod usage;
 
 use std::fmt::Write as _;
