@@ -13,6 +13,7 @@ mod ir;
 mod new;
 mod run;
 mod schema;
+mod session;
 mod source;
 mod terminal;
 mod workflow;
@@ -48,6 +49,7 @@ enum Command {
     Eval(eval::Arguments),
     Explain(explain::Arguments),
     Schema(schema::Arguments),
+    Session(session::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Session(arguments) => session::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     done.unwrap_or_else(|trouble| {

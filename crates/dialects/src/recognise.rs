@@ -2,6 +2,9 @@
 
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Span};
 
+/// What only the steps of a session have.
+const SESSION_STEP: [&str; 3] = ["availableTools", "isDefault", "resetSequenceOn"];
+
 /// The dialect whose marks the document bears.
 ///
 /// # Errors
@@ -12,9 +15,15 @@ pub fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
     let first = steps.and_then(Located::items).and_then(<[_]>::first);
     let of_first = |key: &str| first.is_some_and(|step| step.get(key).is_some());
     let has = |key: &str| document.get(key).is_some();
-    if has("nodes") {
+    let any_step = |key: &str| {
+        let items = steps.and_then(Located::items).unwrap_or_default();
+        items.iter().any(|step| step.get(key).is_some())
+    };
+    // An agent's template has nodes too; only a graph connects them.
+    let template = ["agentId", "personality", "nodeConfigurations", "chatSettings"].into_iter().any(has);
+    if has("nodes") && (has("connections") || !template) {
         Ok(Dialect::Graph)
-    } else if has("orchestration") || of_first("availableTools") || has("defaultStep") {
+    } else if template || has("orchestration") || has("defaultStep") || SESSION_STEP.into_iter().any(any_step) {
         Ok(Dialect::Session)
     } else if has("states") {
         Ok(Dialect::Machine)
@@ -30,6 +39,6 @@ pub fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
 fn unknown() -> Box<Diagnostic> {
     let message = "this is no workflow of a kind that is known";
     let help = "a workflow has `steps` whose entries have `step_type` (steps) or `type` and `config` (flow), `states` (machine), \
-                `nodes` (graph) or `orchestration` (session); or say which it is with --dialect";
+                `nodes` and `connections` (graph), or `orchestration` or steps with `availableTools` (session); or say which it is with --dialect";
     Box::new(Diagnostic::error(Kind::UnknownDialect, Span::new(0, 0), message).with_help(help))
 }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Problems, Shape, Span};
 
+/// How many findings may get a "did you mean".
+const SUGGESTED: usize = 50;
+
 /// The findings so far.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -17,6 +20,20 @@ impl Report {
 
     pub(crate) fn warn(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
         self.findings.push(Diagnostic::warning(kind, span, message).with_help(help));
+    }
+
+    /// Refuses a name that nothing has. A "did you mean" looks at all names, so only the first findings get one.
+    pub(crate) fn unknown<'n>(
+        &mut self,
+        kind: Kind,
+        span: Span,
+        message: String,
+        written: &str,
+        names: impl IntoIterator<Item = &'n str>,
+    ) {
+        let finding = Diagnostic::error(kind, span, message);
+        let finding = if self.findings.len() < SUGGESTED { finding.suggest(written, names) } else { finding };
+        self.findings.push(finding);
     }
 
     /// Refuses a part that is of the wrong kind.

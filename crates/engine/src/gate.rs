@@ -111,11 +111,11 @@ impl<'p> Gate<'p> {
         now_ms: i64,
         explain: bool,
     ) -> Result<Answer, Refused> {
-        if self.expired(session, now_ms) {
+        if session.expired(now_ms) {
             *session = self.open(None, now_ms)?;
         }
         if key.is_some_and(|key| session.keys.contains(key)) {
-            return Ok(self.answer(session, Vec::new())?.unchanged());
+            return Ok(self.answer(session, &[])?.unchanged());
         }
         let stamp = Stamp { now_ms: now_ms.max(session.now_ms), record: explain, ..Stamp::default() };
         let forgets = request == Request::Reset;
@@ -124,12 +124,7 @@ impl<'p> Gate<'p> {
             session.keys.clear();
         }
         session.keys.extend(key.map(Arc::from));
-        self.answer(session, notes)
-    }
-
-    /// Whether nobody has touched the session for too long. It is gone then: the next request opens a new one.
-    pub fn expired(&self, session: &Session, now_ms: i64) -> bool {
-        session.timer.is_some_and(|(_, at_ms)| at_ms <= now_ms)
+        self.answer(session, &notes)
     }
 
     /// The tools of the document that a host does not have. They are offered all the same, so whoever starts the agent
@@ -149,9 +144,10 @@ impl<'p> Gate<'p> {
         Ok(())
     }
 
-    fn answer(&self, session: &Session, notes: Vec<Note>) -> Result<Answer, Refused> {
+    fn answer(&self, session: &Session, notes: &[Note]) -> Result<Answer, Refused> {
         let read = |id| view(self.program, &session.state, id).map_err(Refused::View);
-        Ok(Answer { view: read(self.session)?, problems: read(self.problems)?, notes })
+        let reasons = answer::reasons(self.program, notes);
+        Ok(Answer { view: read(self.session)?, problems: read(self.problems)?, reasons })
     }
 }
 
@@ -159,6 +155,11 @@ impl Session {
     /// What the session remembers, as its run has it: a host that keeps sessions keeps this.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Whether nobody has touched it for too long. It is gone then: the next request opens a new one.
+    pub fn expired(&self, now_ms: i64) -> bool {
+        self.timer.is_some_and(|(_, at_ms)| at_ms <= now_ms)
     }
 
     fn take(&mut self, program: &Program, stamp: &Stamp, event: Event) -> Result<Vec<Note>, Rejected> {

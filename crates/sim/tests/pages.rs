@@ -9,9 +9,15 @@ use std::path::PathBuf;
 
 use branchpoint_core::What;
 use branchpoint_core::ir::Index;
-use branchpoint_dialects::{Library, load_from, read};
+use branchpoint_dialects::{Library, load_from, preflight, read};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, render_terminal};
+
+/// The words of a block that is a graph before its run.
+const PREFLIGHT: &str = "json graph preflight";
+
+/// What is printed for a document that waits for somebody.
+const READY: &str = "ready";
 
 /// A fenced block of a page.
 struct Block {
@@ -59,7 +65,11 @@ fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usi
         }
         let Some((dialect, expect)) = document(&block.words) else { continue };
         let runs = block.words.contains(" run ");
-        let (kinds, got) = outcome(&block.text, dialect, &script, (&beside, runs));
+        let (kinds, got) = if block.words.starts_with(PREFLIGHT) {
+            before_run(&block.text)
+        } else {
+            outcome(&block.text, dialect, &script, (&beside, runs))
+        };
         shows_kind |= kinds.iter().any(|known| known == kind);
         if let Some(expect) = expect {
             mended = true;
@@ -96,6 +106,14 @@ impl Library for Beside {
     }
 }
 
+/// What an editor is told of a graph before its run.
+fn before_run(text: &str) -> (Vec<String>, String) {
+    let findings = preflight(text);
+    let kinds = findings.iter().map(|finding| finding.kind.to_string()).collect();
+    let shown = render_terminal(&findings, text, "graph.json", false);
+    (kinds, if findings.is_empty() { READY.to_owned() } else { shown })
+}
+
 /// The kinds that a document gives, and what is printed for it: findings, or how its run ended.
 fn outcome(
     text: &str,
@@ -115,10 +133,12 @@ fn outcome(
     let facts: Object = program.facts.iter().map(|fact| (fact.clone(), facts(fact))).collect();
     host.start(Value::Null, facts).expect("a run can start");
     host.go_on(&mut Script::read(script).expect("the page's script is one"));
-    let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
     if host.result().is_none() {
-        return (kinds, "waiting".into());
+        // A question to people is waited for; a session or a graph rests until it is told something.
+        let asks = host.questions().iter().any(|question| question.open);
+        return (kinds, if asks { "waiting" } else { READY }.to_owned());
     }
+    let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
     let mut printed = result("status").to_string();
     let error = result("error");
     if let [Some(kind), Some(step), Some(message)] = ["kind", "step", "message"].map(|key| error.get(key)) {
@@ -154,6 +174,7 @@ fn document(words: &str) -> Option<(Option<Dialect>, Option<&str>)> {
     };
     match head.split_whitespace().collect::<Vec<_>>()[..] {
         ["json" | "yaml", "document"] => Some((None, expect)),
+        ["json", "graph", "preflight"] => Some((Some(Dialect::Graph), expect)),
         ["json" | "yaml", dialect, "document"] | ["json" | "yaml", "run", dialect, "document"] => {
             let known = Dialect::ALL.into_iter().find(|known| known.as_str() == dialect);
             Some((Some(known.expect("the dialect of an example exists")), expect))

@@ -13,6 +13,7 @@ mod expressions;
 mod files;
 mod json;
 mod kinds;
+mod session;
 mod usage;
 mod workflows;
 

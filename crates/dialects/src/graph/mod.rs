@@ -32,7 +32,10 @@ use raw::Graph;
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let (graph, mut report) = read(document);
     let Some(graph) = graph else { return (None, report.findings) };
-    wiring::warn(&graph, &mut report);
+    // What is broken leads nowhere, and that need not be told as well.
+    if report.findings.iter().all(|finding| finding.severity == Severity::Warning) {
+        wiring::warn(&graph, &mut report);
+    }
     let program = lower::lower(&graph, &mut report);
     (program, report.findings)
 }

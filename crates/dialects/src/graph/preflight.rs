@@ -30,7 +30,7 @@ pub(super) fn check(graph: &Graph) -> Vec<Diagnostic> {
 
 fn lacks_branch(graph: &Graph, node: usize, kind: Kind) -> bool {
     let leaves = |known: &dyn Fn(&str) -> bool| {
-        let mut edges = graph.connections.iter().filter(|edge| edge.source == node && !edge.is_subagent());
+        let mut edges = graph.leaving(node).filter(|edge| !edge.is_subagent());
         edges.any(|edge| edge.handle.as_deref().is_some_and(known))
     };
     match (&graph.nodes[node].what, kind) {

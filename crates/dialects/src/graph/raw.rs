@@ -3,6 +3,7 @@
 
 mod nodes;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_expr::{Kind, Located, Span};
@@ -19,6 +20,8 @@ pub(super) const SUBAGENT: &str = "subagent";
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) connections: Vec<Connection>,
+    /// By node, the positions of the connections that leave it.
+    out: Vec<Vec<usize>>,
     /// Where a document lacks what it lacks.
     pub(super) span: Span,
 }
@@ -57,10 +60,23 @@ impl Graph {
         let lists = ["nodes", "connections"].map(|key| list(document, key, report));
         let [Some(nodes), Some(connections)] = lists else { return None };
         let nodes = Node::read_all(nodes, report);
-        let connections = connections.iter().filter_map(|item| connection(item, &nodes, report)).collect();
-        Some(Self { nodes, connections, span: start_of(document) })
+        let by_id = nodes.iter().enumerate().rev().map(|(at, node)| (&*node.id, at)).collect();
+        let connections: Vec<_> = connections.iter().filter_map(|item| connection(item, &by_id, report)).collect();
+        let mut out = vec![Vec::new(); nodes.len()];
+        for (at, connection) in connections.iter().enumerate() {
+            out[connection.source].push(at);
+        }
+        Some(Self { nodes, connections, out, span: start_of(document) })
+    }
+
+    /// The connections that leave a node, in document order.
+    pub(super) fn leaving(&self, node: usize) -> impl DoubleEndedIterator<Item = &Connection> {
+        self.out[node].iter().map(|at| &self.connections[*at])
     }
 }
+
+/// Nodes by id; of two with one id, the first.
+type ById<'n> = BTreeMap<&'n str, usize>;
 
 fn list<'d>(document: &'d Located, key: &str, report: &mut Report) -> Option<&'d [Located]> {
     let Some(found) = document.get(key) else {
@@ -74,7 +90,7 @@ fn list<'d>(document: &'d Located, key: &str, report: &mut Report) -> Option<&'d
     found.items()
 }
 
-fn connection(item: &Located, nodes: &[Node], report: &mut Report) -> Option<Connection> {
+fn connection(item: &Located, nodes: &ById<'_>, report: &mut Report) -> Option<Connection> {
     if !item.is_object() {
         report.odd(Kind::InvalidPayload, item, "a connection is an object with `source` and `target`");
         return None;
@@ -85,18 +101,17 @@ fn connection(item: &Located, nodes: &[Node], report: &mut Report) -> Option<Con
 }
 
 /// The node at one end of a connection.
-fn end(item: &Located, key: &str, nodes: &[Node], report: &mut Report) -> Option<usize> {
+fn end(item: &Located, key: &str, nodes: &ById<'_>, report: &mut Report) -> Option<usize> {
     let Some(found) = item.get(key) else {
         let message = format!("the connection has no `{key}`");
         report.error(Kind::BrokenConnection, item.span, message, "name the id of a node");
         return None;
     };
     let id = found.text().map_or("", |text| &**text);
-    let node = nodes.iter().position(|node| &*node.id == id && !id.is_empty());
+    let node = nodes.get(id).copied().filter(|_| !id.is_empty());
     if node.is_none() {
         let message = format!("there is no node `{}`", found.to_value());
-        let finding = branchpoint_expr::Diagnostic::error(Kind::BrokenConnection, found.span, message);
-        report.findings.push(finding.suggest(id, nodes.iter().map(|node| &*node.id)));
+        report.unknown(Kind::BrokenConnection, found.span, message, id, nodes.keys().copied());
     }
     node
 }

@@ -13,6 +13,8 @@ const MAX_DEPTH: usize = 64;
 
 /// Checks every subagent edge of a graph.
 pub(super) fn check(graph: &Graph, report: &mut Report) {
+    let execution = graph.connections.iter().filter(|edge| !edge.is_subagent());
+    let in_execution: BTreeSet<_> = execution.flat_map(|edge| [edge.source, edge.target]).collect();
     let mut parents = BTreeSet::new();
     for edge in graph.connections.iter().filter(|edge| edge.is_subagent()) {
         check_edge(graph, edge, report);
@@ -25,9 +27,7 @@ pub(super) fn check(graph: &Graph, report: &mut Report) {
                 "a subagent belongs to one agent, by one edge",
             );
         }
-        let in_execution =
-            |other: &&Connection| !other.is_subagent() && (other.source == edge.target || other.target == edge.target);
-        if graph.connections.iter().any(|other| in_execution(&&*other)) {
+        if in_execution.contains(&edge.target) {
             let message = format!("`{}` is a subagent and a step of the run", graph.nodes[edge.target].id);
             report.error(Kind::SubagentInExecution, edge.span, message, "make a second node of it, one for each use");
         }
@@ -94,7 +94,7 @@ fn check_cycles(graph: &Graph, report: &mut Report) {
 }
 
 fn children(graph: &Graph, node: usize) -> Vec<&Connection> {
-    graph.connections.iter().filter(|edge| edge.is_subagent() && edge.source == node).collect()
+    graph.leaving(node).filter(|edge| edge.is_subagent()).collect()
 }
 
 /// The subagents of an agent as a call carries them, or none. Models that are left to the installation are null.

@@ -25,7 +25,6 @@ impl Graph {
     /// The nodes that follow a node on one of its ways, in the order of the connections. A node that is connected twice
     /// follows twice.
     pub(super) fn after(&self, node: usize, way: &Way) -> Vec<usize> {
-        let leads = |connection: &&Connection| connection.source == node && !connection.is_subagent();
         let on_way = |connection: &&Connection| match way {
             Way::Every => true,
             Way::Condition(0) => connection.is_from("condition-0") || connection.is_from("true"),
@@ -34,7 +33,8 @@ impl Graph {
             Way::Approve => connection.is_from("approve"),
             Way::Reject => connection.is_from("reject"),
         };
-        self.connections.iter().filter(leads).filter(on_way).map(|connection| connection.target).collect()
+        let leading = self.leaving(node).filter(|connection| !connection.is_subagent());
+        leading.filter(on_way).map(|connection| connection.target).collect()
     }
 
     /// The ways out of a node.

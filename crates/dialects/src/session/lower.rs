@@ -106,7 +106,9 @@ impl<'a, 'd> Lower<'a, 'd> {
             ("step", slots.active),
             ("sequence_index", slots.index),
         ];
-        seen.iter().for_each(|(name, slot)| b.name(ROOT, &[*name], *slot));
+        for (name, slot) in seen {
+            b.name(ROOT, &[name], slot);
+        }
         let known = vec![
             ("input", slots.input),
             ("given", slots.given),
@@ -163,7 +165,7 @@ impl<'a, 'd> Lower<'a, 'd> {
     fn rest(&mut self) {
         let payload = self.b.payload();
         let text = self.b.test("type(payload.text) == 'string'", Dialect::Session, &[("payload", payload)]);
-        let tool = self.b.test("len(payload.tool) > 0", Dialect::Session, &[("payload", payload)]);
+        let tool = self.b.test("type(payload.tool) == 'string'", Dialect::Session, &[("payload", payload)]);
         let events = [
             ("message", Some(text), self.on_message()),
             ("tool", Some(tool), self.on_tool()),
@@ -172,16 +174,16 @@ impl<'a, 'd> Lower<'a, 'd> {
         ];
         let turn = self.agent.template.is_some().then(|| ("turn", Some(text), self.on_turn()));
         let into = Some(self.slots.got);
-        let mut arms: Vec<Arm> = Vec::new();
+        let delay_ms = self.formula("ttl_ms > 0 ? ttl_ms : nil");
+        let gone = self.b.value(object([("expired", Value::Bool(true))]));
+        let next = self.b.close(Status::Completed, gone);
+        // Time comes first: its timer names the arm by position, and a changed document may have other events.
+        let mut arms = vec![Arm::After { delay_ms, next }];
         for (name, check, next) in events.into_iter().chain(turn) {
             // An event that comes during a turn is applied after it: none is lost.
             let signal = self.b.signal(name, Early::Keep);
             arms.push(Arm::Signal { signal, check, into, next });
         }
-        let delay_ms = self.formula("ttl_ms > 0 ? ttl_ms : nil");
-        let gone = self.b.value(object([("expired", Value::Bool(true))]));
-        let next = self.b.close(Status::Completed, gone);
-        arms.push(Arm::After { delay_ms, next });
         self.b.at(self.rest).rest(arms, None);
     }
 

@@ -75,8 +75,8 @@ fn default_step(object: &Located, steps: &[Step<'_>], report: &mut Report) -> Op
 
 fn unknown_default(name: &Arc<str>, found: &Located, steps: &[Step<'_>], report: &mut Report) {
     let message = format!("there is no step `{name}`");
-    let finding = branchpoint_expr::Diagnostic::error(Kind::UnknownDefaultStep, found.span, message);
-    report.findings.push(finding.suggest(name, steps.iter().map(|step| &*step.name)));
+    let names = steps.iter().map(|step| &*step.name);
+    report.unknown(Kind::UnknownDefaultStep, found.span, message, name, names);
 }
 
 /// A part that must be there as text.

@@ -1,5 +1,6 @@
 //! What loads and is hardly meant: steps that never become active, sequences that cannot go on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_expr::{Kind, Located, matches_name};
@@ -8,26 +9,47 @@ use super::raw::{Agent, Step};
 use crate::report::Report;
 
 pub(super) fn warn(agent: &Agent<'_>, report: &mut Report) {
+    let mut earlier = Earlier::default();
     for (index, step) in agent.steps.iter().enumerate() {
         if step.conditions.is_none() && !step.is_default && agent.default != Some(index) {
             let message = format!("step `{}` can never become active", step.name);
             report.warn(Kind::UnreachableStep, step.span, message, "give it conditions, or make it the default step");
         }
-        if let Some(earlier) = agent.steps[..index].iter().find(|earlier| shadows(earlier, step)) {
-            let message = format!("whenever step `{}` could become active, `{}` does", step.name, earlier.name);
+        if let Some(winner) = earlier.shadowing(step) {
+            let message = format!("whenever step `{}` could become active, `{winner}` does", step.name);
             report.warn(Kind::ShadowedStep, step.span, message, "list later phases first");
         }
+        earlier.push(step);
         impossible_positions(step, report);
     }
 }
 
-/// Whether all that the earlier step asks for is among what the later one asks for.
-fn shadows(earlier: &Step<'_>, later: &Step<'_>) -> bool {
-    let entries = earlier.conditions.and_then(Located::items).unwrap_or_default();
-    let wanted: Vec<_> = entries.iter().filter_map(tool_used).collect();
-    let asked: Vec<_> =
-        later.conditions.and_then(Located::items).unwrap_or_default().iter().filter_map(tool_used).collect();
-    !entries.is_empty() && wanted.len() == entries.len() && wanted.iter().all(|tool| asked.contains(tool))
+/// The steps so far that ask for used tools and for nothing else, by the first tool they ask for.
+#[derive(Default)]
+struct Earlier<'a> {
+    by_tool: BTreeMap<&'a str, Vec<Wanted<'a>>>,
+}
+
+/// A step's name, and the tools it asks for.
+type Wanted<'a> = (&'a str, Vec<&'a Arc<str>>);
+
+impl<'a> Earlier<'a> {
+    fn push(&mut self, step: &'a Step<'_>) {
+        let entries = step.conditions.and_then(Located::items).unwrap_or_default();
+        let wanted: Vec<_> = entries.iter().filter_map(tool_used).collect();
+        if let Some(first) = wanted.first().filter(|_| wanted.len() == entries.len()) {
+            self.by_tool.entry(first).or_default().push((&step.name, wanted));
+        }
+    }
+
+    /// An earlier step all of whose conditions are among those of this one.
+    fn shadowing(&self, step: &Step<'_>) -> Option<&'a str> {
+        let entries = step.conditions.and_then(Located::items).unwrap_or_default();
+        let asked: Vec<_> = entries.iter().filter_map(tool_used).collect();
+        let candidates = asked.iter().filter_map(|tool| self.by_tool.get(&***tool)).flatten();
+        let all = |wanted: &[&Arc<str>]| wanted.iter().all(|tool| asked.contains(tool));
+        candidates.filter(|(_, wanted)| all(wanted)).map(|(name, _)| *name).next()
+    }
 }
 
 /// The tool that a `tool_used` condition asks for.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::Note;
+use branchpoint_core::ir::{Mark, Op, Program};
+use branchpoint_core::{Note, What};
 use branchpoint_expr::{Object, Value};
 
 /// How a session stands after a request.
@@ -12,8 +13,8 @@ pub struct Answer {
     pub(super) view: Value,
     /// Conditions that could not be evaluated: `[{step, kind, message}]`.
     pub(super) problems: Value,
-    /// What the run has told, if an explanation was asked for.
-    pub(super) notes: Vec<Note>,
+    /// Why, if that was asked for: `[{step, holds, explanation}]`.
+    pub(super) reasons: Vec<Value>,
 }
 
 impl Answer {
@@ -37,9 +38,10 @@ impl Answer {
         self.problems.as_list().unwrap_or_default()
     }
 
-    /// What the run has told, if an explanation was asked for.
-    pub fn notes(&self) -> &[Note] {
-        &self.notes
+    /// The steps that were asked, in order, whether their conditions held, and why: `[{step, holds, explanation}]`. Empty
+    /// unless an explanation was asked for.
+    pub fn reasons(&self) -> &[Value] {
+        &self.reasons
     }
 
     /// The view of a session by its id. Problems stand in it only where there are some.
@@ -59,4 +61,23 @@ impl Answer {
         }
         self
     }
+}
+
+/// The decisions about steps among what a run has told. Others are of the program's own making.
+pub(super) fn reasons(program: &Program, notes: &[Note]) -> Vec<Value> {
+    notes.iter().filter_map(|note| reason(program, &note.what)).collect()
+}
+
+fn reason(program: &Program, what: &What) -> Option<Value> {
+    let What::Decided { place, arm, why } = what else { return None };
+    let Op::Decide { arms, .. } = &program.place(*place).op else { return None };
+    let (_, leads_to) = arms.first()?;
+    let step = program.place(*leads_to).marks.iter().find_map(|mark| match mark {
+        Mark::Branch(step, _) => Some(&program.steps[step.0 as usize].id),
+        _ => None,
+    })?;
+    let explanation = why.first().and_then(|why| serde_json::from_str(why).ok()).unwrap_or_default();
+    let reason =
+        [("step", Value::Str(step.clone())), ("holds", Value::Bool(arm.is_some())), ("explanation", explanation)];
+    Some(Value::from(reason.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>()))
 }

@@ -204,5 +204,6 @@ impl Found {
 
 /// Whether the words after a fence begin a whole document: `json flow document`, `yaml document => completed`.
 fn is_document(words: &str) -> bool {
-    words.split(" => ").next().is_some_and(|head| head.split_whitespace().last() == Some("document"))
+    let last = words.split(" => ").next().and_then(|head| head.split_whitespace().last());
+    matches!(last, Some("document" | "preflight"))
 }

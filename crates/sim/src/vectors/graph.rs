@@ -5,7 +5,7 @@ mod agents;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, preflight};
 use branchpoint_engine::{Memory, refusal_code};
-use branchpoint_expr::{Dialect, Object, Severity, Value};
+use branchpoint_expr::{Diagnostic, Dialect, Object, Severity, Value};
 
 use super::{Failure, Verdict, compare, name, object};
 use agents::Agents;
@@ -34,20 +34,20 @@ fn played(vector: &Value) -> (Value, Value) {
     let loaded = load(&source, Some(Dialect::Graph));
     let mut got = match &loaded.program {
         Some(program) => Run::new(program, vector).played(vector),
-        None => {
-            let mut refused = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
-            let among = refused.any(|finding| finding.kind.as_str() == wanted_kind);
-            let kind = if among { wanted_kind } else { format!("{:?}", loaded.diagnostics) };
-            let rejected = [
-                ("status", Value::from("rejected")),
-                ("error_kind", Value::from(kind)),
-                ("visited", Value::from(vec![])),
-            ];
-            rejected.into_iter().map(|(key, value)| (key.into(), value)).collect()
-        }
+        None => rejected(&loaded.diagnostics, &wanted_kind),
     };
     got.insert("preflight".into(), first);
     (Value::from(expected), Value::from(got))
+}
+
+/// A graph that was refused names the expected code if it is among the codes, else all of them.
+fn rejected(findings: &[Diagnostic], wanted: &str) -> Object {
+    let mut refused = findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let among = refused.any(|finding| finding.kind.as_str() == wanted);
+    let kind = if among { wanted.to_owned() } else { format!("{findings:?}") };
+    let rejected =
+        [("status", Value::from("rejected")), ("error_kind", Value::from(kind)), ("visited", Value::from(vec![]))];
+    rejected.into_iter().map(|(key, value)| (key.into(), value)).collect()
 }
 
 struct Run<'p> {

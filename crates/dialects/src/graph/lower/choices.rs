@@ -77,12 +77,9 @@ impl Lower<'_> {
 
 /// A condition as the log tells it.
 fn in_words(written: &Located) -> String {
-    let value = |key: &str| written.get(key).map(Located::to_value).unwrap_or_default();
-    match written.get("if") {
-        Some(condition) => format!("if {}", condition.to_value()),
-        None => {
-            let operator = written.get("operator").and_then(Located::text).map_or("equal", |text| &**text);
-            format!("{operator} {:?}", value("value"))
-        }
+    if let Some(condition) = written.get("if") {
+        return format!("if {}", condition.to_value());
     }
+    let operator = written.get("operator").and_then(Located::text).map_or("equal", |text| &**text);
+    format!("{operator} {:?}", written.get("value").map(Located::to_value).unwrap_or_default())
 }

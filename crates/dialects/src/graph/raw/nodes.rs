@@ -141,11 +141,16 @@ fn agent(data: &Located, report: &mut Report) -> Agent {
     Agent {
         name: text("agentName").unwrap_or_else(|| AGENT_NAME.into()),
         system: filled(text("systemPrompt")).unwrap_or_else(|| SYSTEM_PROMPT.into()),
-        prompt: text("userPrompt").filter(|prompt| !prompt.trim().is_empty()),
+        prompt: text("userPrompt").filter(|prompt| !prompt.chars().all(is_blank)),
         model: filled(text("model")),
         effort: filled(text("reasoningEffort")),
         tools: data.get("tools").filter(|tools| !tools.is_null()).map(Located::to_value),
     }
+}
+
+/// White space, and the mark that some editors put at the beginning of a text.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{feff}'
 }
 
 /// Today's list, or the one condition of an older document: its text is contained.

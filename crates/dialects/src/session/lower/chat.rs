@@ -58,6 +58,10 @@ impl Lower<'_, '_> {
         let turn = self.turn_slots();
         let step = self.b.step(&template.agent_id, "agent", None, (0, 0));
         let [model, each] = [(); 2].map(|()| self.b.reserve());
+        for (name, slot) in [("turn", turn.outcome), ("chat", turn.chat), ("tokens", turn.tokens)] {
+            let value = self.b.read(slot);
+            self.b.view(name, value);
+        }
         self.ask_model(&turn, template, step, model, each);
         self.each_call(&turn, template, step, model, each);
         let arms = [(self.test("back == 'turn'"), model), (self.test("back == 'call'"), each)];

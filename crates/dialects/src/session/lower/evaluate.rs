@@ -1,11 +1,11 @@
 //! Evaluation: the first step whose conditions all hold, else the active one, else the default, else none.
 
-use branchpoint_core::ir::builder::ROOT;
+use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{Failure, Mark, PlaceId, StepId, Write};
 use branchpoint_expr::{Condition, Dialect, Located, Value};
 
 use super::super::raw::Step;
-use super::{Lower, object};
+use super::Lower;
 use crate::report::Report;
 
 impl Lower<'_, '_> {
@@ -14,12 +14,14 @@ impl Lower<'_, '_> {
     pub(super) fn evaluate(&mut self, report: &mut Report) {
         let agent = self.agent;
         let steps: Vec<StepId> = agent.steps.iter().map(|step| self.step(step)).collect();
-        let mut next = self.nothing_new();
-        for (step, id) in agent.steps.iter().zip(steps).rev() {
-            next = self.candidate(step, id, next, report);
+        let asked = agent.steps.iter().zip(steps).filter_map(|(step, id)| Some((step, id, step.conditions?)));
+        let asked: Vec<_> = asked.collect();
+        let first = |at: usize, evaluate: PlaceId| (at == 0).then_some(evaluate);
+        let mut next = self.nothing_new(first(asked.len(), self.evaluate));
+        for (at, (step, id, conditions)) in asked.into_iter().enumerate().rev() {
+            next = self.candidate((step, id, conditions), first(at, self.evaluate), next, report);
         }
         let evaluated = self.evaluated;
-        self.b.at(self.evaluate).decide([], next, None);
         let (record, recorded) = (self.record, self.went_on());
         let is_tool = self.test("after == 'record'");
         self.b.at(evaluated).decide([(is_tool, record)], recorded, None);
@@ -30,21 +32,25 @@ impl Lower<'_, '_> {
     }
 
     /// One step: it becomes active if all its conditions hold, else the next one is asked.
-    fn candidate(&mut self, step: &Step<'_>, id: StepId, next: PlaceId, report: &mut Report) -> PlaceId {
-        let Some(conditions) = step.conditions else { return next };
+    fn candidate(
+        &mut self,
+        (step, id, conditions): (&Step<'_>, StepId, &Located),
+        place: Option<PlaceId>,
+        next: PlaceId,
+        report: &mut Report,
+    ) -> PlaceId {
         let sequence = step.sequence;
         let compiled =
             self.b.condition_with(ROOT, Dialect::Session, |options| Condition::history(conditions, sequence, options));
         let Some(holds) = report.compiled(compiled) else { return next };
-        let problem = object([("step", Value::Str(step.name.clone()))]);
-        self.said.push(("here", problem));
-        let noted = self.formula("{step: here.step, kind: problem.kind, message: problem.message}");
+        self.said.push(("name", Value::Str(step.name.clone())));
+        let noted = self.formula("{step: name, kind: problem.kind, message: problem.message}");
         self.said.pop();
         let failed = self.b.set([Write::Push(self.slots.problems, noted)], next, None);
         self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
         let active = self.activate(step, id);
         let fail = Failure { to: failed, error: Some(self.slots.problem) };
-        self.b.decide([(holds, active)], next, Some(fail))
+        self.begin_at(place).decide([(holds, active)], next, Some(fail))
     }
 
     /// A step that is active already stays as it is; any other begins its sequence.
@@ -69,7 +75,7 @@ impl Lower<'_, '_> {
     }
 
     /// No step's conditions hold: the active step stays if it still exists, else the default step is the start.
-    fn nothing_new(&mut self) -> PlaceId {
+    fn nothing_new(&mut self, place: Option<PlaceId>) -> PlaceId {
         let (name, because) = match self.agent.default {
             Some(step) => {
                 let name = self.agent.steps[step].name.clone();
@@ -80,7 +86,16 @@ impl Lower<'_, '_> {
         };
         let default = self.become_step(name, because);
         let exists = self.test("active in names");
-        self.b.decide([(exists, self.evaluated)], default, None)
+        let evaluated = self.evaluated;
+        self.begin_at(place).decide([(exists, evaluated)], default, None)
+    }
+
+    /// The first decision stands where evaluation begins; the others have places of their own.
+    fn begin_at(&mut self, place: Option<PlaceId>) -> &mut Builder {
+        match place {
+            Some(place) => self.b.at(place),
+            None => &mut self.b,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The steps of a session as they are written.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use branchpoint_expr::{Kind, Located, Span};
@@ -45,9 +46,10 @@ impl<'d> Step<'d> {
             return Vec::new();
         };
         let mut steps: Vec<Self> = Vec::new();
+        let mut names = BTreeSet::new();
         for item in items {
             let Some(step) = Self::read(item, report) else { continue };
-            if steps.iter().any(|known| known.name == step.name) {
+            if !names.insert(step.name.clone()) {
                 let span = item.get("name").map_or(item.span, |name| name.span);
                 let message = format!("there are two steps named `{}`", step.name);
                 report.error(Kind::DuplicateStep, span, message, "the name identifies the step: give this one another");

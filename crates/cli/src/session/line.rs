@@ -1,0 +1,61 @@
+//! One line that comes in, and one that goes out.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use branchpoint_engine::gate::{Answer, Request};
+use branchpoint_expr::{Object, Value};
+
+/// The session of a line that names none.
+const MAIN: &str = "main";
+
+/// A request, and whose it is.
+pub(super) struct Line {
+    pub(super) session: Arc<str>,
+    pub(super) request: Request,
+    pub(super) key: Option<Arc<str>>,
+}
+
+impl Line {
+    /// Reads a line such as `{"tool": "search", "session": "s1"}`. What has no meaning is refused: a host that misspells a
+    /// key must not be told that all is well.
+    pub(super) fn read(line: &str) -> Result<Self> {
+        let line: Value = serde_json::from_str(line).context("this line is not JSON")?;
+        let fields = line.as_object().context("a line is an object such as {\"ask\": true}")?;
+        let (mut session, mut key, mut requests) = (Arc::from(MAIN), None, Vec::new());
+        for (name, value) in fields {
+            let text = || value.as_str().map(Arc::<str>::from).with_context(|| format!("`{name}` is text"));
+            let flag = |request| match value {
+                Value::Bool(true) => Ok(request),
+                _ => Err(anyhow!("`{name}` is true, or left out")),
+            };
+            match &**name {
+                "session" => session = text()?,
+                "key" => key = Some(text()?),
+                "message" => requests.push(Request::Message(text()?)),
+                "tool" => requests.push(Request::Tool(text()?)),
+                "ask" => requests.push(flag(Request::Ask)?),
+                "reset" => requests.push(flag(Request::Reset)?),
+                other => bail!("there is no `{other}`; a line has message, tool, ask or reset, and session and key"),
+            }
+        }
+        let [request] = requests.try_into().ok().context("a line has one of message, tool, ask and reset")?;
+        Ok(Self { session, request, key })
+    }
+}
+
+/// The view of a session, and the whole reason if that was asked for.
+pub(super) fn told(answer: &Answer, session: &str, explain: bool) -> Value {
+    let view = answer.view(session);
+    if !explain {
+        return view;
+    }
+    let mut told = view.as_object().cloned().unwrap_or_default();
+    told.insert("reasons".into(), Value::from(answer.reasons().to_vec()));
+    Value::from(told)
+}
+
+/// A line that could not be answered.
+pub(super) fn error(message: &str) -> Value {
+    Value::from([(Arc::from("error"), Value::from(message))].into_iter().collect::<Object>())
+}

@@ -1,0 +1,148 @@
+//! Every rule that refuses a graph or warns of it: the kind, and the text it points at.
+
+use branchpoint_dialects::{load, preflight};
+use branchpoint_expr::{Dialect, Severity};
+
+use crate::{boss, edge, graph};
+
+/// Loads a document and compares its findings, in order: the kind and the beginning of the text pointed at.
+#[track_caller]
+fn check(source: &str, expect: &[(&str, &str)]) {
+    let loaded = load(source, Some(Dialect::Graph));
+    let found: Vec<(&str, &str)> =
+        loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(source))).collect();
+    let agree = found.len() == expect.len()
+        && found.iter().zip(expect).all(|(found, expect)| found.0 == expect.0 && found.1.starts_with(expect.1));
+    assert!(agree, "{source}\nexpected {expect:?}\nfound    {found:?}");
+    let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
+}
+
+/// The same for a node that follows the start.
+#[track_caller]
+fn node(kind: &str, data: &str, expect: &[(&str, &str)]) {
+    let node = format!(r#"{{"id": "n", "type": "{kind}", "data": {data}}}"#);
+    check(&graph(&node, &edge("s", "", "n")), expect);
+}
+
+#[test]
+fn a_graph_has_nodes_and_connections() {
+    check("[]", &[("invalid_payload", "[]")]);
+    check("{}", &[("invalid_payload", "{"), ("invalid_payload", "{")]);
+    check(r#"{"nodes": {}, "connections": 1}"#, &[("invalid_payload", "{}"), ("invalid_payload", "1")]);
+    check(&graph("5", ""), &[("invalid_payload", "5")]);
+    check(&graph(r#"{"type": "agent"}"#, ""), &[("invalid_payload", "{")]);
+    check(&graph(r#"{"id": "", "type": "agent"}"#, ""), &[("invalid_payload", "\"\"")]);
+    check(&graph("", "5"), &[("invalid_payload", "5")]);
+    check(&graph("", r#"{"source": "s", "target": "s", "sourceHandle": 5}"#), &[("invalid_payload", "5")]);
+    check(r#"{"nodes": [{"id": "s", "type": "start", "x": 1, "y": 2}], "connections": [], "viewport": {}}"#, &[]);
+}
+
+#[test]
+fn nodes_have_one_id_and_a_known_type_and_one_is_the_start() {
+    check(&graph(r#"{"id": "s", "type": "end"}"#, ""), &[("duplicate_node_id", r#"{"id": "s", "type": "end""#)]);
+    node("agnet", "{}", &[("unknown_node_type", "\"agnet\"")]);
+    check(&graph(r#"{"id": "n"}"#, ""), &[("unknown_node_type", r#"{"id": "n"}"#)]);
+    check(r#"{"nodes": [{"id": "n", "type": "agent"}], "connections": []}"#, &[("missing_start", "{")]);
+    check(&graph(r#"{"id": "t", "type": "start"}"#, ""), &[("multiple_starts", r#"{"id": "t""#)]);
+    check(&graph("", &edge("s", "", "n")), &[("broken_connection", "\"n\"")]);
+    check(&graph("", r#"{"target": "s"}"#), &[("broken_connection", "{")]);
+    check(&graph("", r#"{"source": 5, "target": "s"}"#), &[("broken_connection", "5")]);
+}
+
+#[test]
+fn fields_have_their_types() {
+    for field in ["agentName", "systemPrompt", "userPrompt", "model", "reasoningEffort"] {
+        node("agent", &format!(r#"{{"{field}": 5}}"#), &[("invalid_field", "5")]);
+        node("agent", &format!(r#"{{"{field}": null}}"#), &[]);
+    }
+    node("agent", "[]", &[("invalid_field", "[]")]);
+    node("agent", r#"{"sytemPrompt": "x", "colour": "red"}"#, &[("unknown_key", "\"sytemPrompt\"")]);
+    node("if", r#"{"conditions": {}}"#, &[("invalid_field", "{}")]);
+    node("if", r#"{"conditions": [5]}"#, &[("invalid_field", "5")]);
+    node("if", r#"{"conditions": [{"value": ["x"]}]}"#, &[("invalid_field", "[")]);
+    node("if", r#"{"conditions": [{"operator": "equals", "value": "x"}]}"#, &[("unknown_operator", "\"equals\"")]);
+    node("if", r#"{"conditions": [{"if": "text == 'x'", "value": "x"}]}"#, &[("two_conditions", "\"text")]);
+    node("if", r#"{"conditions": [{"if": "input.score > 3"}, {"if": "txt == 'x'"}]}"#, &[("unknown_name", "txt")]);
+    node("if", r#"{"conditions": [{"if": "1 +"}]}"#, &[("bad_condition", "")]);
+    // What nothing leads to is checked all the same.
+    let lost = r#"{"id": "i", "type": "if", "data": {"conditions": [{"operator": "like", "value": "x"}]}}"#;
+    check(&graph(lost, ""), &[("unreachable_node", "{"), ("unknown_operator", "\"like\"")]);
+}
+
+#[test]
+fn older_spellings_load() {
+    node("input", r#"{"prompt": "Go?"}"#, &[]);
+    node("if", r#"{"condition": "yes"}"#, &[]);
+    node("end", "{}", &[]);
+}
+
+#[test]
+fn subagents_follow_their_rules() {
+    let agent = |id: &str| format!(r#"{{"id": "{id}", "type": "agent"}}"#);
+    let both = |nodes: &[String], edges: &[String], expect: &[(&str, &str)]| {
+        let run = edge("s", "", "a");
+        check(&graph(&nodes.join(", "), &[&[run][..], edges].concat().join(", ")), expect);
+    };
+    let sub = |source: &str, target: &str| edge(source, "subagent", target);
+    let at = |kind: &'static str| [(kind, "{\"source\"")];
+    both(&[boss("a"), agent("k")], &[sub("a", "k")], &[]);
+    both(&[boss("a"), agent("k")], &[sub("s", "k")], &at("subagent_source_not_agent"));
+    both(&[boss("a"), r#"{"id": "k", "type": "if"}"#.into()], &[sub("a", "k")], &at("subagent_target_not_agent"));
+    both(&[agent("a"), agent("k")], &[sub("a", "k")], &at("subagent_tool_disabled"));
+    let wrong_end = r#"{"source": "a", "target": "k", "sourceHandle": "subagent", "targetHandle": "out"}"#;
+    both(&[boss("a"), agent("k")], &[wrong_end.into()], &at("subagent_target_handle"));
+    both(&[boss("a"), boss("k")], &[sub("k", "k")], &at("subagent_self"));
+    both(&[boss("a"), agent("k")], &[sub("a", "k"), sub("a", "k")], &at("subagent_multiple_parents"));
+    both(&[boss("a"), agent("k")], &[sub("a", "k"), edge("a", "", "k")], &at("subagent_in_execution"));
+    both(&[boss("a"), boss("k"), boss("l")], &[sub("k", "l"), sub("l", "k")], &at("subagent_cycle"));
+}
+
+#[test]
+fn subagents_are_not_nested_without_end() {
+    let nodes: Vec<_> = (0..100).map(|at| boss(&format!("k{at}"))).collect();
+    let edges: Vec<_> = (1..100).map(|at| edge(&format!("k{}", at - 1), "subagent", &format!("k{at}"))).collect();
+    check(&graph(&nodes.join(", "), &edges.join(", ")), &[("depth_limit", r#"{"id": "k"#)]);
+}
+
+#[test]
+fn connections_that_are_never_followed_and_nodes_that_are_never_reached_are_told() {
+    let nodes = r#"{"id": "i", "type": "if", "data": {"conditions": [{"value": "x"}]}}, {"id": "p", "type": "approval"},
+        {"id": "e", "type": "end"}"#;
+    let fine = [edge("s", "", "i"), edge("i", "true", "p"), edge("i", "condition-0", "p"), edge("p", "reject", "e")];
+    check(&graph(nodes, &fine.join(", ")), &[]);
+    for dead in [
+        edge("i", "condition-1", "p"),
+        edge("i", "condition-00", "p"),
+        edge("i", "", "p"),
+        edge("p", "output", "e"),
+        edge("e", "output", "p"),
+    ] {
+        let edges = [&fine[..], &[dead]].concat().join(", ");
+        check(&graph(nodes, &edges), &[("dead_connection", "{\"source\"")]);
+    }
+    check(&graph(r#"{"id": "e", "type": "end"}"#, ""), &[("unreachable_node", r#"{"id": "e""#)]);
+}
+
+#[track_caller]
+fn before_run(nodes: &str, edges: &[String], expect: &[&str]) {
+    let found: Vec<_> =
+        preflight(&graph(nodes, &edges.join(", "))).iter().map(|finding| finding.kind.as_str()).collect();
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn an_editor_is_told_what_the_engine_would_run() {
+    let run = || edge("s", "", "n");
+    before_run("", &[], &["start_not_connected"]);
+    before_run("", &[edge("s", "", "s")], &["nothing_reachable"]);
+    before_run(r#"{"id": "n", "type": "if"}"#, &[run()], &["if_without_branch"]);
+    before_run(r#"{"id": "n", "type": "approval"}"#, &[run()], &["approval_without_branch"]);
+    before_run(
+        r#"{"id": "n", "type": "approval"}, {"id": "i", "type": "if"}"#,
+        &[run(), edge("s", "", "i")],
+        &["if_without_branch", "approval_without_branch"],
+    );
+    before_run(r#"{"id": "n", "type": "agent"}, {"id": "i", "type": "if"}"#, &[run()], &[]);
+    before_run(r#"{"id": "n", "type": "odd"}"#, &[], &["unknown_node_type"]);
+}

@@ -1,0 +1,181 @@
+//! Graphs from their documents: the examples end as they are known to, and what vectors do not pin holds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::{load, preflight, read};
+use branchpoint_engine::{Answer, Call, Memory, Runner, Script, refusal_code};
+use branchpoint_expr::{Object, Value, render_terminal};
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/graph");
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    files.sort();
+    files
+}
+
+#[track_caller]
+fn loaded(source: &str) -> Program {
+    let loaded = load(source, None);
+    let shown = render_terminal(&loaded.diagnostics, source, "graph.json", false);
+    assert!(loaded.diagnostics.is_empty(), "{shown}");
+    loaded.program.expect("nothing was found")
+}
+
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::from(entries.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
+}
+
+fn answer(written: &Value) -> Value {
+    match written.get("$for") {
+        Some(id) => object([("id", id.clone()), ("input", written.get("input").cloned().unwrap_or_default())]),
+        None => object([("input", written.clone())]),
+    }
+}
+
+fn result(host: &Memory<'_>) -> Value {
+    host.result().cloned().or_else(|| host.view("result")).expect("a run has a result at any moment")
+}
+
+/// How a run stands: its log, then the rest.
+fn told(host: &Memory<'_>) -> String {
+    let result = result(host);
+    let text = |entry: &Value, key: &str| entry.get(key).map(ToString::to_string).unwrap_or_default();
+    let logs = result.get("logs").and_then(Value::as_list).unwrap_or_default();
+    let mut lines: Vec<_> = logs
+        .iter()
+        .map(|entry| format!("{} {}: {}", text(entry, "type"), text(entry, "nodeId"), text(entry, "content")))
+        .collect();
+    for (key, value) in result.as_object().expect("it is an object").iter().filter(|(key, _)| &***key != "logs") {
+        lines.push(format!("{key}: {value:?}"));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn examples_end_as_they_are_known_to() {
+    let examples = examples();
+    assert!(examples.len() >= 7, "only {} examples were found", examples.len());
+    for path in examples {
+        let source = fs::read_to_string(&path).unwrap();
+        let findings = preflight(&source);
+        assert!(findings.is_empty(), "{}: {findings:?}", path.display());
+        let program = loaded(&source);
+        let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
+        let script = read(&script).expect("the script is YAML").to_value();
+        let mut agents = Script::read(script.get("agents").expect("the agents answer")).expect("the script is one");
+        let mut host = Memory::new(&program, 0);
+        host.start(Value::Null, Object::default()).expect("a graph runs without input");
+        host.go_on(&mut agents);
+        for written in script.get("resume").and_then(Value::as_list).unwrap_or_default() {
+            host.reload().expect("what was stored can be read");
+            host.signal("resume", answer(written), None).expect("the run waits for this answer");
+            host.go_on(&mut agents);
+        }
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        insta::assert_snapshot!(format!("graph-{name}"), told(&host));
+    }
+}
+
+const APPROVAL: &str = r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "p", "type": "approval"}, {"id": "a", "type": "agent"}],
+    "connections": [{"source": "s", "target": "p"}, {"source": "p", "target": "a", "sourceHandle": "approve"}]}"#;
+
+#[test]
+fn an_answer_that_is_refused_says_why_and_changes_nothing() {
+    let program = loaded(APPROVAL);
+    let mut host = Memory::new(&program, 0);
+    host.start(Value::Null, Object::default()).unwrap();
+    let before = told(&host);
+    let refused = |host: &mut Memory<'_>, written: &str| {
+        let answer = answer(&serde_json::from_str(written).expect("this is JSON"));
+        let waiting = result(host).get("waiting").cloned().unwrap_or_default();
+        host.signal("resume", answer.clone(), None).err().map(|refused| refusal_code(&refused, &answer, &waiting))
+    };
+    for written in ["\"maybe\"", "1", "null", r#"{"decision": "yes", "approved": false}"#, r#"{"approved": "true"}"#] {
+        assert_eq!(refused(&mut host, written), Some("bad_approval_input"), "{written}");
+    }
+    assert_eq!(refused(&mut host, r#"{"$for": "q", "input": true}"#), Some("not_waiting"));
+    assert_eq!(told(&host), before);
+    assert_eq!(refused(&mut host, r#"" Denied\n""#), None);
+    assert_eq!(refused(&mut host, "true"), Some("not_paused"));
+}
+
+#[test]
+fn an_installation_sets_the_model_and_the_limit() {
+    let program = loaded(
+        r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "a", "type": "agent", "data": {"tools": {"subagents": true}}},
+            {"id": "k", "type": "agent"}],
+            "connections": [{"source": "s", "target": "a"}, {"source": "a", "target": "a"},
+                {"source": "a", "target": "k", "sourceHandle": "subagent"}]}"#,
+    );
+    struct Asked(Vec<Value>);
+    impl Runner for Asked {
+        fn perform(&mut self, call: &Call) -> Answer {
+            self.0.push(call.input.clone());
+            Answer::data("again")
+        }
+    }
+    let mut host = Memory::new(&program, 0);
+    let given = [("model", Value::from("small")), ("stepLimit", Value::Int(3)), ("runId", Value::from("r1"))];
+    host.start(object(given), Object::default()).unwrap();
+    let mut asked = Asked(Vec::new());
+    host.go_on(&mut asked);
+    let result = result(&host);
+    assert_eq!(result.get("runId"), Some(&Value::from("r1")));
+    assert_eq!(result.get("error").and_then(|error| error.get("kind")), Some(&Value::from("step_limit")));
+    assert_eq!(asked.0.len(), 2, "the start and two runs of the agent are three node runs");
+    let kid = asked.0[0].get("subagents").and_then(Value::as_list).map(|kids| kids[0].clone()).unwrap_or_default();
+    assert_eq!((asked.0[0].get("model"), kid.get("model")), (Some(&Value::from("small")), Some(&Value::from("small"))));
+}
+
+/// An agent that tells of a call and then fails.
+struct Failing;
+
+impl Runner for Failing {
+    fn perform(&mut self, _: &Call) -> Answer {
+        Answer::failed("down", "the model is down")
+    }
+
+    fn duration_ms(&mut self, _: &Call) -> u64 {
+        7
+    }
+
+    fn reports(&mut self, _: &Call) -> Vec<(Arc<str>, Value)> {
+        let event = [("type", "subagent_call_start"), ("callId", "c1"), ("subagentNodeId", "k")];
+        let event = object(event.map(|(key, text)| (key, Value::from(text))));
+        vec![("subagent".into(), object([("nodeId", Value::from("a")), ("event", event)]))]
+    }
+}
+
+#[test]
+fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
+    let program = loaded(
+        r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "a", "type": "agent"}],
+            "connections": [{"source": "s", "target": "a"}]}"#,
+    );
+    let mut host = Memory::new(&program, 0);
+    host.start(Value::Null, Object::default()).unwrap();
+    host.go_on(&mut Failing);
+    assert_eq!(host.now_ms(), 7);
+    let told = told(&host);
+    let error = r#"subagent_call_error a: {"type":"subagent_call_error","subagentNodeId":"k","callId":"c1","message":"the model is down"}"#;
+    assert!(told.contains(error), "{told}");
+    assert!(told.contains("llm_error a: the model is down"), "{told}");
+}
+
+#[test]
+fn a_condition_that_cannot_be_evaluated_fails_the_run() {
+    let program = loaded(
+        r#"{"nodes": [{"id": "s", "type": "start", "data": {"initialInput": "text"}},
+            {"id": "i", "type": "if", "data": {"conditions": [{"if": "input > 3"}]}}],
+            "connections": [{"source": "s", "target": "i"}]}"#,
+    );
+    let mut host = Memory::new(&program, 0);
+    host.start(Value::Null, Object::default()).unwrap();
+    let error = result(&host).get("error").cloned().unwrap_or_default();
+    assert_eq!(error.get("kind"), Some(&Value::from("condition_error")));
+    assert_eq!(error.get("nodeId"), Some(&Value::from("i")));
+}

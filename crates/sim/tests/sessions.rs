@@ -1,0 +1,251 @@
+//! Sessions from their documents: the examples answer as they are known to, and what a gate promises its host holds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use branchpoint_core::ir::Program;
+use branchpoint_core::{Failed, What};
+use branchpoint_dialects::{load, read};
+use branchpoint_engine::gate::{Gate, Refused, Request, Sessions, TTL_S};
+use branchpoint_engine::{Answer, Call, Memory, Runner};
+use branchpoint_expr::{Object, Value, render_terminal};
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/session");
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    files.sort();
+    files
+}
+
+#[track_caller]
+fn loaded(source: &str) -> Program {
+    let loaded = load(source, None);
+    let shown = render_terminal(&loaded.diagnostics, source, "session.json", false);
+    assert!(loaded.diagnostics.is_empty(), "{shown}");
+    loaded.program.expect("nothing was found")
+}
+
+fn request(event: &Value) -> Request {
+    let text = |key: &str| event.get(key).and_then(Value::as_str);
+    match (text("message"), text("tool"), event.get("ask")) {
+        (Some(message), ..) => Request::Message(message.into()),
+        (_, Some(tool), _) => Request::Tool(tool.into()),
+        (.., Some(_)) => Request::Ask,
+        _ => Request::Reset,
+    }
+}
+
+/// The answers to the events beside a document.
+fn told(path: &Path) -> String {
+    let program = loaded(&fs::read_to_string(path).unwrap());
+    let events = fs::read_to_string(path.with_extension("events.yaml")).expect("each example has its events");
+    let events = read(&events).expect("the events are YAML").to_value();
+    let tools = events.get("tools").and_then(Value::as_list);
+    let tools: Option<Vec<&str>> = tools.map(|tools| tools.iter().filter_map(Value::as_str).collect());
+    let mut sessions = Sessions::new(Gate::new(&program, tools.as_deref(), TTL_S).expect("it has a session"));
+    let lines = events.get("events").and_then(Value::as_list).unwrap_or_default().iter().map(|event| {
+        let answer = sessions.request("s", request(event), None, 0, false).expect("every event is taken");
+        assert!(answer.problems().is_empty(), "{:?}", answer.problems());
+        let view = answer.view("s");
+        let part = |key: &str| view.get(key).cloned().unwrap_or_default();
+        format!(
+            "{event:?}\n  {}: {:?} at {} ({})",
+            part("activeStep"),
+            part("allowedTools"),
+            part("sequenceIndex"),
+            part("why")
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn examples_answer_as_they_are_known_to() {
+    let examples = examples();
+    assert!(examples.len() >= 6, "only {} examples were found", examples.len());
+    for path in examples {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        insta::assert_snapshot!(format!("session-{name}"), told(&path));
+    }
+}
+
+const SEARCH_THEN_SAVE: &str = r#"{"steps": [
+    {"name": "save", "conditions": [{"type": "tool_used", "value": "search"}], "availableTools": {"allowed": ["save"]}},
+    {"name": "search", "isDefault": true, "availableTools": {"allowed": ["search"]}}]}"#;
+const TOOLS: [&str; 2] = ["search", "save"];
+
+#[track_caller]
+fn allowed(sessions: &mut Sessions<'_>, id: &str, request: Request, now_ms: i64, expect: &[&str]) {
+    let answer = sessions.request(id, request, None, now_ms, false).expect("it is taken");
+    assert_eq!(answer.allowed_tools().collect::<Vec<_>>(), expect);
+}
+
+#[test]
+fn sessions_are_apart_and_expire_when_nobody_touches_them() {
+    let program = loaded(SEARCH_THEN_SAVE);
+    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 60).unwrap());
+    allowed(&mut sessions, "a", Request::Tool("search".into()), 0, &["save"]);
+    allowed(&mut sessions, "b", Request::Ask, 30_000, &["search"]);
+    allowed(&mut sessions, "a", Request::Ask, 59_999, &["save"]);
+    // The question counted as a touch.
+    allowed(&mut sessions, "a", Request::Ask, 119_998, &["save"]);
+    assert_eq!(sessions.forget_expired(119_998), 1);
+    allowed(&mut sessions, "a", Request::Ask, 179_998, &["search"]);
+    assert!(matches!(sessions.request("", Request::Ask, None, 0, false), Err(Refused::NoId)));
+}
+
+#[test]
+fn a_session_may_live_for_ever_but_not_for_less_than_nothing() {
+    let program = loaded(SEARCH_THEN_SAVE);
+    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 0).unwrap());
+    allowed(&mut sessions, "a", Request::Tool("search".into()), 0, &["save"]);
+    allowed(&mut sessions, "a", Request::Ask, i64::MAX, &["save"]);
+    assert_eq!(Gate::new(&program, None, -1).err(), Some(Refused::BadTtl(-1)));
+    assert_eq!(
+        Gate::new(&loaded(r#"{"nodes": [{"id": "s", "type": "start"}], "connections": []}"#), None, 0).err(),
+        Some(Refused::NoSession)
+    );
+}
+
+#[test]
+fn a_report_whose_key_was_seen_changes_nothing() {
+    let program = loaded(SEARCH_THEN_SAVE);
+    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), TTL_S).unwrap());
+    let mut report = |tool: &str| {
+        let answer = sessions.request("a", Request::Tool(tool.into()), Some("k1"), 0, false).expect("it is taken");
+        (answer.changed(), answer.view("a").get("recentlyUsedTools").cloned())
+    };
+    let once = Some(Value::from(vec![Value::from("search")]));
+    assert_eq!(report("search"), (true, once.clone()));
+    assert_eq!(report("search"), (false, once.clone()));
+    assert_eq!(report("save"), (false, once));
+}
+
+#[test]
+fn an_answer_tells_the_whole_reason_when_it_is_asked_to() {
+    let program = loaded(SEARCH_THEN_SAVE);
+    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), TTL_S).unwrap());
+    let answer = sessions.request("a", Request::Ask, None, 0, true).expect("it is taken");
+    let [reason] = answer.reasons() else { panic!("one step was asked: {:?}", answer.reasons()) };
+    assert_eq!((reason.get("step"), reason.get("holds")), (Some(&Value::from("save")), Some(&Value::Bool(false))));
+    assert!(reason.get("explanation").is_some_and(|explanation| explanation.get("sentence").is_some()), "{reason:?}");
+}
+
+#[test]
+fn a_condition_that_cannot_be_evaluated_does_not_hold_and_is_told() {
+    let program = loaded(
+        r#"{"steps": [{"name": "odd", "conditions": [{"if": "sequence_index + message > 1"}]},
+        {"name": "later", "conditions": [{"type": "message_contains", "value": "x"}]}, {"name": "d", "isDefault": true}]}"#,
+    );
+    let mut sessions = Sessions::new(Gate::new(&program, Some(&[]), TTL_S).unwrap());
+    let answer = sessions.request("a", Request::Message("x".into()), None, 0, false).expect("it is taken");
+    assert_eq!(answer.active_step(), Some("later"));
+    assert_eq!(answer.problems().len(), 1);
+    assert_eq!(answer.problems()[0].get("step"), Some(&Value::from("odd")));
+    let answer = sessions.request("a", Request::Ask, None, 0, false).expect("it is taken");
+    assert!(answer.problems().is_empty(), "an event tells its own problems");
+}
+
+#[test]
+fn living_sessions_take_a_changed_document_and_forget_a_step_that_is_gone() {
+    let (before, after) = (
+        loaded(SEARCH_THEN_SAVE),
+        loaded(
+            r#"{"steps": [
+        {"name": "first", "isDefault": true, "availableTools": {"denied": ["save"]}}]}"#,
+        ),
+    );
+    let mut sessions = Sessions::new(Gate::new(&before, Some(&TOOLS), 60).unwrap());
+    allowed(&mut sessions, "a", Request::Tool("search".into()), 0, &["save"]);
+    sessions.adopt(Gate::new(&after, Some(&TOOLS), 60).unwrap()).expect("it rests");
+    let answer = sessions.request("a", Request::Ask, None, 1, false).expect("it is taken");
+    assert_eq!(answer.active_step(), Some("first"));
+    assert_eq!(answer.view("a").get("recentlyUsedTools"), Some(&Value::from(vec![Value::from("search")])));
+    allowed(&mut sessions, "a", Request::Ask, 60_001, &["search"]);
+}
+
+/// A model that gives these replies, and tools that all work but one.
+struct Model {
+    replies: Vec<Value>,
+    asked: Vec<Value>,
+    ran: Vec<String>,
+}
+
+impl Runner for Model {
+    fn perform(&mut self, call: &Call) -> Answer {
+        if &*call.kind == "chat" {
+            self.asked.push(call.input.clone());
+            return Answer::data(self.replies.remove(0));
+        }
+        let tool = call.input.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let broken = tool == "think";
+        self.ran.push(tool);
+        let failed = Failed { kind: "tool".into(), message: "no thoughts".into(), again: false, answered: true };
+        if broken { Answer::Failed(failed) } else { Answer::data("done") }
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("this is JSON")
+}
+
+/// A turn of the example's agent with a model that gives these replies.
+fn turn(host: &mut Memory<'_>, text: &str, replies: &[&str]) -> Model {
+    let mut model = Model { replies: replies.iter().map(|reply| json(reply)).collect(), asked: vec![], ran: vec![] };
+    let payload = [("text".into(), Value::from(text))].into_iter().collect::<Object>();
+    host.signal("turn", Value::from(payload), None).expect("it waits for a turn");
+    host.go_on(&mut model);
+    model
+}
+
+fn researcher() -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/session/agent-template.json");
+    loaded(&fs::read_to_string(path).unwrap())
+}
+
+#[test]
+fn a_turn_looks_at_each_call_when_its_turn_comes() {
+    let program = researcher();
+    let mut host = Memory::new(&program, 0);
+    host.start(Value::Null, Object::default()).unwrap();
+    let model = turn(
+        &mut host,
+        "tides?",
+        &[
+            // The second call is not offered before the first has run, and the last never is.
+            r#"{"text": "", "toolCalls": [{"id": "1", "name": "search", "arguments": {}},
+                {"id": "2", "name": "think", "arguments": {}}, {"id": "3", "name": "search", "arguments": {}}],
+                "usage": {"tokens": 5}}"#,
+            r#"{"text": "Tides come and go."}"#,
+        ],
+    );
+    assert_eq!(model.ran, ["search", "think"]);
+    let tools = |call: usize| model.asked[call].get("tools").map(|tools| format!("{tools:?}"));
+    assert_eq!(tools(0).as_deref(), Some(r#"["search"]"#));
+    assert_eq!(tools(1).as_deref(), Some(r#"["summarize","save_result"]"#));
+    let sent = model.asked[1].get("messages").and_then(Value::as_list).unwrap();
+    let errors: Vec<_> =
+        sent.iter().map(|message| message.get("error").map(ToString::to_string).unwrap_or_default()).collect();
+    assert_eq!(
+        errors,
+        ["", "", "", "no thoughts", "this tool is not offered now; offered are: summarize, save_result"]
+    );
+    assert_eq!(host.view("turn"), Some(json(r#"{"text": "Tides come and go.", "warnings": []}"#)));
+    assert_eq!(host.view("tokens"), Some(Value::Int(5)));
+}
+
+#[test]
+fn a_turn_makes_so_many_model_calls_and_no_more() {
+    let program = researcher();
+    let mut host = Memory::new(&program, 0);
+    host.start(Value::Null, Object::default()).unwrap();
+    let again = r#"{"text": "again", "toolCalls": [{"id": "1", "name": "search", "arguments": {}}]}"#;
+    let model = turn(&mut host, "tides?", &[again; 4]);
+    assert_eq!(model.asked.len(), 4);
+    assert_eq!(host.view("turn"), Some(json(r#"{"text": "again", "warnings": ["max_steps"]}"#)));
+    assert!(host.notes().iter().any(|note| matches!(&note.what, What::Warned(_, kind) if &**kind == "max_steps")));
+    // The session goes on, and what was said is sent again.
+    let model = turn(&mut host, "thanks", &[r#"{"text": "You are welcome."}"#]);
+    assert_eq!(model.asked[0].get("messages").and_then(Value::as_list).map(<[_]>::len), Some(10));
+}
