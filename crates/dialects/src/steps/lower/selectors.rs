@@ -1,0 +1,67 @@
+//! `{{attachments[0]}}`, `{{attachments[name.ext]}}`, `{{attachments[*.pdf]}}`: what travels with the input of a step.
+
+use branchpoint_core::ir::builder::ROOT;
+use branchpoint_core::ir::{ExprId, SlotId, Write};
+use branchpoint_expr::Value;
+
+use super::Lower;
+use crate::steps::attachments;
+use crate::steps::tree::No;
+
+/// A placeholder of the document, the local that holds its value, and how that is computed.
+#[derive(Debug)]
+pub(super) struct Selector {
+    text: String,
+    local: SlotId,
+    value: ExprId,
+}
+
+impl Lower<'_, '_> {
+    /// Finds the selectors in all texts and gives each a name.
+    pub(super) fn selectors(&mut self) {
+        let mut values = vec![self.document.located];
+        while let Some(value) = values.pop() {
+            values.extend(value.items().unwrap_or_default());
+            values.extend(value.fields().iter().map(|field| &field.value));
+            for text in value.text().into_iter().flat_map(|text| text.split("{{").skip(1)) {
+                let content = text.split("}}").next().unwrap_or_default();
+                self.selector(&content.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+
+    fn selector(&mut self, text: &str) {
+        let Some((selector, rest)) = text.strip_prefix("attachments[").and_then(|text| text.rsplit_once(']')) else {
+            return;
+        };
+        let is_path = rest.split('.').skip(1).all(|key| !key.is_empty() && key.bytes().all(is_word));
+        if !(rest.is_empty() || rest.starts_with('.') && is_path)
+            || self.named_selectors.iter().any(|known| known.text == text)
+        {
+            return;
+        }
+        let rule = attachments::selected(selector);
+        let one = matches!(rule.get("kind").and_then(Value::as_str), Some("index" | "name"));
+        let rules = self.b.slot(ROOT, text, Some(Value::from(vec![rule])));
+        let local = self.b.local(text);
+        self.b.name(ROOT, &[text], local);
+        let position = if one { "[0]" } else { "" };
+        let formula = format!("pickAttachments(rules, {{\"input\": files}}){position}{rest} ?? \"\"");
+        let value = self.inner(&formula, &[("rules", rules), ("files", self.l.files)]);
+        self.named_selectors.push(Selector { text: text.to_owned(), local, value });
+    }
+
+    /// What a step has to look up before its templates are rendered.
+    pub(super) fn selected_by(&self, no: No) -> Vec<Write> {
+        if self.named_selectors.is_empty() {
+            return Vec::new();
+        }
+        let written = format!("{:?}", self.document.steps[no].located.to_value());
+        let own = self.named_selectors.iter().filter(|_| written.contains("attachments["));
+        own.map(|selector| Write::Put(selector.local, selector.value)).collect()
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
