@@ -23,6 +23,8 @@ mod skip;
 mod slots;
 mod while_loop;
 
+pub(super) use selectors::is_utc;
+
 use std::collections::BTreeMap;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};

@@ -1,4 +1,5 @@
-//! `{{attachments[0]}}`, `{{attachments[name.ext]}}`, `{{attachments[*.pdf]}}`: what travels with the input of a step.
+//! Placeholders that are looked up when a step begins: `{{attachments[0]}}`, `{{attachments[name.ext]}}`,
+//! `{{attachments[*.pdf]}}` in what travels with its input; `{{datetime UTC}}`, `{{date UTC}}` on the clock.
 
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{ExprId, SlotId, Write};
@@ -30,7 +31,24 @@ impl Lower<'_, '_> {
         }
     }
 
+    /// The clock of UTC. Other zones need to be told by the host, and no host does so yet.
+    fn clock(&mut self, text: &str) {
+        let formula = match text.split_once(' ') {
+            Some(("datetime", zone)) if is_utc(zone) => "now",
+            Some(("date", zone)) if is_utc(zone) => "now[0:10]",
+            _ => return,
+        };
+        if self.named_selectors.iter().all(|known| known.text != text) {
+            let local = self.b.local(text);
+            self.b.name(ROOT, &[text], local);
+            let now = self.b.now();
+            let value = self.inner(formula, &[("now", now)]);
+            self.named_selectors.push(Selector { text: text.to_owned(), local, value });
+        }
+    }
+
     fn selector(&mut self, text: &str) {
+        self.clock(text);
         let Some((selector, rest)) = text.strip_prefix("attachments[").and_then(|text| text.rsplit_once(']')) else {
             return;
         };
@@ -57,9 +75,15 @@ impl Lower<'_, '_> {
             return Vec::new();
         }
         let written = format!("{:?}", self.document.steps[no].located.to_value());
-        let own = self.named_selectors.iter().filter(|_| written.contains("attachments["));
+        let stem = |text: &str| text.split([' ', '[']).next().unwrap_or_default().to_owned();
+        let own = self.named_selectors.iter().filter(|selector| written.contains(&stem(&selector.text)));
         own.map(|selector| Write::Put(selector.local, selector.value)).collect()
     }
+}
+
+/// Whether a zone is the one in which clocks are kept.
+pub(in crate::steps) fn is_utc(zone: &str) -> bool {
+    ["UTC", "Etc/UTC", "GMT", "Z"].contains(&zone)
 }
 
 fn is_word(byte: u8) -> bool {
