@@ -74,6 +74,25 @@ fn what_handles_a_cancel_comes_after_the_body_it_leads_into() {
     assert!(matches!(program.places[1].op, Op::Set { next: PlaceId(0), .. }));
 }
 
+/// A cycle that is entered in its middle has no beginning of its own: the front-end says where it leads back.
+#[test]
+fn a_place_that_leads_back_comes_after_what_it_leads_to() {
+    let mut b = Builder::new();
+    let n = b.slot(ROOT, "n", Some(Value::Int(0)));
+    let one = b.value(1);
+    let (first, second, back) = (b.reserve(), b.reserve(), b.reserve());
+    b.at(first).set([Write::Put(n, one)], second, None);
+    b.at(second).set([Write::Put(n, one)], back, None);
+    b.at(back).set([Write::Push(n, one)], first, None);
+    b.leads_back(back);
+    // The middle is entered beside the beginning, and looked at first.
+    b.begin(ROOT, &[first, second]);
+    let program = b.finish().expect("it is valid");
+    assert!(matches!(program.places[0].op, Op::Set { next: PlaceId(1), .. }));
+    assert!(matches!(program.places[1].op, Op::Set { next: PlaceId(2), .. }));
+    assert!(matches!(program.places[2].op, Op::Set { next: PlaceId(0), .. }));
+}
+
 /// Chains are long, and nothing here may need a stack as long.
 #[test]
 fn a_chain_of_a_hundred_thousand_places_is_laid_out() {

@@ -170,6 +170,7 @@ impl Lower<'_, '_> {
     pub(super) fn begin(&mut self, no: No, next: PlaceId) {
         let input = self.b.read(self.l.value);
         let mut writes = self.begin_writes(no);
+        writes.extend(self.selected_by(no));
         if let Some(kept) = self.kept.get(&no) {
             writes.push(Write::Put(kept.input, input));
         }

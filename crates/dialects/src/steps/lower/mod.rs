@@ -18,9 +18,12 @@ mod plan;
 mod pure;
 mod retry;
 mod root;
+mod selectors;
 mod skip;
 mod slots;
 mod while_loop;
+
+pub(super) use selectors::is_utc;
 
 use std::collections::BTreeMap;
 
@@ -56,6 +59,7 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
         counters: BTreeMap::new(),
         again: BTreeMap::new(),
         named: BTreeMap::new(),
+        named_selectors: Vec::new(),
         levels: 0,
     };
     lower.root();
@@ -99,6 +103,8 @@ struct Lower<'a, 'd> {
     again: BTreeMap<No, SlotId>,
     /// The slots of facts and of what is shown, by name.
     named: BTreeMap<&'static str, SlotId>,
+    /// The attachment selectors that texts of the document hold.
+    named_selectors: Vec<selectors::Selector>,
     /// Numbers that tell where skipping began.
     levels: i64,
 }

@@ -14,6 +14,7 @@ const INPUT_TYPES: [&str; 4] = ["text/plain", "text/html", "application/json", "
 impl Lower<'_, '_> {
     pub(super) fn root(&mut self) {
         self.names();
+        self.selectors();
         let at = Where { scope: ROOT, home: ROOT };
         self.keep_in(ROOT, &self.at_home(None));
         self.edges_in(ROOT, None);
