@@ -4,6 +4,7 @@
 //! event of t, in the order of due time and number, each stamped with its due time.
 
 mod calls;
+mod children;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use branchpoint_expr::{Object, Value};
 use crate::judge::judge;
 use crate::runner::{Answer, Call, Runner};
 use calls::Calls;
+use children::Children;
 
 /// One run and everything it has asked for.
 #[derive(Debug)]
@@ -29,6 +31,7 @@ pub struct Memory<'p> {
     calls: Calls,
     timers: BTreeMap<TimerNo, i64>,
     questions: Vec<Question>,
+    children: Children<'p>,
     /// Whether the fuel of the last event was spent before everything was done.
     more: bool,
 }
@@ -60,12 +63,14 @@ impl<'p> Memory<'p> {
             calls: Calls::default(),
             timers: BTreeMap::new(),
             questions: Vec::new(),
+            children: Children::default(),
             more: false,
         }
     }
 
     /// Begins the run. Nothing is performed before [`Self::go_on`].
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
+        self.children.facts.clone_from(&facts);
         self.hand(Event::Start { input, facts, depth: 0 })
     }
 
@@ -171,7 +176,7 @@ impl<'p> Memory<'p> {
     }
 
     fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
-        match runner.perform(&call) {
+        match self.child(&call, runner).unwrap_or_else(|| runner.perform(&call)) {
             Answer::Never => self.calls.hang(call, self.now_ms),
             answer => self.settle(&call, answer),
         }
