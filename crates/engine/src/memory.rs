@@ -4,6 +4,7 @@
 //! event of t, in the order of due time and number, each stamped with its due time.
 
 mod calls;
+mod children;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::judge::judge;
 use crate::runner::{Answer, Call, Runner};
 use crate::zones::offsets_s;
 use calls::{Calls, Working};
+use children::Children;
 
 /// One run and everything it has asked for.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub struct Memory<'p> {
     calls: Calls,
     timers: BTreeMap<TimerNo, i64>,
     questions: Vec<Question>,
+    children: Children<'p>,
     /// Whether the fuel of the last event was spent before everything was done.
     more: bool,
 }
@@ -61,12 +64,14 @@ impl<'p> Memory<'p> {
             calls: Calls::default(),
             timers: BTreeMap::new(),
             questions: Vec::new(),
+            children: Children::default(),
             more: false,
         }
     }
 
     /// Begins the run. Nothing is performed before [`Self::go_on`].
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
+        self.children.facts.clone_from(&facts);
         self.hand(Event::Start { input, facts, depth: 0 })
     }
 
@@ -189,7 +194,7 @@ impl<'p> Memory<'p> {
     }
 
     fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
-        match runner.perform(&call) {
+        match self.child(&call, runner).unwrap_or_else(|| runner.perform(&call)) {
             Answer::Never => self.calls.hang(call, self.now_ms),
             answer => {
                 let duration_ms = runner.duration_ms(&call);

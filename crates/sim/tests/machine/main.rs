@@ -1,6 +1,7 @@
 //! State machines beyond the conformance vectors: runs that pin what the specification says and no vector shows, and random
 //! machines whose path an independent model predicts.
 
+mod children;
 mod paths;
 
 use branchpoint_sim::vectors;

@@ -1,5 +1,5 @@
 //! Placeholders that are looked up when a step begins: `{{attachments[0]}}`, `{{attachments[name.ext]}}`,
-//! `{{attachments[*.pdf]}}` in what travels with its input; `{{datetime UTC}}`, `{{date UTC}}` on the clock.
+//! `{{attachments[*.pdf]}}` in what travels with its input; `{{datetime ZONE}}`, `{{date ZONE}}` on the clock.
 
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{ExprId, SlotId, Write};
@@ -31,11 +31,15 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The clock of UTC. Other zones need to be told by the host, and no host does so yet.
+    /// The clock of a zone. That of UTC is the clock of the run; the offsets of the others come with every event.
     fn clock(&mut self, text: &str) {
         let formula = match text.split_once(' ') {
             Some(("datetime", zone)) if is_utc(zone) => "now",
             Some(("date", zone)) if is_utc(zone) => "now[0:10]",
+            Some((what @ ("datetime" | "date"), zone)) if is_zone(zone) => {
+                let clock = self.b.clock(zone, what == "date");
+                return self.b.name(ROOT, &[text], clock);
+            }
             _ => return,
         };
         if self.named_selectors.iter().all(|known| known.text != text) {
@@ -81,8 +85,13 @@ impl Lower<'_, '_> {
     }
 }
 
+/// Whether there is a time zone of that name.
+pub(in crate::steps) fn is_zone(zone: &str) -> bool {
+    is_utc(zone) || jiff::tz::TimeZone::get(zone).is_ok()
+}
+
 /// Whether a zone is the one in which clocks are kept.
-pub(in crate::steps) fn is_utc(zone: &str) -> bool {
+fn is_utc(zone: &str) -> bool {
     ["UTC", "Etc/UTC", "GMT", "Z"].contains(&zone)
 }
 

@@ -4,7 +4,7 @@ use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, L
 
 use super::Check;
 use crate::steps::condition;
-use crate::steps::lower::is_utc;
+use crate::steps::lower::is_zone;
 use crate::steps::request::Request;
 use crate::steps::tree::Step;
 use crate::steps::types::Field;
@@ -101,11 +101,11 @@ impl Check<'_, '_> {
     fn reference(&mut self, reference: &Reference) {
         if let [name] = &reference.parts[..]
             && let Some(("datetime" | "date", zone)) = name.split_once(' ')
-            && !is_utc(zone)
+            && !is_zone(zone)
         {
-            let message = format!("the time of `{zone}` is not told to runs yet, so this is always empty");
+            let message = format!("there is no time zone `{zone}`, so this is always empty");
             let finding = Diagnostic::warning(Kind::UnknownReference, reference.span, message);
-            self.findings.push(finding.with_help("write `UTC` for the zone"));
+            self.findings.push(finding.with_help("write a zone such as `Europe/Berlin` or `UTC`"));
         }
         let [root, id, ..] = &reference.parts[..] else { return };
         if &**root != "step" || self.document.find(id).is_some() {
