@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use branchpoint_core::codec::{decode_program, encode_program};
 use branchpoint_core::ir::Index;
-use branchpoint_core::{StepStatus, steps};
+use branchpoint_core::{StepStatus, replay, steps};
 use branchpoint_dialects::{load, read};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Object, Value, render_terminal};
@@ -29,6 +30,10 @@ fn told(path: &Path) -> String {
     let mut host = Memory::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("an example runs without input");
     host.go_on(&mut Script::read(&script).expect("the script is one"));
+    // A run is pinned to the bytes of its program: what is read back from them tells the same story.
+    let stored = decode_program(&encode_program(&program).unwrap()).unwrap();
+    let (state, notes) = replay(&stored, host.journal().to_vec()).expect("the journal can be folded again");
+    assert_eq!((&state, notes.as_slice()), (host.state(), host.notes()), "{}", path.display());
     let mut lines = Vec::new();
     for record in steps(&program, host.notes(), host.status()) {
         let id = &program.steps[record.step.index()].id;

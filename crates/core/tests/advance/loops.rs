@@ -1,9 +1,9 @@
 //! Cycles of places, their caps, and fuel.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
-use branchpoint_core::ir::{Exit, Mark};
-use branchpoint_core::{Event, Rejected, What};
-use branchpoint_expr::{Dialect, Value};
+use branchpoint_core::ir::{Exit, Mark, Status};
+use branchpoint_core::{Event, Rejected, Stamp, StepStatus, What, replay, steps};
+use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::{Host, Make};
 
@@ -109,4 +109,22 @@ fn a_counter_lives_in_the_frame_it_counts_for() {
     host.answer("other", 2);
     assert_eq!(host.withdrawn, ["other", "other"]);
     host.completed_with("[1,2]");
+}
+
+#[test]
+fn a_step_that_failed_is_told_with_its_error_though_the_run_goes_on() {
+    let mut make = Make::new();
+    let step = make.b.step("s", "any", None, (0, 0));
+    let (v, end) = (make.v, make.end);
+    let error = make.b.value("why");
+    let caught = make.b.set([], end, None);
+    make.b.mark(caught, Mark::Fail(step, error));
+    let begin = make.set(ROOT, v, "1", caught);
+    make.b.mark(begin, Mark::Begin(step, None));
+    let program = make.program(begin);
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
+    let stamp = Stamp { record: true, ..Stamp::default() };
+    let (_, notes) = replay(&program, [(stamp, start)]).expect("it runs");
+    let records = steps(&program, &notes, Status::Completed);
+    assert_eq!((&records[0].status, &records[0].error), (&StepStatus::Failed, &Some(Value::from("why"))));
 }

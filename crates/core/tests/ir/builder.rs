@@ -191,3 +191,36 @@ fn a_formula_knows_values_of_the_document_by_name() {
     let program = b.finish().expect("it is valid");
     assert_eq!(program.exprs[0].value(&Value::Null), Ok(Value::from("it's \"c\"")));
 }
+
+#[test]
+fn a_formula_sees_the_slots_it_is_given_and_no_names_of_the_document() {
+    let mut b = Builder::new();
+    let (theirs, ours) = (b.slot(ROOT, "theirs", Some(Value::Int(1))), b.slot(ROOT, "ours", Some(Value::Int(2))));
+    b.name(ROOT, &["x"], theirs);
+    let formula = b.formula(r#"putPath({}, ["x"], $x)"#, Dialect::Flow, &[("x", ours)]);
+    let test = b.test("sameAs($x, 2)", Dialect::Flow, &[("x", ours)]);
+    let end = b.close(Status::Completed, formula);
+    let start = b.decide([(test, end)], end, None);
+    b.begin(ROOT, &[start]);
+    let program = b.finish().expect("the program is valid");
+    assert_eq!(program.exprs[0].slots(), [ours.0]);
+    assert_eq!(program.conditions[0].slots(), [ours.0]);
+}
+
+#[test]
+fn under_the_empty_path_stands_everything_that_has_no_other_name() {
+    let mut b = Builder::new();
+    let (all, one) = (b.slot(ROOT, "all", None), b.slot(ROOT, "one", None));
+    b.name(ROOT, &[], all);
+    b.name(ROOT, &["i"], one);
+    for text in ["$i.x", "$other.y", "$i + $other"] {
+        b.expr(ROOT, text, Dialect::Flow).expect("it compiles");
+    }
+    let nothing = b.value(Value::Null);
+    let end = b.close(Status::Completed, nothing);
+    b.begin(ROOT, &[end]);
+    let program = b.finish().expect("the program is valid");
+    let read: Vec<_> = program.exprs.iter().map(branchpoint_expr::Expression::slots).collect();
+    assert_eq!(read, [vec![one.0], vec![all.0], vec![all.0, one.0], vec![]]);
+    assert_eq!(program.exprs[1].to_string(), "other.y");
+}

@@ -6,6 +6,7 @@
 mod branches;
 mod calls;
 mod loops;
+mod requests;
 mod variables;
 
 use std::sync::Arc;
@@ -14,22 +15,25 @@ use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{
     ConditionId, ExprId, Failure, Mark, PlaceId, Program, ScopeId, SlotId, Status, StepId, Write,
 };
-use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Kind, Located, Options, Problems, Span, Value};
+use branchpoint_expr::{
+    Condition, Diagnostic, Dialect, Expression, Kind, Located, Options, Problems, Severity, Span, Value,
+};
 
 use super::raw::{Flow, Step, Test, What};
 
-/// The program of a flow, and what was found while its conditions and templates were compiled.
-pub(super) fn lower(flow: &Flow<'_>) -> (Option<Program>, Vec<Diagnostic>) {
+/// The program of a flow, and what was found while its conditions and templates were compiled. A flow that was refused
+/// already has no program; the rest of its problems is found all the same.
+pub(super) fn lower(flow: &Flow<'_>, refused: bool) -> (Option<Program>, Vec<Diagnostic>) {
     let mut lower = Lower::new(flow);
     let end = lower.close(Status::Completed, "COMPLETED", "nil", "nil");
     let error = lower.close(Status::Failed, "ERROR", "nil", "$error");
-    let around = Around { scope: ROOT, fail: error, touched: Vec::new(), locals: Vec::new() };
+    let around = Around { scope: ROOT, fail: error, touched: Vec::new(), locals: Vec::new(), steps: Vec::new() };
     let steps = lower.chain(&flow.steps, &around, end);
     let first = flow.variables.iter().fold(steps, |next, step| lower.step(step, &around, next));
     let start = lower.start(first, error);
     lower.last_resort();
     lower.b.begin(ROOT, &[start]);
-    lower.finish()
+    lower.finish(refused)
 }
 
 struct Lower {
@@ -56,6 +60,8 @@ struct Around {
     touched: Vec<SlotId>,
     /// The variables of the loops around, outermost first.
     locals: Vec<(Arc<str>, SlotId)>,
+    /// The steps around, outermost first.
+    steps: Vec<StepId>,
 }
 
 impl Around {
@@ -111,12 +117,13 @@ impl Lower {
         self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
     }
 
-    fn finish(mut self) -> (Option<Program>, Vec<Diagnostic>) {
+    fn finish(mut self, refused: bool) -> (Option<Program>, Vec<Diagnostic>) {
         self.findings.extend_from_slice(self.b.warnings());
+        if refused || self.findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return (None, self.findings);
+        }
         match self.b.finish() {
             Ok(program) => (Some(program), self.findings),
-            // A document that is refused has gaps in its program; any other program is ours to get right.
-            Err(_) if !self.findings.is_empty() => (None, self.findings),
             Err(wrong) => panic!("a flow that was accepted must give a valid program: {wrong:?}"),
         }
     }
@@ -128,7 +135,7 @@ impl Lower {
     fn step(&mut self, step: &Step<'_>, around: &Around, next: PlaceId) -> PlaceId {
         let id = StepId(step.number);
         let failed = self.failed(id, around.fail);
-        let next = if matches!(step.what, What::Finish { .. }) { self.finished() } else { next };
+        let next = if matches!(step.what, What::Finish { .. }) { self.finished(around) } else { next };
         let fail = self.failing(&step.name, failed);
         let end = self.end(step, around, next, fail);
         let ways = Ways { step: id, end, fail, failed };
@@ -140,7 +147,10 @@ impl Lower {
             What::Loop(repeat) => self.repeat(repeat, around, ways),
             What::Call(call) => self.call(call, around, ways),
             What::Finish { message, data } => self.finish_data(&step.name, *message, *data, around, ways),
-            What::Refused => self.b.set([], end, None),
+            What::Refused(blocks) => {
+                let blocks = self.chain(blocks, around, end);
+                self.b.set([], blocks, None)
+            }
         };
         self.b.mark(begin, Mark::Begin(id, None));
         begin
@@ -158,6 +168,7 @@ impl Lower {
         if step.direct {
             let close = self.close(Status::Completed, "DIRECT_OUTPUT", "$data", "nil");
             self.b.mark(close, Mark::End(id, Some(told)));
+            self.ended(close, around);
             let given = self.b.test("$data != nil", Dialect::Flow, &[("data", self.data)]);
             place = self.b.decide([(given, close)], place, None);
         }
@@ -170,8 +181,15 @@ impl Lower {
     }
 
     /// A flow that a `finish` ends has the data of that step as its output.
-    fn finished(&mut self) -> PlaceId {
-        self.close(Status::Completed, "COMPLETED", "$data", "nil")
+    fn finished(&mut self, around: &Around) -> PlaceId {
+        let place = self.close(Status::Completed, "COMPLETED", "$data", "nil");
+        self.ended(place, around);
+        place
+    }
+
+    /// A flow that ends inside other steps ends those too, from the inside out.
+    fn ended(&mut self, place: PlaceId, around: &Around) {
+        around.steps.iter().rev().for_each(|step| self.b.mark(place, Mark::End(*step, None)));
     }
 
     /// Where an op of a step goes when it fails: the error is told under the step's name.

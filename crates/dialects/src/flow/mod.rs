@@ -33,8 +33,8 @@ use branchpoint_expr::{Diagnostic, Located, Severity};
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let (flow, mut findings) = raw::Flow::read(document);
     let Some(flow) = flow else { return (None, findings) };
-    let (program, compiled) = lower::lower(&flow);
-    findings.extend(compiled);
     let refused = findings.iter().any(|finding| finding.severity == Severity::Error);
-    (program.filter(|_| !refused), findings)
+    let (program, compiled) = lower::lower(&flow, refused);
+    findings.extend(compiled);
+    (program, findings)
 }

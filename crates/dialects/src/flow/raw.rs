@@ -67,8 +67,8 @@ pub(super) enum What<'d> {
         message: Option<&'d Located>,
         data: Option<&'d Located>,
     },
-    /// Something that was refused; nothing is run of it.
-    Refused,
+    /// Something that was refused. Nothing is run of it, but what stands inside it is looked at all the same.
+    Refused(Vec<Step<'d>>),
 }
 
 /// A condition, in one of its two spellings.
@@ -83,7 +83,8 @@ pub(super) enum Test<'d> {
 /// A case of a switch.
 #[derive(Debug)]
 pub(super) struct Case<'d> {
-    pub(super) value: &'d Located,
+    /// What it matches; none only where that was refused.
+    pub(super) value: Option<&'d Located>,
     pub(super) blocks: Vec<Step<'d>>,
 }
 
@@ -113,6 +114,7 @@ impl Step<'_> {
                 cases.iter().map(|case| &case.blocks).chain(std::iter::once(otherwise)).collect()
             }
             What::Loop(each) => vec![&each.blocks],
+            What::Refused(blocks) => vec![blocks],
             _ => Vec::new(),
         };
         inner.into_iter().flatten().for_each(|step| step.collect(all));

@@ -305,3 +305,18 @@ fn all_problems_are_told_in_the_order_of_the_text() {
         ],
     );
 }
+
+#[test]
+fn what_stands_inside_a_refused_step_is_checked_too() {
+    let bad = r#"{"type": "setVariables", "config": {"variables": [{"name": "x", "value": "{{ x }}"}]}}"#;
+    step(
+        "loop",
+        &format!(r#"{{"loopType": "until", "loopBlocks": [{bad}]}}"#),
+        &[("invalid_config", "\"until\""), ("bad_expression", "x")],
+    );
+    step(
+        "switch",
+        &format!(r#"{{"cases": [{{"blocks": [{bad}]}}], "defaultBlocks": [{bad}]}}"#),
+        &[("invalid_config", "{"), ("invalid_config", "{"), ("bad_expression", "x"), ("bad_expression", "x")],
+    );
+}

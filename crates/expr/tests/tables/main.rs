@@ -6,6 +6,7 @@ mod limits;
 mod places;
 mod templates;
 mod text_match;
+mod variables;
 
 use branchpoint_expr::{Condition, EvalError, Located, Problems, Value};
 

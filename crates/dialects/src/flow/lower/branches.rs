@@ -47,8 +47,8 @@ impl Lower {
         let otherwise = self.way(otherwise, "default", data, around, ways);
         let decide = self.b.decide(arms, otherwise, Some(ways.fail));
         let mut writes = vec![Write::Clear(values), Write::Put(subject, self.template(around.scope, variable))];
-        for case in cases {
-            writes.push(Write::Push(values, self.template(around.scope, case.value)));
+        for value in cases.iter().filter_map(|case| case.value) {
+            writes.push(Write::Push(values, self.template(around.scope, value)));
         }
         self.duplicates(cases);
         self.b.set(writes, decide, Some(ways.fail))
@@ -57,11 +57,11 @@ impl Lower {
     /// A case that an earlier one always hides is refused.
     fn duplicates(&mut self, cases: &[Case<'_>]) {
         let mut earlier: Vec<Value> = Vec::new();
-        for case in cases {
-            let Some(value) = literal(case.value) else { continue };
+        for located in cases.iter().filter_map(|case| case.value) {
+            let Some(value) = literal(located) else { continue };
             if earlier.iter().any(|known| known.is_same_as(&value)) {
                 let message = format!("an earlier case matches {value:?} already");
-                self.error(Kind::DuplicateCase, case.value.span, message, "put the steps of both into one case");
+                self.error(Kind::DuplicateCase, located.span, message, "put the steps of both into one case");
             }
             earlier.push(value);
         }
@@ -70,7 +70,8 @@ impl Lower {
     /// The blocks of one way, and the data of the step after them.
     fn way(&mut self, blocks: &[Step<'_>], marker: &str, data: ExprId, around: &Around, ways: Ways) -> PlaceId {
         let done = self.b.set([Write::Put(self.data, data)], ways.end, None);
-        let inside = Around { fail: ways.failed, ..around.clone() };
+        let mut inside = Around { fail: ways.failed, ..around.clone() };
+        inside.steps.push(ways.step);
         let blocks = self.chain(blocks, &inside, done);
         let taken = self.b.set([], blocks, None);
         self.b.mark(taken, Mark::Branch(ways.step, marker.into()));

@@ -104,6 +104,7 @@ impl Lower {
         let lost = self.formula(r#"{"success": false, "error": $error}"#);
         let failed = self.b.set([Write::Push(cycle.entries, lost)], cycle.head, None);
         let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.around.clone() };
+        inside.steps.push(cycle.ways.step);
         inside.touched.push(cycle.touched);
         inside.locals.extend(cycle.locals.iter().cloned());
         let blocks = self.chain(&repeat.blocks, &inside, done);
@@ -142,7 +143,8 @@ impl Lower {
 
     /// The settings are expanded once, before the first round.
     fn settings(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>) -> PlaceId {
-        let mut writes = Vec::new();
+        // A loop that has failed in an earlier round of one around it may have left entries.
+        let mut writes = vec![Write::Clear(cycle.entries)];
         match &repeat.rounds {
             Rounds::For { from, to, step, .. } => self.bounds([Some(*from), *step, Some(*to)], cycle, &mut writes),
             Rounds::Each { items, .. } => self.items(items, cycle, &mut writes),

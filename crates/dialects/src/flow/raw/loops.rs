@@ -6,7 +6,7 @@ use branchpoint_expr::{Kind, Located};
 
 use super::fields::{COMMON, Config};
 use super::steps::Place;
-use super::{Reading, Step, Test};
+use super::{Reading, Step, Test, What};
 
 /// A loop.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(in super::super) enum Rounds<'d> {
 }
 
 impl Reading {
-    pub(super) fn repeat<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Option<Loop<'d>> {
+    pub(super) fn repeat<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> What<'d> {
         self.required(config, "loopType");
         let rounds = match self.word(config, "loopType", &["for", "forEach", "while"]) {
             Some("for") => self.counted(config),
@@ -36,7 +36,10 @@ impl Reading {
         };
         self.required(config, "loopBlocks");
         let blocks = self.blocks(config, "loopBlocks", at);
-        Some(Loop { rounds: rounds?, most: config.get("maxIterations"), blocks })
+        match rounds {
+            Some(rounds) => What::Loop(Loop { rounds, most: config.get("maxIterations"), blocks }),
+            None => What::Refused(blocks),
+        }
     }
 
     fn counted<'d>(&mut self, config: Config<'d>) -> Option<Rounds<'d>> {

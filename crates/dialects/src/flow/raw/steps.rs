@@ -53,7 +53,8 @@ impl Reading {
             read.result = self.result(config);
             read.direct = self.flag(config, "directOutput", false);
             let top = parent.is_none();
-            read.what = self.what(&read.ty, config, Place { number, position }, top, step).unwrap_or(What::Refused);
+            read.what =
+                self.what(&read.ty, config, Place { number, position }, top, step).unwrap_or(What::Refused(Vec::new()));
         }
         read
     }
@@ -154,8 +155,8 @@ impl Reading {
             }
             "setVariables" => self.assignments(config).map(What::Assign),
             "conditional" => Some(self.conditional(config, at)),
-            "switch" => self.switch(config, at),
-            "loop" => self.repeat(config, at).map(What::Loop),
+            "switch" => Some(self.switch(config, at)),
+            "loop" => Some(self.repeat(config, at)),
             "finish" => {
                 self.unknown_keys(config.located, &[&COMMON, &["message", "data"]]);
                 Some(What::Finish { message: config.get("message"), data: config.located.get("data") })
@@ -187,7 +188,7 @@ impl Reading {
         What::Conditional { condition, yes, no }
     }
 
-    fn switch<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Option<What<'d>> {
+    fn switch<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> What<'d> {
         self.unknown_keys(config.located, &[&COMMON, &["variable", "cases", "defaultBlocks"]]);
         let variable = config.located.get("variable");
         if variable.is_none() {
@@ -195,14 +196,17 @@ impl Reading {
         }
         let cases = self.cases(config, at);
         let otherwise = self.blocks(config, "defaultBlocks", at);
-        Some(What::Switch { variable: variable?, cases: cases?, otherwise })
+        match variable {
+            Some(variable) => What::Switch { variable, cases, otherwise },
+            None => What::Refused(cases.into_iter().flat_map(|case| case.blocks).chain(otherwise).collect()),
+        }
     }
 
-    fn cases<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Option<Vec<Case<'d>>> {
-        let list = self.required(config, "cases")?;
+    fn cases<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> Vec<Case<'d>> {
+        let Some(list) = self.required(config, "cases") else { return Vec::new() };
         let Some(items) = list.items() else {
             self.odd(list, "`cases` is a list", "put the cases in square brackets");
-            return None;
+            return Vec::new();
         };
         let cases = items.iter().enumerate().filter_map(|(index, case)| {
             if !case.is_object() {
@@ -229,9 +233,9 @@ impl Reading {
                     "add \"value\", or put the steps into `defaultBlocks`",
                 );
             }
-            Some(Case { value: value?, blocks })
+            Some(Case { value, blocks })
         });
-        Some(cases.collect())
+        cases.collect()
     }
 }
 
@@ -249,6 +253,6 @@ fn refused<'d>(step: &Located, number: u32, position: &str, parent: Option<u32>)
         span: step.span,
         result: None,
         direct: false,
-        what: What::Refused,
+        what: What::Refused(Vec::new()),
     }
 }

@@ -1,0 +1,140 @@
+//! What is asked of the outside, for each kind of call: what is the same every time, and what is expanded for each.
+
+use branchpoint_expr::{Field, Kind, Located, Object, Shape, Span, Value};
+
+use super::super::raw::Asked;
+use super::{Lower, literal};
+
+/// A request in the making.
+pub(super) struct Request {
+    /// Who performs it.
+    pub(super) kind: &'static str,
+    /// What is the same for every call.
+    pub(super) spec: Object,
+    /// What is expanded for each call: an object.
+    pub(super) parts: Located,
+    /// Formulas that check and change the expanded parts, in order.
+    pub(super) changes: Vec<String>,
+}
+
+impl Lower {
+    pub(super) fn request(&mut self, asked: &Asked<'_>) -> Request {
+        match asked {
+            Asked::Model { .. } => self.model(asked),
+            Asked::Http { .. } => self.http(asked),
+            Asked::Process { command, args, cwd, env } => {
+                let empty = Located { shape: Shape::List(Vec::new()), span: Span::default() };
+                let args = args.unwrap_or(&empty);
+                let parts = [("command", Some(*command)), ("args", Some(args)), ("cwd", *cwd), ("env", *env)];
+                Request::new("process", [("output", Value::from("tagged"))], &parts)
+            }
+            Asked::Action { provider, server, action, params } => {
+                let parts = [("server", Some(*server)), ("action", Some(*action)), ("params", *params)];
+                Request::new("mcp", [("provider", provider.map_or(Value::Null, Value::from))], &parts)
+            }
+            Asked::Tool { name, arguments } => {
+                let parts: Vec<_> = arguments.iter().map(|field| (&*field.key, Some(&field.value))).collect();
+                Request::new("tool", [("tool", Value::from(*name))], &parts)
+            }
+        }
+    }
+
+    fn model(&mut self, asked: &Asked<'_>) -> Request {
+        let Asked::Model { prompt, system, provider, model, temperature, max_tokens, format, schema } = asked else {
+            unreachable!("only questions to models come here");
+        };
+        let warmth = Located { shape: Shape::Float(0.7), span: Span::default() };
+        let parts = [
+            ("prompt", Some(*prompt)),
+            ("system", *system),
+            ("provider", *provider),
+            ("model", *model),
+            ("temperature", Some(temperature.unwrap_or(&warmth))),
+            ("max_tokens", *max_tokens),
+            ("json_schema", *schema),
+        ];
+        let format = if *format == "text" { "text" } else { "json" };
+        let spec = [("non_empty", Value::Bool(true)), ("response_format", Value::from(format))];
+        let mut request = Request::new("model", spec, &parts);
+        let whole = ("maxTokens", "max_tokens", 1, i64::MAX, true);
+        for (located, bounds) in [(*temperature, ("temperature", "temperature", 0, 2, false)), (*max_tokens, whole)] {
+            request.changes.extend(located.and_then(|located| self.number(located, bounds)));
+        }
+        request
+    }
+
+    /// A number that is written in the document is checked now, any other when it is known.
+    fn number(
+        &mut self,
+        located: &Located,
+        (name, part, low, high, whole): (&str, &str, i64, i64, bool),
+    ) -> Option<String> {
+        let Some(value) = literal(located) else {
+            let checked = format!(r#"within($work.{part}, {low}, {high}, {whole}, "{name}")"#);
+            return Some(format!(r#"putPath($work, ["{part}"], {checked})"#));
+        };
+        let fits = match value {
+            Value::Int(int) => (low..=high).contains(&int),
+            Value::Float(float) => !whole && (low as f64..=high as f64).contains(&float),
+            _ => false,
+        };
+        if !fits {
+            let kind = if whole { "an integer" } else { "a number" };
+            let bounds = if high == i64::MAX { format!("of at least {low}") } else { format!("from {low} to {high}") };
+            let message = format!("`{name}` is {kind} {bounds}");
+            self.error(Kind::InvalidConfig, located.span, message, "write a number in these bounds, or leave it out");
+        }
+        None
+    }
+
+    fn http(&mut self, asked: &Asked<'_>) -> Request {
+        let Asked::Http { url, method, headers, body_type, body, form, follow_redirects } = asked else {
+            unreachable!("only requests over HTTP come here");
+        };
+        let get = Located { shape: Shape::Str { text: "GET".into(), verbatim: None }, span: Span::default() };
+        let form = form.filter(|_| body_type.starts_with("form_"));
+        let parts = [
+            ("method", Some(method.unwrap_or(&get))),
+            ("url", Some(*url)),
+            ("headers", *headers),
+            ("body", form.or(*body)),
+        ];
+        let statuses = |low: i64, high: i64| Value::from(vec![Value::from(vec![Value::Int(low), Value::Int(high)])]);
+        let spec = [
+            ("body_type", Value::from(*body_type)),
+            ("follow_redirects", Value::Bool(*follow_redirects)),
+            ("expect_status", statuses(0, 399)),
+            ("final_status", statuses(400, 499)),
+        ];
+        let mut request = Request::new("http", spec, &parts);
+        match literal(url) {
+            None => request.changes.push(r#"putPath($work, ["url"], webAddress($work.url, "url"))"#.into()),
+            Some(known) if known.is_web_address() => {}
+            Some(_) => {
+                let message = "`url` begins with http:// or https://";
+                self.error(Kind::InvalidConfig, url.span, message, "write the whole address");
+            }
+        }
+        let headers = if headers.is_some() { "keyed($work.headers, true)" } else { "{}" };
+        request.changes.push(format!(r#"putPath($work, ["headers"], {headers})"#));
+        if form.is_some() {
+            request.changes.push(r#"putPath($work, ["body"], keyed($work.body, false))"#.into());
+        }
+        request
+    }
+}
+
+impl Request {
+    /// Parts that are not given are left out.
+    fn new<const N: usize>(kind: &'static str, spec: [(&str, Value); N], parts: &[(&str, Option<&Located>)]) -> Self {
+        let fields = parts.iter().filter_map(|(key, value)| {
+            Some(Field { key: (*key).into(), key_span: Span::default(), value: (*value)?.clone() })
+        });
+        Self {
+            kind,
+            spec: spec.into_iter().map(|(key, value)| (key.into(), value)).collect(),
+            parts: Located { shape: Shape::Object(fields.collect()), span: Span::default() },
+            changes: Vec::new(),
+        }
+    }
+}

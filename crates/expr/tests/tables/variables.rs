@@ -1,0 +1,178 @@
+//! Functions that programs of front-ends are made of: variables in one object, and types that are asked for.
+
+use branchpoint_expr::{Bind, Bound, Dialect, Expression, Options, Typing, Value};
+
+/// Everything is a field of one slot, which stands for no part of a path.
+struct OneObject;
+
+impl Bind for OneObject {
+    fn bind(&self, _: &[&str]) -> Option<Bound> {
+        Some(Bound { slot: 0, parts: 0 })
+    }
+}
+
+fn value(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
+/// Evaluates a formula over the variables `{"o": {"a": {"b": 1}}, "t": "x", "n": null, "l": [1]}`.
+#[track_caller]
+fn check(formula: &str, expect: &str) {
+    let variables = [value(r#"{"o": {"a": {"b": 1}}, "t": "x", "n": null, "l": [1]}"#)];
+    let options = Options::dialect(Dialect::Flow).bound(&OneObject).inner();
+    let expression = Expression::compile(formula, options).unwrap_or_else(|problems| panic!("{formula}: {problems}"));
+    let got = match expression.value(&branchpoint_expr::Slots(&variables)) {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => format!("{}: {}", error.kind, error.message),
+    };
+    assert!(got.starts_with(expect), "{formula}\nexpected {expect}\ngot      {got}");
+}
+
+#[test]
+fn a_slot_may_stand_for_no_part_of_a_path() {
+    check("$o.a.b", "1");
+    check("$t", "\"x\"");
+    check("$l[0]", "1");
+    check("$nope", "missing_variable: `nope` does not exist");
+    check("$o.nope.x", "missing_variable: `o.nope.x` does not exist");
+    check("$nope ?? 7", "7");
+}
+
+#[test]
+fn documents_cannot_call_inner_functions() {
+    let problems = Expression::compile("putPath($a, [], 1)", Options::dialect(Dialect::Flow)).unwrap_err();
+    assert_eq!(problems.first().cause().as_str(), "unknown_function");
+}
+
+#[test]
+fn a_path_is_set_and_objects_on_the_way_are_made() {
+    check(r#"putPath($o, ["a", "c"], 2)"#, r#"{"a":{"b":1,"c":2}}"#);
+    check(r#"putPath($o, ["x", "y", "z"], $l)"#, r#"{"a":{"b":1},"x":{"y":{"z":[1]}}}"#);
+    check(r#"putPath($o, ["a"], nil)"#, r#"{"a":null}"#);
+    check(r#"putPath($o, ["a", "b", "c"], 1)"#, "path_conflict: `c` cannot be set below the number 1");
+    check(r#"putPath({"n": $n}, ["n", "x"], 1)"#, "path_conflict: `x` cannot be set below nil");
+}
+
+#[test]
+fn names_with_dots_nest_whatever_their_order() {
+    check(r#"nested({"u.t": 1, "u": {"a": 2}, "v": 3})"#, r#"{"u":{"a":2,"t":1},"v":3}"#);
+    check(r#"nested({"u.t.x": 1, "u.t.y": 2})"#, r#"{"u":{"t":{"x":1,"y":2}}}"#);
+    check(r#"nested({"u.t": 1, "u": "text"})"#, "path_conflict");
+    check("nested(nil)", "{}");
+    check("nested($l)", "type_mismatch");
+}
+
+#[test]
+fn variables_are_picked_by_their_keys() {
+    check(r#"pick($o, ["a", "nope", "a"])"#, r#"{"a":{"b":1}}"#);
+    check("pick($o, [])", "{}");
+}
+
+#[test]
+fn a_declaration_makes_a_value_its_type() {
+    for (given, ty, expect) in [
+        ("nil", "string", "null"),
+        ("5", "string", "\"5\""),
+        ("true", "string", "\"true\""),
+        ("[1]", "string", "type_mismatch"),
+        ("'  '", "string", "\"  \""),
+        ("'  '", "number", "null"),
+        ("' 7 '", "number", "7"),
+        ("'1e999'", "number", "type_mismatch"),
+        ("true", "number", "type_mismatch"),
+        ("'YES'", "boolean", "true"),
+        ("'off'", "boolean", "false"),
+        ("1", "boolean", "true"),
+        ("2", "boolean", "type_mismatch"),
+        ("'[1]'", "array", "[1]"),
+        ("'{}'", "array", "type_mismatch"),
+        (r#"'{"a":1}'"#, "object", r#"{"a":1}"#),
+        ("''", "object", "null"),
+        ("'x'", "null", "type_mismatch"),
+    ] {
+        let expect = if expect == "type_mismatch" { expect.to_owned() } else { format!(r#"{{"v":{expect}}}"#) };
+        check(&format!(r#"declared({{"v": {given}}}, ["v"], "{ty}")"#), &expect);
+        check(&format!(r#"declared({{}}, ["v"], "{ty}", {given})"#), &expect);
+    }
+    check(r#"declared({"v": nil}, ["v"], "number", 5)"#, r#"{"v":null}"#);
+    check(r#"declared({}, ["v"], "number")"#, "{}");
+    check(r#"declared({"v": 1}, ["v", "w"], "number", 2)"#, "path_conflict");
+}
+
+#[test]
+fn an_assignment_checks_a_value() {
+    for (given, ty, expect) in [
+        ("[1]", "auto", "[1]"),
+        ("nil", "number", "null"),
+        ("'x'", "string", "\"x\""),
+        ("5", "string", "type_mismatch"),
+        ("' +5. '", "number", "5"),
+        ("''", "number", "type_mismatch"),
+        ("'true'", "boolean", "type_mismatch"),
+        ("'[]'", "array", "[]"),
+        ("'x'", "object", "type_mismatch"),
+        ("'2024-02-30'", "datetime", "type_mismatch"),
+        ("'2024-02-29'", "datetime", "\"2024-02-29\""),
+        ("1e3", "datetime", "1000"),
+        ("true", "datetime", "type_mismatch"),
+    ] {
+        check(&format!(r#"assigned({given}, "{ty}")"#), expect);
+    }
+}
+
+#[test]
+fn bounds_of_loops_are_whole_numbers() {
+    check("wholeNumber(' -3 ')", "-3");
+    check("wholeNumber(2.0)", "2");
+    check("wholeNumber('2.0')", "type_mismatch");
+    check("wholeNumber(true)", "type_mismatch");
+    check("wholeNumber(nil)", "type_mismatch");
+    check("rounds(1, 3, 1)", "3");
+    check("rounds(5, 1, -2)", "3");
+    check("rounds(3, 1, 1)", "0");
+    check("rounds(1, 1, 5)", "1");
+    check("rounds(-9223372036854775807, 9223372036854775807, 1)", "9223372036854775807");
+    check("rounds(1, 2, 0)", "invalid_config");
+    check("listed('[1]')", "type_mismatch");
+}
+
+#[test]
+fn settings_are_checked_when_they_are_known() {
+    check("within(2, 0, 2, false, 'temperature')", "2");
+    check("within(nil, 0, 2, false, 'temperature')", "null");
+    check("within(2.1, 0, 2, false, 'temperature')", "invalid_config: `temperature` is a number from 0 to 2");
+    check("within(1.5, 1, 3, true, 'most')", "invalid_config: `most` is an integer from 1 to 3");
+    check("within('1', 1, 3, true, 'most')", "invalid_config");
+    check("webAddress('HTTPS://a', 'url')", "\"HTTPS://a\"");
+    check("webAddress('ftp://a', 'url')", "invalid_config");
+    check("webAddress('http://', 'url')", "invalid_config");
+    check(r#"keyed([{"key": "a", "value": 1}, {"key": "b", "value": nil}], true)"#, r#"{"a":"1","b":"null"}"#);
+    check(r#"keyed([{"key": "a", "value": 1}], false)"#, r#"{"a":1}"#);
+    check("keyed([1], true)", "type_mismatch");
+}
+
+#[test]
+fn cases_match_structurally_or_by_their_text() {
+    for (left, right, same) in [
+        ("'Pro'", "'pRO'", true),
+        ("1", "'1'", true),
+        ("1", "1.0", true),
+        ("true", "'TRUE'", true),
+        ("true", "1", false),
+        ("nil", "'null'", true),
+        (r#"{"a": 1, "b": 2}"#, r#"{"b": 2, "a": 1}"#, true),
+        ("'Ä'", "'ä'", true),
+        ("'a '", "'a'", false),
+    ] {
+        check(&format!("sameAs({left}, {right})"), &same.to_string());
+    }
+    assert!(Value::from("A").is_same_as(&Value::from("a")));
+    assert!(!Value::from("A").is_same_as(&Value::Null));
+}
+
+#[test]
+fn literals_are_checked_before_anything_runs() {
+    assert_eq!(Typing::Declared.check(&Value::from("yes"), "boolean"), Ok(()));
+    let refused = Typing::Assigned.check(&Value::from("yes"), "boolean").unwrap_err();
+    assert_eq!((refused.0.as_str(), &*refused.1), ("type_mismatch", "the text \"yes\" is not a boolean"));
+}

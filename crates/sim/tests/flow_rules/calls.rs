@@ -1,0 +1,76 @@
+//! Calls: time, attempts, and what is sent.
+
+use crate::{check, json, program, ran};
+
+#[test]
+fn pauses_grow_by_a_second_up_to_ten() {
+    let ask = r#"{"id": "a", "type": "runCommand", "config": {"command": "x", "maxRetries": 10}}"#;
+    let program = program(ask);
+    let host = ran(&program, "{}", r#"{"a": {"$exit": 1}}"#);
+    assert_eq!(host.now_ms(), (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10) * 1_000);
+}
+
+#[test]
+fn a_call_that_hangs_takes_its_timeout_and_fails() {
+    let expect = r#"{"status": "ERROR", "error": {"kind": "effect_failed", "step": "a"}}"#;
+    let hang = r#"{"a": {"$hang": true}}"#;
+    for (config, took_ms) in
+        [(r#"{"command": "x"}"#, 30_000), (r#"{"command": "x", "timeout": 1.5, "maxRetries": 1}"#, 4_000)]
+    {
+        let step = format!(r#"{{"id": "a", "type": "runCommand", "config": {config}}}"#);
+        check(&step, "{}", hang, expect);
+        assert_eq!(ran(&program(&step), "{}", hang).now_ms(), took_ms);
+    }
+}
+
+#[test]
+fn a_mistake_in_a_request_is_no_failed_call() {
+    let call = |url: &str, rest: &str| {
+        format!(r#"{{"id": "a", "type": "apiCall", "config": {{"url": "{url}", "maxRetries": 3{rest}}}}}"#)
+    };
+    let ok = r#"{"a": {"$status": 200, "body": 1}}"#;
+    let failed = |kind: &str| format!(r#"{{"status": "ERROR", "error": {{"kind": "{kind}", "step": "a"}}}}"#);
+    check(&call("https://a/{{ $nope }}", ""), "{}", ok, &failed("missing_variable"));
+    check(&call("{{ $u }}", ""), r#"{"u": "ftp://a"}"#, ok, &failed("invalid_config"));
+    check(&call("{{ $u }}", ""), r#"{"u": 5}"#, ok, &failed("invalid_config"));
+    check(&call("https://a", r#", "body": "{{ 1 / $z }}""#), r#"{"z": 0}"#, ok, &failed("expression"));
+    let ask = r#"{"id": "a", "type": "llmInstruction", "config": {"instruction": "x", "temperature": "{{ $t }}"}}"#;
+    check(ask, r#"{"t": 3}"#, r#"{"a": "hi"}"#, &failed("invalid_config"));
+    check(ask, r#"{"t": 0.5}"#, r#"{"a": "hi"}"#, r#"{"status": "COMPLETED"}"#);
+}
+
+#[test]
+fn requests_are_sent_as_they_were_expanded() {
+    let call = |rest: &str| {
+        format!(r#"{{"id": "a", "type": "apiCall", "config": {{"url": "https://a", "resultVariable": "r"{rest}}}}}"#)
+    };
+    let sent = |rest: &str, expect: &str| {
+        check(
+            &call(rest),
+            r#"{"n": 7}"#,
+            r#"{"a": {"$request": true}}"#,
+            &format!(r#"{{"variables": {{"r": {expect}}}}}"#),
+        );
+    };
+    sent("", r#"{"method": "GET", "url": "https://a", "headers": {}, "body": null}"#);
+    sent(
+        r#", "method": "PUT", "headers": [{"key": "X", "value": "{{ $n }}"}], "body": "{{ $n }}""#,
+        r#"{"method": "PUT", "url": "https://a", "headers": {"X": "7"}, "body": 7}"#,
+    );
+    sent(
+        r#", "bodyType": "form_urlencoded", "formData": [{"key": "k", "value": "{{ $n }}"}], "body": "unused""#,
+        r#"{"method": "GET", "url": "https://a", "headers": {}, "body": {"k": 7}}"#,
+    );
+}
+
+#[test]
+fn secrets_are_named_in_the_effect_and_nowhere_in_the_run() {
+    let call = r#"{"id": "a", "type": "apiCall", "config": {"url": "https://a", "credentials": {"token": "CRM_TOKEN"},
+        "resultVariable": "r"}}"#;
+    let program = program(call);
+    let spec = program.effects[0].spec.get("credentials").expect("the effect names its secrets");
+    assert_eq!(*spec, json(r#"{"token": "CRM_TOKEN"}"#));
+    let host = ran(&program, "{}", r#"{"a": {"$request": true}}"#);
+    let told = format!("{:?} {:?} {:?}", host.result(), host.notes(), host.journal());
+    assert!(!told.contains("CRM_TOKEN"), "{told}");
+}

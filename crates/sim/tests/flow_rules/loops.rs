@@ -1,0 +1,124 @@
+//! Loops: what their variables hide, what a round leaves, and how they end.
+
+use crate::{check, over, set};
+
+#[test]
+fn a_loop_variable_can_be_set_and_never_leaves() {
+    let blocks = [set("it.seen", "true"), set("copy", r#""{{ $it }}""#)].join(", ");
+    check(
+        &over(r#"[{"a": 1}]"#, &blocks, ""),
+        r#"{"it": "outer"}"#,
+        "{}",
+        r#"{"status": "COMPLETED",
+        "variables": {"it": "outer", "copy": {"a": 1, "seen": true}, "all": [{"copy": {"a": 1, "seen": true}}]}}"#,
+    );
+    let below_text = over(r#"["x"]"#, &set("it.seen", "true"), "");
+    check(
+        &below_text,
+        "{}",
+        "{}",
+        r#"{"variables": {"all": [{"success": false, "error": {"kind": "path_conflict",
+        "step": "set_it.seen", "message": "`seen` cannot be set below the text \"x\", which is no object"}}]}}"#,
+    );
+    let count = r#"{"type": "loop", "config": {"loopType": "for", "startValue": 1, "endValue": 3, "counterVariable": "i",
+        "resultVariable": "all", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
+            {"name": "i", "value": 100}, {"name": "x", "value": "{{ $i }}"}]}}]}}"#;
+    check(count, "{}", "{}", r#"{"variables": {"x": 100, "all": [{"x": 100}, {"x": 100}, {"x": 100}]}}"#);
+}
+
+#[test]
+fn settings_of_a_loop_see_what_its_variables_will_hide() {
+    let count = r#"{"type": "loop", "config": {"loopType": "for", "startValue": "{{ $i }}", "endValue": "{{ $i + 1 }}",
+        "counterVariable": "i", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
+            {"name": "seen", "value": "{{ $seen }}{{ $i }}"}]}}]}}"#;
+    check(count, r#"{"i": 5, "seen": ""}"#, "{}", r#"{"variables": {"i": 5, "seen": "56"}}"#);
+}
+
+#[test]
+fn an_outer_round_holds_what_inner_rounds_have_set() {
+    let inner = r#"{"id": "in", "type": "loop", "config": {"loopType": "for", "startValue": 1, "endValue": 2, "counterVariable": "j",
+        "resultVariable": "inner", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
+            {"name": "deep.x", "value": "{{ $it + $j }}"}]}}]}}"#;
+    check(
+        &over("[10]", inner, ""),
+        r#"{"deep": {"kept": 1}}"#,
+        "{}",
+        r#"{"variables": {
+        "all": [{"deep": {"kept": 1, "x": 12}, "inner": [{"deep": {"kept": 1, "x": 11}}, {"deep": {"kept": 1, "x": 12}}]}]}}"#,
+    );
+}
+
+#[test]
+fn a_loop_inside_a_round_that_fails_by_its_own_settings_ends_the_round() {
+    let inner = r#"{"id": "in", "type": "loop", "config": {"loopType": "for", "startValue": 1, "endValue": "{{ $it }}",
+        "counterVariable": "j", "loopBlocks": []}}"#;
+    check(
+        &over(r#"[1, "x"]"#, inner, ""),
+        "{}",
+        "{}",
+        r#"{"status": "COMPLETED", "variables": {"all": [{},
+        {"success": false, "error": {"kind": "type_mismatch", "step": "in", "message": "the text \"x\" is not an integer"}}]}}"#,
+    );
+}
+
+#[test]
+fn a_while_that_cannot_be_evaluated_later_fails_the_loop_itself() {
+    let repeat = r#"{"id": "w", "type": "loop", "config": {"loopType": "while", "if": "$n < 2", "loopBlocks": [
+        {"type": "setVariables", "config": {"variables": [{"name": "n", "value": "{{ $n == 0 ? 1 : 'x' }}"}]}}]}}"#;
+    check(
+        repeat,
+        r#"{"n": 0}"#,
+        "{}",
+        r#"{"status": "ERROR", "variables": {"n": "x"}, "error": {"kind": "expression", "step": "w"}}"#,
+    );
+}
+
+#[test]
+fn a_loop_that_failed_leaves_nothing_for_its_next_time() {
+    let inner = r#"{"id": "w", "type": "loop", "config": {"loopType": "while", "resultVariable": "inner",
+        "if": "$n < $it", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
+            {"name": "n", "value": "{{ $it == 9 ? 'x' : $n + 1 }}"}]}}]}}"#;
+    let blocks = format!("{}, {inner}", set("n", "0"));
+    check(
+        &over("[9, 1]", &blocks, ""),
+        "{}",
+        "{}",
+        r#"{"status": "COMPLETED", "variables": {"n": 1, "inner": [{"n": 1}]}}"#,
+    );
+}
+
+#[test]
+fn caps_are_settings_like_others_and_long_loops_do_not_begin() {
+    let to = |rest: &str| {
+        format!(
+            r#"{{"id": "l", "type": "loop", "config": {{"loopType": "for", "startValue": 1, "endValue": "{{{{ $to }}}}",
+            "counterVariable": "i", "loopBlocks": [{}]{rest}}}}}"#,
+            set("last", r#""{{ $i }}""#)
+        )
+    };
+    check(
+        &to(""),
+        r#"{"to": 10001, "last": 0}"#,
+        "{}",
+        r#"{"status": "ERROR", "variables": {"last": 0},
+        "error": {"kind": "too_many_rounds", "step": "l"}}"#,
+    );
+    check(&to(""), r#"{"to": 10000}"#, "{}", r#"{"status": "COMPLETED", "variables": {"last": 10000}}"#);
+    check(
+        &to(r#", "maxIterations": 3"#),
+        r#"{"to": 20000}"#,
+        "{}",
+        r#"{"status": "COMPLETED", "variables": {"last": 3}}"#,
+    );
+    let cap = to(r#", "maxIterations": "{{ $most }}""#);
+    check(&cap, r#"{"to": 9, "most": 2}"#, "{}", r#"{"variables": {"last": 2}}"#);
+    check(&cap, r#"{"to": 9, "most": 0}"#, "{}", r#"{"error": {"kind": "invalid_config", "step": "l"}}"#);
+    let step = to(r#", "stepValue": "{{ $by }}""#);
+    check(&step, r#"{"to": 9, "by": 0}"#, "{}", r#"{"error": {"kind": "invalid_config", "step": "l"}}"#);
+    check(
+        &step,
+        r#"{"to": 9223372036854775807, "by": 9223372036854775806}"#,
+        "{}",
+        r#"{"variables": {"last": 9223372036854775807}}"#,
+    );
+}

@@ -1,0 +1,62 @@
+//! What the vectors of whole flows do not pin: time, attempts, hiding, the ends of flows, and what the trace tells.
+
+mod calls;
+mod loops;
+mod steps;
+
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::load;
+use branchpoint_engine::{Memory, Script};
+use branchpoint_expr::{Dialect, Object, Value};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[track_caller]
+fn program(steps: &str) -> Program {
+    let source = format!(r#"{{"name": "n", "description": "d", "uuid": "u", "steps": [{steps}]}}"#);
+    let loaded = load(&source, Some(Dialect::Flow));
+    assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
+    loaded.program.expect("nothing was found")
+}
+
+fn ran<'p>(program: &'p Program, input: &str, script: &str) -> Memory<'p> {
+    let mut host = Memory::new(program, 0);
+    host.start(json(input), Object::default()).expect("a run can start");
+    host.go_on(&mut Script::read(&json(script)).expect("this is a script"));
+    host
+}
+
+/// Runs a flow and compares `status`, and where they are given `variables`, `output` and `error` of its result.
+#[track_caller]
+fn check(steps: &str, input: &str, script: &str, expect: &str) {
+    let program = program(steps);
+    let host = ran(&program, input, script);
+    let result = host.result().expect("a flow ends").clone();
+    for (key, wanted) in json(expect).as_object().expect("an object") {
+        let got = result.get(key).cloned().unwrap_or_default();
+        let got = match (&**key, wanted.as_object()) {
+            // Only these are compared.
+            ("variables" | "error", Some(wanted)) => {
+                let got = wanted.keys().filter_map(|name| Some((name.clone(), got.get(name)?.clone())));
+                Value::from(got.collect::<Object>())
+            }
+            _ => got,
+        };
+        assert_eq!(got, *wanted, "{key} of {result:?}");
+    }
+}
+
+fn set(name: &str, value: &str) -> String {
+    format!(
+        r#"{{"id": "set_{name}", "type": "setVariables", "config": {{"variables": [{{"name": "{name}", "value": {value}}}]}}}}"#
+    )
+}
+
+fn over(items: &str, blocks: &str, rest: &str) -> String {
+    format!(
+        r#"{{"id": "l", "type": "loop", "config": {{"loopType": "forEach", "iterableVariable": {items}, "itemVariable": "it",
+        "resultVariable": "all", "loopBlocks": [{blocks}]{rest}}}}}"#
+    )
+}
