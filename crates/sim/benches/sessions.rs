@@ -42,14 +42,14 @@ fn main() {
     let elapsed = begin.elapsed();
     let memory_kb = resident_kb().zip(before).map(|(after, before)| after.saturating_sub(before));
     nanos.sort_unstable();
-    let at = |share: f64| micros(nanos[((nanos.len() - 1) as f64 * share) as usize]);
+    let at = |per_mille: usize| micros(nanos[(nanos.len() - 1) * per_mille / 1_000]);
     println!("{SESSIONS} sessions, {EVENTS} events each, {:.1} s in all", elapsed.as_secs_f64());
     println!(
         "an event: median {:.1} us, p99 {:.1} us, p99.9 {:.1} us, slowest {:.1} us",
-        at(0.5),
-        at(0.99),
-        at(0.999),
-        at(1.0)
+        at(500),
+        at(990),
+        at(999),
+        at(1_000)
     );
     match memory_kb {
         Some(kb) => println!("all sessions together: {:.1} MB, the times measured included", kb as f64 / 1024.0),

@@ -103,6 +103,16 @@ fn an_answer_that_is_refused_says_why_and_changes_nothing() {
     assert_eq!(refused(&mut host, "true"), Some("not_paused"));
 }
 
+/// An agent that remembers what it was asked.
+struct Asked(Vec<Value>);
+
+impl Runner for Asked {
+    fn perform(&mut self, call: &Call) -> Answer {
+        self.0.push(call.input.clone());
+        Answer::data("again")
+    }
+}
+
 #[test]
 fn an_installation_sets_the_model_and_the_limit() {
     let program = loaded(
@@ -111,13 +121,6 @@ fn an_installation_sets_the_model_and_the_limit() {
             "connections": [{"source": "s", "target": "a"}, {"source": "a", "target": "a"},
                 {"source": "a", "target": "k", "sourceHandle": "subagent"}]}"#,
     );
-    struct Asked(Vec<Value>);
-    impl Runner for Asked {
-        fn perform(&mut self, call: &Call) -> Answer {
-            self.0.push(call.input.clone());
-            Answer::data("again")
-        }
-    }
     let mut host = Memory::new(&program, 0);
     let given = [("model", Value::from("small")), ("stepLimit", Value::Int(3)), ("runId", Value::from("r1"))];
     host.start(object(given), Object::default()).unwrap();

@@ -23,7 +23,7 @@ mod skip;
 mod slots;
 mod while_loop;
 
-pub(super) use selectors::is_utc;
+pub(super) use selectors::is_zone;
 
 use std::collections::BTreeMap;
 
