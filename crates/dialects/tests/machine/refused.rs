@@ -107,6 +107,7 @@ fn values_are_of_their_kind_and_in_their_range() {
         "type: agent, provider: p, prompt: q, conversation: {max_turns: 101}, on_success: done",
         &[("bad_value", "101")],
     );
+    check("name: n\ninputs: {x: {type: string}}\nstates: {initial: a, a: {type: terminal}}", &[]);
     check(
         "name: n\ninputs: [{name: x, type: colour}]\nstates: {initial: a, a: {type: terminal}}",
         &[("bad_value", "colour")],
@@ -139,7 +140,9 @@ fn one_thing_is_said_once() {
     );
     state("agent: {provider: p, prompt: q}, prompt: r, on_success: done", &[("conflict", "r")]);
     let lost = ("unreachable_terminal", "done");
-    state("type: terminal, loop: {}", &[("conflict", "terminal"), ("unknown_key", "loop"), lost]);
+    // A block that does not go with the type is a key like any other that nobody knows.
+    state("type: terminal, loop: {}", &[("unknown_key", "loop"), lost]);
+    state("command: x, type: step, loop: {over: y}, on_success: done", &[("unknown_key", "loop")]);
     state("command: x, on_success: done, hooks: {pre: [{log: a, command: b}]}", &[("conflict", "b")]);
 }
 

@@ -1,6 +1,6 @@
 //! Declared inputs.
 
-use branchpoint_expr::{Kind, Located, Shape, Value};
+use branchpoint_expr::{Field, Kind, Located, Shape, Value};
 
 use super::{Fields, Findings, Text};
 
@@ -41,9 +41,25 @@ const TYPES: [(&str, InputType); 6] = [
 ];
 
 impl Input {
-    pub(super) fn read(located: &Located, found: &mut Findings) -> Option<Self> {
+    /// All inputs: a list, or an object of them by name.
+    pub(super) fn all(fields: &mut Fields<'_>, found: &mut Findings) -> Vec<Self> {
+        let Some(inputs) = fields.take("inputs") else { return Vec::new() };
+        if let Some(items) = inputs.items() {
+            return items.iter().filter_map(|input| Self::read(input, None, found)).collect();
+        }
+        if !inputs.is_object() {
+            fields.bad("inputs", inputs, "a list", found);
+        }
+        let named = |field: &Field| {
+            let name = Shape::Str { text: field.key.clone(), verbatim: None };
+            Text(Located { shape: name, span: field.key_span })
+        };
+        inputs.fields().iter().filter_map(|field| Self::read(&field.value, Some(named(field)), found)).collect()
+    }
+
+    fn read(located: &Located, name: Option<Text>, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::of(located, "inputs", found)?;
-        let name = fields.needed("name", found);
+        let name = name.or_else(|| fields.needed("name", found));
         let of = fields.word("type", &TYPES, found);
         fields.ignore(&["description"]);
         let required = fields.flag("required", found).unwrap_or(false);

@@ -53,8 +53,7 @@ impl Document {
         fields.unsupported(&["plugins", "plugin", "packs", "pack", "mcp_proxy", "mcp", "acp", "tui", "history"], found);
         fields.ignore(&["version", "description", "author", "tags"]);
         let name = fields.needed("name", found);
-        let inputs = fields.list("inputs", found);
-        let inputs = inputs.iter().filter_map(|input| Input::read(input, found)).collect();
+        let inputs = Input::all(&mut fields, found);
         let env = fields.texts("env", found).unwrap_or_default();
         let hooks = fields.object("hooks", found).map(|hooks| Hooks::read(hooks, found)).unwrap_or_default();
         let states = fields.take("states");

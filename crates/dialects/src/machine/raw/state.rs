@@ -141,13 +141,6 @@ fn state_type(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Type> {
         let finding = Diagnostic::error(Kind::UnknownType, written.span, message);
         found.suggest(finding, name, TYPES.iter().map(|(word, _)| *word));
     }
-    let block = [("loop", [Type::ForEach, Type::While].as_slice()), ("agent", &[Type::Agent])];
-    for (key, types) in block {
-        if fields.has(key) && known.is_some_and(|of| !types.contains(&of)) {
-            let message = format!("`{}` does not go with the type `{name}`", fields.path(key));
-            found.error(Kind::Conflict, written.span, message);
-        }
-    }
     known
 }
 
