@@ -122,7 +122,7 @@ fn a_step_that_failed_is_told_with_its_error_though_the_run_goes_on() {
     let begin = make.set(ROOT, v, "1", caught);
     make.b.mark(begin, Mark::Begin(step, None));
     let program = make.program(begin);
-    let start = Event::Start { input: Value::Null, facts: Object::default() };
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
     let stamp = Stamp { record: true, ..Stamp::default() };
     let (_, notes) = replay(&program, [(stamp, start)]).expect("it runs");
     let records = steps(&program, &notes, Status::Completed);
