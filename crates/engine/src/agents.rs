@@ -42,7 +42,7 @@ impl Local {
             limit: call.attempt_limit_ms.map(Duration::from_millis),
             shell: None,
         };
-        Some(match shell.run_program(command, stop, &self.listener) {
+        Some(match shell.run_program(command, stop, &self.masked()) {
             Answer::Process { exit: 0, stdout, .. } => Answer::model(stdout),
             Answer::Process { exit, stderr, .. } => {
                 Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", stderr.trim()))

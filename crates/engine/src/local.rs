@@ -7,7 +7,8 @@ use std::time::Duration;
 use branchpoint_expr::Value;
 
 use crate::runner::{Answer, Call};
-use crate::shell::{Listener, Shell};
+use crate::secrets::Secrets;
+use crate::shell::{Listener, Shell, Stream};
 use crate::stop::Stop;
 
 /// The largest file that is read.
@@ -26,6 +27,8 @@ pub struct Local {
     pub dir: PathBuf,
     /// Hears commands and log lines.
     pub listener: Listener,
+    /// Secret inputs of the run, which nobody who listens may hear.
+    pub mask: Secrets,
     /// The shell of commands, if it is not the user's.
     pub shell: Option<PathBuf>,
     /// Secrets by name, known to nobody but whoever makes a call.
@@ -35,7 +38,13 @@ pub struct Local {
 impl Local {
     /// Works in a directory, without anybody listening and without secrets.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), listener: Arc::new(|_, _| {}), shell: None, secrets: Arc::new(|_| None) }
+        Self {
+            dir: dir.into(),
+            listener: Arc::new(|_, _| {}),
+            mask: Secrets::default(),
+            shell: None,
+            secrets: Arc::new(|_| None),
+        }
     }
 
     /// Performs the kinds of calls that need nothing but this machine; none for the others.
@@ -45,7 +54,7 @@ impl Local {
             "read" => Some(self.read(call)),
             "log" => {
                 let message = call.input.get("message").map(ToString::to_string).unwrap_or_default();
-                (self.listener)(crate::shell::Stream::Err, &format!("{message}\n"));
+                self.masked()(Stream::Err, &format!("{message}\n"));
                 Some(Answer::data(Value::Null))
             }
             _ => None,
@@ -65,7 +74,13 @@ impl Local {
             limit: call.attempt_limit_ms.map(Duration::from_millis),
             shell: self.shell.clone(),
         };
-        shell.run(stop, &self.listener)
+        shell.run(stop, &self.masked())
+    }
+
+    /// The listener, who hears no secret that comes in one piece.
+    pub(crate) fn masked(&self) -> Listener {
+        let (listener, mask) = (Arc::clone(&self.listener), self.mask.clone());
+        Arc::new(move |stream, text| listener(stream, &mask.mask(text)))
     }
 
     /// The directory of a call, relative to that of the run.

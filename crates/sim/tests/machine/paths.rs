@@ -91,7 +91,7 @@ impl Model<'_> {
             State::Command { fails_every, ways } => {
                 let run = self.runs.entry(at).or_default();
                 *run += 1;
-                let ok = *fails_every == 0 || *run % fails_every != 0;
+                let ok = *fails_every == 0 || !run.is_multiple_of(*fails_every);
                 choose(ways, *run, ok)
             }
             State::Loop { rounds, body, ways, breaks_at, .. } => {
@@ -258,7 +258,7 @@ impl Runner for Commands<'_> {
         let run = self.runs.entry(name).or_default();
         *run += 1;
         let State::Command { fails_every, .. } = self.states[at] else { panic!("only commands are run") };
-        let exit = i32::from(fails_every != 0 && *run % fails_every == 0);
+        let exit = i32::from(fails_every != 0 && run.is_multiple_of(fails_every));
         if self.calls > LONGEST {
             // The rest of a walk without an end is of no interest.
             return Answer::Never;

@@ -1,0 +1,43 @@
+//! What this machine does for a run, as the run asks for it.
+
+use std::sync::{Arc, Mutex};
+
+use branchpoint_core::EffectNo;
+use branchpoint_engine::{Answer, Call, Local, Secrets, Stop};
+use branchpoint_expr::Value;
+
+fn call(kind: &str, input: &str) -> Call {
+    Call {
+        effect: EffectNo(1),
+        attempt: 1,
+        answers: 0,
+        kind: kind.into(),
+        spec: Value::Null,
+        input: serde_json::from_str(input).expect("this is JSON"),
+        attempt_limit_ms: None,
+        step: None,
+        path: Vec::new(),
+    }
+}
+
+#[test]
+fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_for_whoever_listens() {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&heard);
+    let inputs: Value = serde_json::from_str(r#"{"API_KEY": "hunter2"}"#).expect("this is JSON");
+    let local = Local {
+        listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
+        mask: Secrets::of(&inputs),
+        shell: Some("/bin/sh".into()),
+        secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
+        ..Local::new(std::env::temp_dir())
+    };
+    let asked = call("shell", r#"{"command": ["printf '<%s>' ", {"secret": "KEY"}]}"#);
+    let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<hunter2>"), "{answer:?}");
+    assert_eq!(*heard.lock().expect("no panic"), "<***>");
+
+    let missing = call("shell", r#"{"command": [{"secret": "OTHER"}]}"#);
+    assert!(matches!(local.perform(&missing, &Stop::default()), Some(Answer::Failed(_))));
+    assert_eq!(local.perform(&call("model", "{}"), &Stop::default()), None);
+}
