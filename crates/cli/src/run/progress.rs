@@ -27,7 +27,7 @@ impl Progress {
     pub(crate) fn show(&mut self, program: &Program, host: &Memory<'_>, nothing_more: bool) {
         let records = steps(program, host.notes(), host.status());
         let ran = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_)));
-        let new = ran.skip(self.shown).take_while(|record| nothing_more || record.status != StepStatus::Running);
+        let new = ran.skip(self.shown).take_while(|record| nothing_more || !is_open(record));
         let lines: Vec<String> = new.map(|record| line(program, record) + &self.reasons(program, record)).collect();
         self.shown += lines.len();
         terminal::tell(&lines.concat());
@@ -49,6 +49,10 @@ impl Progress {
     }
 }
 
+fn is_open(record: &StepRecord) -> bool {
+    matches!(record.status, StepStatus::Running | StepStatus::Waiting(_))
+}
+
 /// Shows all steps of a run that is over.
 pub(crate) fn show_all(program: &Program, notes: &[Note], status: Status) {
     let records = steps(program, notes, status);
@@ -66,7 +70,7 @@ fn line(program: &Program, record: &StepRecord) -> String {
     let (sign, color) = match record.status {
         StepStatus::Completed => ("✓", AnsiColor::Green),
         StepStatus::Failed => ("✗", AnsiColor::Red),
-        StepStatus::Running => ("…", AnsiColor::Yellow),
+        StepStatus::Running | StepStatus::Waiting(_) => ("…", AnsiColor::Yellow),
         _ => ("–", AnsiColor::Yellow),
     };
     let style = Style::new().fg_color(Some(color.into()));

@@ -42,7 +42,12 @@ fn references_to_steps_that_do_not_exist() {
         "name a step",
     );
     warned("{id: draft, step_type: gate, if: step.drfat.output == nil}", "unknown_reference", "step.drfat", "`draft`");
-    warned("{id: a, step_type: text, template: \"{{date Europe/Berlin}}\"}", "unknown_reference", "date", "UTC");
+    warned(
+        "{id: a, step_type: text, template: \"{{date Europe/Nowhere}}\"}",
+        "unknown_reference",
+        "date",
+        "Europe/Berlin",
+    );
     warned("{id: a, step_type: evaluate_step, target_step_id: zz}", "unknown_reference", "zz", "");
 }
 
