@@ -62,9 +62,7 @@ pub(super) fn statuses(expected: &Located) -> Option<Value> {
         _ => None,
     };
     match &expected.shape {
-        Shape::List(items) if !items.is_empty() => {
-            items.iter().map(one).collect::<Option<Vec<_>>>().map(Value::from)
-        }
+        Shape::List(items) if !items.is_empty() => items.iter().map(one).collect::<Option<Vec<_>>>().map(Value::from),
         Shape::List(_) => None,
         _ => one(expected).map(|status| Value::from(vec![status])),
     }

@@ -44,7 +44,7 @@ pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program
 
 /// The rules refuse what cannot be lowered. Should one be missing, the document is refused all the same.
 fn unlowered(document: &tree::Document<'_>, wrong: &Invalid) -> Diagnostic {
-    let kind = if wrong.kind == Wrong::MeetCycle { Kind::JoinOrder } else { Kind::BadField };
+    let kind = if wrong.kind == Wrong::MeetCycle { Kind::WorkflowNotFound } else { Kind::BadField };
     let message = format!("this workflow cannot be made into a program: {wrong}");
     Diagnostic::error(kind, document.located.span, message).with_help("please report this document")
 }

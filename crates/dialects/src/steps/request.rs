@@ -100,7 +100,8 @@ fn parts(text: &str, verbatim: Option<u32>) -> Option<Vec<Shape>> {
         let name = text[open + 2..end].trim().strip_prefix("secret.").map(str::trim).filter(|name| !name.is_empty());
         if let Some(name) = name {
             parts.push(text_part(&text[from..open], from, verbatim));
-            let secret = Value::from([("secret".into(), Value::from(name))].into_iter().collect::<branchpoint_expr::Object>());
+            let secret =
+                Value::from([("secret".into(), Value::from(name))].into_iter().collect::<branchpoint_expr::Object>());
             parts.push(Located::from(&secret).shape);
             from = end + 2;
         }

@@ -52,11 +52,7 @@ pub(super) enum Field {
 
 const ANY: i64 = i64::MAX;
 
-const fn effect(
-    name: &'static str,
-    kind: &'static str,
-    fields: &'static [(&'static str, Field)],
-) -> StepType {
+const fn effect(name: &'static str, kind: &'static str, fields: &'static [(&'static str, Field)]) -> StepType {
     StepType { name, family: Effect(kind), fields }
 }
 
@@ -198,10 +194,7 @@ pub(super) static TYPES: &[StepType] = &[
         "conditional",
         &[("if", Rule), ("conditions", Rule), ("match", Rule), ("then", Rule), ("elif", Rule), ("else", Rule)],
     ),
-    control(
-        "switch",
-        &[("discriminator", Text), ("value_type", Rule), ("cases", Rule), ("else_steps", Rule)],
-    ),
+    control("switch", &[("discriminator", Text), ("value_type", Rule), ("cases", Rule), ("else_steps", Rule)]),
     control(
         "for_each",
         &[

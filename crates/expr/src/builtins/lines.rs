@@ -75,9 +75,9 @@ fn fault<'a>(work: &Work<'a>, kind: &'static str, message: &str) -> Outcome<View
 pub(super) fn duration<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let ms = match arguments[0] {
         number @ (View::Int(_) | View::Float(_)) => seconds_ms(super::as_float(number)),
-        other => other.as_str().and_then(|text| {
-            duration_ms(text).or_else(|| text.trim().parse().ok().and_then(seconds_ms))
-        }),
+        other => {
+            other.as_str().and_then(|text| duration_ms(text).or_else(|| text.trim().parse().ok().and_then(seconds_ms)))
+        }
     };
     Ok(ms.and_then(|ms| i64::try_from(ms).ok()).map_or(View::Null, View::Int))
 }

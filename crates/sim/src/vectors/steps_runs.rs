@@ -20,8 +20,8 @@ pub(super) fn run(vector: &Value) -> Verdict {
     let name = vector.get("name").and_then(Value::as_str).unwrap_or("(unnamed)").to_owned();
     let expected = vector.get("expect").cloned().unwrap_or_default();
     let problems = problems(vector, &expected);
-    let failure = (!problems.is_empty())
-        .then(|| Failure { expected: format!("{expected:?}"), got: problems.join("; ") });
+    let failure =
+        (!problems.is_empty()).then(|| Failure { expected: format!("{expected:?}"), got: problems.join("; ") });
     Verdict { name, failure }
 }
 
@@ -55,10 +55,8 @@ fn problems(vector: &Value, expected: &Value) -> Vec<String> {
 
 fn facts(vector: &Value) -> Object {
     let given = |key: &str, default: Value| (key.into(), vector.get(key).cloned().unwrap_or(default));
-    let account = object([
-        ("owner", Value::from("u1")),
-        ("admins", Value::from(vec![Value::from("u2"), Value::from("u3")])),
-    ]);
+    let account =
+        object([("owner", Value::from("u1")), ("admins", Value::from(vec![Value::from("u2"), Value::from("u3")]))]);
     let empty = Value::from(Object::default());
     [
         given("metadata", empty.clone()),

@@ -4,11 +4,13 @@
 //! places still has a meaning: a jump to an earlier place is a jump back, which a `Meet` does not wait for. So the builder
 //! derives it from the flow: reverse postorder, in which only the edge that closes a cycle leads back.
 
+use std::collections::BTreeSet;
+
 use super::super::{Entries, Index, PlaceId, Program, flow};
 
-/// Renumbers all places. Those that nothing leads to come last, in the order in which they were made.
-pub(super) fn document_order(program: &mut Program) {
-    let order = order(program);
+/// Renumbers all places. What the places of `back` lead to is not looked for beyond them: it comes before. Those that nothing leads to come last, in the order in which they were made.
+pub(super) fn document_order(program: &mut Program, back: &BTreeSet<PlaceId>) {
+    let order = order(program, back);
     let mut number = vec![PlaceId(0); order.len()];
     for (new, old) in (0..).zip(&order) {
         number[old.index()] = PlaceId(new);
@@ -31,9 +33,9 @@ pub(super) fn document_order(program: &mut Program) {
     program.on_cancel.iter_mut().for_each(renumber);
 }
 
-fn order(program: &Program) -> Vec<PlaceId> {
+fn order(program: &Program, back: &BTreeSet<PlaceId>) -> Vec<PlaceId> {
     let root = program.scope(Program::ROOT);
-    let mut walk = Walk { program, seen: vec![false; program.places.len()], order: Vec::new() };
+    let mut walk = Walk { program, back, seen: vec![false; program.places.len()], order: Vec::new() };
     walk.from(flow::entries(root));
     // What handles failure and cancellation of the run may lead into its body, and must not become its beginning.
     root.fail.iter().for_each(|fail| walk.from(&[fail.to]));
@@ -44,6 +46,7 @@ fn order(program: &Program) -> Vec<PlaceId> {
 
 struct Walk<'p> {
     program: &'p Program,
+    back: &'p BTreeSet<PlaceId>,
     seen: Vec<bool>,
     order: Vec<PlaceId>,
 }
@@ -60,7 +63,9 @@ impl Walk<'_> {
                 Some(next) => {
                     self.seen[next.index()] = true;
                     let mut after = Vec::new();
-                    flow::successors(self.program, &self.program.place(next).op, |place| after.push(place));
+                    if !self.back.contains(&next) {
+                        flow::successors(self.program, &self.program.place(next).op, |place| after.push(place));
+                    }
                     stack.push((Some(next), after));
                 }
                 None => {

@@ -31,7 +31,7 @@ mod layout;
 mod ops;
 mod scopes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -61,6 +61,8 @@ pub struct Builder {
     labels: Vec<Label>,
     /// The label that the next op defines.
     here: Option<PlaceId>,
+    /// Places that lead back.
+    back: BTreeSet<PlaceId>,
     /// Which scopes have been told how they begin.
     begun: Vec<bool>,
     /// By scope: the paths that expressions inside it may write for a slot.
@@ -114,6 +116,7 @@ impl Builder {
         let mut builder = Self {
             program,
             labels: Vec::new(),
+            back: BTreeSet::new(),
             here: None,
             begun: Vec::new(),
             names: Vec::new(),
@@ -174,6 +177,12 @@ impl Builder {
             }
         }
         place
+    }
+
+    /// This place leads back: what it leads to comes before it, however else a strand may come in between. Only where a
+    /// cycle is entered at more than one place must this be said; else the order is clear.
+    pub fn leads_back(&mut self, place: PlaceId) {
+        self.back.insert(place);
     }
 
     /// What the trace is told before the op of a place happens. Marks add up, in order.
@@ -253,7 +262,7 @@ impl Builder {
         if !self.wrong.is_empty() {
             return Err(self.wrong);
         }
-        layout::document_order(&mut self.program);
+        layout::document_order(&mut self.program, &self.back);
         validate(&self.program)?;
         Ok(self.program)
     }

@@ -66,9 +66,8 @@ impl Lower<'_, '_> {
             "switch" => self.cases(no, at),
             "if_else" => {
                 let probe = step.get("input_template").map(|template| self.template(at.scope, template));
-                let guard = self.seeing(at, probe.is_some(), |lower| {
-                    lower.condition(at.scope, &condition::of(step.located))
-                });
+                let guard =
+                    self.seeing(at, probe.is_some(), |lower| lower.condition(at.scope, &condition::of(step.located)));
                 let then = self.arm(no, Some("then".into()), Some(guard), 0);
                 let otherwise = self.arm(no, Some("else".into()), None, 1);
                 (probe.into_iter().map(|probe| Write::Put(self.l.probe, probe)).collect(), vec![then, otherwise])
@@ -95,9 +94,9 @@ impl Lower<'_, '_> {
         let mut arms = Vec::new();
         for (position, case) in cases.iter().enumerate() {
             let guard = self.seeing(at, probe.is_some(), |lower| {
-                let compiled = lower.b.condition_with(at.scope, Dialect::Steps, |options| {
-                    Condition::case(step.located, case, options)
-                });
+                let compiled = lower
+                    .b
+                    .condition_with(at.scope, Dialect::Steps, |options| Condition::case(step.located, case, options));
                 compiled.expect("the rules refuse what does not compile")
             });
             let name = case.get("name").and_then(Located::text).map(ToString::to_string);
@@ -125,7 +124,14 @@ impl Lower<'_, '_> {
     }
 
     /// An arm is taken: the trace is told which, and which steps are not run for it.
-    fn taken(&mut self, no: No, position: usize, arms: &[ArmOf], begin: PlaceId, visits: Option<&visits::Visits>) -> PlaceId {
+    fn taken(
+        &mut self,
+        no: No,
+        position: usize,
+        arms: &[ArmOf],
+        begin: PlaceId,
+        visits: Option<&visits::Visits>,
+    ) -> PlaceId {
         let writes = visits.map(|visits| self.visited(visits, position)).into_iter().collect::<Vec<_>>();
         let place = self.b.set(writes, begin, None);
         if let Some(marker) = &arms[position].marker {

@@ -18,13 +18,7 @@ impl Lower<'_, '_> {
     }
 
     /// Lowers a chain. `skipped` is where strands go on that came in skipping and found nothing to run.
-    pub(super) fn chain(
-        &mut self,
-        steps: &[No],
-        at: Where,
-        next: PlaceId,
-        skipped: PlaceId,
-    ) -> (PlaceId, PlaceId) {
+    pub(super) fn chain(&mut self, steps: &[No], at: Where, next: PlaceId, skipped: PlaceId) -> (PlaceId, PlaceId) {
         self.enroll(steps, at);
         let level = self.level();
         let revives = steps.iter().any(|step| self.plan.revives[*step]);
@@ -53,11 +47,8 @@ impl Lower<'_, '_> {
     fn end_of_blocked(&mut self, next: PlaceId, skipped: Option<(i64, PlaceId)>) -> PlaceId {
         let (nothing, plain) = (self.text_value(""), self.text_value("text/plain"));
         let gap = self.text_value("blocked");
-        let mut writes = vec![
-            Write::Put(self.l.value, nothing),
-            Write::Put(self.l.kind, plain),
-            Write::Put(self.l.gap, gap),
-        ];
+        let mut writes =
+            vec![Write::Put(self.l.value, nothing), Write::Put(self.l.kind, plain), Write::Put(self.l.gap, gap)];
         if self.plan.has_revivals() {
             writes.push(Write::Clear(self.l.skipping));
         }
@@ -228,10 +219,7 @@ impl Lower<'_, '_> {
 
     /// Writes that make a value the one at hand, with the content type that such values have.
     pub(super) fn hold(&mut self, value: ExprId) -> Vec<Write> {
-        let kind = self.inner(
-            r#"type(v) == "string" ? "text/plain" : "application/json""#,
-            &[("v", self.l.value)],
-        );
+        let kind = self.inner(r#"type(v) == "string" ? "text/plain" : "application/json""#, &[("v", self.l.value)]);
         vec![Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)]
     }
 }

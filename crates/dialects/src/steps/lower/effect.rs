@@ -75,12 +75,7 @@ impl Lower<'_, '_> {
     }
 }
 
-fn field(
-    name: &str,
-    form: Form,
-    text: &str,
-    near: &Located,
-) -> (std::sync::Arc<str>, Form, Located) {
+fn field(name: &str, form: Form, text: &str, near: &Located) -> (std::sync::Arc<str>, Form, Located) {
     let shape = Shape::Str { text: text.into(), verbatim: None };
     (name.into(), form, Located { shape, span: near.span })
 }
@@ -103,5 +98,8 @@ fn condition_names(condition: &Located, near: &Located) -> Located {
             fields.push(Field { key: name.into(), key_span: near.span, value });
         }
     }
-    Located { shape: if fields.is_empty() { Located::from(&Value::Null).shape } else { Shape::Object(fields) }, span: near.span }
+    Located {
+        shape: if fields.is_empty() { Located::from(&Value::Null).shape } else { Shape::Object(fields) },
+        span: near.span,
+    }
 }

@@ -32,8 +32,7 @@ impl Lower<'_, '_> {
 
     /// A condition of the document.
     pub(super) fn condition(&mut self, scope: ScopeId, holder: &Located) -> ConditionId {
-        let compiled =
-            self.b.condition_with(scope, Dialect::Steps, |options| Condition::targets(holder, options));
+        let compiled = self.b.condition_with(scope, Dialect::Steps, |options| Condition::targets(holder, options));
         compiled.expect("the rules refuse what does not compile")
     }
 

@@ -35,15 +35,18 @@ impl Lower<'_, '_> {
         let step = &self.document.steps[no];
         let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
         let keep = !step.flag("fail_fast", true);
-        self.scope_in(at, ScopeSpec {
-            width: u32::try_from(width).unwrap_or(u32::MAX),
-            on_fail: keep.then_some(OnFail::Keep),
-            into: Some(self.l.answer),
-            time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
-            next: Some(after),
-            fail: Some(failure),
-            ..ScopeSpec::default()
-        })
+        self.scope_in(
+            at,
+            ScopeSpec {
+                width: u32::try_from(width).unwrap_or(u32::MAX),
+                on_fail: keep.then_some(OnFail::Keep),
+                into: Some(self.l.answer),
+                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
+                next: Some(after),
+                fail: Some(failure),
+                ..ScopeSpec::default()
+            },
+        )
     }
 
     /// One iteration: the item is at hand, and what steps leave behind lies in slots of its own.
@@ -90,10 +93,7 @@ impl Lower<'_, '_> {
         let names = [("p", self.l.probe)];
         let error = self.inner(r#"{"kind": p.fault, "message": p.message}"#, &names);
         let fault = self.b.set([Write::Put(self.l.failed, error)], failure.to, None);
-        let arms = [
-            (self.when(r#"type(p) == "map""#, &names), fault),
-            (self.when("len(p) == 0", &names), empty),
-        ];
+        let arms = [(self.when(r#"type(p) == "map""#, &names), fault), (self.when("len(p) == 0", &names), empty)];
         let decide = self.b.decide(arms, enter, Some(failure));
         let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
         let items = format!("loopItems(p, {}, {})", bound("offset"), bound("limit"));
@@ -117,11 +117,7 @@ impl Lower<'_, '_> {
         let rules = self.b.value(rules);
         let names = [("rules", self.l.answer), ("sources", self.l.outcomes)];
         let picked = self.inner("pickAttachments(rules, sources)", &names);
-        vec![
-            Write::Put(self.l.answer, rules),
-            Write::Put(self.l.outcomes, sources),
-            Write::Put(self.l.probe, picked),
-        ]
+        vec![Write::Put(self.l.answer, rules), Write::Put(self.l.outcomes, sources), Write::Put(self.l.probe, picked)]
     }
 
     /// The lists that attachment rules choose from, as an object by source.

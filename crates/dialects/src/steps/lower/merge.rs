@@ -60,11 +60,8 @@ impl Lower<'_, '_> {
         begun.extend(self.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
         let begin = self.b.set(begun, run, None);
         self.b.mark(begin, Mark::Begin(self.ids[no], Some(input)));
-        let mut writes = vec![
-            Write::Put(self.l.probe, came),
-            Write::Put(self.l.value, value),
-            Write::Put(self.l.kind, kind),
-        ];
+        let mut writes =
+            vec![Write::Put(self.l.probe, came), Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)];
         if self.plan.has_files {
             let files = self.inner("len(c) == 1 ? c[0].f : nil", &names);
             writes.push(Write::Put(self.l.files, files));

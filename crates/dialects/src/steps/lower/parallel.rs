@@ -28,17 +28,20 @@ impl Lower<'_, '_> {
             after = self.after_skipping(after, children_skipped);
         }
         let keep = !step.flag("fail_fast", true);
-        let scope = self.scope_in(at, ScopeSpec {
-            width: u32::try_from(step.int("max_concurrency").unwrap_or(WIDTH)).unwrap_or(u32::MAX),
-            want: any.then_some(Want::First(1)),
-            on_fail: keep.then_some(OnFail::Keep),
-            into: Some(self.l.answer),
-            outcomes: Some(self.l.outcomes),
-            time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
-            next: Some(after),
-            fail: Some(failure),
-            ..ScopeSpec::default()
-        });
+        let scope = self.scope_in(
+            at,
+            ScopeSpec {
+                width: u32::try_from(step.int("max_concurrency").unwrap_or(WIDTH)).unwrap_or(u32::MAX),
+                want: any.then_some(Want::First(1)),
+                on_fail: keep.then_some(OnFail::Keep),
+                into: Some(self.l.answer),
+                outcomes: Some(self.l.outcomes),
+                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
+                next: Some(after),
+                fail: Some(failure),
+                ..ScopeSpec::default()
+            },
+        );
         self.edges_in(scope, Some(no));
         let inside = Where { scope, ..at };
         let end = self.branch_end(scope, any);
@@ -92,5 +95,8 @@ impl Lower<'_, '_> {
 
 fn branch_names(branches: Option<&Located>) -> Vec<String> {
     let branches = branches.and_then(Located::items).unwrap_or_default();
-    branches.iter().map(|branch| branch.get("name").and_then(Located::text).map_or(String::new(), ToString::to_string)).collect()
+    branches
+        .iter()
+        .map(|branch| branch.get("name").and_then(Located::text).map_or(String::new(), ToString::to_string))
+        .collect()
 }

@@ -104,9 +104,8 @@ impl Plan {
     /// The outermost loop around a retry that another retry runs again as a whole.
     pub(super) fn repeated_loop(&self, document: &Document<'_>, retry: No) -> Option<No> {
         let loops = document.around(retry).filter(|(_, list)| list.role == Role::Body).map(|(holder, _)| holder);
-        let repeated = |looped: &No| {
-            self.retries.iter().any(|(other, (_, again))| *other != retry && again.contains(looped))
-        };
+        let repeated =
+            |looped: &No| self.retries.iter().any(|(other, (_, again))| *other != retry && again.contains(looped));
         loops.filter(repeated).last()
     }
 }

@@ -86,9 +86,9 @@ impl Lower<'_, '_> {
         for (owner, merges) in &self.plan.meets_in {
             // What meets in a frame that closes is gone with it.
             if alive.contains(owner) {
-                let fed = merges.iter().flat_map(|merge| {
-                    self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge])
-                });
+                let fed = merges
+                    .iter()
+                    .flat_map(|merge| self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
                 writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.edges[&from])));
             }
         }
@@ -99,6 +99,7 @@ impl Lower<'_, '_> {
             writes.push(Write::Put(self.l.gap, gap));
         }
         let again = self.b.set(writes, self.begins[target], None);
+        self.b.leads_back(again);
         let jump = match self.outermost_between(at.scope, there) {
             Some(left) => self.b.leave(left, Exit::Goto(again)),
             None => again,

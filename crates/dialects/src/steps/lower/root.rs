@@ -39,9 +39,8 @@ impl Lower<'_, '_> {
     pub(super) fn at_home(&self, iteration: Option<No>) -> Vec<No> {
         let home = |no: No| {
             let around = self.document.around(no);
-            let mut loops = around.filter(|(holder, list)| {
-                list.role == Role::Body && self.document.steps[*holder].is("for_each")
-            });
+            let mut loops =
+                around.filter(|(holder, list)| list.role == Role::Body && self.document.steps[*holder].is("for_each"));
             loops.next().map(|(holder, _)| holder)
         };
         (0..self.document.steps.len()).filter(|no| home(*no) == iteration).collect()
@@ -93,10 +92,7 @@ impl Lower<'_, '_> {
         let (input, facts) = (self.b.input(), self.b.facts());
         let value = self.b.read(input);
         let names = [("f", facts), ("v", self.l.value)];
-        let kind = self.inner(
-            r#"f.content_type ?? (type(v) == "string" ? "text/plain" : "application/json")"#,
-            &names,
-        );
+        let kind = self.inner(r#"f.content_type ?? (type(v) == "string" ? "text/plain" : "application/json")"#, &names);
         let mut writes = vec![Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)];
         for (fact, slot) in self.named.clone() {
             if fact != "shown" {

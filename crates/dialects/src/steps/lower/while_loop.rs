@@ -24,13 +24,16 @@ impl Lower<'_, '_> {
         let after = self.b.set(writes, finish, None);
         let (round, begun) = self.round_slot(no, at);
         self.counters_around(no, at);
-        let scope = self.scope_in(at, ScopeSpec {
-            into: Some(self.l.answer),
-            time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
-            next: Some(after),
-            fail: Some(failure),
-            ..ScopeSpec::default()
-        });
+        let scope = self.scope_in(
+            at,
+            ScopeSpec {
+                into: Some(self.l.answer),
+                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
+                next: Some(after),
+                fail: Some(failure),
+                ..ScopeSpec::default()
+            },
+        );
         self.bodies.insert(no, scope);
         self.edges_in(scope, Some(no));
         let start = self.b.reserve();
@@ -38,10 +41,7 @@ impl Lower<'_, '_> {
         let done = self.while_done(no, scope, round);
         let limit = self.limit(step, no, scope, done);
         let holds = self.condition(scope, &condition::of(step.located));
-        let over = self.when(
-            &format!("i >= {}", step.int("max_iterations").unwrap_or(ROUNDS)),
-            &[("i", round)],
-        );
+        let over = self.when(&format!("i >= {}", step.int("max_iterations").unwrap_or(ROUNDS)), &[("i", round)]);
         let go_on = self.b.decide([(over, limit)], body, None);
         let inner_failure = self.failure(no, Where { scope, ..at }, None);
         self.b.at(start).decide([(holds, go_on)], done, Some(inner_failure));
@@ -97,6 +97,7 @@ impl Lower<'_, '_> {
             ended.push(Write::Clear(self.l.gap));
         }
         let ended = self.b.set(ended, start, None);
+        self.b.leads_back(ended);
         let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, ended, ended);
         // Merges of the body begin every round unfilled, retries uncounted.
         let merges = self.plan.meets_in.get(&Some(no)).cloned().unwrap_or_default();

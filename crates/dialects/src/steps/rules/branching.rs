@@ -12,9 +12,7 @@ impl Check<'_, '_> {
         let holder = condition::of(step.located);
         if step.is("gate") {
             let compiled = Gate::compile(&holder, options());
-            self.compiled(
-                compiled.map(|gate| (gate.condition().warnings().to_vec(), gate.condition().references())),
-            );
+            self.compiled(compiled.map(|gate| (gate.condition().warnings().to_vec(), gate.condition().references())));
         } else {
             self.condition(&holder);
         }

@@ -22,7 +22,8 @@ impl Check<'_, '_> {
             && offset >= limit
         {
             let span = step.get("limit").map_or(step.span(), |limit| limit.span);
-            let message = format!("`limit` {limit} is an index, not a count, and `offset` is {offset}: nothing is left");
+            let message =
+                format!("`limit` {limit} is an index, not a count, and `offset` is {offset}: nothing is left");
             self.error(Kind::ForEachBounds, span, message, "`limit` must be above `offset`");
         }
         for key in ["attachment_rules", "attachments"] {

@@ -48,7 +48,8 @@ impl Check<'_, '_> {
             let message = "`required_approvals` is a whole number from 1";
             return self.error(Kind::HitlRequired, required.span, message, "one vote decides without it");
         };
-        let mut users: Vec<&str> = listed.unwrap_or_default().iter().filter_map(Located::text).map(|id| &**id).collect();
+        let mut users: Vec<&str> =
+            listed.unwrap_or_default().iter().filter_map(Located::text).map(|id| &**id).collect();
         users.sort_unstable();
         users.dedup();
         if selected && !users.is_empty() && usize::try_from(count).is_ok_and(|count| count > users.len()) {

@@ -59,9 +59,10 @@ impl Check<'_, '_> {
     fn streams(&mut self, no: No, again: bool) {
         let document = self.document;
         let span = document.steps[no].span();
-        let below_model = document.around(no).next().is_some_and(|(holder, list)| {
-            list.role == Role::Children && document.steps[holder].is("prompt_call")
-        });
+        let below_model = document
+            .around(no)
+            .next()
+            .is_some_and(|(holder, list)| list.role == Role::Children && document.steps[holder].is("prompt_call"));
         if !below_model {
             let message = "this streams the text of the step around it, which must be a prompt_call";
             self.error(Kind::StreamingPlacement, span, message, "put it into the `child_steps` of a prompt_call");
@@ -81,7 +82,8 @@ impl Check<'_, '_> {
         let step = &self.document.steps[no];
         let trigger = self.trigger_type();
         if trigger.is_some_and(|trigger| trigger != "new_content") {
-            let message = format!("a {} step works on the content that started the run, and there is none", step.kind.name);
+            let message =
+                format!("a {} step works on the content that started the run, and there is none", step.kind.name);
             self.error(Kind::ContentTrigger, step.span(), message, "give the trigger the type new_content");
         }
     }

@@ -1,8 +1,6 @@
 //! Templates and conditions: do they compile, and does what they name exist.
 
-use branchpoint_expr::{
-    Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference,
-};
+use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
 
 use super::Check;
 use crate::steps::condition;
@@ -20,7 +18,8 @@ impl Check<'_, '_> {
                 _ => false,
             };
             // The discriminator of a switch is compiled with its cases.
-            if is_template && *name != "discriminator"
+            if is_template
+                && *name != "discriminator"
                 && let Some(value) = step.located.get(name).filter(|value| value.text().is_some())
             {
                 self.template(value);
@@ -46,11 +45,12 @@ impl Check<'_, '_> {
             && self.document.find(id).is_none()
         {
             let ids = self.document.ids.keys().map(|id| &**id);
-            let finding =
-                Diagnostic::warning(Kind::UnknownReference, target.span, format!("there is no step `{id}`"));
+            let finding = Diagnostic::warning(Kind::UnknownReference, target.span, format!("there is no step `{id}`"));
             self.findings.push(finding.with_help("name a step of this document").suggest(id, ids));
         }
-        if let Some(expected) = step.get("expect_status").filter(|expected| super::super::effect::statuses(expected).is_none()) {
+        if let Some(expected) =
+            step.get("expect_status").filter(|expected| super::super::effect::statuses(expected).is_none())
+        {
             let message = "`expect_status` is a status, a range such as `200-299`, or a list of them";
             self.error(Kind::BadField, expected.span, message, "without it, 200 to 299 are expected");
         }

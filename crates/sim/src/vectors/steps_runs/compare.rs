@@ -148,7 +148,8 @@ fn matches(wanted: &Value, got: &Value) -> bool {
         (Value::List(wanted), got) => {
             let got = as_json(got);
             let items = got.as_list().unwrap_or_default();
-            got.as_list().is_some() && wanted.len() == items.len()
+            got.as_list().is_some()
+                && wanted.len() == items.len()
                 && wanted.iter().zip(items).all(|(wanted, got)| matches(wanted, got))
         }
         (Value::Str(wanted), got) => **wanted == *got.to_string(),

@@ -45,12 +45,8 @@ impl Lower<'_, '_> {
         arms: &[(usize, PlaceId)],
         begin: PlaceId,
     ) -> (PlaceId, PlaceId) {
-        let names = [
-            ("seen", visits.seen),
-            ("kept", visits.kept),
-            ("outside", visits.outside),
-            ("skipping", self.l.skipping),
-        ];
+        let names =
+            [("seen", visits.seen), ("kept", visits.kept), ("outside", visits.outside), ("skipping", self.l.skipping)];
         let mut unseen = Vec::new();
         for (position, skipped) in arms {
             let level = self.inner(&format!("outside ?? {}", visits.level), &names);
