@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use branchpoint_core::ir::picture::{Picture, dot, mermaid, picture};
+use branchpoint_core::ir::picture::{Look, Picture, dot, mermaid, picture};
 use branchpoint_dialects::load;
 use branchpoint_expr::Dialect;
 use serde_json::Value;
@@ -67,6 +67,16 @@ fn a_retry_leads_back_and_a_handler_is_dashed() {
         "  - {id: a, step_type: prompt_call, on_error: [{id: h, step_type: text, template: t}]}\n  - {id: r, step_type: retry, target_step_id: a, max_retries: 2}\n",
         &["start -> a", "a -> r", "a ~> h: on error", "h -> r", "r -> a", "r -> end"],
     );
+}
+
+#[test]
+fn boxes_look_like_what_they_do() {
+    let source = "steps:\n  - {id: w, step_type: while, if: 'false', body: [{id: b, step_type: human_in_the_loop, prompt: ok?}]}\n  - id: f\n    step_type: text\n    template: t\n    child_steps:\n      - {id: j, step_type: join, target: m}\n  - {id: m, step_type: merge}\n  - {id: s, step_type: switch, cases: [{name: a, match: a}], else_steps: [{id: e, step_type: text, template: t}]}\n";
+    let picture = draw(source, Dialect::Steps).expect("it loads");
+    let look = |title: &str| picture.nodes.iter().find(|node| &*node.title == title).map(|node| node.look);
+    let found = ["start", "w", "b", "f", "m", "s"].map(look);
+    let expect = [Look::End, Look::Loop, Look::People, Look::Work, Look::Merge, Look::Decision];
+    assert_eq!(found, expect.map(Some));
 }
 
 /// The vectors of a file, as documents and what they are expected to do.

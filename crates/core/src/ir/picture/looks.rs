@@ -1,6 +1,6 @@
 //! How boxes look: by what happens at the places of their steps, and by the arrows that meet there.
 
-use super::super::{Arm, Entries, Op, PlaceId, Program};
+use super::super::{Arm, Entries, Mark, Op, PlaceId, Program, StepId};
 use super::owners::Owners;
 use super::{Arrow, Look, of_step};
 
@@ -9,7 +9,7 @@ pub(super) fn looks(program: &Program, owners: &Owners, arrows: &[Arrow]) -> Vec
     let mut looks = vec![Look::Work; program.steps.len() + 3];
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
         if let Op::Meet { next, .. } = &record.op
-            && let Some(step) = owners.of(*next)
+            && let Some(step) = begun_after(program, *next)
         {
             looks[of_step(step)] = Look::Merge;
         }
@@ -25,17 +25,38 @@ pub(super) fn looks(program: &Program, owners: &Owners, arrows: &[Arrow]) -> Vec
             _ => {}
         }
     }
-    for (node, look) in looks.iter_mut().enumerate() {
-        // A step that decides and never has two ways decides about something else.
-        let ways = arrows.iter().filter(|arrow| arrow.from == node && !arrow.failure).count();
+    // A step that decides and never has two ways decides about something else.
+    let mut ways = vec![0_usize; looks.len()];
+    for arrow in arrows.iter().filter(|arrow| !arrow.failure) {
+        ways[arrow.from] += 1;
+    }
+    for (look, ways) in looks.iter_mut().zip(ways) {
         if *look == Look::Decision && ways < 2 {
             *look = Look::Work;
         }
-        if arrows.iter().any(|arrow| arrow.to == node && is_inside(program, arrow.from, node)) {
-            *look = Look::Loop;
-        }
+    }
+    for arrow in arrows.iter().filter(|arrow| is_inside(program, arrow.from, arrow.to)) {
+        looks[arrow.to] = Look::Loop;
     }
     looks
+}
+
+/// The step that begins after a merge, once what arrived was put together.
+fn begun_after(program: &Program, mut place: PlaceId) -> Option<StepId> {
+    // A chain of writes cannot be longer than the program.
+    for _ in &program.places {
+        let record = program.place(place);
+        let begun = record.marks.iter().find_map(|mark| match mark {
+            Mark::Begin(step, _) => Some(*step),
+            _ => None,
+        });
+        match (&record.op, begun) {
+            (_, Some(step)) => return Some(step),
+            (Op::Set { next, .. }, None) => place = *next,
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// Whether one box stands for a step inside of the other's.

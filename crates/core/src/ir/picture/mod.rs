@@ -10,6 +10,7 @@ mod mermaid;
 mod owners;
 mod walk;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Index, Program, StepId};
@@ -70,10 +71,11 @@ pub struct Arrow {
 /// Draws a program. `source` is the text of the document, from which conditions are shown as they were written.
 pub fn picture(program: &Program, source: &str) -> Picture {
     let drawn = walk::draw(program, source);
+    let used: BTreeSet<usize> = drawn.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]).collect();
     let mut shown: Vec<Option<usize>> = vec![None; drawn.looks.len()];
     let mut nodes = Vec::new();
     for (node, look) in drawn.looks.iter().enumerate() {
-        if drawn.arrows.iter().any(|arrow| arrow.from == node || arrow.to == node) {
+        if used.contains(&node) {
             shown[node] = Some(nodes.len());
             nodes.push(named(program, node, *look));
         }
