@@ -14,17 +14,14 @@ use crate::{dialects, terminal};
 )]
 pub(crate) struct Arguments {
     /// The dialect
-    #[arg(value_parser = dialects::parser())]
+    #[arg(value_parser = dialects::with_schema())]
     dialect: Dialect,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let dialect = arguments.dialect;
     let Some(schema) = branchpoint_dialects::schema(dialect) else {
-        let known: Vec<_> =
-            Dialect::ALL.into_iter().filter(|known| branchpoint_dialects::schema(*known).is_some()).collect();
-        let known: Vec<_> = known.iter().map(|known| format!("`{}`", known.as_str())).collect();
-        bail!("there is no schema for `{}` yet\nhelp: there is one for {}", dialect.as_str(), known.join(" and "));
+        bail!("there is no schema for `{}` yet", dialect.as_str());
     };
     terminal::print(schema)?;
     Ok(ExitCode::SUCCESS)

@@ -35,7 +35,7 @@ pub(crate) struct Workflow {
 }
 
 /// The workflows that a document may call: the files beside it.
-struct Beside<'f>(&'f Path);
+pub(crate) struct Beside<'f>(pub(crate) &'f Path);
 
 impl Library for Beside<'_> {
     fn workflow(&self, name: &str) -> Option<String> {

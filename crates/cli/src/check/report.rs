@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_dialects::{Loaded, load};
-use branchpoint_expr::{Diagnostic, Dialect, Examined, Severity, render_json, render_sarif, render_terminal};
+use branchpoint_dialects::{Loaded, load_from};
+use branchpoint_expr::{Diagnostic, Dialect, Examined, Kind, Severity, render_json, render_sarif, render_terminal};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Format;
 use crate::source::Source;
+use crate::workflow::Beside;
 use crate::{TROUBLE, explain, terminal};
 
 /// The findings of every file, in the order in which the files were given.
@@ -47,7 +48,10 @@ impl Report {
     pub(crate) fn new(paths: &[PathBuf], dialect: Option<Dialect>) -> Self {
         let files = paths.iter().map(|path| match Source::file(path) {
             Ok(source) => {
-                let loaded = load(&source.text, dialect);
+                let mut loaded = load_from(&source.text, dialect, &Beside(path));
+                // Whoever runs it may have the workflow that is missing here.
+                let missing = loaded.diagnostics.iter_mut().filter(|finding| finding.kind == Kind::UnknownWorkflow);
+                missing.for_each(|finding| finding.severity = Severity::Warning);
                 Checked::Loaded(source, Box::new(loaded))
             }
             Err(error) => Checked::Unread(path.clone(), error),

@@ -22,8 +22,9 @@ pub(crate) const SERVED: [&str; 5] = ["shell", "read", "log", "run", "agent"];
 pub(crate) fn run(workflow: &Workflow, input: Value, answers: Answers, json: bool) -> Result<ExitCode> {
     let dir = env::current_dir()?;
     let secrets = Secrets::of(&input);
+    let masks = secrets.clone();
     let local = Local {
-        listener: Arc::new(move |_, said| terminal::tell(&secrets.mask(said))),
+        listener: Arc::new(move |_, said| terminal::tell(&masks.mask(said))),
         secrets: Arc::new(|name| env::var(name).ok()),
         ..Local::new(dir)
     };
@@ -31,12 +32,12 @@ pub(crate) fn run(workflow: &Workflow, input: Value, answers: Answers, json: boo
     let programs = Programs { root: &workflow.program, children: &workflow.children };
     let ran =
         programs.run(input, &here, &Stop::default()).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
-    progress::show_all(&workflow.program, &ran.notes, ran.status);
-    tell(&ran, json)
+    terminal::tell(&secrets.mask(&progress::lines(&workflow.program, &ran.notes, ran.status)));
+    tell(&ran, &secrets, json)
 }
 
 /// The result on stdout, the message of the end on stderr; the exit status is the one that the workflow says.
-fn tell(ran: &Ran, json: bool) -> Result<ExitCode> {
+fn tell(ran: &Ran, secrets: &Secrets, json: bool) -> Result<ExitCode> {
     if json {
         terminal::print(&(serde_json::to_string_pretty(&ran.result)? + "\n"))?;
     }
@@ -49,7 +50,9 @@ fn tell(ran: &Ran, json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let kind = part("kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    terminal::complain(&format!("the run failed{kind}{}", message.map(|text| format!(": {text}")).unwrap_or_default()));
+    let what = if part("status").as_deref() == Some("rejected") { "was not started" } else { "failed" };
+    let message = message.map(|text| format!(": {text}")).unwrap_or_default();
+    terminal::complain(&secrets.mask(&format!("the run {what}{kind}{message}")));
     let status = match ran.result.get("exit_code") {
         Some(Value::Int(code)) => u8::try_from(*code).ok().filter(|code| *code != 0),
         _ => None,
@@ -79,14 +82,7 @@ impl Outside for Here {
     }
 
     fn fact(&self, name: &str) -> Value {
-        match name {
-            "user_attached" => Value::Bool(self.attached),
-            "run_id" => Value::from("run"),
-            "working_dir" => Value::from(self.local.dir.display().to_string()),
-            "user" => variable("USER"),
-            "hostname" => variable("HOSTNAME"),
-            name => name.strip_prefix("env.").map_or(Value::Null, variable),
-        }
+        if name == "user_attached" { Value::Bool(self.attached) } else { fact(name) }
     }
 
     fn line(&self) -> Option<String> {
@@ -97,6 +93,18 @@ impl Outside for Here {
 impl Here {
     fn script(&self) -> std::sync::MutexGuard<'_, Answers> {
         self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// What is known of this machine under a name. Nobody is attached to a run that is only tried.
+pub(crate) fn fact(name: &str) -> Value {
+    match name {
+        "user_attached" => Value::Bool(false),
+        "run_id" => Value::from("run"),
+        "working_dir" => env::current_dir().map_or(Value::Null, |dir| Value::from(dir.display().to_string())),
+        "user" => variable("USER"),
+        "hostname" => variable("HOSTNAME"),
+        name => name.strip_prefix("env.").map_or(Value::Null, variable),
     }
 }
 

@@ -59,7 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
-    let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs)?;
+    let (input, mut facts) = inputs::start(workflow.dialect, &arguments.inputs)?;
+    for name in &workflow.program.facts {
+        facts.entry(name.clone()).or_insert_with(|| live::fact(name));
+    }
     if let Some(refused) = prologue::check(&workflow, &answers, arguments.dry_run) {
         return Ok(refused);
     }

@@ -53,11 +53,11 @@ fn is_open(record: &StepRecord) -> bool {
     matches!(record.status, StepStatus::Running | StepStatus::Waiting(_))
 }
 
-/// Shows all steps of a run that is over.
-pub(crate) fn show_all(program: &Program, notes: &[Note], status: Status) {
+/// All steps of a run that is over, a line each.
+pub(crate) fn lines(program: &Program, notes: &[Note], status: Status) -> String {
     let records = steps(program, notes, status);
     let ran = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_)));
-    terminal::tell(&ran.map(|record| line(program, record)).collect::<String>());
+    ran.map(|record| line(program, record)).collect()
 }
 
 /// Tells that the clock was moved on.
