@@ -30,6 +30,22 @@ fn a_run_that_waits_for_people_is_exit_3() {
 }
 
 #[test]
+fn commands_of_a_state_machine_run_for_real_and_secret_inputs_are_masked() {
+    let machine = r#"
+name: greet
+inputs: [{name: who}, {name: TOKEN_x}]
+states:
+  initial: hello
+  hello: {command: "echo hi {{inputs.who}} {{inputs.TOKEN_x}}; exit {{inputs.code}}", on_success: done, on_failure: bad}
+  done: {type: terminal, message: "said it"}
+  bad: {type: terminal, status: failure, message: "could not say {{inputs.TOKEN_x}}"}
+"#;
+    let inputs = ["run", "-", "-i", "who=you", "-i", "TOKEN_x=sekret"];
+    check_with("run_machine", &[&inputs[..], &["-i", "code:=0"]].concat(), machine, &[]);
+    check_with("run_machine_failed", &[&inputs[..], &["-i", "code:=7"]].concat(), machine, &[]);
+}
+
+#[test]
 fn a_trigger_that_nobody_serves_is_told() {
     let workflow = "trigger: {type: schedule}\nsteps: [{id: a, step_type: text, template: hi}]\n";
     check_with("run_trigger", &["run", "-"], workflow, &[]);
