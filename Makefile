@@ -30,9 +30,9 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: need-cargo ## show what it does today: a tour of `branchpoint eval`
+run: need-cargo ## show what it does: a tour of workflows and conditions
 	$(CARGO) build --release $(LOCKED) -p branchpoint
-	@BRANCHPOINT="$(BRANCHPOINT)" examples/eval/tour.sh
+	@BRANCHPOINT="$(BRANCHPOINT)" examples/tour.sh
 
 .PHONY: test
 test: setup fmt-check clippy unit doc vectors sim ## everything: format, lints, tests, repo checks, doc tests, vectors, simulation

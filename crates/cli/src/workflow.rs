@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Program;
-use branchpoint_dialects::{Library, LoadOptions, load_from, load_with};
+use branchpoint_dialects::{Library, LoadOptions, Loaded, load_from, load_with};
 use branchpoint_expr::{Dialect, Severity, render_terminal};
 
 use crate::source::{Source, is_stdin};
@@ -35,7 +35,7 @@ pub(crate) struct Workflow {
 }
 
 /// The workflows that a document may call: the files beside it.
-pub(crate) struct Beside<'f>(pub(crate) &'f Path);
+struct Beside<'f>(&'f Path);
 
 impl Library for Beside<'_> {
     fn workflow(&self, name: &str) -> Option<String> {
@@ -46,6 +46,22 @@ impl Library for Beside<'_> {
     fn root(&self) -> Option<&str> {
         self.0.file_stem()?.to_str()
     }
+}
+
+/// Loads a document with the workflows that it calls, which stand beside it.
+pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
+    let loaded = load_with(text, options);
+    if loaded.dialect == Some(Dialect::Machine) { load_from(text, loaded.dialect, &Beside(path)) } else { loaded }
+}
+
+/// The names of the workflows beside a document.
+pub(crate) fn beside(path: &Path) -> BTreeSet<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let workflows = files.filter(|file| {
+        file.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known))
+    });
+    workflows.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect()
 }
 
 impl File {
@@ -62,10 +78,7 @@ impl File {
     pub(crate) fn load_scripted(&self, steps: &BTreeSet<String>) -> Result<Result<Workflow, ExitCode>> {
         let source = Source::file(&self.file)?;
         let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), ..LoadOptions::default() };
-        let mut loaded = load_with(&source.text, &options);
-        if loaded.dialect == Some(Dialect::Machine) {
-            loaded = load_from(&source.text, loaded.dialect, &Beside(&self.file));
-        }
+        let loaded = load(&source.text, &options, &self.file);
         terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
         if let Some(program) = loaded.program {
             return Ok(Ok(Workflow { source, program, children: loaded.children, dialect: loaded.dialect }));

@@ -48,6 +48,10 @@ impl Local {
                 Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", stderr.trim()))
             }
             Answer::TimedOut { .. } => Answer::Never,
+            Answer::Failed(failed) => {
+                let message = format!("the provider `{provider}` needs the program `{program}`: {}", failed.message);
+                Answer::failed("agent", message)
+            }
             other => other,
         })
     }

@@ -65,7 +65,8 @@ impl Shell {
         match command.spawn() {
             Ok(child) => self.attend(child, stop, listener),
             Err(error) => {
-                Answer::failed("exit_code", format!("the command cannot be started in {}: {error}", self.dir.display()))
+                let program = command.get_program().display();
+                Answer::failed("exit_code", format!("`{program}` cannot be started in {}: {error}", self.dir.display()))
             }
         }
     }

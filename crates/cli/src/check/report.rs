@@ -1,18 +1,17 @@
 //! What was found in a number of files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_dialects::{Loaded, load_from};
+use branchpoint_dialects::{LoadOptions, Loaded};
 use branchpoint_expr::{Diagnostic, Dialect, Examined, Kind, Severity, render_json, render_sarif, render_terminal};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Format;
 use crate::source::Source;
-use crate::workflow::Beside;
-use crate::{TROUBLE, explain, terminal};
+use crate::{TROUBLE, explain, source, terminal, workflow};
 
 /// The findings of every file, in the order in which the files were given.
 pub(crate) struct Report {
@@ -48,10 +47,7 @@ impl Report {
     pub(crate) fn new(paths: &[PathBuf], dialect: Option<Dialect>) -> Self {
         let files = paths.iter().map(|path| match Source::file(path) {
             Ok(source) => {
-                let mut loaded = load_from(&source.text, dialect, &Beside(path));
-                // Whoever runs it may have the workflow that is missing here.
-                let missing = loaded.diagnostics.iter_mut().filter(|finding| finding.kind == Kind::UnknownWorkflow);
-                missing.for_each(|finding| finding.severity = Severity::Warning);
+                let loaded = checked(&source, dialect, path);
                 Checked::Loaded(source, Box::new(loaded))
             }
             Err(error) => Checked::Unread(path.clone(), error),
@@ -163,4 +159,17 @@ impl Report {
 
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// What is found in a document, the workflows that it calls included. One that is not beside it is only warned of: whoever
+/// runs the document may have it.
+fn checked(source: &Source, dialect: Option<Dialect>, path: &Path) -> Loaded {
+    let callees = (!source::is_stdin(path)).then(|| workflow::beside(path));
+    let mut loaded = workflow::load(&source.text, &LoadOptions { dialect, callees, ..LoadOptions::default() }, path);
+    for finding in &mut loaded.diagnostics {
+        if matches!(finding.kind, Kind::UnknownWorkflow | Kind::WorkflowNotFound) {
+            finding.severity = Severity::Warning;
+        }
+    }
+    loaded
 }

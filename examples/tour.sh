@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A tour of `branchpoint eval`, run by `make run`. Each command is shown before its output. False (exit 1) is an answer like
+# A tour of the program, run by `make run`: whole workflows first, then the conditions that they decide with. Each command is shown before its output. False (exit 1) is an answer like
 # true (exit 0), so it does not end the tour; an exit status other than the one announced does.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 binary=${BRANCHPOINT:-target/release/branchpoint}
 if [[ ! -x $binary ]]; then
   echo "tour: no program at $binary; build it with 'make run', or set BRANCHPOINT to its path" >&2
@@ -31,6 +31,23 @@ show() {
 }
 
 here=examples/eval
+workflows=examples/workflows
+
+show 'A workflow, checked before anything runs.' 0 \
+  check $workflows/support.yaml
+
+show 'What it looks like, as Mermaid.' 0 \
+  graph $workflows/support.yaml
+
+show 'One run of it; a script answers for the model, the mail and the people.' 0 \
+  run $workflows/support.yaml --script $workflows/support.script.yaml -i 'input=Where is my order?' \
+  -i metadata.customer=ada@example.com
+
+show 'A flow that nobody has answers for: which way would it go, and why?' 2 \
+  run $workflows/orders.json --dry-run -i total:=250
+
+show 'A state machine runs its commands for real.' 0 \
+  run examples/machine/nested-loops.yaml --script examples/machine/nested-loops.script.yaml
 
 show 'An expression over the state of a run. Inputs given as text count as numbers.' 0 \
   eval 'inputs.count > 10 && inputs.mode == "prod"' --context $here/deploy.json
@@ -53,4 +70,4 @@ show 'As conditions on the history of a session.' 0 \
 show 'As the text match of a graph, for a program to read.' 0 \
   eval --dialect graph --condition $here/graph-condition.json --context $here/graph-context.json --json
 
-printf '\nThat was the tour. Try your own: branchpoint eval --help\n'
+printf '\nThat was the tour. Write your own: branchpoint new --help\n'
