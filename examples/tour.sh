@@ -47,7 +47,7 @@ show 'A flow that nobody has answers for: which way would it go, and why?' 2 \
   run $workflows/orders.json --dry-run -i total:=250
 
 show 'A state machine runs its commands for real.' 0 \
-  run examples/machine/nested-loops.yaml --script examples/machine/nested-loops.script.yaml
+  run examples/machine/approval-by-exit-code.yaml --script examples/machine/approval-by-exit-code.script.yaml
 
 show 'An expression over the state of a run. Inputs given as text count as numbers.' 0 \
   eval 'inputs.count > 10 && inputs.mode == "prod"' --context $here/deploy.json
