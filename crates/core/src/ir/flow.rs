@@ -1,23 +1,26 @@
 //! Where control can go from a place. Layout, validation and reachability all ask here, so that they cannot disagree.
 
-use super::{Arm, Entries, Exit, Failure, Op, PlaceId, Program, Scope, ScopeId};
+use super::{Arm, Entries, Exit, Op, PlaceId, Program, Scope, ScopeId};
 
 /// Calls `visit` with every place of the same frame that a strand can go on at after this op, in document order.
 ///
 /// Two things are not among them, because they change the frame: what [`Op::Enter`] opens, and where [`Op::Leave`] leads.
 pub(super) fn targets(op: &Op, mut visit: impl FnMut(PlaceId)) {
-    let fail_to = |fail: &Option<Failure>| fail.map(|fail| fail.to);
+    successes(op, &mut visit);
+    if let Op::Do { fail, .. } | Op::Set { fail, .. } | Op::Decide { fail, .. } | Op::Wait { fail, .. } = op {
+        fail.iter().map(|fail| fail.to).for_each(visit);
+    }
+}
+
+/// As [`targets`], without the ways of failures.
+pub(super) fn successes(op: &Op, mut visit: impl FnMut(PlaceId)) {
     match op {
-        Op::Do { next, fail, .. } | Op::Set { next, fail, .. } => {
-            visit(*next);
-            fail_to(fail).map(visit);
-        }
-        Op::Decide { arms, otherwise, fail } => {
+        Op::Do { next, .. } | Op::Set { next, .. } => visit(*next),
+        Op::Decide { arms, otherwise, .. } => {
             arms.iter().map(|(_, to)| *to).for_each(&mut visit);
             visit(*otherwise);
-            fail_to(fail).map(visit);
         }
-        Op::Wait { arms, fail, .. } => {
+        Op::Wait { arms, .. } => {
             for arm in arms {
                 match arm {
                     Arm::Signal { next, .. } | Arm::After { next, .. } | Arm::Until { next, .. } => visit(*next),
@@ -27,7 +30,6 @@ pub(super) fn targets(op: &Op, mut visit: impl FnMut(PlaceId)) {
                     }
                 }
             }
-            fail_to(fail).map(visit);
         }
         Op::Fork { to } => to.iter().copied().for_each(visit),
         Op::Meet { next, none, .. } => {

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::nesting::{Nesting, homes};
 use super::{Exit, Home, Index, Op, PlaceId, Program, ScopeId, flow};
@@ -51,7 +51,8 @@ impl Reach {
     }
 
     /// Merges whose edge a strand can come to only by going round a loop first: while it parks in the loop, the edge seems out
-    /// of reach. Such a loop needs a scope of its own. Tells the merge and the place that parks.
+    /// of reach. Such a loop needs a scope of its own. Tells the merge and the place that parks. A jump back that may also not
+    /// be taken is no loop but a repetition, and what it brings the second time does not count.
     pub(super) fn behind_loops(
         &self,
         program: &Program,
@@ -65,7 +66,9 @@ impl Reach {
             for (from, to) in backs.iter().filter(|(from, to)| *from < edge && self.can(*to, edge, within)) {
                 let round = graph.before(*from, within, &mut found);
                 let parks = (to.0..=from.0).map(PlaceId).filter(|place| parks(&program.place(*place).op));
-                let mut lost = parks.filter(|place| round.contains(*place) && !self.can(*place, edge, within));
+                let mut lost = parks.filter(|place| {
+                    round.contains(*place) && !self.can(*place, edge, within) && !gets_out(program, *place)
+                });
                 behind.extend(lost.next().map(|place| (meet, place)));
             }
         }
@@ -117,6 +120,27 @@ impl Places {
 
 fn parks(op: &Op) -> bool {
     matches!(op, Op::Do { .. } | Op::Wait { .. } | Op::Enter(_) | Op::Meet { .. })
+}
+
+/// Whether a strand that goes on from here without a failure can leave its frame without a jump to an earlier place.
+fn gets_out(program: &Program, from: PlaceId) -> bool {
+    let (mut seen, mut next) = (BTreeSet::from([from]), vec![from]);
+    while let Some(place) = next.pop() {
+        let op = &program.place(place).op;
+        if matches!(op, Op::Leave { how, .. } if !matches!(how, Exit::Goto(to) if *to <= place)) {
+            return true;
+        }
+        let mut visit = |to: PlaceId| {
+            if to > place && seen.insert(to) {
+                next.push(to);
+            }
+        };
+        match op {
+            Op::Enter(scope) => visit(program.scope(*scope).next),
+            _ => flow::successes(op, visit),
+        }
+    }
+    false
 }
 
 /// Jumps to an earlier place of the same frame.
