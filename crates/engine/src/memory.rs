@@ -212,6 +212,9 @@ impl<'p> Memory<'p> {
     fn ended(&mut self, working: Working) {
         for (name, payload) in working.reports {
             drop(self.signal(&name, payload, None));
+            while self.more {
+                self.must_take(Event::Continue);
+            }
         }
         self.settle(&working.call, working.answer);
     }
