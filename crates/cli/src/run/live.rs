@@ -30,8 +30,11 @@ pub(crate) fn run(workflow: &Workflow, input: Value, answers: Answers, json: boo
     };
     let here = Here { local, answers: Mutex::new(answers), attached: stdin().is_terminal() };
     let programs = Programs { root: &workflow.program, children: &workflow.children };
-    let ran =
-        programs.run(input, &here, &Stop::default()).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
+    // Commands have process groups of their own, so a Ctrl-C reaches only this program, and it must end them.
+    let stop = Stop::default();
+    let word = stop.clone();
+    ctrlc::set_handler(move || word.set())?;
+    let ran = programs.run(input, &here, &stop).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
     terminal::tell(&secrets.mask(&progress::lines(&workflow.program, &ran.notes, ran.status)));
     tell(&ran, &secrets, json)
 }
@@ -50,7 +53,11 @@ fn tell(ran: &Ran, secrets: &Secrets, json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let kind = part("kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    let what = if part("status").as_deref() == Some("rejected") { "was not started" } else { "failed" };
+    let what = match (part("status").as_deref(), ran.status) {
+        (Some("rejected"), _) => "was not started",
+        (_, Status::Cancelled) => "was cancelled",
+        _ => "failed",
+    };
     let message = message.map(|text| format!(": {text}")).unwrap_or_default();
     terminal::complain(&secrets.mask(&format!("the run {what}{kind}{message}")));
     let status = match ran.result.get("exit_code") {
