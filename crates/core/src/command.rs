@@ -23,6 +23,8 @@ pub enum Command {
         input: Value,
         /// How many answers the effect has had: together with the run and the effect, the key on the wire.
         answers: u32,
+        /// The positions of the items around it, outermost first.
+        path: Vec<u32>,
     },
     /// Nobody waits for this effect any more.
     Withdraw {

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use branchpoint_core::ir::{Effect, Program, Status};
 use branchpoint_core::{
-    Command, EffectNo, Event, Note, Offer, Rejected, Stamp, State, TimerNo, What, advance, offers, status,
+    Command, EffectNo, Event, Note, Offer, Rejected, Stamp, State, TimerNo, advance, offers, status,
 };
 use branchpoint_expr::{Object, Value};
 
 use crate::judge::judge;
+use crate::outside::Outside;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use crate::zones::offsets_s;
@@ -25,20 +26,6 @@ const NAP: Duration = Duration::from_millis(10);
 
 /// The signal that brings a line of the user.
 const LINE: &str = "line";
-
-/// Performs calls on many threads at once.
-pub trait Outside: Sync {
-    /// Performs one attempt. It ends early when it is told to stop.
-    fn perform(&self, call: &Call, stop: &Stop) -> Answer;
-
-    /// What the host knows under a name; null if it knows nothing.
-    fn fact(&self, name: &str) -> Value;
-
-    /// The next line of the user, if one is attached and has more to say.
-    fn line(&self) -> Option<String> {
-        None
-    }
-}
 
 /// A program and the programs that it calls by name.
 #[derive(Clone, Copy, Debug)]
@@ -188,18 +175,18 @@ impl Live<'_, '_> {
         self.journal.push((stamp, event));
         self.more = outcome.more;
         for command in outcome.commands {
-            self.carry_out(command, &outcome.trace);
+            self.carry_out(command);
         }
         self.notes.extend(outcome.trace);
         Ok(())
     }
 
-    fn carry_out(&mut self, command: Command, trace: &[Note]) {
+    fn carry_out(&mut self, command: Command) {
         match command {
-            Command::Perform { effect, attempt, what, input, answers } => {
+            Command::Perform { effect, attempt, what, input, answers, path } => {
                 let what = &self.programs.root.effects[what.0 as usize];
-                let began = |note: &&Note| matches!(note.what, What::Attempt { effect: of, .. } if of == effect);
                 self.perform(Call {
+                    run: "run".into(),
                     effect,
                     attempt,
                     answers,
@@ -208,7 +195,7 @@ impl Live<'_, '_> {
                     input,
                     attempt_limit_ms: what.attempt_limit_ms,
                     step: what.step.map(|step| self.programs.root.steps[step.0 as usize].id.clone()),
-                    path: trace.iter().find(began).map(|note| note.path.clone()).unwrap_or_default(),
+                    path,
                 });
             }
             Command::Withdraw { effect } => {

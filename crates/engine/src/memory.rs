@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{
-    Command, Event, Note, Rejected, RequestNo, Stamp, State, TimerNo, TimerUse, What, advance, codec, status, view,
+    Command, Event, Note, Rejected, RequestNo, Stamp, State, TimerNo, TimerUse, advance, codec, status, view,
 };
 use branchpoint_expr::{Object, Value};
 
@@ -272,18 +272,18 @@ impl<'p> Memory<'p> {
         self.journal.push((stamp, event, outcome.check));
         self.more = outcome.more;
         for command in outcome.commands {
-            self.carry_out(command, &outcome.trace);
+            self.carry_out(command);
         }
         self.notes.extend(outcome.trace);
         Ok(())
     }
 
-    fn carry_out(&mut self, command: Command, trace: &[Note]) {
+    fn carry_out(&mut self, command: Command) {
         match command {
-            Command::Perform { effect, attempt, what, input, answers } => {
+            Command::Perform { effect, attempt, what, input, answers, path } => {
                 let what = &self.program.effects[what.0 as usize];
-                let began = |note: &&Note| matches!(note.what, What::Attempt { effect: of, .. } if of == effect);
                 self.calls.push(Call {
+                    run: "run".into(),
                     effect,
                     attempt,
                     answers,
@@ -292,7 +292,7 @@ impl<'p> Memory<'p> {
                     input,
                     attempt_limit_ms: what.attempt_limit_ms,
                     step: what.step.map(|step| self.program.steps[step.0 as usize].id.clone()),
-                    path: trace.iter().find(began).map(|note| note.path.clone()).unwrap_or_default(),
+                    path,
                 });
             }
             Command::Withdraw { effect } => self.calls.withdraw(effect),

@@ -24,6 +24,8 @@ pub trait Runner {
 /// One attempt of an effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
+    /// The id of the run that asks.
+    pub run: Arc<str>,
     /// The effect of the run, by number.
     pub effect: EffectNo,
     /// The attempt, counted from 1.
@@ -42,6 +44,14 @@ pub struct Call {
     pub step: Option<Arc<str>>,
     /// The positions of the items around it, outermost first.
     pub path: Vec<u32>,
+}
+
+impl Call {
+    /// The key on the wire: an attempt whose fate is unknown is repeated under the same key, one after an answer gets a
+    /// new one. Whoever performs the call twice under one key may do the work once.
+    pub fn key(&self) -> String {
+        format!("{}/{}/{}", self.run, self.effect.0, self.answers)
+    }
 }
 
 /// What came back, as it came.

@@ -32,7 +32,8 @@ impl Machine<'_> {
         let kept = self.program.effects[what.index()].retry.is_some().then(|| input.clone());
         let flight = InFlight { strand: no, what, attempt: 1, answers: 0, input: kept, backoff: None };
         self.state.effects.insert(effect, flight);
-        self.outcome.commands.push(Command::Perform { effect, attempt: 1, what, input, answers: 0 });
+        let path = self.item_path(no);
+        self.outcome.commands.push(Command::Perform { effect, attempt: 1, what, input, answers: 0, path });
         self.note(no, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt: 1 });
         self.park(no, Parked::Effect(effect))
     }
@@ -135,7 +136,8 @@ impl Machine<'_> {
         flight.attempt += 1;
         let input = flight.input.clone().expect("the input of an effect with a retry policy is kept");
         let (strand, attempt, what, answers) = (flight.strand, flight.attempt, flight.what, flight.answers);
-        self.outcome.commands.push(Command::Perform { effect, attempt, what, input, answers });
+        let path = self.item_path(strand);
+        self.outcome.commands.push(Command::Perform { effect, attempt, what, input, answers, path });
         self.note(strand, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt });
     }
 
