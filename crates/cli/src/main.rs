@@ -11,6 +11,7 @@ mod fmt;
 mod graph;
 mod ir;
 mod new;
+mod project;
 mod run;
 mod schema;
 mod session;

@@ -19,9 +19,11 @@
 
 use std::fmt;
 
+use branchpoint_expr::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::command::Command;
 use crate::event::{Event, Stamp};
 use crate::ir::Program;
 use crate::state::State;
@@ -38,6 +40,10 @@ pub enum Kind {
     Event,
     /// A snapshot of a run.
     State,
+    /// A command that is not carried out yet.
+    Command,
+    /// A value on its own.
+    Value,
 }
 
 /// Why bytes cannot be read, or a thing not be written.
@@ -124,6 +130,26 @@ pub fn decode_state(bytes: &[u8]) -> Result<State, CodecError> {
     decode(Kind::State, bytes)
 }
 
+/// The bytes of a command.
+pub fn encode_command(command: &Command) -> Result<Vec<u8>, CodecError> {
+    encode(Kind::Command, command)
+}
+
+/// The command of such bytes.
+pub fn decode_command(bytes: &[u8]) -> Result<Command, CodecError> {
+    decode(Kind::Command, bytes)
+}
+
+/// The bytes of a value.
+pub fn encode_value(value: &Value) -> Result<Vec<u8>, CodecError> {
+    encode(Kind::Value, value)
+}
+
+/// The value of such bytes.
+pub fn decode_value(bytes: &[u8]) -> Result<Value, CodecError> {
+    decode(Kind::Value, bytes)
+}
+
 fn encode(kind: Kind, content: &impl Serialize) -> Result<Vec<u8>, CodecError> {
     let header = vec![MAGIC[0], MAGIC[1], kind.mark(), kind.version()];
     postcard::to_extend(content, header)
@@ -151,20 +177,22 @@ fn decode<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Program, Self::Event, Self::State];
+    const ALL: [Self; 5] = [Self::Program, Self::Event, Self::State, Self::Command, Self::Value];
 
     fn mark(self) -> u8 {
         match self {
             Self::Program => b'p',
             Self::Event => b'e',
             Self::State => b's',
+            Self::Command => b'c',
+            Self::Value => b'v',
         }
     }
 
     /// A change of the bytes gets a new number and a golden file, and the old one stays readable as long as its semantics.
     fn version(self) -> u8 {
         match self {
-            Self::Program | Self::Event | Self::State => 1,
+            Self::Program | Self::Event | Self::State | Self::Command | Self::Value => 1,
         }
     }
 }
@@ -175,6 +203,8 @@ impl fmt::Display for Kind {
             Self::Program => "a program",
             Self::Event => "an event",
             Self::State => "a snapshot",
+            Self::Command => "a command",
+            Self::Value => "a value",
         })
     }
 }

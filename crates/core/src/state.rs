@@ -236,6 +236,40 @@ impl State {
         self.seq
     }
 
+    /// The time of the newest event.
+    pub fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    /// How many runs are around it.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The timers that are set, with their due times.
+    pub fn timers(&self) -> impl Iterator<Item = (TimerNo, i64)> {
+        self.timers.iter().map(|(no, timer)| (*no, timer.at_ms))
+    }
+
+    /// Whether strands are ready: the next event is [`Event::Continue`](crate::Event::Continue).
+    pub fn is_unfinished(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Replaces values, each as a whole: what a host does that keeps some of them apart from the stored bytes.
+    pub fn map_values(&mut self, map: &mut dyn FnMut(&mut Value)) {
+        for strand in self.strands.values_mut() {
+            strand.locals.iter_mut().for_each(&mut *map);
+        }
+        for frame in self.frames.values_mut() {
+            frame.map_values(map);
+        }
+        self.effects.values_mut().filter_map(|flight| flight.input.as_mut()).for_each(&mut *map);
+        self.mailbox.iter_mut().for_each(|(_, value)| map(value));
+        self.cancelling.iter_mut().for_each(&mut *map);
+        self.ended.iter_mut().for_each(|ended| map(&mut ended.result));
+    }
+
     /// How it ended, if it has.
     pub fn result(&self) -> Option<(Status, &Value)> {
         self.ended.as_ref().map(|ended| (ended.status, &ended.result))
@@ -284,6 +318,22 @@ impl State {
     pub(crate) fn number(&mut self) -> u64 {
         self.last_no += 1;
         self.last_no
+    }
+}
+
+impl Frame {
+    fn map_values(&mut self, map: &mut dyn FnMut(&mut Value)) {
+        self.values.iter_mut().flatten().for_each(&mut *map);
+        for entry in self.entries.values_mut() {
+            entry.values.iter_mut().flatten().chain(entry.value.iter_mut()).for_each(&mut *map);
+        }
+        for result in &mut self.results {
+            if let EntryResult::Done(value) = result {
+                map(value);
+            }
+        }
+        Arc::make_mut(&mut self.items).iter_mut().for_each(&mut *map);
+        self.locals.iter_mut().chain(self.failure.iter_mut()).for_each(&mut *map);
     }
 }
 

@@ -5,7 +5,9 @@
 //! [`gate`] is for hosts that run their own models and tools, and only ask what is allowed.
 
 mod agents;
+mod driver;
 pub mod gate;
+pub mod host;
 mod judge;
 mod live;
 mod local;
@@ -17,9 +19,11 @@ mod script;
 mod secrets;
 mod shell;
 mod stop;
+pub mod store;
 mod unserved;
 mod zones;
 
+pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use judge::judge;
 pub use live::{Programs, Ran};
 pub use local::{Local, SecretStore};

@@ -187,6 +187,7 @@ impl Live<'_, '_> {
                 let what = &self.programs.root.effects[what.0 as usize];
                 self.perform(Call {
                     run: "run".into(),
+                    folder: "".into(),
                     effect,
                     attempt,
                     answers,

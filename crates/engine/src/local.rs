@@ -86,7 +86,7 @@ impl Local {
     /// The directory of a call, relative to that of the run.
     pub fn dir_of(&self, call: &Call) -> PathBuf {
         let dir = call.input.get("dir").and_then(Value::as_str).unwrap_or_default();
-        self.dir.join(dir)
+        self.dir.join(&*call.folder).join(dir)
     }
 
     /// A text that may be a list of texts and of references to secrets, put together at the moment of the call.

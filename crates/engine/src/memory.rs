@@ -21,6 +21,9 @@ use crate::zones::offsets_s;
 use calls::{Calls, Working};
 use children::Children;
 
+/// The id of the run: there is only one.
+const RUN: &str = "run";
+
 /// One run and everything it has asked for.
 #[derive(Debug)]
 pub struct Memory<'p> {
@@ -280,20 +283,8 @@ impl<'p> Memory<'p> {
 
     fn carry_out(&mut self, command: Command) {
         match command {
-            Command::Perform { effect, attempt, what, input, answers, path } => {
-                let what = &self.program.effects[what.0 as usize];
-                self.calls.push(Call {
-                    run: "run".into(),
-                    effect,
-                    attempt,
-                    answers,
-                    kind: what.kind.clone(),
-                    spec: what.spec.clone(),
-                    input,
-                    attempt_limit_ms: what.attempt_limit_ms,
-                    step: what.step.map(|step| self.program.steps[step.0 as usize].id.clone()),
-                    path,
-                });
+            command @ Command::Perform { .. } => {
+                Call::of(self.program, &RUN.into(), command).into_iter().for_each(|call| self.calls.push(call));
             }
             Command::Withdraw { effect } => self.calls.withdraw(effect),
             Command::SetTimer { timer, at_ms } => {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::{EffectNo, Failed, Usage};
+use branchpoint_core::ir::{Index, Program};
+use branchpoint_core::{Command, EffectNo, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
 /// Performs calls. It reports what came back, as it came; whether that is good is told by [`crate::judge`].
@@ -26,6 +27,8 @@ pub trait Runner {
 pub struct Call {
     /// The id of the run that asks.
     pub run: Arc<str>,
+    /// The folder that the run works in; the empty name is that of whoever performs the call.
+    pub folder: Arc<str>,
     /// The effect of the run, by number.
     pub effect: EffectNo,
     /// The attempt, counted from 1.
@@ -47,6 +50,25 @@ pub struct Call {
 }
 
 impl Call {
+    /// The call that a command of a run asks for; none for other commands.
+    pub(crate) fn of(program: &Program, run: &Arc<str>, command: Command) -> Option<Self> {
+        let Command::Perform { effect, attempt, what, input, answers, path } = command else { return None };
+        let what = &program.effects[what.index()];
+        Some(Self {
+            run: run.clone(),
+            folder: "".into(),
+            effect,
+            attempt,
+            answers,
+            kind: what.kind.clone(),
+            spec: what.spec.clone(),
+            input,
+            attempt_limit_ms: what.attempt_limit_ms,
+            step: what.step.map(|step| program.steps[step.index()].id.clone()),
+            path,
+        })
+    }
+
     /// The key on the wire: an attempt whose fate is unknown is repeated under the same key, one after an answer gets a
     /// new one. Whoever performs the call twice under one key may do the work once.
     pub fn key(&self) -> String {

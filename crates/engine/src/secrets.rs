@@ -22,6 +22,17 @@ impl Secrets {
         Self(values)
     }
 
+    /// These values, the longest first.
+    pub(crate) fn from_values(mut values: Vec<String>) -> Self {
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        Self(values)
+    }
+
+    /// The values, the longest first.
+    pub(crate) fn values(&self) -> &[String] {
+        &self.0
+    }
+
     /// The text with every secret masked.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut masked = Cow::Borrowed(text);

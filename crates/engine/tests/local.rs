@@ -9,6 +9,7 @@ use branchpoint_expr::Value;
 fn call(kind: &str, input: &str) -> Call {
     Call {
         run: "run".into(),
+        folder: "".into(),
         effect: EffectNo(1),
         attempt: 1,
         answers: 0,

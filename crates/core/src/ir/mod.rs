@@ -183,6 +183,29 @@ pub enum Status {
     Cancelled,
 }
 
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Running, Self::WaitingPeople, Self::WaitingTimer, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// The word for it, the same everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::WaitingPeople => "waiting_people",
+            Self::WaitingTimer => "waiting_timer",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing comes after it.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
 /// Where a failure goes: a place, and a slot for the error `{kind, message, step}`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Failure {

@@ -6,7 +6,7 @@ use super::nesting::homes;
 use super::validate::check_ids;
 use super::{
     Arm, Backoff, ConditionId, Early, EffectId, Entries, Exit, ExprId, Failure, Home, Index, Limits, Mark, OnFail, Op,
-    Place, Program, Retry, Scope, SignalId, SlotId, Status, StepId, Want, Write as Writes,
+    Place, Program, Retry, Scope, SignalId, SlotId, StepId, Want, Write as Writes,
 };
 
 /// The text of a program: one line for each place, in order; tables that are empty are left out.
@@ -150,7 +150,7 @@ impl Printer<'_> {
             Exit::Done(Some(value)) => format!("done {}", self.expr(*value)),
             Exit::Fail(error) => format!("fail {}", self.expr(*error)),
             Exit::Goto(place) => format!("goto p{}", place.0),
-            Exit::Close(verdict) => format!("close {} {}", status(verdict.status), self.expr(verdict.result)),
+            Exit::Close(verdict) => format!("close {} {}", verdict.status.as_str(), self.expr(verdict.result)),
         }
     }
 
@@ -271,15 +271,4 @@ fn retry(retry: Option<Retry>) -> String {
     let most = if max_delay_ms > 0 { format!(" at most {max_delay_ms} ms") } else { String::new() };
     let jitter = if jitter > 0.0 { format!(" jitter {jitter}") } else { String::new() };
     format!(", {max_attempts} attempts after {delay_ms} ms{grows}{most}{jitter}")
-}
-
-fn status(status: Status) -> &'static str {
-    match status {
-        Status::Running => "running",
-        Status::WaitingPeople => "waiting_people",
-        Status::WaitingTimer => "waiting_timer",
-        Status::Completed => "completed",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
 }

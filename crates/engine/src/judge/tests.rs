@@ -6,6 +6,7 @@ use crate::runner::Body;
 fn call(kind: &str, spec: &str) -> Call {
     Call {
         run: "run".into(),
+        folder: "".into(),
         effect: EffectNo(1),
         attempt: 1,
         answers: 0,

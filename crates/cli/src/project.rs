@@ -1,0 +1,162 @@
+//! What is the same for every command of a project: `branchpoint.toml`, found upwards from the working directory, and the store.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use branchpoint_engine::Limits;
+use branchpoint_engine::store::{Durability, Store};
+use serde::Deserialize;
+
+/// The name of the file.
+pub(crate) const FILE: &str = "branchpoint.toml";
+
+/// Where the store is, for every command that needs one.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct StoreArguments {
+    /// The store; without it, that of branchpoint.toml, else one in the user's data directory
+    #[arg(long, value_name = "PATH", env = "BRANCHPOINT_STORE", global = true)]
+    pub(crate) store: Option<PathBuf>,
+
+    /// What survives a loss of power: full, all that was acknowledged; normal, all but the last moments
+    #[arg(long, value_name = "HOW", value_parser = ["full", "normal"], global = true)]
+    pub(crate) durability: Option<String>,
+}
+
+/// A project file, every part of which may be absent. Paths in it are relative to its folder.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Project {
+    /// The folder of the file.
+    #[serde(skip)]
+    pub(crate) folder: PathBuf,
+    store: Option<PathBuf>,
+    durability: Option<String>,
+    /// Who acts, unless --as or `BRANCHPOINT_USER` says otherwise.
+    pub(crate) user: Option<String>,
+    pub(crate) people: People,
+    limits: CallLimits,
+    pub(crate) notify: Notify,
+    pub(crate) secrets: SecretFile,
+    /// The settings of runners, which they read themselves.
+    pub(crate) http: toml::Table,
+    pub(crate) search: toml::Table,
+    pub(crate) mail: toml::Table,
+    pub(crate) files: toml::Table,
+    pub(crate) webhook: toml::Table,
+    pub(crate) mcp: toml::Table,
+    pub(crate) models: toml::Table,
+    pub(crate) agents: toml::Table,
+}
+
+/// Who is asked when a workflow names no one.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct People {
+    pub(crate) owner: Option<String>,
+    pub(crate) admins: Vec<String>,
+    pub(crate) members: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CallLimits {
+    calls: Option<usize>,
+    calls_per_workflow: Option<usize>,
+}
+
+/// Who hears that a question is asked, reminded of, or settled.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Notify {
+    /// A command, which gets the event as JSON on its standard input.
+    pub(crate) command: Option<String>,
+    /// An address, to which the event is posted as JSON.
+    pub(crate) webhook: Option<String>,
+}
+
+/// Where secrets are that are not in the environment: lines of `NAME=value`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SecretFile {
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Project {
+    /// The project of the working directory; an empty one if there is no file.
+    pub(crate) fn find() -> Result<Self> {
+        let here = env::current_dir().context("the working directory cannot be read")?;
+        match here.ancestors().map(|folder| folder.join(FILE)).find(|file| file.is_file()) {
+            Some(file) => Self::read(&file),
+            None => Ok(Self { folder: here, ..Self::default() }),
+        }
+    }
+
+    fn read(file: &Path) -> Result<Self> {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let project: Self = toml::from_str(&text).with_context(|| format!("{} is not understood", file.display()))?;
+        let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
+        Ok(Self { folder, ..project })
+    }
+
+    /// The file of the store.
+    pub(crate) fn store_path(&self, arguments: &StoreArguments) -> Result<PathBuf> {
+        if let Some(path) = &arguments.store {
+            return Ok(path.clone());
+        }
+        if let Some(path) = &self.store {
+            return Ok(self.folder.join(path));
+        }
+        Ok(data_folder()?.join("store.db"))
+    }
+
+    /// Opens the store, and makes it if there is none.
+    pub(crate) fn open(&self, arguments: &StoreArguments) -> Result<Store> {
+        let path = self.store_path(arguments)?;
+        let durability = match arguments.durability.as_deref().or(self.durability.as_deref()) {
+            None | Some("full") => Durability::Full,
+            Some("normal") => Durability::Normal,
+            Some(other) => bail!("`durability` in {FILE} is `full` or `normal`, not `{other}`"),
+        };
+        Store::open(&path, durability).with_context(|| format!("the store {} cannot be opened", path.display()))
+    }
+
+    /// How much is done at a time.
+    pub(crate) fn limits(&self) -> Limits {
+        let default = Limits::default();
+        Limits {
+            calls: self.limits.calls.unwrap_or(default.calls).max(1),
+            calls_per_workflow: self.limits.calls_per_workflow.unwrap_or(default.calls_per_workflow).max(1),
+        }
+    }
+
+    /// Who acts: what was said, else the environment, else the project, else the user of this machine.
+    pub(crate) fn user(&self, said: Option<&str>) -> String {
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let said = said.map(str::to_owned).or_else(|| variable("BRANCHPOINT_USER")).or_else(|| self.user.clone());
+        said.or_else(|| variable("USER")).unwrap_or_else(|| "someone".into())
+    }
+
+    /// Secrets of the secrets file by name. The environment comes first, and is not read here.
+    pub(crate) fn secrets(&self) -> Result<BTreeMap<String, String>> {
+        let Some(file) = &self.secrets.file else { return Ok(BTreeMap::new()) };
+        let file = self.folder.join(file);
+        let text =
+            fs::read_to_string(&file).with_context(|| format!("cannot read the secrets in {}", file.display()))?;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let read = |line: &str| {
+            let (name, value) = line.split_once('=').context("a line of a secrets file is NAME=value")?;
+            Ok((name.trim().to_owned(), value.trim().trim_matches('"').to_owned()))
+        };
+        lines.map(read).collect()
+    }
+}
+
+/// Where programs keep what they know, by the rules of this system.
+fn data_folder() -> Result<PathBuf> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")));
+    Ok(folder.context("there is no home directory for the store; name a file with --store")?.join("branchpoint"))
+}

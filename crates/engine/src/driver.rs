@@ -1,0 +1,261 @@
+//! Drives a host under the real clock: one thread takes events and writes, others perform calls.
+//!
+//! One thread both advances runs and commits, because a commit is short and whatever comes in meanwhile shares the next one: the
+//! busier the host, the more events a commit holds.
+
+mod calls;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use branchpoint_core::Event;
+
+use crate::host::{Act, Host, Look, Refused, Start, Taken, Ticket};
+use crate::outside::Outside;
+use crate::store::{RunNo, Trouble};
+pub use calls::Limits;
+use calls::{Calls, Done};
+
+/// How often the driver looks whether another process has written.
+const NAP: Duration = Duration::from_millis(50);
+
+/// How often it looks for processes that are gone.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// How many messages wait for the driver before whoever sends another has to wait too.
+const MAILBOX: usize = 10_000;
+
+/// Hears what happens, in order, on the driver's own thread: it must not take long.
+pub type Listener = Box<dyn FnMut(&Act) + Send>;
+
+/// What came of something that was handed in.
+pub type Handed = Result<Taken, Refused>;
+
+/// A host that runs on a thread of its own.
+#[derive(Debug)]
+pub struct Driver {
+    mailbox: SyncSender<Message>,
+    thread: Option<JoinHandle<Result<(), Trouble>>>,
+}
+
+enum Message {
+    Start(Box<Start>, Sender<Handed>),
+    Hand(RunNo, Event, Sender<Handed>),
+    Fork(RunNo, u64, String, Sender<Handed>),
+    Wake(RunNo, Sender<Handed>),
+    Look(RunNo, Sender<Result<Look, Trouble>>),
+    Done(Box<Done>),
+    Leave(Duration),
+}
+
+impl Driver {
+    /// Starts driving.
+    pub fn new(host: Host, outside: Arc<dyn Outside>, limits: Limits, listener: Listener) -> Self {
+        let (mailbox, messages) = sync_channel(MAILBOX);
+        let back = mailbox.clone();
+        let body = move || {
+            let done = Box::new(move |done| drop(back.send(Message::Done(Box::new(done)))));
+            let calls = Calls::new(outside, limits, done);
+            Loop { host, calls, listener, asked: Vec::new(), leaving: None }.run(&messages)
+        };
+        Self { mailbox, thread: Some(thread::spawn(body)) }
+    }
+
+    /// Starts a run. It is kept when this returns.
+    pub fn start(&self, start: Start) -> Result<Handed, Trouble> {
+        self.ask(|reply| Message::Start(Box::new(start), reply))
+    }
+
+    /// Hands in an event. It is kept when this returns.
+    pub fn hand(&self, run: RunNo, event: Event) -> Result<Handed, Trouble> {
+        self.ask(|reply| Message::Hand(run, event, reply))
+    }
+
+    /// Takes a run up that nobody drives, and listens to it.
+    pub fn wake(&self, run: RunNo) -> Result<Handed, Trouble> {
+        self.ask(|reply| Message::Wake(run, reply))
+    }
+
+    /// Starts a run with the first events of another.
+    pub fn fork(&self, from: RunNo, events: u64, id: String) -> Result<Handed, Trouble> {
+        self.ask(|reply| Message::Fork(from, events, id, reply))
+    }
+
+    /// A run as it stands.
+    pub fn look(&self, run: RunNo) -> Result<Look, Trouble> {
+        self.ask(|reply| Message::Look(run, reply))?
+    }
+
+    /// Whether the driver still drives: it stops when its store fails.
+    pub fn is_alive(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Begins nothing more, gives what is in flight so much time to end, and lets go of every run.
+    pub fn leave(mut self, grace: Duration) -> Result<(), Trouble> {
+        // A driver that has stopped by itself does not hear this, and tells why.
+        let _ = self.mailbox.send(Message::Leave(grace));
+        self.joined()
+    }
+
+    fn ask<T>(&self, message: impl FnOnce(Sender<T>) -> Message) -> Result<T, Trouble> {
+        let (reply, answer) = channel();
+        let gone = || Trouble::Missing("driver any more: its store has failed".into());
+        self.mailbox.send(message(reply)).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())
+    }
+
+    fn joined(&mut self) -> Result<(), Trouble> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(ended)) => ended,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            let _ = self.mailbox.send(Message::Leave(Duration::ZERO));
+            // Whoever drops a driver does not ask how it ended.
+            let _ = self.thread.take().map(JoinHandle::join);
+        }
+    }
+}
+
+struct Loop {
+    host: Host,
+    calls: Calls,
+    listener: Listener,
+    /// Who waits for the answer to which ticket: the number of the ticket is the place in this list.
+    asked: Vec<Option<Sender<Handed>>>,
+    /// When it is over, once it was told to leave.
+    leaving: Option<Instant>,
+}
+
+impl Loop {
+    fn run(mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
+        let (mut noticed, mut round) = (Instant::now(), Instant::now());
+        loop {
+            self.receive(messages);
+            if noticed.elapsed() >= NAP {
+                noticed = Instant::now();
+                self.host.notice()?;
+            }
+            if round.elapsed() >= ROUND {
+                round = Instant::now();
+                self.host.notice_the_dead()?;
+            }
+            for act in self.host.turn(now_ms())? {
+                self.carry_out(act);
+            }
+            if self.leaving.is_none() {
+                self.launch();
+            } else if self.is_over() {
+                break;
+            }
+        }
+        self.calls.stop_all();
+        self.host.close()
+    }
+
+    /// Waits until there is something to do, and takes everything that has come.
+    fn receive(&mut self, messages: &Receiver<Message>) {
+        let now_ms = now_ms();
+        let pause = match self.host.next_ms() {
+            Some(at_ms) if at_ms <= now_ms => Duration::ZERO,
+            Some(at_ms) => NAP.min(Duration::from_millis(at_ms.abs_diff(now_ms))),
+            None => NAP,
+        };
+        let mut next = if pause.is_zero() {
+            messages.try_recv().ok()
+        } else {
+            match messages.recv_timeout(pause) {
+                Ok(message) => Some(message),
+                // Calls hold a sender, so the mailbox is never closed.
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            }
+        };
+        let mut taken = 0;
+        while let Some(message) = next {
+            self.hear(message);
+            taken += 1;
+            next = if taken < MAILBOX { messages.try_recv().ok() } else { None };
+        }
+    }
+
+    fn hear(&mut self, message: Message) {
+        match message {
+            Message::Start(start, reply) => {
+                let ticket = self.ticket(reply);
+                self.host.start(*start, ticket);
+            }
+            Message::Hand(run, event, reply) => {
+                let ticket = self.ticket(reply);
+                self.host.hand(run, event, ticket);
+            }
+            Message::Fork(from, events, id, reply) => {
+                let ticket = self.ticket(reply);
+                self.host.fork(from, events, id, true, ticket);
+            }
+            Message::Wake(run, reply) => {
+                let ticket = self.ticket(reply);
+                self.host.wake(run, true, ticket);
+            }
+            Message::Look(run, reply) => drop(reply.send(self.host.look_at(run))),
+            Message::Done(done) => {
+                if self.calls.ended(&done) {
+                    self.host.settle(done.run, &done.call, done.answer);
+                }
+            }
+            Message::Leave(grace) => {
+                let until = Instant::now() + grace;
+                self.leaving = Some(self.leaving.map_or(until, |known| known.min(until)));
+            }
+        }
+    }
+
+    fn ticket(&mut self, reply: Sender<Handed>) -> Ticket {
+        let free = self.asked.iter().position(Option::is_none).unwrap_or(self.asked.len());
+        if free == self.asked.len() {
+            self.asked.push(None);
+        }
+        self.asked[free] = Some(reply);
+        Ticket(free as u64)
+    }
+
+    fn carry_out(&mut self, act: Act) {
+        (self.listener)(&act);
+        match act {
+            Act::Perform { run, workflow, call } => self.calls.push(run, workflow, call),
+            Act::Withdraw { run, effect } => self.calls.withdraw(run, effect),
+            Act::Answered { ticket, outcome } => {
+                let reply = usize::try_from(ticket.0).ok().and_then(|place| self.asked.get_mut(place)?.take());
+                // Whoever asked may not wait any more.
+                reply.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
+            }
+            Act::Told { .. } | Act::People { .. } | Act::Stands { .. } => {}
+        }
+    }
+
+    /// Begins calls as far as the limits allow. What is answered at once comes with the next turn.
+    fn launch(&mut self) {
+        while let Some((of, call)) = self.calls.next() {
+            if let Some((call, answer)) = self.calls.begin(of, call) {
+                self.host.settle(of.0, &call, answer);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.calls.is_empty() || self.leaving.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,130 @@
+//! Calls in flight: how many at a time, each on a thread of its own.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread;
+
+use branchpoint_core::EffectNo;
+
+use crate::outside::Outside;
+use crate::runner::{Answer, Call};
+use crate::stop::Stop;
+use crate::store::{RunNo, WorkflowNo};
+
+/// How much is done at a time. What is over it waits; it is kept in the store all the while.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Calls of all runs together.
+    pub calls: usize,
+    /// Calls of all runs of one workflow.
+    pub calls_per_workflow: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { calls: 256, calls_per_workflow: 256 }
+    }
+}
+
+/// A call that has ended.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) run: RunNo,
+    pub(super) workflow: WorkflowNo,
+    pub(super) call: Call,
+    pub(super) answer: Answer,
+}
+
+/// Who is told that a call has ended.
+type Told = Arc<dyn Fn(Done) + Send + Sync>;
+
+pub(super) struct Calls {
+    outside: Arc<dyn Outside>,
+    limits: Limits,
+    told: Told,
+    /// Calls that wait for their turn, by workflow.
+    waiting: BTreeMap<WorkflowNo, VecDeque<(RunNo, Call)>>,
+    /// How many are in flight, by workflow.
+    busy: HashMap<WorkflowNo, usize>,
+    flying: HashMap<(RunNo, EffectNo), (u32, WorkflowNo, Stop)>,
+    /// The workflow whose turn was last: they take turns.
+    last: Option<WorkflowNo>,
+}
+
+impl Calls {
+    pub(super) fn new(outside: Arc<dyn Outside>, limits: Limits, told: Box<dyn Fn(Done) + Send + Sync>) -> Self {
+        let (waiting, busy, flying) = (BTreeMap::new(), HashMap::new(), HashMap::new());
+        Self { outside, limits, told: told.into(), waiting, busy, flying, last: None }
+    }
+
+    pub(super) fn push(&mut self, run: RunNo, workflow: WorkflowNo, call: Call) {
+        self.waiting.entry(workflow).or_default().push_back((run, call));
+    }
+
+    /// The next call that may begin; workflows take turns, so that a busy one does not keep others waiting.
+    pub(super) fn next(&mut self) -> Option<((RunNo, WorkflowNo), Call)> {
+        if self.flying.len() >= self.limits.calls {
+            return None;
+        }
+        let has_room = |(workflow, _): &(&WorkflowNo, &VecDeque<_>)| {
+            self.busy.get(workflow).is_none_or(|busy| *busy < self.limits.calls_per_workflow)
+        };
+        let after = |(workflow, _): &(&WorkflowNo, &VecDeque<_>)| self.last.is_none_or(|last| **workflow > last);
+        let first = self.waiting.iter().filter(has_room).find(after).or_else(|| self.waiting.iter().find(has_room));
+        let workflow = *first?.0;
+        let queue = self.waiting.get_mut(&workflow)?;
+        let (run, call) = queue.pop_front()?;
+        if queue.is_empty() {
+            self.waiting.remove(&workflow);
+        }
+        self.last = Some(workflow);
+        Some(((run, workflow), call))
+    }
+
+    /// Performs a call on a thread of its own; one that needs no waiting is answered here.
+    pub(super) fn begin(&mut self, (run, workflow): (RunNo, WorkflowNo), call: Call) -> Option<(Call, Answer)> {
+        if let Some(answer) = self.outside.at_once(&call) {
+            return Some((call, answer));
+        }
+        let stop = Stop::default();
+        self.flying.insert((run, call.effect), (call.attempt, workflow, stop.clone()));
+        *self.busy.entry(workflow).or_default() += 1;
+        let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
+        thread::spawn(move || {
+            let performed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| outside.perform(&call, &stop)));
+            // A defect of a runner is the failure of its call, not the end of everybody else's.
+            let answer = performed.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
+            told(Done { run, workflow, call, answer });
+        });
+        None
+    }
+
+    /// Notes that a call has ended. False: nobody waits for it.
+    pub(super) fn ended(&mut self, done: &Done) -> bool {
+        let busy = self.busy.get_mut(&done.workflow);
+        busy.into_iter().for_each(|busy| *busy = busy.saturating_sub(1));
+        let key = (done.run, done.call.effect);
+        let waited = self.flying.get(&key).is_some_and(|(attempt, ..)| *attempt == done.call.attempt);
+        if waited {
+            self.flying.remove(&key);
+        }
+        waited
+    }
+
+    pub(super) fn withdraw(&mut self, run: RunNo, effect: EffectNo) {
+        for queue in self.waiting.values_mut() {
+            queue.retain(|(of, call)| (*of, call.effect) != (run, effect));
+        }
+        if let Some((_, _, stop)) = self.flying.remove(&(run, effect)) {
+            stop.set();
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.flying.is_empty()
+    }
+
+    pub(super) fn stop_all(&mut self) {
+        self.flying.values().for_each(|(_, _, stop)| stop.set());
+    }
+}

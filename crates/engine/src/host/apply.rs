@@ -1,0 +1,247 @@
+//! Events become rows: the event itself, what was asked for, timers, questions.
+
+use std::sync::Arc;
+
+use branchpoint_core::{Command, EffectNo, Event, Failed, Stamp, TimerNo, advance, status};
+
+use super::open::Flight;
+use super::{Act, Asker, Host, Order, People, Refused, Taken};
+use crate::store::{RunNo, Trouble};
+use crate::zones::offsets_s;
+
+/// A snapshot is not worth writing before the events since the last one have so many bytes.
+const SNAPSHOT_BYTES: usize = 16 * 1024;
+
+impl Host {
+    /// Hands an event to a run, after the timers that are due by then. One that is at work hears it when that is finished.
+    pub(super) fn take_event(&mut self, run: RunNo, event: Event, asker: Asker, now_ms: i64) -> Result<(), Trouble> {
+        // Nobody opens a run for an answer that nobody waits for.
+        if matches!(event, Event::Settled { .. }) && !self.open.contains_key(&run) {
+            return Ok(());
+        }
+        if let Err(refused) = self.ensure_open(run)? {
+            return self.answer(asker, Err(refused));
+        }
+        let cancels = matches!(event, Event::Cancel { .. });
+        while !self.open[&run].state.is_unfinished() && self.fire_due(run, now_ms)? {}
+        let open = self.open.get_mut(&run).expect("it was opened");
+        if open.state.is_unfinished() && !cancels {
+            open.waiting.push_back((event, asker));
+            return Ok(());
+        }
+        if is_late(&event, open) {
+            return Ok(());
+        }
+        if let Event::Signal { key: Some(key), .. } = &event
+            && self.store.has_key(run, key)?
+        {
+            return self.answer(asker, Ok(Taken { run, new: false }));
+        }
+        let outcome = self.apply(run, event, now_ms)?;
+        self.answer(asker, outcome.map(|()| Taken { run, new: true }))
+    }
+
+    /// Fires the first timer of a run that is due. False: there is none, or the run is at work.
+    pub(super) fn fire_due(&mut self, run: RunNo, now_ms: i64) -> Result<bool, Trouble> {
+        let Some(open) = self.open.get_mut(&run) else { return Ok(false) };
+        if open.state.is_unfinished() {
+            return Ok(false);
+        }
+        let first = open.timers.iter().map(|(timer, due_ms)| (*due_ms, *timer)).min();
+        let Some((due_ms, timer)) = first.filter(|(due_ms, _)| *due_ms <= now_ms) else { return Ok(false) };
+        self.clear_timer(run, timer)?;
+        let fired = self.apply(run, Event::TimerFired(timer), due_ms)?;
+        assert!(fired.is_ok(), "a run takes the timers that it has set, and it said: {fired:?}");
+        Ok(true)
+    }
+
+    /// Runs whose last event is not finished go on, one step of each: a run that never rests must not stop the others.
+    pub(super) fn go_on(&mut self) -> Result<(), Trouble> {
+        for _ in 0..self.unfinished.len() {
+            let Some(run) = self.unfinished.pop_front() else { break };
+            if !self.open.get(&run).is_some_and(|open| open.state.is_unfinished()) {
+                continue;
+            }
+            // What was begun is finished at its own time, before anything else comes.
+            let went_on = self.apply(run, Event::Continue, i64::MIN)?;
+            assert!(went_on.is_ok(), "a run that is not finished goes on, and it said: {went_on:?}");
+            let Some(open) = self.open.get_mut(&run).filter(|open| !open.state.is_unfinished()) else { continue };
+            let waiting: Vec<_> = open.waiting.drain(..).collect();
+            self.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
+        }
+        Ok(())
+    }
+
+    /// Advances a run, and writes what follows.
+    pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Refused>, Trouble> {
+        self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let open = self.open.get_mut(&run).expect("events are applied to runs that are open");
+        let now_ms = at_ms.max(open.state.now_ms());
+        let offsets_s = offsets_s(&open.program.zones, now_ms);
+        let stamp = Stamp { now_ms, seed: self.seed >> 11, offsets_s, record: open.watched };
+        let (event, packed) = match open.packing.event(&stamp, &event) {
+            Ok(packed) => (event, packed),
+            Err(error) => match unstorable(event, &error) {
+                // What a call gave must not be lost without a word: the attempt has failed.
+                Some(event) => {
+                    let packed = open.packing.event(&stamp, &event);
+                    (event, packed.expect("an error message can be stored"))
+                }
+                None => return Ok(Err(Refused::Unstorable(error.to_string()))),
+            },
+        };
+        let (settled, key) = (settles(&event), key_of(&event));
+        let outcome = match advance(&open.program, &mut open.state, &stamp, event) {
+            Ok(outcome) => outcome,
+            Err(rejected) => return Ok(Err(rejected.into())),
+        };
+        open.tail_bytes += packed.bytes.len();
+        open.turn = self.turns;
+        if !std::mem::replace(&mut open.touched, true) {
+            self.touched.push(run);
+        }
+        let seq = open.state.seq();
+        if let Some(effect) = settled {
+            open.flights.remove(&effect);
+            self.store.answered(run, effect)?;
+        }
+        self.store.append(run, seq, outcome.check, &packed)?;
+        if let Some(key) = key {
+            self.store.take_key(run, &key)?;
+        }
+        if outcome.more {
+            self.unfinished.push_back(run);
+        }
+        if !outcome.trace.is_empty() {
+            self.acts.push(Act::Told { run, notes: outcome.trace });
+        }
+        for command in outcome.commands {
+            self.carry_out(run, command, now_ms)?;
+        }
+        Ok(Ok(()))
+    }
+
+    pub(super) fn carry_out(&mut self, run: RunNo, command: Command, now_ms: i64) -> Result<(), Trouble> {
+        let open = self.open.get_mut(&run).expect("commands come from runs that are open");
+        let unstorable = |error| Trouble::Bytes { run: open.id.to_string(), error };
+        match command {
+            command @ Command::Perform { effect, attempt, .. } => {
+                let packed = open.packing.command(&command).map_err(unstorable)?;
+                self.store.ask(run, effect, &packed)?;
+                open.flights.insert(effect, Flight { attempt, child: None });
+                let call = open.call(command).expect("this is a call");
+                self.perform(run, call);
+            }
+            Command::Withdraw { effect } => {
+                let flight = open.flights.remove(&effect);
+                self.store.answered(run, effect)?;
+                match flight.and_then(|flight| flight.child) {
+                    Some((child, _)) => self.queue.push_back(Order::Abandon(child)),
+                    None => self.acts.push(Act::Withdraw { run, effect }),
+                }
+            }
+            Command::SetTimer { timer, at_ms } => {
+                open.timers.insert(timer, at_ms);
+                self.timers.insert((at_ms, run, timer));
+                self.store.set_timer(run, timer, at_ms)?;
+            }
+            Command::ClearTimer { timer } => self.clear_timer(run, timer)?,
+            Command::Ask { request, spec } => {
+                let packed = open.packing.value(&spec).map_err(unstorable)?;
+                self.store.put_question(run, request, &packed, now_ms)?;
+                self.acts.push(Act::People { run, id: open.id.clone(), request, what: People::Asked(spec) });
+            }
+            Command::Remind { request, users } => {
+                self.store.remind(run, request)?;
+                self.acts.push(Act::People { run, id: open.id.clone(), request, what: People::Reminded(users) });
+            }
+            Command::Retract { request } => {
+                self.store.close_question(run, request, now_ms)?;
+                self.acts.push(Act::People { run, id: open.id.clone(), request, what: People::Closed });
+            }
+            Command::Finish { .. } => {
+                if open.parent.is_some() {
+                    self.queue.push_back(Order::ChildEnded(run));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn clear_timer(&mut self, run: RunNo, timer: TimerNo) -> Result<(), Trouble> {
+        let open = self.open.get_mut(&run).expect("timers are those of runs that are open");
+        if let Some(due_ms) = open.timers.remove(&timer) {
+            self.timers.remove(&(due_ms, run, timer));
+            self.store.clear_timer(run, timer, due_ms)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of the runs that took events, once for each turn.
+    pub(super) fn write_rows(&mut self) -> Result<(), Trouble> {
+        for run in std::mem::take(&mut self.touched) {
+            let Some(open) = self.open.get_mut(&run) else { continue };
+            open.touched = false;
+            let status = status(&open.program, &open.state);
+            let ended = status.is_final();
+            let driven = !ended && !open.detached;
+            let (seq, now_ms) = (open.state.seq(), open.state.now_ms());
+            if (status, driven) == open.row {
+                self.store.touch(run, seq, now_ms)?;
+            } else {
+                self.store.restate(run, seq, now_ms, status, driven.then_some(self.owner.number))?;
+                if status != open.row.0 {
+                    let result = open.state.result().map(|(_, result)| result.clone());
+                    self.acts.push(Act::Stands { run, id: open.id.clone(), status, result });
+                }
+                open.row = (status, driven);
+            }
+            let tail_bytes = open.tail_bytes;
+            let outgrown = tail_bytes > open.snapshot_bytes.max(SNAPSHOT_BYTES);
+            // The last snapshot of a run that has ended is its result.
+            if outgrown || ended && tail_bytes > 0 {
+                self.snapshot(run)?;
+            }
+            if ended {
+                self.ended.push(run);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn snapshot(&mut self, run: RunNo) -> Result<(), Trouble> {
+        let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
+        let packed = open.packing.state(&open.state);
+        let packed = packed.map_err(|error| Trouble::Bytes { run: open.id.to_string(), error })?;
+        self.store.keep_snapshot(run, open.state.seq(), &packed)?;
+        (open.snapshot_bytes, open.tail_bytes) = (packed.bytes.len(), 0);
+        Ok(())
+    }
+}
+
+/// The answer of an attempt that nobody waits for.
+fn is_late(event: &Event, open: &super::Open) -> bool {
+    let Event::Settled { effect, attempt, .. } = event else { return false };
+    open.flights.get(effect).is_none_or(|flight| flight.attempt != *attempt)
+}
+
+fn settles(event: &Event) -> Option<EffectNo> {
+    match event {
+        Event::Settled { effect, .. } => Some(*effect),
+        _ => None,
+    }
+}
+
+fn key_of(event: &Event) -> Option<Arc<str>> {
+    match event {
+        Event::Signal { key, .. } => key.clone(),
+        _ => None,
+    }
+}
+
+/// An answer that cannot be stored is a failed attempt; other events are refused.
+fn unstorable(event: Event, error: &branchpoint_core::codec::CodecError) -> Option<Event> {
+    let Event::Settled { effect, attempt, usage, .. } = event else { return None };
+    let failed = Failed { kind: "too_deep".into(), message: error.to_string().into(), again: false, answered: true };
+    Some(Event::Settled { effect, attempt, result: Err(failed), usage })
+}

@@ -1,0 +1,113 @@
+//! Child runs: a call of another workflow is a run of its own, under an id that its parent's call gives it. So a parent that is
+//! taken up again finds the child that it has started.
+
+use branchpoint_core::ir::Effect;
+use branchpoint_core::{EffectNo, Event, Usage};
+use branchpoint_expr::Value;
+
+use super::{Asker, Host, Order, Start, Taken};
+use crate::judge::judge;
+use crate::runner::{Answer, Call};
+use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
+
+impl Host {
+    /// Whether a call is a run of a program that the workflow has. Others go out, to be answered by a script or refused.
+    pub(super) fn is_child(&self, workflow: WorkflowNo, call: &Call) -> bool {
+        let known = |part: &Part| {
+            self.programs.contains_key(&(workflow, part.clone()))
+                || matches!(self.store.program(workflow, part), Ok(Some(_)))
+        };
+        part(call).is_some_and(|part| known(&part))
+    }
+
+    pub(super) fn call_child(&mut self, parent: RunNo, call: Call, now_ms: i64) -> Result<(), Trouble> {
+        let Some(open) = self.open.get(&parent) else { return Ok(()) };
+        let (effect, attempt) = (call.effect, call.attempt);
+        // The call may have been withdrawn meanwhile.
+        if open.flights.get(&effect).is_none_or(|flight| flight.attempt != attempt) {
+            return Ok(());
+        }
+        let start = Start {
+            part: part(&call).unwrap_or_default(),
+            parent: Some(Parent { run: parent, effect: effect.0, attempt }),
+            depth: open.state.depth() + 1,
+            watched: open.watched,
+            folder: open.folder.clone(),
+            secrets: crate::secrets::Secrets::from_values(open.packing.secrets.to_vec()),
+            ..Start::new(
+                open.workflow,
+                format!("{}.{}.{attempt}", open.id, effect.0),
+                call.input.get("inputs").cloned().unwrap_or_default(),
+            )
+        };
+        let begun = match self.begin_new(start, now_ms)? {
+            Ok(begun) => begun,
+            Err(refused) => {
+                let answer = Answer::failed("child", refused.to_string());
+                self.settle(parent, &call, answer);
+                return Ok(());
+            }
+        };
+        self.link(parent, call, begun, now_ms)
+    }
+
+    fn link(&mut self, parent: RunNo, call: Call, begun: Taken, now_ms: i64) -> Result<(), Trouble> {
+        let (effect, attempt, limit_ms) = (call.effect, call.attempt, call.attempt_limit_ms);
+        if let Some(flight) = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect)) {
+            flight.child = Some((begun.run, Box::new(call)));
+        }
+        if let Some(limit_ms) = limit_ms {
+            let due_ms = now_ms.saturating_add(i64::try_from(limit_ms).unwrap_or(i64::MAX));
+            self.limits.insert((due_ms, parent, effect, attempt));
+        }
+        if !begun.new {
+            // It was started before, by this process or by one that is gone. It may have ended since.
+            if self.store.row(begun.run)?.status.is_final() {
+                self.queue.push_back(Order::ChildEnded(begun.run));
+            } else {
+                // Another process may drive it; then its end is noticed.
+                let _ = self.ensure_open(begun.run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The parent hears how its child ended. One that is not in memory finds out when it is opened.
+    pub(super) fn child_ended(&mut self, child: RunNo) -> Result<(), Trouble> {
+        let row = self.store.row(child)?;
+        let Some(parent) = row.parent else { return Ok(()) };
+        let effect = EffectNo(parent.effect);
+        if !self.open.contains_key(&parent.run) {
+            // Opening it asks for its calls again, this one among them.
+            let _ = self.ensure_open(parent.run)?;
+            return Ok(());
+        }
+        let flight = self.open.get_mut(&parent.run).and_then(|open| open.flights.get_mut(&effect));
+        let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
+        let Some((_, call)) = flight.child.take() else { return Ok(()) };
+        let result = self.look(&row)?.state.result().map(|(_, result)| result.clone()).unwrap_or_default();
+        self.settle(parent.run, &call, Answer::data(result));
+        Ok(())
+    }
+
+    /// Attempts that are child runs and have taken too long: nobody waits for what they would say.
+    pub(super) fn end_child_attempts(&mut self, now_ms: i64) {
+        while let Some(over) = self.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {
+            self.limits.remove(&over);
+            let (_, parent, effect, attempt) = over;
+            let flight = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect));
+            let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };
+            let Some((child, call)) = flight.child.take() else { continue };
+            self.queue.push_back(Order::Abandon(child));
+            let result = judge(&call, Answer::Never);
+            let settled = Event::Settled { effect, attempt, result, usage: Usage::default() };
+            self.queue.push_back(Order::Take(parent, settled, Asker::Nobody));
+        }
+    }
+}
+
+/// The part of the workflow that a call names, if it calls one.
+fn part(call: &Call) -> Option<Part> {
+    let called = &*call.kind == Effect::CHILD_RUN;
+    call.spec.get("workflow").and_then(Value::as_str).filter(|name| called && !name.is_empty()).map(Part::from)
+}

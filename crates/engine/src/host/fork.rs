@@ -1,0 +1,123 @@
+//! A run that goes on from a moment of another: the events up to there are its own, and what was in flight then is done again.
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::{Command, EffectNo, Event, RequestNo, advance};
+use branchpoint_expr::Value;
+
+use super::open::Open;
+use super::{Asker, Host, Refused, RunNo, Taken, Ticket};
+use crate::store::{Packing, Run, Trouble};
+
+impl Host {
+    /// Queues a new run that begins with the first `events` events of another.
+    pub fn fork(&mut self, from: RunNo, events: u64, id: String, watched: bool, ticket: Ticket) {
+        self.queue.push_back(super::Order::Fork { from, events, id, watched, asker: Asker::Caller(ticket) });
+    }
+
+    pub(super) fn fork_run(
+        &mut self,
+        from: RunNo,
+        events: u64,
+        id: String,
+        watched: bool,
+        now_ms: i64,
+    ) -> Result<Result<Taken, Refused>, Trouble> {
+        let row = self.store.row(from)?;
+        let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
+            return Ok(Err(Refused::NoPart(row.part)));
+        };
+        let packing = self.packing(from)?;
+        let mut journal = self.store.journal(from)?;
+        journal.truncate(usize::try_from(events).unwrap_or(usize::MAX));
+        let new = Run { id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row };
+        let Some(run) = self.store.insert_run(&new, program.semantics)? else {
+            let known = self.store.run(&new.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", new.id)))?;
+            return Ok(Ok(Taken { run: known.run, new: false }));
+        };
+        if !packing.secrets.is_empty() {
+            self.key()?;
+            let key = self.key.as_ref().expect("it was just made");
+            self.store.seal(key, run, &packing.secrets)?;
+        }
+        let mut open = Box::new(Open::new(&new, program, packing));
+        (open.watched, open.touched, open.turn) = (watched, true, self.turns);
+        // The row is written anew at the end of the turn.
+        open.row = (new.status, false);
+        let mut left = Left::default();
+        for (stamp, event, mark) in journal {
+            left.settled(&event);
+            let packed = packed_event(&open.packing, &stamp, &event, &new.id)?;
+            let outcome = advance(&open.program, &mut open.state, &stamp, event).map_err(|rejected| {
+                Trouble::Strayed { run: new.id.clone(), seq: open.state.seq() + 1, reason: rejected.to_string() }
+            })?;
+            open.tail_bytes += packed.bytes.len();
+            self.store.append(run, open.state.seq(), mark, &packed)?;
+            outcome.commands.into_iter().for_each(|command| left.commanded(command, stamp.now_ms));
+        }
+        self.touched.push(run);
+        if open.state.is_unfinished() {
+            self.unfinished.push_back(run);
+        }
+        self.open.insert(run, open);
+        self.take_on(run, left)?;
+        Ok(Ok(Taken { run, new: true }))
+    }
+
+    /// Writes and performs what the events have left to be done.
+    fn take_on(&mut self, run: RunNo, left: Left) -> Result<(), Trouble> {
+        let timers: Vec<_> = self.open[&run].state.timers().collect();
+        for (timer, at_ms) in timers {
+            self.carry_out(run, Command::SetTimer { timer, at_ms }, at_ms)?;
+        }
+        for (request, (spec, asked_ms)) in left.questions {
+            self.carry_out(run, Command::Ask { request, spec }, asked_ms)?;
+        }
+        for command in left.calls.into_values() {
+            self.carry_out(run, command, i64::MIN)?;
+        }
+        Ok(())
+    }
+}
+
+/// What events have asked for and what has not come back.
+#[derive(Default)]
+struct Left {
+    calls: BTreeMap<EffectNo, Command>,
+    questions: BTreeMap<RequestNo, (Value, i64)>,
+}
+
+impl Left {
+    fn settled(&mut self, event: &Event) {
+        if let Event::Settled { effect, .. } = event {
+            self.calls.remove(effect);
+        }
+    }
+
+    fn commanded(&mut self, command: Command, now_ms: i64) {
+        match command {
+            Command::Perform { effect, .. } => {
+                self.calls.insert(effect, command);
+            }
+            Command::Withdraw { effect } => {
+                self.calls.remove(&effect);
+            }
+            Command::Ask { request, spec } => {
+                self.questions.insert(request, (spec, now_ms));
+            }
+            Command::Retract { request } => {
+                self.questions.remove(&request);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn packed_event(
+    packing: &Packing,
+    stamp: &branchpoint_core::Stamp,
+    event: &Event,
+    id: &str,
+) -> Result<crate::store::Packed, Trouble> {
+    packing.event(stamp, event).map_err(|error| Trouble::Bytes { run: id.to_owned(), error })
+}

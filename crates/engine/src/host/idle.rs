@@ -1,0 +1,75 @@
+//! Runs that wait need no memory: their timers and questions are rows, and they are opened again when something comes.
+
+use super::Host;
+use crate::host::open::Open;
+use crate::store::{RunNo, Trouble};
+
+/// How many runs are opened in one turn because a timer of theirs is due.
+const OPENED_A_TURN: usize = 256;
+
+impl Host {
+    /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
+    pub(super) fn put_idle_away(&mut self) -> Result<(), Trouble> {
+        if self.open.len() <= self.idle_limit || self.drives == super::Drives::Named {
+            return Ok(());
+        }
+        let mut idle: Vec<(u64, RunNo)> = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.is_idle() && !open.watched)
+            .map(|(run, open)| (open.turn, *run))
+            .collect();
+        if idle.len() <= self.idle_limit {
+            return Ok(());
+        }
+        idle.sort_unstable();
+        // Half of them at once, so that looking at all of them is rare.
+        for (_, run) in idle.drain(..idle.len() - self.idle_limit / 2) {
+            self.leave(run)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is needed to open a run again, and lets go of it.
+    pub(super) fn leave(&mut self, run: RunNo) -> Result<(), Trouble> {
+        let Some(open) = self.open.get(&run) else { return Ok(()) };
+        if open.tail_bytes > 0 && !open.detached {
+            self.snapshot(run)?;
+        }
+        let Some(open) = self.open.remove(&run) else { return Ok(()) };
+        let status = branchpoint_core::status(&open.program, &open.state);
+        self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None)?;
+        self.forget_timers(run, &open);
+        Ok(())
+    }
+
+    fn forget_timers(&mut self, run: RunNo, open: &Open) {
+        for (timer, due_ms) in &open.timers {
+            self.timers.remove(&(*due_ms, run, *timer));
+            self.closed_due_ms = Some(self.closed_due_ms.map_or(*due_ms, |known| known.min(*due_ms)));
+        }
+        if self.drives == super::Drives::Named {
+            self.closed_due_ms = None;
+        }
+    }
+
+    /// Opens runs that nobody drives and that a timer wakes.
+    pub(super) fn wake_closed(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        if self.closed_due_ms.is_none_or(|due_ms| due_ms > now_ms) {
+            return Ok(());
+        }
+        for run in self.store.due(now_ms, OPENED_A_TURN)? {
+            // Somebody else may have been faster.
+            let _ = self.ensure_open(run)?;
+        }
+        self.write_rows()?;
+        self.closed_due_ms = self.store.first_due_ms()?;
+        Ok(())
+    }
+
+    /// Everything that is open, when the process leaves.
+    pub(super) fn put_all_away(&mut self) -> Result<(), Trouble> {
+        let runs: Vec<RunNo> = self.open.keys().copied().collect();
+        runs.into_iter().try_for_each(|run| self.leave(run))
+    }
+}

@@ -1,0 +1,277 @@
+//! The embedded host: many runs over one store.
+//!
+//! It knows no threads and no clock. Whoever drives it queues events, calls [`Host::turn`] with the time, and carries out the
+//! [`Act`]s that come back: that is [`crate::Driver`] under the real clock, and the vectors under a virtual one.
+//!
+//! A turn is one transaction: the events of many runs, the rows that follow from them, one commit. What comes back from a turn is
+//! therefore kept, and only then acknowledged or performed. A host whose turn failed is of no use any more; the store is as it was
+//! before that turn, and another host goes on from there.
+
+mod act;
+mod apply;
+mod children;
+mod fork;
+mod idle;
+mod look;
+mod notice;
+mod open;
+mod start;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use branchpoint_core::ir::Program;
+use branchpoint_core::{EffectNo, Event, TimerNo};
+use branchpoint_expr::Value;
+
+use crate::judge::judge;
+use crate::runner::{Answer, Call};
+use crate::store::{Key, Owner, Part, RunNo, Store, Trouble, WorkflowNo};
+pub use act::{Act, People, Refused, Taken, Ticket};
+pub use look::Look;
+use open::Open;
+pub use start::{Start, new_id};
+
+/// How many events one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
+const EVENTS_A_TURN: usize = 4_096;
+
+/// What the host knows under a name, for the facts that programs ask for.
+pub type Facts = Arc<dyn Fn(&str) -> Value + Send + Sync>;
+
+/// Which runs a host drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drives {
+    /// Every run of the store that can go on and that nobody else drives.
+    All,
+    /// Those that it was given, and their children.
+    Named,
+}
+
+/// Many runs over one store.
+pub struct Host {
+    store: Store,
+    owner: Owner,
+    drives: Drives,
+    facts: Facts,
+    /// How many runs stay in memory that have nothing to do.
+    idle_limit: usize,
+    key: Option<Key>,
+    programs: HashMap<(WorkflowNo, Part), Arc<Program>>,
+    open: HashMap<RunNo, Box<Open>>,
+    /// The timers of open runs.
+    timers: BTreeSet<(i64, RunNo, TimerNo)>,
+    /// When attempts that are child runs have taken too long.
+    limits: BTreeSet<(i64, RunNo, EffectNo, u32)>,
+    /// When the first timer of a run is due that nobody drives; none if that is not known to be any time.
+    closed_due_ms: Option<i64>,
+    queue: VecDeque<Order>,
+    /// Open runs whose last event is not finished.
+    unfinished: VecDeque<RunNo>,
+    /// Open runs that took events in this turn.
+    touched: Vec<RunNo>,
+    /// Open runs that have ended in this turn.
+    ended: Vec<RunNo>,
+    acts: Vec<Act>,
+    turns: u64,
+    seed: u64,
+    /// The last known version of the store.
+    version: i64,
+}
+
+/// Something to do in the next turn.
+#[derive(Debug)]
+enum Order {
+    Start(Box<Start>, Asker),
+    Take(RunNo, Event, Asker),
+    Fork {
+        from: RunNo,
+        events: u64,
+        id: String,
+        watched: bool,
+        asker: Asker,
+    },
+    /// A run is opened, so that what it waits for is performed.
+    Wake {
+        run: RunNo,
+        watched: bool,
+        asker: Asker,
+    },
+    /// A run calls another workflow.
+    Child(RunNo, Box<Call>),
+    /// A child run has ended; its parent hears of it.
+    ChildEnded(RunNo),
+    /// A child run was called for an attempt that nobody waits for.
+    Abandon(RunNo),
+}
+
+/// Who hears what became of an order.
+#[derive(Clone, Copy, Debug)]
+enum Asker {
+    Nobody,
+    Caller(Ticket),
+    /// Another process, through the inbox.
+    Inbox(i64),
+}
+
+impl Host {
+    /// A host over a store. What a process drove that is gone belongs to nobody from now on.
+    pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, Trouble> {
+        store.bury_the_dead(None)?;
+        let owner = store.enter(what, now_ms)?;
+        let seed = u64::from_le_bytes(crate::store::random()?);
+        let mut host = Self {
+            store,
+            owner,
+            drives,
+            facts,
+            idle_limit: 1_000,
+            key: None,
+            programs: HashMap::new(),
+            open: HashMap::new(),
+            timers: BTreeSet::new(),
+            limits: BTreeSet::new(),
+            closed_due_ms: None,
+            queue: VecDeque::new(),
+            unfinished: VecDeque::new(),
+            touched: Vec::new(),
+            ended: Vec::new(),
+            acts: Vec::new(),
+            turns: 0,
+            seed,
+            version: 0,
+        };
+        host.look_around()?;
+        Ok(host)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How many runs may stay in memory with nothing to do.
+    pub fn keep_idle(&mut self, limit: usize) {
+        self.idle_limit = limit;
+    }
+
+    /// Queues an event of a run. What became of it comes as [`Act::Answered`] after it is kept.
+    pub fn hand(&mut self, run: RunNo, event: Event, ticket: Ticket) {
+        self.queue.push_back(Order::Take(run, event, Asker::Caller(ticket)));
+    }
+
+    /// Queues the start of a run.
+    pub fn start(&mut self, start: Start, ticket: Ticket) {
+        self.queue.push_back(Order::Start(Box::new(start), Asker::Caller(ticket)));
+    }
+
+    /// Takes a run up: what it waits for is performed again.
+    pub fn wake(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
+        self.queue.push_back(Order::Wake { run, watched, asker: Asker::Caller(ticket) });
+    }
+
+    /// Queues what came back from a call.
+    pub fn settle(&mut self, run: RunNo, call: &Call, answer: Answer) {
+        let usage = answer.usage();
+        let result = judge(call, answer);
+        let settled = Event::Settled { effect: call.effect, attempt: call.attempt, result, usage };
+        self.queue.push_back(Order::Take(run, settled, Asker::Nobody));
+    }
+
+    /// When the next turn is worth its while: at once, at that time, or when something is queued.
+    pub fn next_ms(&self) -> Option<i64> {
+        if !self.queue.is_empty() || !self.unfinished.is_empty() {
+            return Some(i64::MIN);
+        }
+        let timer = self.timers.first().map(|(due_ms, ..)| *due_ms);
+        let limit = self.limits.first().map(|(due_ms, ..)| *due_ms);
+        [timer, limit, self.closed_due_ms].into_iter().flatten().min()
+    }
+
+    /// Takes what is queued and what is due, and keeps it. Nothing of it was acknowledged or performed before this returns.
+    pub fn turn(&mut self, now_ms: i64) -> Result<Vec<Act>, Trouble> {
+        if self.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
+            return Ok(Vec::new());
+        }
+        self.turns += 1;
+        self.store.begin()?;
+        if let Err(trouble) = self.work(now_ms).and_then(|()| self.store.commit()) {
+            self.store.roll_back();
+            return Err(trouble);
+        }
+        // Runs that have ended are only looked at from now on.
+        for run in self.ended.drain(..) {
+            self.open.remove(&run);
+        }
+        Ok(std::mem::take(&mut self.acts))
+    }
+
+    fn work(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        for _ in 0..self.queue.len().min(EVENTS_A_TURN) {
+            let Some(order) = self.queue.pop_front() else { break };
+            self.obey(order, now_ms)?;
+        }
+        self.wake_closed(now_ms)?;
+        self.fire_timers(now_ms)?;
+        self.end_child_attempts(now_ms);
+        self.go_on()?;
+        self.put_idle_away()?;
+        self.write_rows()
+    }
+
+    fn obey(&mut self, order: Order, now_ms: i64) -> Result<(), Trouble> {
+        match order {
+            Order::Start(start, asker) => self.begin_run(*start, asker, now_ms),
+            Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
+            Order::Fork { from, events, id, watched, asker } => {
+                let forked = self.fork_run(from, events, id, watched, now_ms)?;
+                self.answer(asker, forked)
+            }
+            Order::Wake { run, watched, asker } => {
+                let taken = self.ensure_open(run)?;
+                self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
+                self.answer(asker, taken.map(|()| Taken { run, new: false }))
+            }
+            Order::Child(parent, call) => self.call_child(parent, *call, now_ms),
+            Order::ChildEnded(child) => self.child_ended(child),
+            Order::Abandon(child) => {
+                if self.ensure_open(child)?.is_ok() {
+                    self.take_event(child, Event::Cancel { reason: None }, Asker::Nobody, now_ms)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others.
+    fn fire_timers(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        let due = self.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(EVENTS_A_TURN);
+        let due: Vec<RunNo> = due.map(|(_, run, _)| *run).collect();
+        for run in due {
+            self.fire_due(run, now_ms)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, asker: Asker, outcome: Result<Taken, Refused>) -> Result<(), Trouble> {
+        match asker {
+            Asker::Nobody => {}
+            Asker::Caller(ticket) => self.acts.push(Act::Answered { ticket, outcome }),
+            Asker::Inbox(item) => {
+                let told = outcome.map_or_else(|refused| refused.to_string(), |_| String::new());
+                self.store.tell_outcome(item, &told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of everything, so that another process can go on at once. What is in flight is performed there again.
+    pub fn close(mut self) -> Result<(), Trouble> {
+        self.store.begin()?;
+        let closed =
+            self.put_all_away().and_then(|()| self.store.free(self.owner.number)).and_then(|()| self.store.commit());
+        if closed.is_err() {
+            self.store.roll_back();
+        }
+        closed
+    }
+}

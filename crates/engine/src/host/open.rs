@@ -1,0 +1,188 @@
+//! A run in memory: opened from its snapshot and what came after, when its next event comes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Command, EffectNo, Event, Stamp, State, TimerNo, advance};
+
+use super::{Asker, Host, Order, Refused};
+use crate::host::Act;
+use crate::runner::Call;
+use crate::store::{Packing, Parent, Part, Pending, Run, RunNo, Store, Trouble, WorkflowNo};
+
+/// A run in memory.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) id: Arc<str>,
+    pub(super) workflow: WorkflowNo,
+    pub(super) folder: Arc<str>,
+    pub(super) program: Arc<Program>,
+    pub(super) packing: Packing,
+    pub(super) state: State,
+    pub(super) parent: Option<Parent>,
+    /// How it stands by its row, and whether the row says that this process drives it.
+    pub(super) row: (Status, bool),
+    pub(super) timers: BTreeMap<TimerNo, i64>,
+    pub(super) flights: BTreeMap<EffectNo, Flight>,
+    /// Events that came while the last one was not finished.
+    pub(super) waiting: VecDeque<(Event, Asker)>,
+    /// The bytes of the newest snapshot, and of the events since.
+    pub(super) snapshot_bytes: usize,
+    pub(super) tail_bytes: usize,
+    /// Whether somebody wants to hear what happens.
+    pub(super) watched: bool,
+    /// Whether it is left to another process.
+    pub(super) detached: bool,
+    /// Whether it took events in this turn.
+    pub(super) touched: bool,
+    /// The last turn in which it did.
+    pub(super) turn: u64,
+}
+
+/// A call that the run waits for.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) attempt: u32,
+    /// The child run that it is, if it is one.
+    pub(super) child: Option<(RunNo, Box<Call>)>,
+}
+
+impl Open {
+    pub(super) fn new(row: &Run, program: Arc<Program>, packing: Packing) -> Self {
+        Self {
+            id: row.id.as_str().into(),
+            workflow: row.workflow,
+            folder: row.folder.as_str().into(),
+            program,
+            packing,
+            state: State::new(),
+            parent: row.parent,
+            row: (row.status, false),
+            timers: BTreeMap::new(),
+            flights: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            snapshot_bytes: 0,
+            tail_bytes: 0,
+            watched: false,
+            detached: false,
+            touched: false,
+            turn: 0,
+        }
+    }
+
+    /// The call that a command of this run asks for.
+    pub(super) fn call(&self, command: Command) -> Option<Call> {
+        let call = Call::of(&self.program, &self.id, command)?;
+        Some(Call { folder: self.folder.clone(), ..call })
+    }
+
+    /// Whether it waits for somebody, and nothing of it is at work here.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flights.is_empty() && self.waiting.is_empty() && !self.state.is_unfinished() && !self.touched
+    }
+}
+
+impl Host {
+    /// Has the run in memory, driven by this process. What it waits for is performed again.
+    pub(super) fn ensure_open(&mut self, run: RunNo) -> Result<Result<(), Refused>, Trouble> {
+        if self.open.contains_key(&run) {
+            return Ok(Ok(()));
+        }
+        let Ok(row) = self.store.row(run) else { return Ok(Err(Refused::NoRun)) };
+        if row.owner.is_some_and(|owner| owner != self.owner.number && self.store.is_alive(owner)) {
+            return Ok(Err(Refused::Driven));
+        }
+        let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
+            return Ok(Err(Refused::NoPart(row.part)));
+        };
+        let packing = self.packing(run)?;
+        let kept = self.store.kept(run, &packing)?;
+        let mut open = Box::new(Open::new(&row, program, packing));
+        open.snapshot_bytes = kept.snapshot_bytes;
+        open.tail_bytes = kept.tail_bytes;
+        open.state = folded(&open.program, kept.state, kept.tail, &row.id)?;
+        open.timers = open.state.timers().collect();
+        // Its row is written in this turn: from then on, it is driven from here.
+        open.touched = true;
+        open.turn = self.turns;
+        self.timers.extend(open.timers.iter().map(|(timer, due_ms)| (*due_ms, run, *timer)));
+        if open.state.is_unfinished() {
+            self.unfinished.push_back(run);
+        }
+        let pending = self.store.pending(run, &open.packing)?;
+        self.touched.push(run);
+        self.open.insert(run, open);
+        self.perform_again(run, pending);
+        Ok(Ok(()))
+    }
+
+    fn perform_again(&mut self, run: RunNo, pending: Vec<Pending>) {
+        for Pending(command) in pending {
+            let Some(open) = self.open.get_mut(&run) else { return };
+            let Some(call) = open.call(command) else { continue };
+            open.flights.insert(call.effect, Flight { attempt: call.attempt, child: None });
+            self.perform(run, call);
+        }
+    }
+
+    /// Calls of workflows that are known are runs of their own; the rest goes out.
+    pub(super) fn perform(&mut self, run: RunNo, call: Call) {
+        let Some(open) = self.open.get(&run) else { return };
+        if open.detached {
+            return;
+        }
+        let workflow = open.workflow;
+        if self.is_child(workflow, &call) {
+            self.queue.push_back(Order::Child(run, Box::new(call)));
+        } else {
+            self.acts.push(Act::Perform { run, workflow, call });
+        }
+    }
+
+    /// A program of a workflow; none if it has no such part.
+    pub(super) fn program(&mut self, workflow: WorkflowNo, part: &Part) -> Result<Option<Arc<Program>>, Trouble> {
+        if let Some(known) = self.programs.get(&(workflow, part.clone())) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(program) = self.store.program(workflow, part)? else { return Ok(None) };
+        let program = Arc::new(program);
+        self.programs.insert((workflow, part.clone()), program.clone());
+        Ok(Some(program))
+    }
+
+    pub(super) fn packing(&mut self, run: RunNo) -> Result<Packing, Trouble> {
+        let sealed = self.store.sealed(run)?;
+        if sealed.is_empty() {
+            return Ok(Packing::default());
+        }
+        let secrets = self.key()?.opened(&sealed)?;
+        Ok(Packing { secrets: secrets.into() })
+    }
+}
+
+/// The state after a part of a journal. Each event must lead to where it led when it was written.
+pub(super) fn folded(
+    program: &Program,
+    mut state: State,
+    tail: Vec<(Stamp, Event, u32)>,
+    run: &str,
+) -> Result<State, Trouble> {
+    for (stamp, event, mark) in tail {
+        let seq = state.seq() + 1;
+        let strayed = |reason: String| Trouble::Strayed { run: run.to_owned(), seq, reason };
+        let outcome = advance(program, &mut state, &stamp, event).map_err(|refused| strayed(refused.to_string()))?;
+        if outcome.check != mark {
+            return Err(strayed("it leads elsewhere than it did when it was written".into()));
+        }
+    }
+    Ok(state)
+}
+
+impl Store {
+    /// The state of a run, without driving it.
+    pub(super) fn state_of(&self, row: &Run, program: &Program) -> Result<State, Trouble> {
+        let kept = self.kept(row.run, &self.packing(row.run)?)?;
+        folded(program, kept.state, kept.tail, &row.id)
+    }
+}

@@ -1,0 +1,141 @@
+//! How runs begin.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use branchpoint_core::Event;
+use branchpoint_core::ir::Status;
+use branchpoint_expr::{Object, Value};
+
+use super::open::Open;
+use super::{Asker, Host, Refused, Taken};
+use crate::secrets::Secrets;
+use crate::store::{Key, Packing, Parent, Part, Run, RunNo, Trouble, WorkflowNo, random};
+
+/// A run to be.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Its id. A second start under one id starts nothing.
+    pub id: String,
+    /// What it is a run of.
+    pub workflow: WorkflowNo,
+    /// Which program of it; the empty name is the document's own.
+    pub part: Part,
+    /// What it is started with.
+    pub input: Value,
+    /// The folder that it works in; the empty name is that of whoever performs its calls.
+    pub folder: Arc<str>,
+    /// Facts that the host is not asked for.
+    pub facts: BTreeMap<String, Value>,
+    /// Inputs that are sealed: in the store, they are numbers wherever they stand.
+    pub secrets: Secrets,
+    /// Whether somebody wants to hear what happens.
+    pub watched: bool,
+    /// Whether it is left to whoever drives all runs.
+    pub detached: bool,
+    /// Whose child it is.
+    pub parent: Option<Parent>,
+    /// How many runs are around it.
+    pub depth: u32,
+}
+
+impl Start {
+    /// A run of a workflow under that id.
+    pub fn new(workflow: WorkflowNo, id: String, input: Value) -> Self {
+        Self {
+            id,
+            workflow,
+            part: "".into(),
+            input,
+            folder: "".into(),
+            facts: BTreeMap::new(),
+            secrets: Secrets::default(),
+            watched: false,
+            detached: false,
+            parent: None,
+            depth: 0,
+        }
+    }
+}
+
+/// An id that no other run has: the time and chance, in letters and digits that people do not mistake for each other.
+pub fn new_id(now_ms: i64) -> Result<String, Trouble> {
+    const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let chance = u64::from_le_bytes(random()?);
+    let mut id = String::new();
+    let time = u64::try_from(now_ms).unwrap_or_default();
+    let digits = |number: u64, count: u32| (0..count).rev().map(move |digit| (number >> (5 * digit)) & 31);
+    for digit in digits(time, 9).chain(digits(chance, 8)) {
+        // Writing into a text cannot fail.
+        let _ = write!(id, "{}", char::from(LETTERS[usize::try_from(digit).unwrap_or_default()]));
+    }
+    Ok(id)
+}
+
+impl Host {
+    pub(super) fn begin_run(&mut self, start: Start, asker: Asker, now_ms: i64) -> Result<(), Trouble> {
+        let watched = start.watched;
+        let begun = self.begin_new(start, now_ms)?;
+        if let Ok(Taken { run, new: false }) = begun
+            && let Some(open) = self.open.get_mut(&run)
+        {
+            open.watched |= watched;
+        }
+        self.answer(asker, begun)
+    }
+
+    pub(super) fn begin_new(&mut self, start: Start, now_ms: i64) -> Result<Result<Taken, Refused>, Trouble> {
+        let Some(program) = self.program(start.workflow, &start.part)? else {
+            return Ok(Err(Refused::NoPart(start.part.to_string())));
+        };
+        let row = Run {
+            run: RunNo(0),
+            id: start.id.clone(),
+            workflow: start.workflow,
+            part: start.part.to_string(),
+            status: Status::Running,
+            seq: 0,
+            owner: Some(self.owner.number),
+            parent: start.parent,
+            folder: start.folder.to_string(),
+            started_ms: now_ms,
+            touched_ms: now_ms,
+        };
+        let Some(run) = self.store.insert_run(&row, program.semantics)? else {
+            let run = self.store.run(&start.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", start.id)))?.run;
+            return Ok(Ok(Taken { run, new: false }));
+        };
+        let secrets = start.secrets.values();
+        if !secrets.is_empty() {
+            self.key()?;
+            let key = self.key.as_ref().expect("it was just made");
+            self.store.seal(key, run, secrets)?;
+        }
+        let facts = program.facts.iter().map(|name| {
+            let given = start.facts.get(&**name).cloned();
+            let known = if &**name == "run_id" { Value::from(start.id.as_str()) } else { Value::Null };
+            let fact = given.unwrap_or_else(|| if known == Value::Null { (self.facts)(name) } else { known });
+            (name.clone(), fact)
+        });
+        let facts: Object = facts.collect();
+        let mut open = Open::new(&row, program, Packing { secrets: secrets.into() });
+        (open.watched, open.detached, open.row) = (start.watched, start.detached, (Status::Running, true));
+        self.open.insert(run, Box::new(open));
+        let begun = self.apply(run, Event::Start { input: start.input, facts, depth: start.depth }, now_ms)?;
+        if begun.is_err() {
+            self.open.remove(&run);
+            self.store.forget(run)?;
+        } else if start.detached {
+            self.leave(run)?;
+        }
+        Ok(begun.map(|()| Taken { run, new: true }))
+    }
+
+    pub(super) fn key(&mut self) -> Result<&Key, Trouble> {
+        if self.key.is_none() {
+            self.key = Some(Key::of(&self.store)?);
+        }
+        Ok(self.key.as_ref().expect("it was just made"))
+    }
+}

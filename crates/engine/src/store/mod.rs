@@ -1,0 +1,177 @@
+//! The store: one SQLite file with the journals of all runs, and beside them only what must be found without folding one.
+//!
+//! | file | what it keeps |
+//! |---|---|
+//! | `workflows` | documents and programs, by content |
+//! | `runs` | the small row of each run |
+//! | `journal` | events, snapshots, what was asked for, timers, questions |
+//! | `pack`, `seal` | values that are kept apart from the rows: large ones and secret ones |
+//! | `owner` | which process drives which run |
+//!
+//! Nothing here knows what an event means: that is the business of [`crate::host`].
+
+mod inbox;
+mod journal;
+mod owner;
+mod pack;
+mod runs;
+mod schema;
+mod seal;
+mod workflows;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use branchpoint_core::codec::CodecError;
+use rusqlite::{Connection, OpenFlags};
+
+pub use inbox::Sent;
+pub(crate) use journal::Pending;
+pub use journal::Question;
+pub(crate) use owner::Owner;
+pub(crate) use pack::{Packed, Packing};
+pub use runs::{Filter, Parent, Run, RunNo};
+pub(crate) use seal::{Key, random};
+pub use workflows::{Document, Listed, Part, Workflow, WorkflowNo};
+
+/// How long a process waits for another that is writing.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How much of the log is written before it is moved into the file, in pages: large enough that a busy store moves each page
+/// once for many changes of it.
+const CHECKPOINT_PAGES: i64 = 8_000;
+
+/// What survives a loss of power.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Everything that was acknowledged.
+    #[default]
+    Full,
+    /// Everything up to some moments before; a crash of the process alone loses nothing.
+    Normal,
+}
+
+/// Why the store cannot do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The database refused.
+    #[error("the store cannot be used: {0}")]
+    Sql(#[from] rusqlite::Error),
+    /// A file could not be opened, made or locked.
+    #[error("{path}: {error}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is some other database.
+    #[error("this file is a database, but not a store of Branchpoint; name another file with --store")]
+    NotAStore,
+    /// The store was written by a later build.
+    #[error("the store has version {found}, and this build knows versions up to {known}; use a newer build")]
+    TooNew {
+        /// The version of the store.
+        found: usize,
+        /// The newest known version.
+        known: usize,
+    },
+    /// Stored bytes cannot be read.
+    #[error("run `{run}`: {error}")]
+    Bytes {
+        /// Whose bytes.
+        run: String,
+        /// Why.
+        error: CodecError,
+    },
+    /// A journal does not lead to where it led.
+    #[error("the journal of run `{run}` cannot be followed beyond event {seq}: {reason}")]
+    Strayed {
+        /// Which run.
+        run: String,
+        /// The event.
+        seq: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A row that others refer to is gone.
+    #[error("the store has no {0}")]
+    Missing(String),
+    /// A secret that was sealed cannot be opened.
+    #[error("the secrets of a run cannot be opened: {0}")]
+    Sealed(String),
+}
+
+/// One connection to a store.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) db: Connection,
+    path: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens a store, and makes it if there is none.
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, Trouble> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(|error| Trouble::File { path: folder.into(), error })?;
+        }
+        let mut db = Connection::open(path)?;
+        db.busy_timeout(PATIENCE)?;
+        schema::migrate(&mut db)?;
+        db.pragma_update(None, "journal_mode", "wal")?;
+        let synchronous = if durability == Durability::Full { "full" } else { "normal" };
+        db.pragma_update(None, "synchronous", synchronous)?;
+        db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        // So much is left of the log after it was moved; a burst does not keep its disk space for ever.
+        db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
+        db.pragma_update(None, "cache_size", -32_000)?;
+        db.set_prepared_statement_cache_capacity(64);
+        Ok(Self { db, path: Some(path.into()) })
+    }
+
+    /// A store that is gone with the process: for runs that are only tried.
+    pub fn in_memory() -> Result<Self, Trouble> {
+        let mut db = Connection::open_in_memory()?;
+        schema::migrate(&mut db)?;
+        db.set_prepared_statement_cache_capacity(64);
+        Ok(Self { db, path: None })
+    }
+
+    /// Opens a store that is there, to look at it.
+    pub fn read_only(path: &Path) -> Result<Self, Trouble> {
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
+        db.busy_timeout(PATIENCE)?;
+        let mut store = Self { db, path: Some(path.into()) };
+        schema::migrate(&mut store.db)?;
+        store.db.pragma_update(None, "query_only", true)?;
+        store.db.set_prepared_statement_cache_capacity(64);
+        Ok(store)
+    }
+
+    /// The file, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// A number that changes when another process has written.
+    pub fn version(&self) -> Result<i64, Trouble> {
+        Ok(self.db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Begins a change of many rows. It is all or nothing.
+    pub(crate) fn begin(&self) -> Result<(), Trouble> {
+        Ok(self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop)?)
+    }
+
+    /// After this, what was written survives.
+    pub(crate) fn commit(&self) -> Result<(), Trouble> {
+        Ok(self.db.prepare_cached("COMMIT")?.execute([]).map(drop)?)
+    }
+
+    /// Takes back what was written since the beginning. There may be nothing to take back.
+    pub(crate) fn roll_back(&self) {
+        let _ = self.db.execute_batch("ROLLBACK");
+    }
+}

@@ -1,0 +1,108 @@
+//! Which process drives which run.
+//!
+//! A lease here is a lock of the operating system: a process holds the lock on a file of its own as long as it lives, however it
+//! ends, and a process that only sleeps keeps it. So no clock decides whether somebody is dead, nothing must be renewed, and
+//! what a killed process drove can be taken over at once.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use rusqlite::params;
+
+use super::{Store, Trouble};
+
+/// This process, as long as it drives runs.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) number: i64,
+    /// The lock, and where it is. A store in memory has no other owner.
+    lock: Option<(File, PathBuf)>,
+}
+
+impl Store {
+    /// Enters this process among those who drive runs.
+    pub(crate) fn enter(&self, what: &str, now_ms: i64) -> Result<Owner, Trouble> {
+        self.begin()?;
+        let entered = self.enter_row(what, now_ms).and_then(|owner| self.commit().map(|()| owner));
+        if entered.is_err() {
+            self.roll_back();
+        }
+        entered
+    }
+
+    /// Others see the row when it is committed, and by then the lock is held.
+    fn enter_row(&self, what: &str, now_ms: i64) -> Result<Owner, Trouble> {
+        let sql = "INSERT INTO owners (pid, what, since_ms) VALUES (?1, ?2, ?3)";
+        self.db.execute(sql, params![std::process::id(), what, now_ms])?;
+        let number = self.db.last_insert_rowid();
+        let Some(path) = self.lock_path(number) else { return Ok(Owner { number, lock: None }) };
+        let trouble = |error| Trouble::File { path: path.clone(), error };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(trouble)?;
+        }
+        let file = File::create(&path).map_err(trouble)?;
+        file.lock().map_err(trouble)?;
+        Ok(Owner { number, lock: Some((file, path)) })
+    }
+
+    /// Lets go of what processes drove that are gone. True: there was one.
+    pub(crate) fn bury_the_dead(&self, own: Option<i64>) -> Result<bool, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT owner FROM owners")?;
+        let owners: Vec<i64> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let dead: Vec<i64> = owners.into_iter().filter(|owner| Some(*owner) != own && !self.is_alive(*owner)).collect();
+        for owner in &dead {
+            self.begin()?;
+            let freed = self.free(*owner).and_then(|()| self.commit());
+            if freed.is_err() {
+                self.roll_back();
+            }
+            freed?;
+            if let Some(path) = self.lock_path(*owner) {
+                // It is in nobody's way.
+                let _ = fs::remove_file(path);
+            }
+        }
+        Ok(!dead.is_empty())
+    }
+
+    /// What it drove belongs to nobody from now on.
+    pub(crate) fn free(&self, owner: i64) -> Result<(), Trouble> {
+        self.db.prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?.execute([owner])?;
+        self.db.prepare_cached("DELETE FROM owners WHERE owner = ?1")?.execute([owner])?;
+        Ok(())
+    }
+
+    /// The processes that drive runs: number, process id, what they are, since when.
+    pub fn owners(&self) -> Result<Vec<(i64, u32, String, i64)>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT owner, pid, what, since_ms FROM owners ORDER BY owner")?;
+        let rows = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+        let rows: Vec<(i64, u32, String, i64)> = rows.collect::<Result<_, _>>()?;
+        Ok(rows.into_iter().filter(|(owner, ..)| self.is_alive(*owner)).collect())
+    }
+
+    /// Whether the process lives: nobody else can take the lock of one that does.
+    pub(crate) fn is_alive(&self, owner: i64) -> bool {
+        let Some(path) = self.lock_path(owner) else { return true };
+        let Ok(file) = File::open(path) else { return false };
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    fn lock_path(&self, owner: i64) -> Option<PathBuf> {
+        self.path().map(|path| owners_folder(path).join(owner.to_string()))
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some((_, path)) = &self.lock {
+            // The lock goes with the file; the name of a process that has left is in nobody's way.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn owners_folder(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push("-owners");
+    name.into()
+}

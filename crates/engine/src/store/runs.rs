@@ -1,0 +1,232 @@
+//! The small row of each run: what lists and drivers go by, without folding a journal.
+
+use branchpoint_core::ir::Status;
+use rusqlite::types::ToSql;
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{Store, Trouble, WorkflowNo};
+
+/// A run in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunNo(pub(crate) i64);
+
+/// Whose child a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// The run that called.
+    pub run: RunNo,
+    /// The effect of that run.
+    pub effect: u64,
+    /// Which attempt of it.
+    pub attempt: u32,
+}
+
+/// The row of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its number in this store.
+    pub run: RunNo,
+    /// Its id, as people and other systems name it.
+    pub id: String,
+    /// What it is a run of.
+    pub workflow: WorkflowNo,
+    /// Which program of that workflow.
+    pub part: String,
+    /// How it stands.
+    pub status: Status,
+    /// How many events it has taken.
+    pub seq: u64,
+    /// The process that drives it.
+    pub owner: Option<i64>,
+    /// Whose child it is.
+    pub parent: Option<Parent>,
+    /// The folder that it works in.
+    pub folder: String,
+    /// When it was started.
+    pub started_ms: i64,
+    /// The time of its newest event.
+    pub touched_ms: i64,
+}
+
+/// Which runs are meant.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Of that status.
+    pub status: Option<Status>,
+    /// Of the workflow of that name.
+    pub workflow: Option<String>,
+    /// Started at that time or later.
+    pub since_ms: Option<i64>,
+    /// Whether child runs are listed too.
+    pub children: bool,
+    /// Older than that run.
+    pub before: Option<RunNo>,
+    /// At most so many.
+    pub limit: Option<u32>,
+}
+
+const COLUMNS: &str =
+    "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder";
+
+impl Store {
+    /// The run of an id.
+    pub fn run(&self, id: &str) -> Result<Option<Run>, Trouble> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
+        Ok(self.db.prepare_cached(&sql)?.query_row([id], read).optional()?)
+    }
+
+    /// The run of an id, or the one run whose id begins or ends so.
+    pub fn find(&self, id: &str) -> Result<Vec<Run>, Trouble> {
+        if let Some(run) = self.run(id)? {
+            return Ok(vec![run]);
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM runs WHERE parent IS NULL AND (id GLOB ?1 || '*' OR id GLOB '*' || ?1) LIMIT 10"
+        );
+        // What people type is taken by the letter.
+        let literal: String = id.chars().filter(|letter| !"*?[]".contains(*letter)).collect();
+        let found = self.db.prepare_cached(&sql)?.query_map([literal], read)?.collect::<Result<_, _>>()?;
+        Ok(found)
+    }
+
+    /// The row of a run.
+    pub fn row(&self, run: RunNo) -> Result<Run, Trouble> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
+        let found = self.db.prepare_cached(&sql)?.query_row([run.0], read).optional()?;
+        found.ok_or_else(|| Trouble::Missing(format!("run {}", run.0)))
+    }
+
+    /// The newest first.
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, Trouble> {
+        let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE 1");
+        let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+        let mut only = |condition: &str, value: Box<dyn ToSql>| {
+            sql.push_str(condition);
+            values.push(value);
+        };
+        if let Some(status) = filter.status {
+            only(" AND status = ?", Box::new(status.as_str()));
+        }
+        if let Some(name) = &filter.workflow {
+            let of = " AND workflow IN (SELECT workflow FROM workflows JOIN documents d ON d.hash = document WHERE d.name = ?)";
+            only(of, Box::new(name.clone()));
+        }
+        if let Some(since_ms) = filter.since_ms {
+            only(" AND started_ms >= ?", Box::new(since_ms));
+        }
+        if let Some(RunNo(before)) = filter.before {
+            only(" AND run < ?", Box::new(before));
+        }
+        if !filter.children {
+            sql.push_str(" AND parent IS NULL");
+        }
+        sql.push_str(" ORDER BY run DESC LIMIT ?");
+        values.push(Box::new(filter.limit.map_or(-1, i64::from)));
+        let mut found = self.db.prepare(&sql)?;
+        let rows = found.query_map(rusqlite::params_from_iter(values), read)?.collect::<Result<_, _>>()?;
+        Ok(rows)
+    }
+
+    /// The child runs of a run, in the order in which they were started.
+    pub fn children(&self, parent: RunNo) -> Result<Vec<Run>, Trouble> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE parent = ?1 ORDER BY run");
+        let found = self.db.prepare_cached(&sql)?.query_map([parent.0], read)?.collect::<Result<_, _>>()?;
+        Ok(found)
+    }
+
+    /// How many runs stand how.
+    pub fn counts(&self) -> Result<Vec<(String, u64)>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT status, count(*) FROM runs GROUP BY status")?;
+        let counts = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        Ok(counts)
+    }
+
+    /// Runs that could go on and that nobody drives.
+    pub(crate) fn adrift(&self, limit: usize) -> Result<Vec<RunNo>, Trouble> {
+        let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL ORDER BY run LIMIT ?1";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found =
+            self.db.prepare_cached(sql)?.query_map([limit], |row| row.get(0).map(RunNo))?.collect::<Result<_, _>>()?;
+        Ok(found)
+    }
+
+    /// A new run. None: there is one of that id.
+    pub(crate) fn insert_run(&self, new: &Run, semantics: u16) -> Result<Option<RunNo>, Trouble> {
+        let sql = "INSERT OR IGNORE INTO runs
+            (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+        let parent = new.parent;
+        let inserted = self.db.prepare_cached(sql)?.execute(params![
+            new.id,
+            new.workflow.0,
+            new.part,
+            semantics,
+            new.status.as_str(),
+            new.seq,
+            new.owner,
+            parent.map(|parent| parent.run.0),
+            parent.map(|parent| parent.effect),
+            parent.map(|parent| parent.attempt),
+            new.started_ms,
+            new.touched_ms,
+            new.folder,
+        ])?;
+        Ok((inserted == 1).then(|| RunNo(self.db.last_insert_rowid())))
+    }
+
+    /// A run that was refused has never been.
+    pub(crate) fn forget(&self, run: RunNo) -> Result<(), Trouble> {
+        for table in
+            ["runs", "events", "snapshots", "outbox", "timers", "requests", "signals", "inbox", "blob_uses", "sealed"]
+        {
+            self.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run.0])?;
+        }
+        Ok(())
+    }
+
+    /// A run went on, and stands as it stood: the columns that are indexed are left alone.
+    pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) -> Result<(), Trouble> {
+        let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3 WHERE run = ?1";
+        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, seq, touched_ms]).map(drop)?)
+    }
+
+    /// A run went on, and stands or is driven otherwise than before.
+    pub(crate) fn restate(
+        &self,
+        run: RunNo,
+        seq: u64,
+        touched_ms: i64,
+        status: Status,
+        owner: Option<i64>,
+    ) -> Result<(), Trouble> {
+        let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5 WHERE run = ?1";
+        let values = params![run.0, seq, touched_ms, status.as_str(), owner];
+        Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let parent: Option<i64> = row.get(7)?;
+    let parent = match parent {
+        Some(run) => Some(Parent { run: RunNo(run), effect: row.get(8)?, attempt: row.get(9)? }),
+        None => None,
+    };
+    Ok(Run {
+        run: RunNo(row.get(0)?),
+        id: row.get(1)?,
+        workflow: WorkflowNo(row.get(2)?),
+        part: row.get(3)?,
+        status: status(row.get_ref(4)?.as_str()?),
+        seq: row.get(5)?,
+        owner: row.get(6)?,
+        parent,
+        started_ms: row.get(10)?,
+        touched_ms: row.get(11)?,
+        folder: row.get(12)?,
+    })
+}
+
+/// A word that this build does not know would be a defect of the store; a run that seems to go on is looked at, and found out.
+fn status(word: &str) -> Status {
+    Status::ALL.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Running)
+}

@@ -1,0 +1,146 @@
+-- Documents and the programs lowered from them, by content. Nothing here changes once it is written.
+CREATE TABLE documents (
+    hash     BLOB PRIMARY KEY,
+    name     TEXT NOT NULL,
+    dialect  TEXT NOT NULL,
+    origin   TEXT NOT NULL,
+    text     TEXT NOT NULL,
+    added_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE programs (
+    hash  BLOB PRIMARY KEY,
+    bytes BLOB NOT NULL
+);
+-- A document together with the programs it became: its own, named '', and those of the workflows that it calls.
+CREATE TABLE workflows (
+    workflow INTEGER PRIMARY KEY,
+    hash     BLOB NOT NULL UNIQUE,
+    document BLOB NOT NULL REFERENCES documents (hash),
+    added_ms INTEGER NOT NULL
+);
+CREATE TABLE parts (
+    workflow INTEGER NOT NULL REFERENCES workflows (workflow),
+    name     TEXT NOT NULL,
+    program  BLOB NOT NULL REFERENCES programs (hash),
+    PRIMARY KEY (workflow, name)
+) WITHOUT ROWID;
+
+-- Processes that drive runs. Each holds a lock on a file of its own as long as it lives.
+CREATE TABLE owners (
+    owner    INTEGER PRIMARY KEY AUTOINCREMENT,
+    pid      INTEGER NOT NULL,
+    what     TEXT NOT NULL,
+    since_ms INTEGER NOT NULL
+);
+
+-- The small row of a run. Its state is the fold of its events.
+CREATE TABLE runs (
+    run        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
+    workflow   INTEGER NOT NULL REFERENCES workflows (workflow),
+    part       TEXT NOT NULL,
+    semantics  INTEGER NOT NULL,
+    status     TEXT NOT NULL,
+    seq        INTEGER NOT NULL,
+    owner      INTEGER,
+    parent     INTEGER,
+    effect     INTEGER,
+    attempt    INTEGER,
+    folder     TEXT NOT NULL,
+    started_ms INTEGER NOT NULL,
+    touched_ms INTEGER NOT NULL
+);
+CREATE INDEX runs_by_status ON runs (status, run);
+CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
+CREATE INDEX runs_of_parent ON runs (parent, effect) WHERE parent IS NOT NULL;
+
+-- The journal: appended, never changed. `mark` is the check word of the event; `packed` says that values are kept apart.
+CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    run      INTEGER NOT NULL,
+    seq      INTEGER NOT NULL,
+    mark     INTEGER NOT NULL,
+    packed   INTEGER NOT NULL,
+    bytes    BLOB NOT NULL
+);
+CREATE UNIQUE INDEX events_of_run ON events (run, seq);
+
+CREATE TABLE snapshots (
+    run    INTEGER NOT NULL,
+    seq    INTEGER NOT NULL,
+    packed INTEGER NOT NULL,
+    bytes  BLOB NOT NULL,
+    PRIMARY KEY (run, seq)
+) WITHOUT ROWID;
+
+-- What runs have asked for and what has not come back.
+CREATE TABLE outbox (
+    run    INTEGER NOT NULL,
+    effect INTEGER NOT NULL,
+    packed INTEGER NOT NULL,
+    bytes  BLOB NOT NULL,
+    PRIMARY KEY (run, effect)
+) WITHOUT ROWID;
+CREATE TABLE timers (
+    due_ms INTEGER NOT NULL,
+    run    INTEGER NOT NULL,
+    timer  INTEGER NOT NULL,
+    PRIMARY KEY (due_ms, run, timer)
+) WITHOUT ROWID;
+
+-- Questions to people. `closed_ms` is null while one is open.
+CREATE TABLE requests (
+    run       INTEGER NOT NULL,
+    request   INTEGER NOT NULL,
+    spec      BLOB NOT NULL,
+    packed    INTEGER NOT NULL,
+    asked_ms  INTEGER NOT NULL,
+    reminded  INTEGER NOT NULL DEFAULT 0,
+    closed_ms INTEGER,
+    PRIMARY KEY (run, request)
+) WITHOUT ROWID;
+CREATE INDEX requests_open ON requests (asked_ms) WHERE closed_ms IS NULL;
+
+-- What senders call their signals: one of a key is taken by a run.
+CREATE TABLE signals (
+    run INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (run, key)
+) WITHOUT ROWID;
+
+-- Events for runs that another process drives. That process takes them and writes what came of it.
+CREATE TABLE inbox (
+    item    INTEGER PRIMARY KEY AUTOINCREMENT,
+    run     INTEGER NOT NULL,
+    bytes   BLOB NOT NULL,
+    outcome TEXT
+);
+CREATE INDEX inbox_of_run ON inbox (run);
+
+-- Large values by their hash, and who needs them.
+CREATE TABLE blobs (
+    hash  BLOB PRIMARY KEY,
+    bytes BLOB NOT NULL
+);
+CREATE TABLE blob_uses (
+    run  INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (run, hash)
+) WITHOUT ROWID;
+CREATE INDEX blob_users ON blob_uses (hash);
+
+-- Secret inputs, encrypted with a key that is not in the store. Everything else holds their number.
+CREATE TABLE sealed (
+    run    INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    bytes  BLOB NOT NULL,
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+
+-- The newest run of each session.
+CREATE TABLE sessions (
+    name     TEXT NOT NULL,
+    document TEXT NOT NULL,
+    run      INTEGER NOT NULL,
+    PRIMARY KEY (document, name)
+) WITHOUT ROWID;
