@@ -231,7 +231,7 @@ impl Loop {
         (self.listener)(&act);
         match act {
             Act::Perform { run, workflow, call } => self.calls.push(run, workflow, call),
-            Act::Withdraw { run, effect } => self.calls.withdraw(run, effect),
+            Act::Withdraw { run, effect, .. } => self.calls.withdraw(run, effect),
             Act::Answered { ticket, outcome } => {
                 let reply = usize::try_from(ticket.0).ok().and_then(|place| self.asked.get_mut(place)?.take());
                 // Whoever asked may not wait any more.

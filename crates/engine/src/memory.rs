@@ -1,43 +1,43 @@
-//! The smallest host: one run in memory, under a virtual clock.
+//! The smallest way to drive a host: one run and its children under a virtual clock, with a runner that answers at once.
 //!
-//! It keeps what the core asks of a host: events one at a time, time that never goes back, every timer due by t before an
-//! event of t, in the order of due time and number, each stamped with its due time.
+//! It is for tests, vectors and runs that are only tried. The host below it is the same that runs under the real clock; its store
+//! is in memory, or a file that is opened anew after every event, as if the process had been killed there.
 
 mod calls;
-mod children;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{
-    Command, Event, Note, Rejected, RequestNo, Stamp, State, TimerNo, TimerUse, advance, codec, status, view,
-};
+use branchpoint_core::{Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, status, view};
 use branchpoint_expr::{Object, Value};
 
-use crate::judge::judge;
+use crate::host::{Act, Drives, Host, People, Refused, Start, Taken, Ticket};
 use crate::runner::{Answer, Call, Runner};
-use crate::zones::offsets_s;
+use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use calls::{Calls, Working};
-use children::Children;
 
-/// The id of the run: there is only one.
+/// The id of the run, unless there are others in its store.
 const RUN: &str = "run";
 
 /// One run and everything it has asked for.
-#[derive(Debug)]
 pub struct Memory<'p> {
     program: &'p Program,
+    children: BTreeMap<Arc<str>, Program>,
+    host: Host,
+    id: String,
+    run: Option<RunNo>,
     state: State,
     now_ms: i64,
-    journal: Vec<(Stamp, Event, u32)>,
     notes: Vec<Note>,
     calls: Calls,
-    timers: BTreeMap<TimerNo, i64>,
+    /// The runs of calls, by their ids.
+    runs: HashMap<Arc<str>, RunNo>,
     questions: Vec<Question>,
-    children: Children<'p>,
-    /// Whether the fuel of the last event was spent before everything was done.
-    more: bool,
+    answered: Option<Result<Taken, Refused>>,
+    /// The file that is opened anew after every event.
+    crashing: Option<PathBuf>,
 }
 
 /// A question that the run has put to people.
@@ -56,37 +56,71 @@ pub struct Question {
 }
 
 impl<'p> Memory<'p> {
-    /// A run that has not begun, at that time.
+    /// A run that has not begun, at that time, in memory.
     pub fn new(program: &'p Program, now_ms: i64) -> Self {
+        let store = Store::in_memory().expect("there is memory for a small database");
+        Self::on(store, RUN.into(), program, now_ms)
+    }
+
+    /// A run in a file, under an id that no other run of the file has.
+    pub fn kept(file: &std::path::Path, id: String, program: &'p Program, now_ms: i64) -> Self {
+        Self::on(open(file), id, program, now_ms)
+    }
+
+    /// Loses everything but the file after every event, and goes on from there.
+    #[must_use]
+    pub fn crashing(mut self) -> Self {
+        self.crashing = self.host.store().path().map(Into::into);
+        self
+    }
+
+    fn on(store: Store, id: String, program: &'p Program, now_ms: i64) -> Self {
         Self {
             program,
+            children: BTreeMap::new(),
+            host: host(store, now_ms),
+            id,
+            run: None,
             state: State::new(),
             now_ms,
-            journal: Vec::new(),
             notes: Vec::new(),
             calls: Calls::default(),
-            timers: BTreeMap::new(),
+            runs: HashMap::new(),
             questions: Vec::new(),
-            children: Children::default(),
-            more: false,
+            answered: None,
+            crashing: None,
         }
+    }
+
+    /// The same run, with workflows that it may call. Without them, calls go to the runner like any other.
+    #[must_use]
+    pub fn calling(mut self, programs: &BTreeMap<Arc<str>, Program>) -> Self {
+        self.children.clone_from(programs);
+        self
     }
 
     /// Begins the run. Nothing is performed before [`Self::go_on`].
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
-        self.children.facts.clone_from(&facts);
-        self.hand(Event::Start { input, facts, depth: 0 })
+        let text = |text: &str| text.to_owned();
+        let document = Document { name: text(&self.id), dialect: text(""), origin: text(""), text: text("") };
+        let workflow = Workflow { document: &document, program: self.program, children: &self.children };
+        let workflow = self.host.store().save(workflow, self.now_ms).expect("the program can be kept");
+        let facts = facts.iter().map(|(name, fact)| (name.to_string(), fact.clone())).collect();
+        let start = Start { facts, watched: true, ..Start::new(workflow, self.id.clone(), input) };
+        self.host.start(start, Ticket::default());
+        self.turn();
+        let taken = self.answer()?;
+        self.run = Some(taken.run);
+        self.turned();
+        Ok(())
     }
 
     /// Goes on until nothing can run by itself: calls are performed one after the other, in order, and pauses before
     /// another attempt pass. Waits and questions stay until somebody moves the clock.
     pub fn go_on(&mut self, runner: &mut dyn Runner) {
         loop {
-            if self.more {
-                self.must_take(Event::Continue);
-            } else if self.first_timer().is_some_and(|(due_ms, _)| due_ms <= self.now_ms) {
-                self.move_to(self.now_ms);
-            } else if let Some(call) = self.calls.next() {
+            self.finish();
+            if let Some(call) = self.calls.next() {
                 self.perform(call, runner);
             } else if let Some(at_ms) = self.next_by_itself() {
                 self.move_to(at_ms);
@@ -105,8 +139,8 @@ impl<'p> Memory<'p> {
     pub fn until(&mut self, at_ms: i64, runner: &mut dyn Runner) {
         loop {
             self.go_on(runner);
-            match self.first_timer() {
-                Some((due_ms, _)) if due_ms <= at_ms => self.move_to(due_ms),
+            match self.next_timer_ms() {
+                Some(due_ms) if due_ms <= at_ms => self.move_to(due_ms),
                 _ => break,
             }
         }
@@ -115,7 +149,7 @@ impl<'p> Memory<'p> {
 
     /// When the first timer is due: how far to move the clock for something to happen.
     pub fn next_timer_ms(&self) -> Option<i64> {
-        self.first_timer().map(|(due_ms, _)| due_ms)
+        self.host.timers().map(|(due_ms, _)| due_ms).next()
     }
 
     /// Hands in a signal, and leaves it to [`Self::go_on`] what follows.
@@ -165,10 +199,14 @@ impl<'p> Memory<'p> {
         view(self.program, &self.state, ViewId(u32::try_from(id).ok()?)).ok()
     }
 
-    /// Throws the run away and loads it from its stored bytes, as a host does that was stopped in between.
-    pub fn reload(&mut self) -> Result<(), codec::CodecError> {
-        self.state = codec::decode_state(&codec::encode_state(&self.state)?)?;
-        Ok(())
+    /// Puts the run out of memory and opens it again from what is stored of it.
+    pub fn reload(&mut self) {
+        if let Some(run) = self.run {
+            self.finish();
+            self.host.put_away(run);
+            self.turn();
+            self.turned();
+        }
     }
 
     /// Everything that was told, in order.
@@ -187,8 +225,9 @@ impl<'p> Memory<'p> {
     }
 
     /// The events that were taken.
-    pub fn journal(&self) -> &[(Stamp, Event, u32)] {
-        &self.journal
+    pub fn journal(&self) -> Vec<(Stamp, Event, u32)> {
+        let journal = self.run.map(|run| self.host.store().journal(run));
+        journal.map_or(Vec::new(), |journal| journal.expect("what was written can be read"))
     }
 
     /// The time.
@@ -197,7 +236,7 @@ impl<'p> Memory<'p> {
     }
 
     fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
-        match self.child(&call, runner).unwrap_or_else(|| runner.perform(&call)) {
+        match runner.perform(&call) {
             Answer::Never => self.calls.hang(call, self.now_ms),
             answer => {
                 let duration_ms = runner.duration_ms(&call);
@@ -214,44 +253,39 @@ impl<'p> Memory<'p> {
     /// What a call told while it went on comes before its answer. The run may not want to hear it.
     fn ended(&mut self, working: Working) {
         for (name, payload) in working.reports {
-            drop(self.signal(&name, payload, None));
-            while self.more {
-                self.must_take(Event::Continue);
-            }
+            let signal = Event::Signal { name, payload, sender: None, key: None };
+            let run = self.runs[&working.call.run];
+            drop(self.hand_to(run, signal));
+            self.finish();
         }
         self.settle(&working.call, working.answer);
     }
 
     fn settle(&mut self, call: &Call, answer: Answer) {
-        let usage = answer.usage();
-        let result = judge(call, answer);
-        self.must_take(Event::Settled { effect: call.effect, attempt: call.attempt, result, usage });
+        self.finish();
+        self.host.settle(self.runs[&call.run], call, answer);
+        self.turn();
+        self.turned();
     }
 
     /// When the run goes on without anybody's doing: after the pause before an attempt, or when a call that hangs has
     /// taken too long, be it by its own limit or by that of a part of the run around it.
     fn next_by_itself(&self) -> Option<i64> {
         let hangs = self.calls.hangs();
-        let timers = self.timers.iter().filter(|(timer, _)| match self.state.timer_use(**timer) {
+        let timers = self.host.timers().filter(|(_, purpose)| match purpose {
             Some(TimerUse::Retry) => true,
             Some(TimerUse::Deadline | TimerUse::Wall) => hangs,
             _ => false,
         });
         let calls = self.calls.first_limit_ms().into_iter().chain(self.calls.first_end_ms());
-        timers.map(|(_, at_ms)| *at_ms).chain(calls).min()
-    }
-
-    fn first_timer(&self) -> Option<(i64, TimerNo)> {
-        self.timers.iter().map(|(timer, at_ms)| (*at_ms, *timer)).min()
+        timers.map(|(at_ms, _)| at_ms).chain(calls).min()
     }
 
     /// Moves the clock to the first thing that is due by then, and lets it happen.
     fn move_to(&mut self, at_ms: i64) {
-        if let Some((due_ms, timer)) = self.first_timer().filter(|(due_ms, _)| *due_ms <= at_ms) {
+        if let Some(due_ms) = self.next_timer_ms().filter(|due_ms| *due_ms <= at_ms) {
             self.now_ms = self.now_ms.max(due_ms);
-            self.timers.remove(&timer);
-            self.must_take(Event::TimerFired(timer));
-            return;
+            return self.finish();
         }
         self.now_ms = self.now_ms.max(at_ms);
         if let Some(working) = self.calls.take_ended(self.now_ms) {
@@ -262,55 +296,102 @@ impl<'p> Memory<'p> {
         }
     }
 
-    /// An event that the run itself has asked for.
-    fn must_take(&mut self, event: Event) {
-        let taken = self.hand(event);
-        assert!(taken.is_ok(), "a run takes what it has asked for, and it said: {taken:?}");
-    }
-
     fn hand(&mut self, event: Event) -> Result<(), Rejected> {
-        let (now_ms, offsets_s) = (self.now_ms, offsets_s(&self.program.zones, self.now_ms));
-        let stamp = Stamp { now_ms, seed: self.journal.len() as u64, offsets_s, record: true };
-        let outcome = advance(self.program, &mut self.state, &stamp, event.clone())?;
-        self.journal.push((stamp, event, outcome.check));
-        self.more = outcome.more;
-        for command in outcome.commands {
-            self.carry_out(command);
-        }
-        self.notes.extend(outcome.trace);
-        Ok(())
+        let run = self.run.ok_or(Rejected::NotStarted)?;
+        self.hand_to(run, event)
     }
 
-    fn carry_out(&mut self, command: Command) {
-        match command {
-            command @ Command::Perform { .. } => {
-                Call::of(self.program, &RUN.into(), command).into_iter().for_each(|call| self.calls.push(call));
+    fn hand_to(&mut self, run: RunNo, event: Event) -> Result<(), Rejected> {
+        self.finish();
+        self.host.hand(run, event, Ticket::default());
+        self.turn();
+        let taken = self.answer().map(drop);
+        self.turned();
+        taken
+    }
+
+    fn answer(&mut self) -> Result<Taken, Rejected> {
+        match self.answered.take().expect("a host that has nothing to finish answers at once") {
+            Ok(taken) => Ok(taken),
+            Err(Refused::Rejected(rejected)) => Err(rejected),
+            Err(refused) => panic!("nobody else is here, and the host said: {refused}"),
+        }
+    }
+
+    /// Lets the host do everything that is due now.
+    fn finish(&mut self) {
+        while self.host.next_ms().is_some_and(|at_ms| at_ms <= self.now_ms) {
+            self.turn();
+            self.turned();
+        }
+    }
+
+    fn turn(&mut self) {
+        for act in self.host.turn(self.now_ms).expect("the store takes what is written") {
+            self.carry_out(act);
+        }
+    }
+
+    /// After a turn, the run is looked at; a process that is killed after every event comes back first.
+    fn turned(&mut self) {
+        let Some(run) = self.run else { return };
+        if let Some(file) = self.crashing.clone() {
+            // The old host goes first: with it, the lock of its process.
+            self.host = host(Store::in_memory().expect("there is memory for a small database"), self.now_ms);
+            self.host = host(open(&file), self.now_ms);
+            self.host.wake(run, true, Ticket::default());
+            self.turn();
+            self.answered = None;
+        }
+        self.state = self.host.look_at(run).expect("what was written can be read").state;
+    }
+
+    fn carry_out(&mut self, act: Act) {
+        match act {
+            Act::Perform { run, call, .. } => {
+                self.runs.insert(call.run.clone(), run);
+                self.calls.push(call);
             }
-            Command::Withdraw { effect } => self.calls.withdraw(effect),
-            Command::SetTimer { timer, at_ms } => {
-                self.timers.insert(timer, at_ms);
+            Act::Withdraw { id, effect, .. } => self.calls.withdraw(&id, effect),
+            Act::Answered { outcome, .. } => self.answered = Some(outcome),
+            Act::Told { run, notes } => {
+                // The first notes come before the number of the run is known.
+                if self.run.is_none_or(|own| own == run) {
+                    self.notes.extend(notes);
+                }
             }
-            Command::ClearTimer { timer } => {
-                self.timers.remove(&timer);
+            Act::People { run, request, what, .. } => {
+                if self.run.is_none_or(|own| own == run) {
+                    self.people(request, what);
+                }
             }
-            Command::Ask { request, spec } => {
-                let question = Question { request, spec, asked_ms: self.now_ms, reminded_ms: Vec::new(), open: true };
+            Act::Stands { .. } => {}
+        }
+    }
+
+    fn people(&mut self, request: RequestNo, what: People) {
+        let now_ms = self.now_ms;
+        let question = self.questions.iter_mut().find(|question| question.request == request);
+        match (what, question) {
+            (People::Asked(spec), None) => {
+                let question = Question { request, spec, asked_ms: now_ms, reminded_ms: Vec::new(), open: true };
                 self.questions.push(question);
             }
-            Command::Remind { request, .. } => {
-                let now_ms = self.now_ms;
-                self.question(request).into_iter().for_each(|question| question.reminded_ms.push(now_ms));
-            }
-            Command::Retract { request } => {
-                self.question(request).into_iter().for_each(|question| question.open = false);
-            }
-            Command::Finish { .. } => {}
+            (People::Reminded(_), Some(question)) => question.reminded_ms.push(now_ms),
+            (People::Closed, Some(question)) => question.open = false,
+            (People::Asked(_), Some(_)) | (People::Reminded(_) | People::Closed, None) => {}
         }
     }
+}
 
-    fn question(&mut self, request: RequestNo) -> Option<&mut Question> {
-        self.questions.iter_mut().find(|question| question.request == request)
-    }
+fn host(store: Store, now_ms: i64) -> Host {
+    let host = Host::new(store, "rehearsal", Drives::Named, Arc::new(|_| Value::Null), now_ms);
+    host.expect("the store can be used").without_chance()
+}
+
+/// What a power cut would lose is not what is tried here.
+fn open(file: &std::path::Path) -> Store {
+    Store::open(file, Durability::Normal).expect("the store can be opened")
 }
 
 /// `{request}`: signals to one question among several name it.

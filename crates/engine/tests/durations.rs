@@ -59,7 +59,8 @@ fn check(steps: &[(&str, Option<u64>)], ends: &[(&str, i64)], status: Status) {
     let mut host = Memory::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("a run can start");
     host.go_on(&mut Named);
-    let settled = host.journal().iter().filter_map(|(stamp, event, _)| match event {
+    let journal = host.journal();
+    let settled = journal.iter().filter_map(|(stamp, event, _)| match event {
         Event::Settled { result, .. } => {
             let told = result.as_ref().map_or_else(|failed| failed.kind.to_string(), ToString::to_string);
             Some((told, stamp.now_ms))

@@ -25,6 +25,8 @@ pub enum Act {
     Withdraw {
         /// Whose call it was.
         run: RunNo,
+        /// The id of that run.
+        id: Arc<str>,
         /// Which.
         effect: EffectNo,
     },

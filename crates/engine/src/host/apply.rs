@@ -74,11 +74,18 @@ impl Host {
 
     /// Advances a run, and writes what follows.
     pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Refused>, Trouble> {
-        self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        if let Some(seed) = &mut self.seed {
+            *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        }
         let open = self.open.get_mut(&run).expect("events are applied to runs that are open");
         let now_ms = at_ms.max(open.state.now_ms());
         let offsets_s = offsets_s(&open.program.zones, now_ms);
-        let stamp = Stamp { now_ms, seed: self.seed >> 11, offsets_s, record: open.watched };
+        let stamp = Stamp {
+            now_ms,
+            seed: self.seed.map_or(open.state.seq(), |seed| seed >> 11),
+            offsets_s,
+            record: open.watched,
+        };
         let (event, packed) = match open.packing.event(&stamp, &event) {
             Ok(packed) => (event, packed),
             Err(error) => match unstorable(event, &error) {
@@ -137,7 +144,7 @@ impl Host {
                 self.store.answered(run, effect)?;
                 match flight.and_then(|flight| flight.child) {
                     Some((child, _)) => self.queue.push_back(Order::Abandon(child)),
-                    None => self.acts.push(Act::Withdraw { run, effect }),
+                    None => self.acts.push(Act::Withdraw { run, id: open.id.clone(), effect }),
                 }
             }
             Command::SetTimer { timer, at_ms } => {

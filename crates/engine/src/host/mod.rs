@@ -21,7 +21,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{EffectNo, Event, TimerNo};
+use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse};
 use branchpoint_expr::Value;
 
 use crate::judge::judge;
@@ -73,7 +73,8 @@ pub struct Host {
     ended: Vec<RunNo>,
     acts: Vec<Act>,
     turns: u64,
-    seed: u64,
+    /// Where the random numbers of stamps come from; without it, they are counted.
+    seed: Option<u64>,
     /// The last known version of the store.
     version: i64,
 }
@@ -96,6 +97,8 @@ enum Order {
         watched: bool,
         asker: Asker,
     },
+    /// A run that has nothing to do is put out of memory.
+    Leave(RunNo),
     /// A run calls another workflow.
     Child(RunNo, Box<Call>),
     /// A child run has ended; its parent hears of it.
@@ -118,7 +121,7 @@ impl Host {
     pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, Trouble> {
         store.bury_the_dead(None)?;
         let owner = store.enter(what, now_ms)?;
-        let seed = u64::from_le_bytes(crate::store::random()?);
+        let seed = Some(u64::from_le_bytes(crate::store::random()?));
         let mut host = Self {
             store,
             owner,
@@ -154,6 +157,20 @@ impl Host {
         self.idle_limit = limit;
     }
 
+    /// Leaves nothing to chance: for runs that are compared with others.
+    #[must_use]
+    pub fn without_chance(mut self) -> Self {
+        self.seed = None;
+        self
+    }
+
+    /// The timers of the runs that are open: when they are due, and what for.
+    pub fn timers(&self) -> impl Iterator<Item = (i64, Option<TimerUse>)> {
+        self.timers
+            .iter()
+            .map(|(due_ms, run, timer)| (*due_ms, self.open.get(run).and_then(|open| open.state.timer_use(*timer))))
+    }
+
     /// Queues an event of a run. What became of it comes as [`Act::Answered`] after it is kept.
     pub fn hand(&mut self, run: RunNo, event: Event, ticket: Ticket) {
         self.queue.push_back(Order::Take(run, event, Asker::Caller(ticket)));
@@ -167,6 +184,11 @@ impl Host {
     /// Takes a run up: what it waits for is performed again.
     pub fn wake(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
         self.queue.push_back(Order::Wake { run, watched, asker: Asker::Caller(ticket) });
+    }
+
+    /// Puts a run out of memory, if it has nothing to do. It is opened again when something comes.
+    pub fn put_away(&mut self, run: RunNo) {
+        self.queue.push_back(Order::Leave(run));
     }
 
     /// Queues what came back from a call.
@@ -230,6 +252,10 @@ impl Host {
                 let taken = self.ensure_open(run)?;
                 self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
                 self.answer(asker, taken.map(|()| Taken { run, new: false }))
+            }
+            Order::Leave(run) => {
+                let idle = self.open.get(&run).is_some_and(|open| open.is_idle());
+                if idle { self.leave(run) } else { Ok(()) }
             }
             Order::Child(parent, call) => self.call_child(parent, *call, now_ms),
             Order::ChildEnded(child) => self.child_ended(child),

@@ -28,8 +28,15 @@ pub(super) struct Working {
 }
 
 impl Calls {
+    /// A call to perform. One that is known already is asked for again by a host that was stopped in between; the world outside
+    /// was not.
     pub(super) fn push(&mut self, call: Call) {
-        self.queue.push_back(call);
+        let known = self.queue.iter().chain(self.working.iter().map(|working| &working.call));
+        let mut known = known.chain(self.hanging.iter().map(|(_, call)| call));
+        let same = |known: &Call| (&known.run, known.effect, known.attempt) == (&call.run, call.effect, call.attempt);
+        if !known.any(same) {
+            self.queue.push_back(call);
+        }
     }
 
     pub(super) fn next(&mut self) -> Option<Call> {
@@ -54,10 +61,11 @@ impl Calls {
     }
 
     /// Nobody waits for it any more, whether or not it was performed.
-    pub(super) fn withdraw(&mut self, effect: EffectNo) {
-        self.queue.retain(|call| call.effect != effect);
-        self.working.retain(|working| working.call.effect != effect);
-        self.hanging.retain(|(_, call)| call.effect != effect);
+    pub(super) fn withdraw(&mut self, run: &str, effect: EffectNo) {
+        let other = |call: &Call| call.effect != effect || &*call.run != run;
+        self.queue.retain(other);
+        self.working.retain(|working| other(&working.call));
+        self.hanging.retain(|(_, call)| other(call));
     }
 
     /// A call that was performed and does not answer.
