@@ -6,6 +6,7 @@
 
 mod agents;
 pub mod gate;
+mod hearing;
 mod judge;
 mod live;
 mod local;
@@ -26,7 +27,7 @@ pub use memory::{Memory, Question};
 pub use resume::refusal_code;
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};
-pub use secrets::{Secrets, is_secret};
+pub use secrets::{Secrets, is_secret, resolve};
 pub use shell::{KEPT_BYTES, Listener, Shell, Stream};
 pub use stop::Stop;
 pub use unserved::unserved;
