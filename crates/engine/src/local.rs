@@ -93,6 +93,17 @@ impl Local {
         shell.run(stop, listener)
     }
 
+    /// What an agent is told, with the secrets that it names.
+    ///
+    /// # Errors
+    ///
+    /// A secret is missing; the text says which.
+    pub fn message(&self, call: &Call) -> Result<String, String> {
+        let resolved = resolve(&call.input, &call.spec, &self.secrets);
+        let (input, _) = resolved.map_err(|name| format!("there is no secret `{name}` here"))?;
+        Ok(message(&Call { input, ..call.clone() }))
+    }
+
     /// The directory of a call, relative to that of the run.
     pub fn dir_of(&self, call: &Call) -> PathBuf {
         let dir = call.input.get("dir").and_then(Value::as_str).unwrap_or_default();

@@ -99,7 +99,7 @@ fn parse_stage<'t>(
     Err(Box::new(finding.suggest(word, known)))
 }
 
-fn argument<'t>((word, span): (&'t str, Span), depth: usize) -> Result<(Argument<'t>, Span), Box<Diagnostic>> {
+fn argument((word, span): (&str, Span), depth: usize) -> Result<(Argument<'_>, Span), Box<Diagnostic>> {
     if let Some(inner) = word.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
         return calls(inner, span, depth);
     }

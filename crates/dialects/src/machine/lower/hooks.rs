@@ -6,7 +6,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::context::ContextId;
-use super::templates::{call_text, object, plain};
+use super::templates::{call_text, object, plain, with_secrets};
 use crate::machine::raw::Action;
 
 impl Lower<'_> {
@@ -51,7 +51,10 @@ impl Lower<'_> {
             }
         };
         let report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
-        let what = self.b.effect(Effect { spec: Value::from(report), step: Some(step), ..effect(kind) });
+        let named = matches!(action, Action::Command(_)).then(|| action.text());
+        let spec = with_secrets(Value::from(report), [("command", named)]);
+        // Without a step: a hook is no attempt of the work that it stands beside.
+        let what = self.b.effect(Effect { spec, ..effect(kind) });
         let input = self.formula(input, &[]);
         let fail = Some(self.fail_to(bad));
         let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);

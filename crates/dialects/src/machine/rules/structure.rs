@@ -89,7 +89,7 @@ fn held(document: &Document) -> BTreeSet<&str> {
 
 /// Whether a way is open whatever happens: without a condition, or with the one that is written as `true`.
 fn always(guard: Option<&Guard>) -> bool {
-    guard.is_none_or(|guard| guard.0.text().is_some_and(|text| &*text.trim() == "true"))
+    guard.is_none_or(|guard| guard.0.text().is_some_and(|text| text.trim() == "true"))
 }
 
 fn ways(state: &State, found: &mut Findings) {
