@@ -53,8 +53,9 @@ impl Lower<'_> {
         let report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
         let named = matches!(action, Action::Command(_)).then(|| action.text());
         let spec = with_secrets(Value::from(report), [("command", named)]);
-        // Without a step: a hook is no attempt of the work that it stands beside.
-        let what = self.b.effect(Effect { spec, ..effect(kind) });
+        // A hook of a state is no attempt of the state's work, so it is asked for without a step.
+        let of = Some(step).filter(|step| self.run_hooks.contains(step));
+        let what = self.b.effect(Effect { spec, step: of, ..effect(kind) });
         let input = self.formula(input, &[]);
         let fail = Some(self.fail_to(bad));
         let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);
@@ -85,6 +86,8 @@ impl Lower<'_> {
     /// A step that stands for the hooks of a run, so that what they say has a place in the trace.
     pub(super) fn hook_step(&mut self, name: &str) -> StepId {
         let span = self.document.span;
-        self.b.step(name, "hooks", None, (span.start, span.start))
+        let step = self.b.step(name, "hooks", None, (span.start, span.start));
+        self.run_hooks.push(step);
+        step
     }
 }
