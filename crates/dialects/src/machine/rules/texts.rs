@@ -201,7 +201,8 @@ impl Check<'_> {
         };
         if !self.may_have_run(state, sees) {
             let message = format!("`{name}` never runs before this, so there is nothing to read");
-            self.found.warn(Kind::UnknownName, reference.span, message);
+            self.found.warn(Kind::UnknownName, reference.span, message).help =
+                Some(format!("read it in a state that comes after `{name}`, or lead a way from `{name}` to this one"));
         }
     }
 
