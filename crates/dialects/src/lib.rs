@@ -11,6 +11,7 @@ mod reader;
 mod recognise;
 mod report;
 mod schema;
+mod secrets;
 mod session;
 mod steps;
 mod trigger;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use branchpoint_expr::Value;
 
-use crate::local::Local;
+use crate::local::{Local, message, text};
 use crate::runner::{Answer, Call};
-use crate::shell::Shell;
+use crate::shell::{Listener, Shell};
 use crate::stop::Stop;
 
 /// A provider, its program, what stands before the message, and how it is told which model to use.
@@ -24,13 +24,19 @@ impl Local {
     /// Asks an agent that is a program; none for providers that are none.
     pub fn agent(&self, call: &Call, stop: &Stop) -> Option<Answer> {
         let provider = call.input.get("provider").and_then(Value::as_str).unwrap_or_default();
-        let (_, program, arguments, model) = PROGRAMS.iter().find(|(name, ..)| *name == provider)?;
-        let message = match self.message(call).and_then(|message| self.with_system(call, message)) {
-            Ok(message) => message,
-            Err(missing) => return Some(Answer::failed("agent", missing)),
-        };
+        let program = PROGRAMS.iter().find(|(name, ..)| *name == provider)?;
+        Some(self.with_secrets(call, "agent", |call, listener| self.ask(program, call, stop, listener)))
+    }
+
+    fn ask(
+        &self,
+        (provider, program, arguments, model): &(&str, &str, &[&str], &str),
+        call: &Call,
+        stop: &Stop,
+        listener: &Listener,
+    ) -> Answer {
         let mut command = Command::new(program);
-        command.args(*arguments).arg(message);
+        command.args(*arguments).arg(with_system(call));
         let options = call.spec.get("options");
         if let Some(name) = options.and_then(|options| options.get("model")).and_then(Value::as_str) {
             command.arg(model).arg(name);
@@ -42,7 +48,7 @@ impl Local {
             limit: call.attempt_limit_ms.map(Duration::from_millis),
             shell: None,
         };
-        Some(match shell.run_program(command, stop, &self.masked()) {
+        match shell.run_program(command, stop, listener) {
             Answer::Process { exit: 0, stdout, .. } => Answer::model(stdout),
             Answer::Process { exit, stderr, .. } => {
                 Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", stderr.trim()))
@@ -53,14 +59,14 @@ impl Local {
                 Answer::failed("agent", message)
             }
             other => other,
-        })
+        }
     }
+}
 
-    /// Programs take one message: the role and the system prompt go first.
-    fn with_system(&self, call: &Call, message: String) -> Result<String, String> {
-        let mut parts = vec![self.text(call.input.get("role"))?, self.text(call.input.get("system_prompt"))?];
-        parts.retain(|part| !part.is_empty());
-        parts.push(message);
-        Ok(parts.join("\n\n"))
-    }
+/// Programs take one message: the role and the system prompt go first.
+fn with_system(call: &Call) -> String {
+    let mut parts = vec![text(call.input.get("role")), text(call.input.get("system_prompt"))];
+    parts.retain(|part| !part.is_empty());
+    parts.push(message(call));
+    parts.join("\n\n")
 }

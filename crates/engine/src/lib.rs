@@ -7,9 +7,9 @@
 mod agents;
 mod driver;
 pub mod gate;
+mod hearing;
 pub mod host;
 mod judge;
-mod live;
 mod local;
 mod memory;
 mod outside;
@@ -25,14 +25,13 @@ mod zones;
 
 pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use judge::judge;
-pub use live::{Programs, Ran};
 pub use local::{Local, SecretStore};
 pub use memory::{Memory, Question};
 pub use outside::Outside;
 pub use resume::refusal_code;
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};
-pub use secrets::{Secrets, is_secret};
+pub use secrets::{Secrets, is_secret, resolve};
 pub use shell::{KEPT_BYTES, Listener, Shell, Stream};
 pub use stop::Stop;
 pub use unserved::unserved;

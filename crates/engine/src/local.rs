@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use branchpoint_expr::Value;
 
+use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, resolve};
 use crate::shell::{Listener, Shell, Stream};
 use crate::stop::Stop;
 
@@ -50,68 +51,63 @@ impl Local {
     /// Performs the kinds of calls that need nothing but this machine; none for the others.
     pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
         match &*call.kind {
-            "shell" => Some(self.command(call, stop)),
+            "shell" => Some(self.with_secrets(call, "exit_code", |call, hears| self.command(call, stop, hears))),
             "read" => Some(self.read(call)),
             "log" => {
                 let message = call.input.get("message").map(ToString::to_string).unwrap_or_default();
-                self.masked()(Stream::Err, &format!("{message}\n"));
+                (self.listener)(Stream::Err, &self.mask.mask(&format!("{message}\n")));
                 Some(Answer::data(Value::Null))
             }
             _ => None,
         }
     }
 
-    fn command(&self, call: &Call, stop: &Stop) -> Answer {
-        let command = match self.text(call.input.get("command")) {
-            Ok(command) => command,
-            Err(missing) => return Answer::failed("exit_code", missing),
+    /// Puts the secrets that a call names into it, and does the work; whoever listens hears none of them.
+    pub(crate) fn with_secrets(
+        &self,
+        call: &Call,
+        kind: &str,
+        work: impl FnOnce(&Call, &Listener) -> Answer,
+    ) -> Answer {
+        let (input, known) = match resolve(&call.input, &call.spec, &self.secrets) {
+            Ok(resolved) => resolved,
+            Err(name) => return Answer::failed(kind, format!("there is no secret `{name}` here")),
         };
+        let mut mask = self.mask.clone();
+        mask.add(known);
+        let hearing = Hearing::new(Arc::clone(&self.listener), mask);
+        let answer = work(&Call { input, ..call.clone() }, &hearing.listener());
+        hearing.finish();
+        answer
+    }
+
+    fn command(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
         let env = call.input.get("env").and_then(Value::as_object).into_iter().flatten();
         let shell = Shell {
-            command,
+            command: text(call.input.get("command")),
             dir: self.dir_of(call),
             env: env.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             limit: call.attempt_limit_ms.map(Duration::from_millis),
             shell: self.shell.clone(),
         };
-        shell.run(stop, &self.masked())
+        shell.run(stop, listener)
     }
 
-    /// The listener, who hears no secret that comes in one piece.
-    pub(crate) fn masked(&self) -> Listener {
-        let (listener, mask) = (Arc::clone(&self.listener), self.mask.clone());
-        Arc::new(move |stream, text| listener(stream, &mask.mask(text)))
+    /// What an agent is told, with the secrets that it names.
+    ///
+    /// # Errors
+    ///
+    /// A secret is missing; the text says which.
+    pub fn message(&self, call: &Call) -> Result<String, String> {
+        let resolved = resolve(&call.input, &call.spec, &self.secrets);
+        let (input, _) = resolved.map_err(|name| format!("there is no secret `{name}` here"))?;
+        Ok(message(&Call { input, ..call.clone() }))
     }
 
     /// The directory of a call, relative to that of the run.
     pub fn dir_of(&self, call: &Call) -> PathBuf {
         let dir = call.input.get("dir").and_then(Value::as_str).unwrap_or_default();
         self.dir.join(&*call.folder).join(dir)
-    }
-
-    /// A text that may be a list of texts and of references to secrets, put together at the moment of the call.
-    pub fn text(&self, written: Option<&Value>) -> Result<String, String> {
-        let Some(parts) = written.and_then(Value::as_list) else {
-            return Ok(written.filter(|value| **value != Value::Null).map(ToString::to_string).unwrap_or_default());
-        };
-        let mut text = String::new();
-        for part in parts {
-            match part.get("secret").and_then(Value::as_str) {
-                Some(name) => {
-                    text.push_str(&(self.secrets)(name).ok_or_else(|| format!("there is no secret `{name}` here"))?);
-                }
-                None => text.push_str(&part.to_string()),
-            }
-        }
-        Ok(text)
-    }
-
-    /// What an agent is told: what goes before the prompt, then the prompt.
-    pub fn message(&self, call: &Call) -> Result<String, String> {
-        let before = call.input.get("before").and_then(Value::as_list).unwrap_or_default();
-        let mut parts: Vec<String> = before.iter().map(ToString::to_string).collect();
-        parts.push(self.text(call.input.get("prompt"))?);
-        Ok(parts.join("\n\n"))
     }
 
     fn read(&self, call: &Call) -> Answer {
@@ -136,6 +132,19 @@ impl Local {
             Err(reason) => Answer::failed("exit_code", format!("{} cannot be read: {reason}", path.display())),
         }
     }
+}
+
+/// A field of an input as text; nothing is no text.
+pub(crate) fn text(written: Option<&Value>) -> String {
+    written.filter(|value| **value != Value::Null).map(ToString::to_string).unwrap_or_default()
+}
+
+/// What an agent is told: what goes before the prompt, then the prompt.
+pub(crate) fn message(call: &Call) -> String {
+    let before = call.input.get("before").and_then(Value::as_list).unwrap_or_default();
+    let mut parts: Vec<String> = before.iter().map(ToString::to_string).collect();
+    parts.push(text(call.input.get("prompt")));
+    parts.join("\n\n")
 }
 
 fn content(path: &Path) -> Result<String, String> {

@@ -1,39 +1,58 @@
-//! Values that people must not see: masked in logs and traces, never in data.
+//! Values that people must not see: references until the moment of a call, masked in logs and traces, never in data.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::sync::Arc;
 
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
+
+use crate::local::SecretStore;
 
 const MASK: &str = "***";
 const PREFIXES: [&str; 4] = ["SECRET_", "API_KEY", "PASSWORD", "TOKEN"];
 
-/// The secret values of a run.
-#[derive(Clone, Debug, Default)]
+/// The secret values of a run, the longest first: one may be a part of another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// The values of inputs whose name says that they are secret.
+    /// The values of inputs whose name says that they are secret, with every part of those that have parts.
     pub fn of(inputs: &Value) -> Self {
+        let mut secrets = Self::default();
         let fields = inputs.as_object().into_iter().flatten();
-        let secret = fields.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.to_string());
-        let mut values: Vec<String> = secret.filter(|value| !value.trim().is_empty()).collect();
-        // The longest first: one secret may be the beginning of another.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self(values)
+        for (_, value) in fields.filter(|(name, _)| is_secret(name)) {
+            let mut texts = Vec::new();
+            leaves(value, &mut texts);
+            secrets.add(texts);
+        }
+        secrets
     }
 
-    /// These values, the longest first.
-    pub(crate) fn from_values(mut values: Vec<String>) -> Self {
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self(values)
+    /// These values.
+    pub(crate) fn from_values(values: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets = Self::default();
+        secrets.add(values);
+        secrets
     }
 
-    /// The values, the longest first.
+    /// The values, the longest first: one secret may be the beginning of another.
     pub(crate) fn values(&self) -> &[String] {
         &self.0
     }
 
-    /// The text with every secret masked.
+    /// More values, such as those of a host's store. Blank ones are no secrets.
+    pub fn add(&mut self, values: impl IntoIterator<Item = impl Into<String>>) {
+        for value in values.into_iter().map(Into::into).filter(|value| !value.trim().is_empty()) {
+            // In a text of JSON it may stand with escapes.
+            let escaped = Value::from(vec![Value::from(value.as_str())]).to_string();
+            let escaped = escaped[2..escaped.len() - 2].to_owned();
+            self.0.extend([escaped, value]);
+        }
+        self.0.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
+        self.0.dedup();
+    }
+
+    /// The text with every secret masked. It may be a text of JSON.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut masked = Cow::Borrowed(text);
         for secret in &self.0 {
@@ -43,6 +62,47 @@ impl Secrets {
         }
         masked
     }
+
+    /// The value with every secret masked, however deep, in keys too. A number that is a secret becomes text.
+    #[must_use]
+    pub fn mask_value(&self, value: &Value) -> Value {
+        if self.0.is_empty() {
+            return value.clone();
+        }
+        match value {
+            Value::Str(text) => match self.mask(text) {
+                Cow::Borrowed(_) => value.clone(),
+                Cow::Owned(masked) => Value::from(masked),
+            },
+            Value::Int(_) | Value::Float(_) if self.0.contains(&value.to_string()) => Value::from(MASK),
+            Value::List(items) => Value::from(items.iter().map(|item| self.mask_value(item)).collect::<Vec<_>>()),
+            Value::Object(fields) => {
+                let masked = fields.iter().map(|(key, value)| (Arc::from(&*self.mask(key)), self.mask_value(value)));
+                Value::from(masked.collect::<Object>())
+            }
+            _ => value.clone(),
+        }
+    }
+
+    /// How much of a text can be told before the rest of it is known: what follows may be the beginning of a secret.
+    pub(crate) fn tellable(&self, text: &str) -> usize {
+        let unfinished = |secret: &String| {
+            let starts = text.char_indices().map(|(at, _)| at).filter(|at| text.len() - at < secret.len());
+            starts.into_iter().find(|at| secret.starts_with(&text[*at..]))
+        };
+        let mut cut = self.0.iter().filter_map(unfinished).min().unwrap_or(text.len());
+        // A secret that is whole must not be cut in two.
+        loop {
+            let within = |secret: &String| {
+                let mut starts = (0..cut).filter(|at| text.is_char_boundary(*at) && text[*at..].starts_with(secret));
+                starts.find(|at| at + secret.len() > cut)
+            };
+            match self.0.iter().filter_map(within).min() {
+                Some(earlier) => cut = earlier,
+                None => return cut,
+            }
+        }
+    }
 }
 
 /// Whether a name says that its value is secret, in any case.
@@ -51,17 +111,72 @@ pub fn is_secret(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The input of a call with the secrets that it names, and which values these are.
+///
+/// Where secrets stand is said by the effect, never by data: `spec.secrets` lists the paths of texts that are lists of parts,
+/// in which every second part, from the second, is `{secret: name}`. Everything else is left as it is, whatever it looks like.
+///
+/// # Errors
+///
+/// The name of a secret that the store does not have.
+pub fn resolve(input: &Value, spec: &Value, store: &SecretStore) -> Result<(Value, Vec<String>), String> {
+    let mut known = Vec::new();
+    let mut input = input.clone();
+    for path in spec.get("secrets").and_then(Value::as_list).unwrap_or_default() {
+        input = at_path(&input, path.as_list().unwrap_or_default(), &mut |parts| joined(parts, store, &mut known))?;
+    }
+    Ok((input, known))
+}
 
-    #[test]
-    fn secrets_are_masked_by_the_names_of_inputs() {
-        let inputs: Value =
-            serde_json::from_str(r#"{"api_key_x": "abc", "TOKEN": "abcdef", "name": "abc-plain", "SECRET_": ""}"#)
-                .expect("this is JSON");
-        let secrets = Secrets::of(&inputs);
-        assert_eq!(secrets.mask("abcdef, abc and d"), "***, *** and d");
-        assert_eq!(secrets.mask("nothing"), "nothing");
+/// The value with something else at a path. A path that leads nowhere changes nothing.
+fn at_path(
+    value: &Value,
+    path: &[Value],
+    change: &mut dyn FnMut(&Value) -> Result<Value, String>,
+) -> Result<Value, String> {
+    let Some((key, rest)) = path.split_first() else { return change(value) };
+    match (value, key) {
+        (Value::Object(fields), Value::Str(key)) if fields.contains_key(key) => {
+            let mut fields = Object::clone(fields);
+            fields[key] = at_path(&fields[key], rest, change)?;
+            Ok(Value::from(fields))
+        }
+        (Value::List(items), Value::Int(at)) => {
+            let mut items = items.to_vec();
+            if let Some(item) = usize::try_from(*at).ok().and_then(|at| items.get_mut(at)) {
+                *item = at_path(item, rest, change)?;
+            }
+            Ok(Value::from(items))
+        }
+        _ => Ok(value.clone()),
     }
 }
+
+fn joined(parts: &Value, store: &SecretStore, known: &mut Vec<String>) -> Result<Value, String> {
+    let Some(parts) = parts.as_list() else { return Ok(parts.clone()) };
+    let mut text = String::new();
+    for (at, part) in parts.iter().enumerate() {
+        match part.get("secret").and_then(Value::as_str).filter(|_| at % 2 == 1) {
+            Some(name) => {
+                let secret = store(name).ok_or_else(|| name.to_owned())?;
+                text.push_str(&secret);
+                known.push(secret);
+            }
+            None => text.push_str(&part.to_string()),
+        }
+    }
+    Ok(Value::from(text))
+}
+
+/// The texts and numbers of a value. Truth and nothing are no secrets: masking them would hide half of every trace.
+fn leaves(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::Str(_) | Value::Int(_) | Value::Float(_) => texts.push(value.to_string()),
+        Value::List(items) => items.iter().for_each(|item| leaves(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| leaves(value, texts)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

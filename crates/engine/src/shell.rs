@@ -1,6 +1,7 @@
 //! Commands run for real: by the user's shell, in a process group of their own, told while they run.
 
 use std::io::Read;
+use std::mem;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -148,6 +149,17 @@ fn may_be_set(name: &str) -> bool {
     sane && !PROTECTED.contains(&name) && !PROTECTED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// How many bytes at the end are the beginning of a character.
+fn unfinished(bytes: &[u8]) -> usize {
+    const LONGEST: usize = 4;
+    let tail = &bytes[bytes.len().saturating_sub(LONGEST - 1)..];
+    let begins = |length: &usize| {
+        let last = &tail[tail.len() - length..];
+        std::str::from_utf8(last).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (1..=tail.len()).find(begins).unwrap_or(0)
+}
+
 /// The beginning of a stream.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<(Vec<u8>, bool)>>);
@@ -161,15 +173,25 @@ impl Kept {
 
     fn read(&self, mut stream: impl Read, which: Stream, listener: &Listener) {
         let mut buffer = [0; 8192];
+        // The beginning of a character whose end has not come yet.
+        let mut begun = Vec::new();
         while let Ok(read) = stream.read(&mut buffer) {
             if read == 0 {
                 break;
             }
-            listener(which, &String::from_utf8_lossy(&buffer[..read]));
+            begun.extend_from_slice(&buffer[..read]);
+            let rest = begun.split_off(begun.len() - unfinished(&begun));
+            let whole = mem::replace(&mut begun, rest);
+            if !whole.is_empty() {
+                listener(which, &String::from_utf8_lossy(&whole));
+            }
             let mut kept = self.0.lock().expect("nobody panics while holding it");
             let room = KEPT_BYTES.saturating_sub(kept.0.len()).min(read);
             kept.0.extend_from_slice(&buffer[..room]);
             kept.1 |= room < read;
+        }
+        if !begun.is_empty() {
+            listener(which, &String::from_utf8_lossy(&begun));
         }
     }
 

@@ -14,7 +14,7 @@ fn call(kind: &str, input: &str) -> Call {
         attempt: 1,
         answers: 0,
         kind: kind.into(),
-        spec: Value::Null,
+        spec: serde_json::from_str(r#"{"secrets": [["command"]]}"#).expect("this is JSON"),
         input: serde_json::from_str(input).expect("this is JSON"),
         attempt_limit_ms: None,
         step: None,
@@ -34,12 +34,34 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_for_whoever_listens()
         secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
         ..Local::new(std::env::temp_dir())
     };
-    let asked = call("shell", r#"{"command": ["printf '<%s>' ", {"secret": "KEY"}]}"#);
+    let asked = call("shell", r#"{"command": ["printf '<%s>' ", {"secret": "KEY"}, ""]}"#);
     let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
     assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<hunter2>"), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "<***>");
 
-    let missing = call("shell", r#"{"command": [{"secret": "OTHER"}]}"#);
+    let missing = call("shell", r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
     assert!(matches!(local.perform(&missing, &Stop::default()), Some(Answer::Failed(_))));
     assert_eq!(local.perform(&call("model", "{}"), &Stop::default()), None);
+}
+
+#[test]
+fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&heard);
+    let inputs: Value = serde_json::from_str(r#"{"TOKEN": "swordfish"}"#).expect("this is JSON");
+    let local = Local {
+        listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
+        mask: Secrets::of(&inputs),
+        shell: Some("/bin/sh".into()),
+        // Nobody gave it as an input, and yet nobody hears it.
+        secrets: Arc::new(|_| Some("hunter2".to_owned())),
+        ..Local::new(std::env::temp_dir())
+    };
+    let command = r"printf 'a sword'; sleep 0.05; printf 'fish b \303'; sleep 0.05; printf '\251 hun'; sleep 0.05; printf 'ter2. sword'; : ";
+    let command = serde_json::to_string(command).expect("text is JSON");
+    let asked = call("shell", &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
+    let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
+    let said = "a swordfish b \u{e9} hunter2. sword";
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == said), "{answer:?}");
+    assert_eq!(*heard.lock().expect("no panic"), "a *** b \u{e9} ***. sword");
 }

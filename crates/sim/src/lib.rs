@@ -12,6 +12,7 @@
 
 pub mod generate;
 pub mod journal;
+pub mod live;
 pub mod lower;
 pub mod model;
 pub mod rng;

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use branchpoint_core::codec::{decode_program, encode_program};
 use branchpoint_core::ir::{Index, StepId};
 use branchpoint_core::{State, StepStatus, What, replay, steps};
 use branchpoint_dialects::{Library, load, load_from, read};
-use branchpoint_engine::{Answer, Call, Local, Memory, Outside, Programs, Runner, Script, Stop};
+use branchpoint_engine::{Answer, Call, Local, Memory, Outside, Runner, Script, Stop};
 use branchpoint_expr::{Object, Value, render_terminal};
+use branchpoint_sim::live::Live;
 
 fn examples(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder);
@@ -109,9 +110,9 @@ fn rehearsed(path: &Path) -> String {
     let dir = std::env::temp_dir().join(format!("branchpoint-example-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     let local = Local { shell: Some("/bin/sh".into()), ..Local::new(&dir) };
-    let outside = Rehearsal { local, script: Mutex::new(script) };
-    let programs = Programs { root: &program, children: &loaded.children };
-    let ran = programs.run(Value::Null, &outside, &Stop::default()).expect("an example runs without input");
+    let outside = Arc::new(Rehearsal { local, script: Mutex::new(script) });
+    let live = Live { root: &program, children: &loaded.children, file: None, crashing: false };
+    let ran = live.run(Value::Null, &outside);
     fs::remove_dir_all(&dir).unwrap();
     let mut lines = Vec::new();
     for note in &ran.notes {

@@ -32,7 +32,7 @@ pub struct StepRecord {
     pub why: Vec<String>,
     /// What a person should know of.
     pub warnings: Vec<Arc<str>>,
-    /// Its calls of the outside.
+    /// The attempts of its newest call of the outside: another call after one that was answered is no further attempt.
     pub attempts: Vec<Attempt>,
     /// When it began.
     pub began_ms: i64,
@@ -111,9 +111,15 @@ impl<'n> Records<'n> {
             }
             What::Branch(step, marker) => self.change(note, *step, |record| record.branch = Some(marker.clone())),
             What::Warned(step, kind) => self.change(note, *step, |record| record.warnings.push(kind.clone())),
-            What::Attempt { step: Some(step), .. } => {
-                let attempt = Attempt { began_ms: note.at_ms, error: None };
-                self.change(note, *step, |record| record.attempts.push(attempt));
+            What::Attempt { step: Some(step), attempt, .. } => {
+                let first = *attempt == 1;
+                self.change(note, *step, |record| {
+                    // After an answer comes new work; after a failure the same work may be tried again as a whole.
+                    if first && record.attempts.last().is_some_and(|last| last.error.is_none()) {
+                        record.attempts.clear();
+                    }
+                    record.attempts.push(Attempt { began_ms: note.at_ms, error: None });
+                });
             }
             What::AttemptFailed { step: Some(step), error } => self.change(note, *step, |record| {
                 if let Some(attempt) = record.attempts.last_mut() {

@@ -9,7 +9,6 @@ mod help;
 mod lower;
 mod raw;
 mod rules;
-mod secrets;
 
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Located, Severity};

@@ -7,6 +7,7 @@ use branchpoint_expr::{Located, Object, Shape, Value};
 use super::request::Request;
 use super::tree::Step;
 use super::types::Family;
+use crate::secrets;
 
 pub(super) use branchpoint_expr::instant_ms;
 
@@ -42,11 +43,7 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool) -> (
     if streamed {
         put("stream", Value::Bool(true));
     }
-    if !request.secrets.is_empty() {
-        let secrets = request.secrets.iter().map(|path| Value::from(path.as_str()));
-        put("secrets", Value::from(secrets.collect::<Vec<_>>()));
-    }
-    (kind.into(), Value::from(spec))
+    (kind.into(), secrets::mark(Value::from(spec), request.secrets.iter().cloned()))
 }
 
 /// Statuses and ranges `[low, high]`, from a status, a range such as `200-299`, or a list of them.

@@ -6,14 +6,15 @@ use branchpoint_expr::{Form, Located, Shape, Value};
 
 use super::tree::Step;
 use super::types::{COMMON, Field, implied};
+use crate::secrets;
 
 /// The fields of an effect's input.
 #[derive(Debug, Default)]
 pub(super) struct Request {
     /// Name, form and text of each.
     pub(super) fields: Vec<(Arc<str>, Form, Located)>,
-    /// Where in the input a text is a list of parts because a secret stands in it: a path of keys, joined by `/`.
-    pub(super) secrets: Vec<String>,
+    /// Where in the input a text is a list of parts because a secret stands in it: paths of keys.
+    pub(super) secrets: Vec<Vec<Value>>,
 }
 
 /// Fields that are not handed on, because something else is made of them.
@@ -34,7 +35,11 @@ impl Request {
             };
             let is_plain = matches!(step.kind.field(&name), Some(Field::Plain));
             if !request.fields.iter().any(|(known, ..)| *known == name) {
-                let value = if is_plain { field.value.clone() } else { request.marked(&field.value, &name) };
+                let value = if is_plain {
+                    field.value.clone()
+                } else {
+                    request.marked(&field.value, &[Value::Str(name.clone())])
+                };
                 request.fields.push((name, form, value));
             }
         }
@@ -53,26 +58,23 @@ impl Request {
         }
     }
 
-    /// The same value with texts that hold a secret as lists of parts: texts, and objects `{secret: name}`.
-    ///
-    /// So a secret is a reference in everything that is stored, and no text from elsewhere can pass for one.
-    fn marked(&mut self, value: &Located, path: &str) -> Located {
+    /// The same value with texts that name secrets as lists of parts; where they stand is kept.
+    fn marked(&mut self, value: &Located, path: &[Value]) -> Located {
+        if let Some(parts) = secrets::split(value) {
+            self.secrets.push(path.to_vec());
+            return parts;
+        }
+        let below = |key: Value| path.iter().cloned().chain([key]).collect::<Vec<_>>();
         let shape = match &value.shape {
-            Shape::Str { text, verbatim } if text.contains("secret.") => match parts(text, *verbatim) {
-                Some(parts) => {
-                    self.secrets.push(path.to_owned());
-                    Shape::List(parts.into_iter().map(|shape| Located { shape, span: value.span }).collect())
-                }
-                None => value.shape.clone(),
-            },
-            Shape::List(items) => Shape::List(
-                items.iter().enumerate().map(|(at, item)| self.marked(item, &format!("{path}/{at}"))).collect(),
-            ),
+            Shape::List(items) => {
+                let items = (0..).map(Value::Int).zip(items);
+                Shape::List(items.map(|(at, item)| self.marked(item, &below(at))).collect())
+            }
             Shape::Object(fields) => Shape::Object(
                 fields
                     .iter()
                     .map(|field| branchpoint_expr::Field {
-                        value: self.marked(&field.value, &format!("{path}/{}", field.key)),
+                        value: self.marked(&field.value, &below(Value::Str(field.key.clone()))),
                         ..field.clone()
                     })
                     .collect(),
@@ -89,34 +91,6 @@ fn form_of(field: Option<Field>) -> Form {
         Some(Field::Command) => Form::Command,
         _ => Form::Value,
     }
-}
-
-/// A text cut at its secrets; none if it has none.
-fn parts(text: &str, verbatim: Option<u32>) -> Option<Vec<Shape>> {
-    let mut parts = Vec::new();
-    let (mut from, mut search) = (0, 0);
-    while let Some(open) = text[search..].find("{{").map(|at| search + at) {
-        let end = open + 2 + text[open + 2..].find("}}")?;
-        let name = text[open + 2..end].trim().strip_prefix("secret.").map(str::trim).filter(|name| !name.is_empty());
-        if let Some(name) = name {
-            parts.push(text_part(&text[from..open], from, verbatim));
-            let secret =
-                Value::from([("secret".into(), Value::from(name))].into_iter().collect::<branchpoint_expr::Object>());
-            parts.push(Located::from(&secret).shape);
-            from = end + 2;
-        }
-        search = end + 2;
-    }
-    if parts.is_empty() {
-        return None;
-    }
-    parts.push(text_part(&text[from..], from, verbatim));
-    Some(parts)
-}
-
-fn text_part(text: &str, from: usize, verbatim: Option<u32>) -> Shape {
-    let start = verbatim.and_then(|start| start.checked_add(u32::try_from(from).ok()?));
-    Shape::Str { text: text.into(), verbatim: start }
 }
 
 /// What absent fields mean. `input` goes to every runner whose type has no field for it.

@@ -1,5 +1,6 @@
 //! The dialect `machine`: what is refused and where, what programs come of it, and that nothing makes it panic.
 
+mod corpus;
 mod lowered;
 mod never_panics;
 mod refused;

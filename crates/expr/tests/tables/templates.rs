@@ -95,6 +95,22 @@ fn machine_functions_take_arguments_apart_by_blanks_and_pipes() {
 }
 
 #[test]
+fn machine_calls_stand_in_calls_in_parentheses() {
+    check_machine("{{join (split .inputs.csv \",\") \" | \"}}", r#""a | b | c""#);
+    check_machine("{{len (split (trimSpace inputs.csv) \",\")}}", "3");
+    check_machine("{{(split inputs.csv \",\") | join \"-\"}}", r#""a-b-c""#);
+    check_machine("{{(split inputs.csv \",\")}}", r#"["a","b","c"]"#);
+    check_machine("{{index (split inputs.csv \",\") 0}}", r#""a""#);
+    check_machine("{{escape ( inputs.name )}}", r#""'it'\\''s'""#);
+    check_machine("{{split \"a)b\" \")\"}}", r#"["a","b"]"#);
+    check_machine("{{join (split inputs.csv \",\" \"-\"}}", "refused syntax");
+    check_machine("{{join (shout inputs.csv) \"-\"}}", "refused unknown_function");
+    check_machine("{{join (split inputs.csv) \"-\"}}", "refused wrong_arity");
+    check_machine("{{len ()}}", "refused syntax");
+    check_machine(&format!("{{{{len {}inputs.csv{}}}}}", "(len ".repeat(40), ")".repeat(40)), "refused syntax");
+}
+
+#[test]
 fn machine_mistakes_in_templates_are_told() {
     check_machine("{{inputs.missing}} x", "failed missing_variable");
     check_machine("{{inputs.n.deep}} x", "failed missing_variable");

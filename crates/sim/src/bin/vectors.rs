@@ -1,14 +1,14 @@
-//! Runs conformance vectors: `cargo run -p branchpoint-sim --bin vectors -- FILE...`.
+//! Runs conformance vectors: `cargo run -p branchpoint-sim --bin vectors -- [--host plain|sqlite] [--crash-every-event] FILE...`.
 //!
 //! One line for each vector that fails, and last the line `N passed, N failed`.
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use branchpoint_sim::vectors;
+use anyhow::{Context, Result, bail};
+use branchpoint_sim::vectors::{self, Hosting, host_on};
 
 fn main() -> Result<ExitCode> {
-    let files: Vec<_> = std::env::args().skip(1).collect();
+    let files = arguments()?;
     anyhow::ensure!(!files.is_empty(), "no vector file is named; give one or more, such as vectors/*.json");
     let (mut passed, mut failed) = (0_usize, 0_usize);
     for file in &files {
@@ -25,4 +25,25 @@ fn main() -> Result<ExitCode> {
     }
     println!("{passed} passed, {failed} failed");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The files; what else is said chooses the host.
+fn arguments() -> Result<Vec<String>> {
+    let (mut hosting, mut crashing, mut files) = (Hosting::Plain, false, Vec::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--host" => match arguments.next().as_deref() {
+                Some("plain") => hosting = Hosting::Plain,
+                Some("sqlite") => hosting = Hosting::Sqlite,
+                other => bail!("--host is `plain` or `sqlite`, not {other:?}"),
+            },
+            "--crash-every-event" => crashing = true,
+            unknown if unknown.starts_with("--") => bail!("there is no option {unknown}"),
+            file => files.push(file.to_owned()),
+        }
+    }
+    anyhow::ensure!(!crashing || hosting == Hosting::Sqlite, "--crash-every-event needs --host sqlite");
+    host_on(if crashing { Hosting::Crashing } else { hosting });
+    Ok(files)
 }

@@ -6,7 +6,7 @@ use branchpoint_dialects::load;
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Condition, Dialect, Located, Object, Options, Severity, Value};
 
-use super::{Failure, Verdict, compare, error, name, object, verdict};
+use super::{Failure, Verdict, compare, error, name, object, stage, verdict};
 
 pub(super) fn condition(vector: &Value) -> Verdict {
     let written = Located::from(&vector.get("condition").cloned().unwrap_or_default());
@@ -45,7 +45,7 @@ fn ran(vector: &Value) -> Value {
         Ok(script) => script,
         Err(refused) => return object([("status", Value::from(format!("no script: {refused}")))]),
     };
-    let mut host = Memory::new(&program, 0);
+    let mut host = stage::memory(&program, 0);
     let input = vector.get("variables").cloned().unwrap_or_default();
     if let Err(refused) = host.start(input, Object::default()) {
         return object([("status", Value::from(format!("not started: {refused}")))]);

@@ -7,7 +7,7 @@ use branchpoint_dialects::{load, preflight};
 use branchpoint_engine::{Memory, refusal_code};
 use branchpoint_expr::{Diagnostic, Dialect, Object, Severity, Value};
 
-use super::{Failure, Verdict, compare, name, object};
+use super::{Failure, Verdict, compare, name, object, stage};
 use agents::Agents;
 
 pub(super) fn run(vector: &Value) -> Verdict {
@@ -58,7 +58,7 @@ struct Run<'p> {
 
 impl<'p> Run<'p> {
     fn new(program: &'p Program, vector: &Value) -> Self {
-        Self { host: Memory::new(program, 0), agents: Agents::read(vector), trace: Vec::new() }
+        Self { host: stage::memory(program, 0), agents: Agents::read(vector), trace: Vec::new() }
     }
 
     /// Runs, answers one after the other, and tells the result in the words of the vectors.

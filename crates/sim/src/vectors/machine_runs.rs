@@ -1,17 +1,17 @@
 //! `machine-runs.json`: whole state machines, with real commands in a directory of their own and scripted agents.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use branchpoint_core::What;
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
-use branchpoint_engine::{Answer, Call, Local, Outside, Programs, Ran, Stop};
+use branchpoint_engine::{Answer, Call, Local, Outside, Stop};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
 
+use super::stage::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};
+use crate::live::{Live, Ran};
 
 /// The name under which the document itself is stored.
 const MAIN: &str = "main";
@@ -111,17 +111,19 @@ fn fields<const N: usize>(entries: [(&str, Value); N]) -> Value {
 fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, Vec<String>) {
     let dir = Directory::new();
     let lines = vector.get("user_inputs").and_then(Value::as_list);
-    let outside = Scripted {
+    let outside = Arc::new(Scripted {
         local: Local { shell: Some("/bin/sh".into()), ..Local::new(&dir.0) },
         replies: Mutex::new(replies(vector)),
         prompts: Mutex::default(),
         attached: lines.is_some(),
         lines: Mutex::new(lines.unwrap_or_default().iter().rev().map(ToString::to_string).collect()),
-    };
+    });
     let inputs = vector.get("inputs").cloned().unwrap_or_default();
-    let programs = Programs { root: program, children: &loaded.children };
-    let ran = programs.run(inputs, &outside, &Stop::default()).expect("the inputs of vectors are plain values");
-    (ran, outside.prompts.into_inner().expect("nobody panicked"))
+    let file = (hosting() != Hosting::Plain).then(|| dir.0.join("store.db"));
+    let crashing = hosting() == Hosting::Crashing;
+    let ran = Live { root: program, children: &loaded.children, file, crashing }.run(inputs, &outside);
+    let prompts = outside.prompts.lock().expect("nobody panicked").clone();
+    (ran, prompts)
 }
 
 /// The states that were started, and those that were started as branches.
@@ -222,25 +224,5 @@ impl Library for Stored {
 
     fn root(&self) -> Option<&str> {
         Some(MAIN)
-    }
-}
-
-/// A fresh directory that goes when it is no longer needed.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("branchpoint-vectors-{}-{count}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
-        Self(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

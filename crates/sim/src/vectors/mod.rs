@@ -7,11 +7,14 @@ mod graph;
 mod machine;
 mod machine_runs;
 mod session;
+mod stage;
 mod steps;
 mod steps_runs;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::Value;
+
+pub use stage::{Hosting, host_on};
 
 /// What became of one vector.
 #[derive(Debug)]

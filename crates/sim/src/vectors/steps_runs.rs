@@ -11,7 +11,7 @@ use branchpoint_dialects::{LoadOptions, load_with};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms, iso_utc};
 
-use super::{Failure, Verdict, object};
+use super::{Failure, Verdict, object, stage};
 
 /// The clock at the start, unless a vector says otherwise.
 const NOW: &str = "2026-02-18T12:00:00Z";
@@ -42,7 +42,7 @@ fn problems(vector: &Value, expected: &Value) -> Vec<String> {
         Err(error) => return vec![format!("the script cannot be read: {error}")],
     };
     let start = vector.get("now").and_then(Value::as_str).unwrap_or(NOW);
-    let mut memory = Memory::new(program, instant_ms(start).unwrap_or_default());
+    let mut memory = stage::memory(program, instant_ms(start).unwrap_or_default());
     let input = vector.get("input").cloned().unwrap_or_default();
     if let Err(rejected) = memory.start(input, facts(vector)) {
         return vec![format!("the run does not start: {rejected}")];

@@ -3,6 +3,7 @@
 
 mod children;
 mod paths;
+mod told;
 
 use branchpoint_sim::vectors;
 

@@ -4,10 +4,10 @@ use branchpoint_core::ir::{ExprId, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
-use super::commands::report;
+use super::commands::{report, written};
 use super::slots::quoted;
 use super::state::{Here, Outcomes};
-use super::templates::{FROM_FILE, call_text, effect_of, object, plain};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain, with_secrets};
 use crate::machine::raw::{Agent, Skill, Source, Text};
 
 /// The session of a state after an answer: what was said before, the message, and the reply.
@@ -108,7 +108,9 @@ impl<'d> Lower<'d> {
 
 pub(super) fn agent_spec(here: Here<'_>, agent: &Agent) -> Value {
     let format = if agent.json { "json_block" } else { "maybe_json" };
-    report(here.state, [("response_format", Value::from(format)), ("options", agent.options.clone())])
+    let spec = report(here.state, [("response_format", Value::from(format)), ("options", agent.options.clone())]);
+    let texts = [("prompt", written(agent.prompt.as_ref())), ("system_prompt", agent.system_prompt.as_ref())];
+    with_secrets(spec, texts)
 }
 
 pub(super) fn continued(agent: &Agent) -> Option<&str> {

@@ -11,7 +11,7 @@ use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use super::templates::{effect_of, object};
 use crate::machine::raw::Call;
-use crate::machine::secrets;
+use crate::secrets;
 
 /// How long a call may take that does not say.
 const LIMIT_MS: u64 = 300_000;
@@ -22,6 +22,8 @@ impl<'d> Lower<'d> {
             Outcomes { ok: self.outputs(call, outcomes.ok), bad: self.outputs(call, outcomes.bad), ..outcomes };
         let workflow = call.workflow.as_ref().map_or("", |name| name.text().as_ref());
         let spec = report(here.state, [("workflow", Value::from(workflow))]);
+        let named = call.inputs.iter().filter(|input| secrets::split(&input.value).is_some());
+        let spec = secrets::mark(spec, named.map(|input| vec![Value::from("inputs"), Value::Str(input.key.clone())]));
         let effect = effect_of(here, Effect::CHILD_RUN, spec);
         let input = r#"{"inputs": fromPairs(concat(toPairs(file ?? {}), toPairs(request)))}"#;
         let input = self.formula(input, &[]);
@@ -37,7 +39,9 @@ impl<'d> Lower<'d> {
         let literal = self.b.value(Value::from(literal));
         let called = self.b.set([Write::Put(self.slots.file, literal)], called, None);
         let texts = call.inputs.iter().filter(|input| input.value.text().is_some());
-        let template = object(texts.map(|input| (&*input.key, Some(secrets::split(&input.value)))));
+        let template = object(
+            texts.map(|input| (&*input.key, Some(secrets::split(&input.value).unwrap_or_else(|| input.value.clone())))),
+        );
         self.expand(self.scope(here.context), &template, self.slots.request, called, outcomes.unexpanded)
     }
 

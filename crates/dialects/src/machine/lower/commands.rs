@@ -6,7 +6,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::state::{Here, Outcomes};
-use super::templates::{FROM_FILE, call_text, effect_of, object, plain};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain, with_secrets};
 use crate::machine::raw::{self, Command, Source, State};
 
 impl<'d> Lower<'d> {
@@ -17,6 +17,7 @@ impl<'d> Lower<'d> {
             None => (None, None),
         };
         let spec = report(here.state, [("retry_exit_codes", exit_codes(here.state))]);
+        let spec = with_secrets(spec, [("command", written(command.source.as_ref()))]);
         let effect = effect_of(here, "shell", spec);
         let input =
             format!(r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "env": environment}}"#);
@@ -95,6 +96,14 @@ fn failure_kind(effect: &Effect) -> &'static str {
         "agent" => "agent",
         Effect::CHILD_RUN => "child",
         _ => "exit_code",
+    }
+}
+
+/// The text of a source that stands in the document.
+pub(super) fn written(source: Option<&Source>) -> Option<&raw::Text> {
+    match source {
+        Some(Source::Text(text)) => Some(text),
+        _ => None,
     }
 }
 

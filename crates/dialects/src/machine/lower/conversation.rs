@@ -181,7 +181,8 @@ impl<'d> Lower<'d> {
             None => self.b.signal("line", Early::Refuse),
         };
         self.line = Some(signal);
-        let message = self.put(talk.message, "line", &talk.names());
+        // A line is text, whatever was sent: only the document says where secrets stand.
+        let message = self.put(talk.message, "string(line)", &talk.names());
         let said = self.then(vec![message], ask);
         let blank = self.test(r#"line == nil || trim(string(line)) == """#, &[]);
         let judged = self.b.decide([(blank, done)], said, None);

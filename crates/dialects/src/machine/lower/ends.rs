@@ -1,6 +1,6 @@
 //! How a run ends: terminal states, inline failures, failures that nothing handles, cancellation.
 
-use branchpoint_core::ir::{Mark, PlaceId, Status};
+use branchpoint_core::ir::{Mark, PlaceId, Status, StepId};
 
 use super::Lower;
 use super::context::ROOT_CONTEXT;
@@ -83,12 +83,23 @@ impl<'d> Lower<'d> {
     pub(super) fn terminal(&mut self, here: Here<'d>, terminal: &'d Terminal, place: PlaceId) {
         let end = if terminal.failure { self.ends.failed } else { self.ends.completed };
         let end = self.leave_to_root(here.context, end);
+        let end = if terminal.failure { self.ended_badly(here.step, end) } else { end };
         let default = terminal.failure.then(|| format!("the run ended in the state `{}`", here.state.name));
         let told = self.verdict(&here.state.name, terminal.message.as_ref(), default, FAILED, (here, end));
         let writes = self.begin_writes(&here.state.name);
         self.b.at(place).set(writes, told, None);
         self.b.mark(place, Mark::Begin(here.step, None));
-        self.b.mark(place, Mark::End(here.step, None));
+        if !terminal.failure {
+            self.b.mark(place, Mark::End(here.step, None));
+        }
+    }
+
+    /// A terminal state that is a failure shows as one, with what the run fails with.
+    fn ended_badly(&mut self, step: StepId, end: PlaceId) -> PlaceId {
+        let error = self.formula(r#"{"kind": "terminal_failure", "message": verdict.message}"#, &[]);
+        let failed = self.b.set([], end, None);
+        self.b.mark(failed, Mark::Fail(step, error));
+        failed
     }
 
     /// An inline failure acts as a terminal state of its own, in the root.
@@ -99,11 +110,11 @@ impl<'d> Lower<'d> {
         let name = format!("__inline_error_{}", of.name);
         let step = self.b.step(&name, "terminal", None, (span.start, span.end));
         let here = Here { context: ROOT_CONTEXT, at: state, state: of, step };
-        let told = self.verdict(&name, message.as_ref(), None, *status, (here, self.ends.failed));
+        let end = self.ended_badly(step, self.ends.failed);
+        let told = self.verdict(&name, message.as_ref(), None, *status, (here, end));
         let writes = self.begin_writes(&name);
         let place = self.b.set(writes, told, None);
         self.b.mark(place, Mark::Begin(step, None));
-        self.b.mark(place, Mark::End(step, None));
         place
     }
 

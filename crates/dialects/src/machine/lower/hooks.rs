@@ -6,7 +6,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::context::ContextId;
-use super::templates::{call_text, object, plain};
+use super::templates::{call_text, object, plain, with_secrets};
 use crate::machine::raw::Action;
 
 impl Lower<'_> {
@@ -51,7 +51,11 @@ impl Lower<'_> {
             }
         };
         let report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
-        let what = self.b.effect(Effect { spec: Value::from(report), step: Some(step), ..effect(kind) });
+        let named = matches!(action, Action::Command(_)).then(|| action.text());
+        let spec = with_secrets(Value::from(report), [("command", named)]);
+        // A hook of a state is no attempt of the state's work, so it is asked for without a step.
+        let of = Some(step).filter(|step| self.run_hooks.contains(step));
+        let what = self.b.effect(Effect { spec, step: of, ..effect(kind) });
         let input = self.formula(input, &[]);
         let fail = Some(self.fail_to(bad));
         let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);
@@ -82,6 +86,8 @@ impl Lower<'_> {
     /// A step that stands for the hooks of a run, so that what they say has a place in the trace.
     pub(super) fn hook_step(&mut self, name: &str) -> StepId {
         let span = self.document.span;
-        self.b.step(name, "hooks", None, (span.start, span.start))
+        let step = self.b.step(name, "hooks", None, (span.start, span.start));
+        self.run_hooks.push(step);
+        step
     }
 }

@@ -54,6 +54,7 @@ pub(super) fn lower(document: &Document, uses: &Uses) -> Result<Program, Vec<Dia
         steps: BTreeMap::new(),
         queue: Vec::new(),
         line: None,
+        run_hooks: Vec::new(),
         problems: Vec::new(),
     };
     lower.document();
@@ -74,6 +75,8 @@ struct Lower<'d> {
     queue: Vec<(ContextId, usize)>,
     /// The signal that brings a line of the user.
     line: Option<SignalId>,
+    /// The steps that stand for the hooks of the run.
+    run_hooks: Vec<StepId>,
     problems: Vec<Diagnostic>,
 }
 

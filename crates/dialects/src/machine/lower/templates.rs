@@ -8,7 +8,7 @@ use super::Lower;
 use super::slots::quoted;
 use super::state::Here;
 use crate::machine::raw::{Guard, Text};
-use crate::machine::secrets;
+use crate::secrets;
 
 impl Lower<'_> {
     pub(super) fn guard(&mut self, scope: ScopeId, guard: &Guard) -> ConditionId {
@@ -119,7 +119,16 @@ pub(super) fn object<'t>(fields: impl IntoIterator<Item = (&'t str, Option<Locat
 
 /// A text of a call, which may name secrets.
 pub(super) fn call_text(text: Option<&Text>) -> Option<Located> {
-    text.map(|text| secrets::split(&text.0))
+    text.map(|text| secrets::split(&text.0).unwrap_or_else(|| text.0.clone()))
+}
+
+/// The constants of an effect, with the places of the texts of its input that name secrets.
+pub(super) fn with_secrets<'t>(
+    spec: Value,
+    texts: impl IntoIterator<Item = (&'static str, Option<&'t Text>)>,
+) -> Value {
+    let named = texts.into_iter().filter(|(_, text)| text.is_some_and(|text| secrets::split(&text.0).is_some()));
+    secrets::mark(spec, named.map(|(key, _)| vec![Value::from(key)]))
 }
 
 pub(super) fn plain(text: Option<&Text>) -> Option<Located> {

@@ -1,6 +1,7 @@
 //! Choosing the next state: transitions in order, then the named ways, judged by every loop around.
 
-use branchpoint_core::ir::{Exit, Mark, PlaceId};
+use branchpoint_core::ir::{Exit, Mark, PlaceId, StepId};
+use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::context::{ContextId, Within};
@@ -115,7 +116,7 @@ impl<'d> Lower<'d> {
         match target {
             Target::State(to) if to == state => self.next_in_body(context, from),
             Target::State(to) if self.in_body(state, to) => self.state_place(context, to),
-            target => self.leave_loop(context, state, target, ok),
+            target => self.leave_loop(context, (state, from), target, ok),
         }
     }
 
@@ -140,7 +141,7 @@ impl<'d> Lower<'d> {
     }
 
     /// The loop ends here, and its own context judges where the run goes on.
-    fn leave_loop(&mut self, context: ContextId, state: usize, target: Target, ok: bool) -> PlaceId {
+    fn leave_loop(&mut self, context: ContextId, (state, from): (usize, usize), target: Target, ok: bool) -> PlaceId {
         let Within::Loop { rounds, .. } = self.context(context).within else {
             unreachable!("only the body of a loop leaves one");
         };
@@ -159,7 +160,15 @@ impl<'d> Lower<'d> {
         );
         let stored = self.put(self.slots.states, &text, &[("begun", rounds.begun)]);
         let outside = self.b.set([stored], hooked, None);
-        self.b.mark(outside, Mark::End(step, None));
+        let mark = if ok { Mark::End(step, None) } else { self.left_failed(step, &left.name, from) };
+        self.b.mark(outside, mark);
         self.b.leave(scope, Exit::Goto(outside))
+    }
+
+    /// A loop that a failed state of its body has left has failed, though the run goes on.
+    fn left_failed(&mut self, step: StepId, left: &str, from: usize) -> Mark {
+        let message = format!("`{}` failed and left the loop `{left}`", self.document.states[from].name);
+        let error = [("kind".into(), Value::from("loop")), ("message".into(), Value::from(message))];
+        Mark::Fail(step, self.b.value(Value::from(error.into_iter().collect::<Object>())))
     }
 }

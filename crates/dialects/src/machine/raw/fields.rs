@@ -106,6 +106,17 @@ impl<'d> Fields<'d> {
         Some(&self.fields[at].value).filter(|value| !value.is_null())
     }
 
+    /// A value that is not the empty text, which says as little as null where a word or a number is wanted.
+    pub(in crate::machine) fn said(&mut self, key: &'static str) -> Option<&'d Located> {
+        self.take(key).filter(|value| value.text().is_none_or(|text| !text.is_empty()))
+    }
+
+    /// Whether a key says anything.
+    pub(in crate::machine) fn says(&self, key: &str) -> bool {
+        let says = |value: &Located| value.text().is_none_or(|text| !text.is_empty());
+        self.has(key) && self.fields.iter().any(|field| &*field.key == key && says(&field.value))
+    }
+
     /// Whether a key is there, whatever becomes of it.
     pub(in crate::machine) fn has(&self, key: &str) -> bool {
         self.fields.iter().any(|field| &*field.key == key && !field.value.is_null())
@@ -133,6 +144,11 @@ impl<'d> Fields<'d> {
             self.bad(key, value, "text", found);
         }
         text
+    }
+
+    /// A text in which nothing written is nothing said, as everywhere in the original: a name, a directory, a remark.
+    pub(in crate::machine) fn filled(&mut self, key: &'static str, found: &mut Findings) -> Option<Text> {
+        self.text(key, found).filter(|text| !text.text().is_empty())
     }
 
     /// A required text.
@@ -200,7 +216,7 @@ impl<'d> Fields<'d> {
 
     /// Milliseconds: `1m30s`, `500ms`, or a number of seconds.
     pub(in crate::machine) fn duration(&mut self, key: &'static str, found: &mut Findings) -> Option<u64> {
-        let value = self.take(key)?;
+        let value = self.said(key)?;
         let ms = match &value.shape {
             Shape::Int(int) => seconds_ms(*int as f64),
             Shape::Float(float) => seconds_ms(*float),
@@ -220,7 +236,7 @@ impl<'d> Fields<'d> {
         words: &[(&'static str, T)],
         found: &mut Findings,
     ) -> Option<T> {
-        let value = self.take(key)?;
+        let value = self.said(key)?;
         let text = Text::of(value);
         let written = text.as_ref().map_or("", |text| text.text().as_ref());
         let known = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(written));

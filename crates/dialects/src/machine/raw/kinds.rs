@@ -81,11 +81,11 @@ pub(super) fn source(
     file: &'static str,
     found: &mut Findings,
 ) -> Option<Source> {
-    if fields.has(text) && fields.has(file) {
+    if fields.says(text) && fields.says(file) {
         let message = format!("`{}` and `{}` exclude each other", fields.path(text), fields.path(file));
         found.error(Kind::Conflict, fields.span, message);
     }
-    if fields.has(file) && !fields.has(text) {
+    if fields.says(file) && !fields.says(text) {
         fields.take(text);
         return fields.needed(file, found).map(Source::File);
     }
@@ -119,8 +119,8 @@ impl Agent {
         let agent = Self {
             provider: fields.needed("provider", found),
             prompt: source(fields, "prompt", "prompt_file", found),
-            system_prompt: fields.text("system_prompt", found),
-            role: fields.text("role", found),
+            system_prompt: fields.filled("system_prompt", found),
+            role: fields.filled("role", found),
             skills: skills(fields, found),
             options: fields.take("options").map(Located::to_value).unwrap_or_default(),
             json: fields.word("output_format", &[("text", false), ("json", true)], found).unwrap_or(false),
@@ -174,8 +174,8 @@ impl Conversation {
         let conversation = Self {
             stops,
             max_turns: fields.integer("max_turns", 1..=100, found),
-            inject_context: fields.text("inject_context", found),
-            continue_from: fields.text("continue_from", found),
+            inject_context: fields.filled("inject_context", found),
+            continue_from: fields.filled("continue_from", found),
         };
         fields.finish(found);
         conversation

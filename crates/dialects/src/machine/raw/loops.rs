@@ -48,7 +48,7 @@ impl Loop {
         let is_while = said.or(is_while).unwrap_or(!block.has("items"));
         let mut read = Self::body(&mut block, is_while, found);
         block.finish(found);
-        if let Some(on_complete) = state.text("on_complete", found) {
+        if let Some(on_complete) = state.filled("on_complete", found) {
             if read.on_complete.is_some() {
                 let message = format!("`{}` is said in the block already", state.path("on_complete"));
                 found.error(Kind::Conflict, on_complete.span(), message);
@@ -80,7 +80,7 @@ impl Loop {
             body: body.unwrap_or_default(),
             max_iterations: max_iterations(fields, found),
             break_when: fields.text("break_when", found).map(|text| Guard(text.0)),
-            on_complete: fields.text("on_complete", found),
+            on_complete: fields.filled("on_complete", found),
         }
     }
 }
@@ -103,8 +103,12 @@ fn items(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Items> {
 /// An integer from 0 to 10000, of which 0 says nothing, or a template or expression for one.
 fn max_iterations(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Text> {
     const MOST: i64 = 10_000;
-    let written = fields.take("max_iterations")?;
-    let text = Text::of(written)?;
+    const WANTED: &str = "a whole number from 0 to 10000, or a template for one";
+    let written = fields.said("max_iterations")?;
+    let Some(text) = Text::of(written) else {
+        fields.bad("max_iterations", written, WANTED, found);
+        return None;
+    };
     if text.text().contains("{{") {
         return Some(text);
     }
@@ -117,7 +121,7 @@ fn max_iterations(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Text>
         Ok(1..=MOST) => Some(text),
         Err(_) if arithmetic() => Some(text),
         _ => {
-            fields.bad("max_iterations", written, "a whole number from 0 to 10000, or a template for one", found);
+            fields.bad("max_iterations", written, WANTED, found);
             None
         }
     }

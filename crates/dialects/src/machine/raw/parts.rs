@@ -106,7 +106,7 @@ impl Guard {
 
 impl OnFailure {
     pub(super) fn read(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Self> {
-        let value = fields.take("on_failure")?;
+        let value = fields.said("on_failure")?;
         if let Some(state) = Text::of(value) {
             return Some(Self::State(state));
         }

@@ -80,7 +80,7 @@ impl State {
             name: field.key.clone(),
             span: field.key_span,
             what,
-            on_success: fields.text("on_success", found),
+            on_success: fields.filled("on_success", found),
             on_failure: OnFailure::read(&mut fields, found),
             transitions: Transition::list(&mut fields, found),
             continue_on_error: fields.flag("continue_on_error", found).unwrap_or(false),
@@ -88,7 +88,7 @@ impl State {
             retry: Retry::read(&mut fields, found),
             pre,
             post,
-            dir: fields.text("dir", found),
+            dir: fields.filled("dir", found),
         };
         fields.finish(found);
         Some(state)
@@ -131,8 +131,11 @@ fn state_type(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Type> {
     let Some(written) = fields.take("type") else { return shown_type(fields, found) };
     let text = Text::of(written);
     let name = text.as_ref().map_or("", |text| text.text().as_ref());
-    if name.eq_ignore_ascii_case("operation") {
-        found.error(Kind::Unsupported, written.span, "states of type `operation` are not offered");
+    // Plugins bring types of their own, named after them: `database.query`.
+    if name.eq_ignore_ascii_case("operation") || name.contains('.') {
+        let message = format!("states of type `{name}` are not offered");
+        found.error(Kind::Unsupported, written.span, message);
+        fields.ignore(&["config", "inputs", "operation_inputs", "outputs"]);
         return None;
     }
     let known = TYPES.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, of)| *of);

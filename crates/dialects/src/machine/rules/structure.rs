@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use branchpoint_expr::{Diagnostic, Kind};
 
 use crate::machine::graph::inside;
-use crate::machine::raw::{Document, Findings, OnFailure, State, Text, What};
+use crate::machine::raw::{Document, Findings, Guard, OnFailure, State, Text, What};
 
 pub(super) fn check(document: &Document, found: &mut Findings) {
     if let Some(initial) = &document.initial {
@@ -87,6 +87,11 @@ fn held(document: &Document) -> BTreeSet<&str> {
     document.states.iter().flat_map(inside).collect()
 }
 
+/// Whether a way is open whatever happens: without a condition, or with the one that is written as `true`.
+fn always(guard: Option<&Guard>) -> bool {
+    guard.is_none_or(|guard| guard.0.text().is_some_and(|text| text.trim() == "true"))
+}
+
 fn ways(state: &State, found: &mut Findings) {
     if state.is_terminal() || matches!(state.what, What::Unknown) {
         return;
@@ -97,7 +102,7 @@ fn ways(state: &State, found: &mut Findings) {
         let message = format!("nothing says where to go after `{}` has succeeded", state.name);
         let help = "give it `on_success` or `transitions`";
         found.error(Kind::NoExit, state.span, message).help = Some(help.into());
-    } else if !named && state.transitions.iter().all(|way| way.guard.is_some()) {
+    } else if !named && state.transitions.iter().all(|way| !always(way.guard.as_ref())) {
         let message = format!("when no condition of `{}` holds, the run has no way on", state.name);
         let help = "end the transitions with an entry without `when`";
         found.warn(Kind::NoDefault, state.span, message).help = Some(help.into());

@@ -7,7 +7,7 @@ use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, L
 
 use crate::machine::graph::Graph;
 use crate::machine::raw::{Action, Document, Findings, Guard, OnFailure, Source, State, Text, Times, What};
-use crate::machine::secrets;
+use crate::secrets;
 
 /// What the texts of a document read, so that a run is told that and nothing else.
 #[derive(Debug, Default)]
@@ -131,7 +131,8 @@ impl Check<'_> {
     }
 
     fn template(&mut self, located: &Located, role: Role, sees: &Sees) {
-        let located = if role == Role::Call { secrets::split(located) } else { located.clone() };
+        let parts = if role == Role::Call { secrets::split(located) } else { None };
+        let located = parts.unwrap_or_else(|| located.clone());
         let compiled = Expression::formed(&located, Form::Text, Options::dialect(Dialect::Machine));
         match compiled {
             Ok(template) => {
@@ -200,7 +201,8 @@ impl Check<'_> {
         };
         if !self.may_have_run(state, sees) {
             let message = format!("`{name}` never runs before this, so there is nothing to read");
-            self.found.warn(Kind::UnknownName, reference.span, message);
+            self.found.warn(Kind::UnknownName, reference.span, message).help =
+                Some(format!("read it in a state that comes after `{name}`, or lead a way from `{name}` to this one"));
         }
     }
 

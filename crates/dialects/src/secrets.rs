@@ -1,0 +1,66 @@
+//! References to secrets of the host, in the texts that may hold them: those of calls of the outside, in every dialect.
+//!
+//! A secret stays a reference in everything that is stored. A text that names secrets becomes a list of parts, in turns a text
+//! and a `{secret: name}`, beginning and ending with a text; the constants of the effect say where such lists stand, and whoever
+//! makes the call puts them together. Data fills only the texts and has no say in where secrets are, so it can never name one.
+
+use branchpoint_expr::{Field, Located, Object, Shape, Span, Value};
+
+/// The text as a list of parts; none if it names no secret.
+pub(crate) fn split(text: &Located) -> Option<Located> {
+    let Shape::Str { text: written, verbatim } = &text.shape else { return None };
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (open, close, name) in references(written) {
+        parts.push(part(text, written, (from, open), *verbatim));
+        parts.push(secret(name, text.span));
+        from = close;
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    parts.push(part(text, written, (from, written.len()), *verbatim));
+    Some(Located { shape: Shape::List(parts), span: text.span })
+}
+
+/// The constants of an effect that also say where in its input the texts are that name secrets, if there are any.
+pub(crate) fn mark(spec: Value, paths: impl IntoIterator<Item = Vec<Value>>) -> Value {
+    let paths: Vec<Value> = paths.into_iter().map(Value::from).collect();
+    if paths.is_empty() {
+        return spec;
+    }
+    let mut spec: Object = spec.as_object().cloned().unwrap_or_default();
+    spec.insert("secrets".into(), Value::from(paths));
+    Value::from(spec)
+}
+
+/// Where secrets are named, and which.
+fn references(written: &str) -> Vec<(usize, usize, &str)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(open) = written[from..].find("{{").map(|at| from + at) {
+        let Some(close) = written[open..].find("}}").map(|at| open + at) else { break };
+        let content = written[open + 2..close].trim();
+        let content = content.strip_prefix('.').unwrap_or(content);
+        if let Some(name) = content.strip_prefix("secret.").filter(|name| is_name(name)) {
+            found.push((open, close + 2, name));
+        }
+        from = close + 2;
+    }
+    found
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+fn part(whole: &Located, written: &str, (from, to): (usize, usize), verbatim: Option<u32>) -> Located {
+    let start = verbatim.map(|start| start.saturating_add(u32::try_from(from).unwrap_or(u32::MAX)));
+    let span = start.map_or(whole.span, |start| Span::new(start as usize, start as usize + to - from));
+    Located { shape: Shape::Str { text: written[from..to].into(), verbatim: start }, span }
+}
+
+fn secret(name: &str, span: Span) -> Located {
+    let name = Located { shape: Shape::Str { text: name.into(), verbatim: None }, span };
+    Located { shape: Shape::Object(vec![Field { key: "secret".into(), key_span: span, value: name }]), span }
+}

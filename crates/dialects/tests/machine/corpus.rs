@@ -1,0 +1,40 @@
+//! Documents in the manner of the original system: what loads there loads here, and every finding is meant.
+
+use branchpoint_dialects::{Library, load_from};
+use branchpoint_expr::Severity;
+
+const CORPUS: &str = include_str!("corpus.txt");
+
+/// A place without any other workflow.
+struct Empty;
+
+impl Library for Empty {
+    fn workflow(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// The documents: a name, the kinds of findings, and the text.
+fn documents() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
+    let read = |part: &'static str| {
+        let (head, text) = part.split_once('\n').expect("a head is a line");
+        let (name, kinds) = head.split_once(':').expect("a head is a name and kinds");
+        (name, kinds.split_whitespace().collect(), text)
+    };
+    CORPUS.split("--- ").skip(1).map(read).collect()
+}
+
+#[test]
+fn every_finding_about_the_corpus_is_meant() {
+    let mut wrong = Vec::new();
+    for (name, expect, text) in documents() {
+        let loaded = load_from(text, None, &Empty);
+        let found: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+        if found != expect {
+            wrong.push(format!("{name}: expected {expect:?}, found {:#?}", loaded.diagnostics));
+        }
+        let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+        assert_eq!(loaded.program.is_none(), refused, "{name}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,88 @@
+//! What is masked, and what is put in at the moment of a call.
+
+use super::*;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("this is JSON")
+}
+
+fn store() -> SecretStore {
+    Arc::new(|name| (name != "NONE").then(|| format!("<{name}>")))
+}
+
+#[track_caller]
+fn check_resolved(input: &str, spec: &str, expect: &str) {
+    let (resolved, _) = resolve(&json(input), &json(spec), &store()).expect("all secrets are there");
+    assert_eq!(resolved, json(expect));
+}
+
+#[test]
+fn secrets_are_masked_by_the_names_of_inputs() {
+    let secrets = Secrets::of(&json(r#"{"api_key_x": "abc", "TOKEN": "abcdef", "name": "abc-plain", "SECRET_": " "}"#));
+    assert_eq!(secrets.mask("abcdef, abc and d"), "***, *** and d");
+    assert_eq!(secrets.mask("nothing"), "nothing");
+}
+
+#[test]
+fn secrets_come_from_several_sources_and_the_longest_goes_first() {
+    let mut secrets = Secrets::of(&json(r#"{"TOKEN": "abc"}"#));
+    secrets.add(["abcdef", "", "  "]);
+    secrets.add(["xabcdefx".to_owned()]);
+    assert_eq!(secrets.mask("xabcdefx abcdef abc x"), "*** *** *** x");
+}
+
+#[test]
+fn values_are_masked_however_deep_and_in_keys() {
+    let secrets = Secrets::of(&json(
+        r#"{"PASSWORD": {"user": "ann", "codes": [4711, "x\"y"]}, "TOKEN_on": true, "TOKEN_n": null}"#,
+    ));
+    let value = json(r#"{"a": ["hi ann", 4711, 47110, true, null, {"ann": "x\"y"}], "n": 1.5}"#);
+    let masked = json(r#"{"a": ["hi ***", "***", 47110, true, null, {"***": "***"}], "n": 1.5}"#);
+    assert_eq!(secrets.mask_value(&value), masked);
+    // The same as text of JSON, in which the quote is escaped.
+    assert_eq!(secrets.mask(r#"{"k": "<x\"y>"}"#), r#"{"k": "<***>"}"#);
+    assert_eq!(Secrets::default().mask_value(&value), value);
+}
+
+#[test]
+fn secrets_are_put_in_only_where_the_effect_says() {
+    let spec = r#"{"secrets": [["command"], ["headers", "x/y", 1]]}"#;
+    check_resolved(
+        r#"{"command": ["a ", {"secret": "K"}, " b ", {"secret": "L"}, ""], "headers": {"x/y": ["q", ["", {"secret": "M"}, "!"]]}}"#,
+        spec,
+        r#"{"command": "a <K> b <L>", "headers": {"x/y": ["q", "<M>!"]}}"#,
+    );
+    // What is no text in parts, or is not there, stays.
+    check_resolved(r#"{"command": "x", "headers": null}"#, spec, r#"{"command": "x", "headers": null}"#);
+    check_resolved(r#"{"headers": {"x/y": []}}"#, spec, r#"{"headers": {"x/y": []}}"#);
+}
+
+#[test]
+fn data_never_names_a_secret() {
+    // Neither text that looks like a reference, nor a value that looks like one, nor a part that data has filled.
+    check_resolved(
+        r#"{"command": ["{{secret.K}}", {"secret": "L"}, {"secret": "K"}], "data": ["", {"secret": "K"}, ""]}"#,
+        r#"{"secrets": [["command"]]}"#,
+        r#"{"command": "{{secret.K}}<L>{\"secret\":\"K\"}", "data": ["", {"secret": "K"}, ""]}"#,
+    );
+    check_resolved(r#"{"command": ["", {"secret": "K"}, ""]}"#, "null", r#"{"command": ["", {"secret": "K"}, ""]}"#);
+}
+
+#[test]
+fn a_secret_that_is_missing_is_named() {
+    let input = json(r#"{"command": ["", {"secret": "NONE"}, ""]}"#);
+    let resolved = resolve(&input, &json(r#"{"secrets": [["command"]]}"#), &store());
+    assert_eq!(resolved, Err("NONE".to_owned()));
+}
+
+#[test]
+fn what_may_be_the_beginning_of_a_secret_waits() {
+    let mut secrets = Secrets::default();
+    secrets.add(["abcdef", "abc", "ëx", "cab"]);
+    for (text, tellable) in [("", 0), ("x", 1), ("xab", 1), ("xabc", 1), ("abcdef", 6), ("ë", 0), ("abcdeg", 6)] {
+        assert_eq!(secrets.tellable(text), tellable, "{text}");
+    }
+    // The last letter begins another secret, and lies in one that is whole.
+    assert_eq!(secrets.tellable("--abcdef--cabc"), 10);
+    assert_eq!(Secrets::default().tellable("abc"), 3);
+}

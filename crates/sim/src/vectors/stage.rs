@@ -1,0 +1,69 @@
+//! The host that vectors run on: in memory, or a file, which may be opened anew after every event.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use branchpoint_core::ir::Program;
+use branchpoint_engine::Memory;
+
+/// Which host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hosting {
+    /// A store in memory.
+    #[default]
+    Plain,
+    /// A store in a file.
+    Sqlite,
+    /// A store in a file; everything else is lost after every event.
+    Crashing,
+}
+
+static HOSTING: OnceLock<Hosting> = OnceLock::new();
+
+/// Says on which host the vectors of this process run, before the first of them does.
+pub fn host_on(hosting: Hosting) {
+    // Whoever says it twice says the same.
+    let _ = HOSTING.set(hosting);
+}
+
+pub(super) fn hosting() -> Hosting {
+    *HOSTING.get_or_init(Hosting::default)
+}
+
+/// A run that has not begun.
+pub(super) fn memory(program: &Program, now_ms: i64) -> Memory<'_> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        /// One store for many vectors: their runs have different ids.
+        static FOLDER: RefCell<Option<Directory>> = const { RefCell::new(None) };
+    }
+    if hosting() == Hosting::Plain {
+        return Memory::new(program, now_ms);
+    }
+    let file = FOLDER.with_borrow_mut(|folder| folder.get_or_insert_with(Directory::new).0.join("store.db"));
+    let id = format!("run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let memory = Memory::kept(&file, id, program, now_ms);
+    if hosting() == Hosting::Crashing { memory.crashing() } else { memory }
+}
+
+/// A fresh directory that goes when it is no longer needed.
+pub(super) struct Directory(pub(super) PathBuf);
+
+impl Directory {
+    pub(super) fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("branchpoint-vectors-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,58 @@
+//! What the list of steps tells of a state machine: failures as failures, and attempts of a state's own work only.
+
+use branchpoint_core::ir::{Index, Program};
+use branchpoint_core::{StepStatus, steps};
+use branchpoint_dialects::load;
+use branchpoint_engine::{Memory, Script};
+use branchpoint_expr::{Dialect, Object, Value};
+
+/// The steps that ran: name, whether it failed, and how many attempts it took.
+#[track_caller]
+fn check(states: &str, script: &str, expect: &[(&str, bool, usize)]) {
+    let source = format!("name: n\nstates:\n  initial: a\n{states}");
+    let loaded = load(&source, Some(Dialect::Machine));
+    let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let script: Value = serde_json::from_str(script).expect("this is JSON");
+    let mut host = Memory::new(&program, 0);
+    let facts: Object = [("user_attached".into(), Value::Bool(false))].into_iter().collect();
+    host.start(Value::Null, facts).expect("a run can start");
+    host.go_on(&mut Script::read(&script).expect("this is a script"));
+    let told = steps(&program, host.notes(), host.status());
+    let ran: Vec<_> = told
+        .iter()
+        .filter(|record| !matches!(record.status, StepStatus::Skipped(_)))
+        .map(|record| {
+            let name = &*program.steps[record.step.index()].id;
+            (name, record.status == StepStatus::Failed, record.attempts.len())
+        })
+        .collect();
+    assert_eq!(ran, expect);
+}
+
+#[test]
+fn a_terminal_that_is_a_failure_shows_as_one() {
+    let end = "  bad: {type: terminal, status: failure, message: over}\n  done: {type: terminal}\n";
+    let a = format!("  a: {{command: x, on_success: done, on_failure: bad}}\n{end}");
+    check(&a, r#"{"a": {"$exit": 1}}"#, &[("a", true, 1), ("bad", true, 0)]);
+    check(&a, r#"{"a": "fine"}"#, &[("a", false, 1), ("done", false, 0)]);
+    let inline = "  a: {command: x, on_success: done, on_failure: {message: no}}\n  done: {type: terminal}\n";
+    check(inline, r#"{"a": {"$exit": 1}}"#, &[("a", true, 1), ("__inline_error_a", true, 0)]);
+}
+
+#[test]
+fn a_loop_that_a_failure_has_left_shows_as_failed() {
+    let states = "  a: {type: for_each, items: [1, 2], body: [b], on_complete: done}\n  \
+                  b: {command: x, on_failure: done}\n  done: {type: terminal}\n";
+    check(states, r#"{"b": {"$exit": 1}}"#, &[("a", true, 0), ("b", true, 1), ("done", false, 0)]);
+    check(states, r#"{"b": "ok"}"#, &[("a", false, 0), ("b", false, 1), ("b", false, 1), ("done", false, 0)]);
+}
+
+#[test]
+fn hooks_and_turns_are_no_attempts() {
+    let hooked = "  a: {command: x, hooks: {pre: [{command: h}, {log: l}], post: [{command: h}]}, on_success: done,\n      \
+                  retry: {max_attempts: 3, initial_delay: 1s}}\n  done: {type: terminal}\n";
+    check(hooked, r#"{"a": [{"$exit": 1}, {"$exit": 1}, "ok"]}"#, &[("a", false, 3), ("done", false, 0)]);
+    let talk = "  a: {type: agent, provider: claude, prompt: p, mode: conversation, conversation: {max_turns: 3},\n      \
+                on_success: done}\n  done: {type: terminal}\n";
+    check(talk, r#"{"a": ["one", "two", "three"]}"#, &[("a", false, 1), ("done", false, 0)]);
+}
