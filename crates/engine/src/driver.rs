@@ -68,6 +68,11 @@ impl Driver {
         self.ask(|reply| Message::Start(Box::new(start), reply))
     }
 
+    /// Queues the start of a run. It is kept when the answer comes.
+    pub fn begin(&self, start: Start) -> Result<Receiver<Handed>, Trouble> {
+        self.tell(|reply| Message::Start(Box::new(start), reply))
+    }
+
     /// Hands in an event. It is kept when this returns.
     pub fn hand(&self, run: RunNo, event: Event) -> Result<Handed, Trouble> {
         self.ask(|reply| Message::Hand(run, event, reply))
@@ -101,10 +106,13 @@ impl Driver {
     }
 
     fn ask<T>(&self, message: impl FnOnce(Sender<T>) -> Message) -> Result<T, Trouble> {
+        self.tell(message)?.recv().map_err(|_| gone())
+    }
+
+    fn tell<T>(&self, message: impl FnOnce(Sender<T>) -> Message) -> Result<Receiver<T>, Trouble> {
         let (reply, answer) = channel();
-        let gone = || Trouble::Missing("driver any more: its store has failed".into());
         self.mailbox.send(message(reply)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())
+        Ok(answer)
     }
 
     fn joined(&mut self) -> Result<(), Trouble> {
@@ -253,6 +261,10 @@ impl Loop {
     fn is_over(&self) -> bool {
         self.calls.is_empty() || self.leaving.is_some_and(|until| Instant::now() >= until)
     }
+}
+
+fn gone() -> Trouble {
+    Trouble::Missing("driver any more: it has stopped".into())
 }
 
 pub(crate) fn now_ms() -> i64 {

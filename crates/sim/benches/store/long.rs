@@ -1,0 +1,64 @@
+//! One run of 100,000 steps: what a step costs late in the run, and what opening its journal takes.
+
+use std::time::Instant;
+
+use branchpoint_core::{State, advance};
+use branchpoint_engine::Outside;
+use branchpoint_engine::host::{Act, Drives, Start, Ticket};
+
+use super::{Folder, InProcess, host, saved};
+
+const STEPS: usize = 100_000;
+
+const DOCUMENT: &str = "steps:
+  - id: outer
+    step_type: while
+    if: \"true\"
+    max_iterations: 10000
+    body:
+      - {id: inner, step_type: while, if: \"true\", max_iterations: 11, body: [{id: work, step_type: prompt_call, prompt_template: hi}]}
+";
+
+pub(super) fn run() {
+    let folder = Folder::new("long");
+    let mut host = host(&folder, Drives::Named);
+    let workflow = saved(host.store(), DOCUMENT);
+    host.start(Start::new(workflow, "long".into(), "x".into()), Ticket::default());
+    let (mut steps, mut early, mut late) = (0, 0.0, 0.0);
+    let mut begin = Instant::now();
+    while steps < STEPS {
+        for act in host.turn(1).expect("the store is fine") {
+            if let Act::Perform { run, call, .. } = act {
+                let answer = InProcess.at_once(&call).expect("it answers at once");
+                host.settle(run, &call, answer);
+                steps += 1;
+            }
+        }
+        match steps {
+            100 => begin = Instant::now(),
+            1_100 => early = begin.elapsed().as_secs_f64() / 1_000.0,
+            99_000 => begin = Instant::now(),
+            100_000 => late = begin.elapsed().as_secs_f64() / 1_000.0,
+            _ => {}
+        }
+    }
+    println!(
+        "a step after 100 steps: {:.0} us, after {STEPS}: {:.0} us: {:.2} times",
+        early * 1e6,
+        late * 1e6,
+        late / early
+    );
+    let run = host.store().run("long").expect("it reads").expect("it is there").run;
+    drop(host);
+    let host = self::host(&folder, Drives::Named);
+    let begin = Instant::now();
+    let look = host.store().look(run).expect("it opens");
+    println!("opening it from its snapshot: {:.1} ms ({} events)", begin.elapsed().as_secs_f64() * 1e3, look.row.seq);
+    let begin = Instant::now();
+    let journal = host.store().journal(run).expect("it reads");
+    let mut state = State::new();
+    for (stamp, event, _) in journal {
+        advance(&look.program, &mut state, &stamp, event).expect("it was taken before");
+    }
+    println!("folding its whole journal, snapshots aside: {:.0} ms", begin.elapsed().as_secs_f64() * 1e3);
+}

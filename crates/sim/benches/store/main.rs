@@ -1,0 +1,101 @@
+//! The embedded host beside bare SQLite: `cargo bench -p branchpoint-sim --bench store [-- throughput|latency|paused|long]`.
+//!
+//! Every figure stands beside a floor that was measured in the same run, on the same disk. The store lies in the folder that
+//! `BRANCHPOINT_BENCH_DIR` names, else below the working directory, because temporary folders are often no disk at all.
+
+mod floor;
+mod long;
+mod paused;
+mod throughput;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::load;
+use branchpoint_engine::host::{Drives, Host};
+use branchpoint_engine::store::{Document, Durability, Store, Workflow, WorkflowNo};
+use branchpoint_engine::{Answer, Call, Outside, Stop};
+use branchpoint_expr::{Dialect, Value};
+
+fn main() {
+    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
+    if wanted("throughput") {
+        throughput::run();
+    }
+    if wanted("latency") {
+        throughput::alone();
+    }
+    if wanted("long") {
+        long::run();
+    }
+    if wanted("paused") {
+        paused::run();
+    }
+}
+
+/// A folder that goes with the benchmark.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let root = std::env::var_os("BRANCHPOINT_BENCH_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        let folder = root.join(format!("bench-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        Self(folder)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("store.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Everything is done in process, at once.
+struct InProcess;
+
+impl Outside for InProcess {
+    fn perform(&self, _: &Call, _: &Stop) -> Answer {
+        unreachable!("every call is answered at once")
+    }
+
+    fn at_once(&self, _: &Call) -> Option<Answer> {
+        Some(Answer::model("done"))
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+fn program(text: &str) -> Program {
+    let loaded = load(text, Some(Dialect::Steps));
+    loaded.program.unwrap_or_else(|| panic!("the document loads: {:?}", loaded.diagnostics))
+}
+
+fn saved(store: &Store, text: &str) -> WorkflowNo {
+    let program = program(text);
+    let name = |name: &str| name.to_owned();
+    let document = Document { name: name("bench"), dialect: name("steps"), origin: name("bench"), text: text.into() };
+    let workflow = Workflow { document: &document, program: &program, children: &Default::default() };
+    store.save(workflow, 0).expect("the store takes it")
+}
+
+fn host(folder: &Folder, drives: Drives) -> Host {
+    let store = Store::open(&folder.file(), Durability::Full).expect("the store opens");
+    Host::new(store, "bench", drives, Arc::new(|_| Value::Null), 0).expect("the store can be used")
+}
+
+/// How much memory the process has, in megabytes.
+fn resident_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok()).unwrap_or_default() / 1024.0
+}

@@ -1,0 +1,66 @@
+//! A million runs that wait for a person in one store: how fast it opens, how much it takes, how fast any one goes on.
+
+use std::time::Instant;
+
+use branchpoint_core::{Event, Offer};
+use branchpoint_engine::host::{Act, Drives, Start, Ticket};
+use branchpoint_expr::{Object, Value};
+
+use super::{Folder, host, resident_mb, saved};
+
+const DOCUMENT: &str = "steps:
+  - {id: ask, step_type: human_in_the_loop, prompt_template: \"Go on with {{input}}?\", recipient_distribution: selected_members, recipient_user_ids: [anna]}
+";
+
+pub(super) fn run() {
+    let runs: usize = std::env::var("RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1_000_000);
+    let folder = Folder::new("paused");
+    let mut host = host(&folder, Drives::All);
+    let workflow = saved(host.store(), DOCUMENT);
+    let begin = Instant::now();
+    for number in 0..runs {
+        host.start(Start::new(workflow, format!("run-{number:012}"), "x".into()), Ticket::default());
+        if number % 1_000 == 999 {
+            host.turn(1).expect("the store is fine");
+        }
+    }
+    while host.next_ms().is_some_and(|at_ms| at_ms <= 1) {
+        host.turn(1).expect("the store is fine");
+    }
+    println!("{runs} runs started and waiting: {:.0} a second", runs as f64 / begin.elapsed().as_secs_f64());
+    host.close().expect("it closes");
+    let bytes = std::fs::metadata(folder.file()).expect("it is there").len();
+    println!("on disk: {:.0} bytes a run", bytes as f64 / runs as f64);
+    resumed(&folder, runs);
+}
+
+fn resumed(folder: &Folder, runs: usize) {
+    let before = resident_mb();
+    let begin = Instant::now();
+    let mut host = host(folder, Drives::All);
+    println!("opening the store: {:.0} ms", begin.elapsed().as_secs_f64() * 1e3);
+    let mut slowest: f64 = 0.0;
+    for sample in 0..1_000 {
+        let id = format!("run-{:012}", sample * (runs / 1_000).max(1) % runs);
+        let begin = Instant::now();
+        let run = host.store().run(&id).expect("it reads").expect("it is there").run;
+        let offers = host.store().look(run).expect("it opens").offers();
+        let request = offers.iter().find_map(|offer| match offer {
+            Offer::Vote { request, .. } => i64::try_from(request.0).ok(),
+            Offer::Signal { .. } => None,
+        });
+        let vote = [("request", Value::Int(request.expect("it asks"))), ("choice", Value::from("approve"))];
+        let payload = Value::from(vote.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>());
+        host.hand(
+            run,
+            Event::Signal { name: "vote".into(), payload, sender: Some("anna".into()), key: None },
+            Ticket::default(),
+        );
+        let acts = host.turn(2).expect("the store is fine");
+        let ended = acts.iter().any(|act| matches!(act, Act::Stands { status, .. } if status.is_final()));
+        assert!(ended, "the vote ends the run: {acts:?}");
+        slowest = slowest.max(begin.elapsed().as_secs_f64());
+    }
+    println!("resuming any one: slowest of 1,000 {:.1} ms", slowest * 1e3);
+    println!("memory: {:.0} MB in all, {:.0} MB of it before the store was opened", resident_mb(), before);
+}

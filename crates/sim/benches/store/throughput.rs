@@ -1,0 +1,112 @@
+//! The workflow "start, if/else, one of two steps, merge, ten sequential steps": 12 recorded transitions, 1,000 runs at a time.
+
+use std::collections::HashMap;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use branchpoint_engine::host::{Act, Drives, Start};
+use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
+use branchpoint_expr::Value;
+
+use super::floor;
+use super::{Folder, host, saved};
+
+const RUNS: usize = 20_000;
+const AT_A_TIME: usize = 1_000;
+const TRANSITIONS: usize = 12;
+
+fn document() -> String {
+    let mut text = String::from(
+        "steps:\n  - id: route\n    step_type: if_else\n    if: \"input == 'left'\"\n    then_steps: [{id: left, step_type: prompt_call, prompt_template: \"{{input}}\"}]\n    else_steps: [{id: right, step_type: prompt_call, prompt_template: \"{{input}}\"}]\n",
+    );
+    for step in 0..10 {
+        text.push_str(&format!("  - {{id: s{step}, step_type: prompt_call, prompt_template: \"{{{{input}}}}\"}}\n"));
+    }
+    text
+}
+
+/// Answers at once, and notes how long each run has waited for its next step.
+#[derive(Default)]
+struct Timed {
+    last: Mutex<HashMap<Arc<str>, Instant>>,
+    micros: Mutex<Vec<u32>>,
+}
+
+impl Outside for Timed {
+    fn perform(&self, _: &Call, _: &Stop) -> Answer {
+        unreachable!("every call is answered at once")
+    }
+
+    fn at_once(&self, call: &Call) -> Option<Answer> {
+        let now = Instant::now();
+        let before = self.last.lock().expect("nobody panics").insert(call.run.clone(), now);
+        if let Some(before) = before {
+            let micros = u32::try_from((now - before).as_micros()).unwrap_or(u32::MAX);
+            self.micros.lock().expect("nobody panics").push(micros);
+        }
+        Some(Answer::model("done"))
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+/// Transitions a second, and the latencies of steps.
+fn driven(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
+    let folder = Folder::new("throughput");
+    let host = host(&folder, Drives::Named);
+    let workflow = saved(host.store(), &document());
+    let outside = Arc::new(Timed::default());
+    let (told, ended) = channel();
+    let listener = Box::new(move |act: &Act| {
+        if let Act::Stands { status, .. } = act
+            && status.is_final()
+        {
+            let _ = told.send(*status);
+        }
+    });
+    let driver = Driver::new(host, outside.clone(), Limits::default(), listener);
+    let start = |number: usize| {
+        let side = if number.is_multiple_of(2) { "left" } else { "right" };
+        drop(driver.begin(Start::new(workflow, format!("run-{number:012}"), Value::from(side))).expect("it drives"));
+    };
+    let begin = Instant::now();
+    (0..at_a_time.min(runs)).for_each(start);
+    for number in 0..runs {
+        let status = ended.recv().expect("runs end");
+        assert_eq!(status.as_str(), "completed");
+        if number + at_a_time < runs {
+            start(number + at_a_time);
+        }
+    }
+    let elapsed = begin.elapsed().as_secs_f64();
+    driver.leave(std::time::Duration::ZERO).expect("the store is fine");
+    let mut micros = std::mem::take(&mut *outside.micros.lock().expect("nobody panics"));
+    micros.sort_unstable();
+    ((runs * TRANSITIONS) as f64 / elapsed, micros)
+}
+
+pub(super) fn run() {
+    let floor = floor::measure();
+    println!("bare SQLite, one row, commits of 100:          {:>9.0} transitions/s", floor.one_row);
+    println!("bare SQLite, the same rows, commits of 100:    {:>9.0} transitions/s", floor.same_rows);
+    println!("bare SQLite, one row, one commit each:         {:>9.0} transitions/s", floor.single);
+    let (rate, micros) = driven(RUNS, AT_A_TIME);
+    let p99 = f64::from(micros[(micros.len() - 1) * 99 / 100]) / 1_000.0;
+    println!("ours, {AT_A_TIME} runs at a time:                     {rate:>9.0} transitions/s");
+    println!("  of the floor of the same rows: {:.0} %; p99 of a step {p99:.1} ms", 100.0 * rate / floor.same_rows);
+}
+
+pub(super) fn alone() {
+    let floor = floor::measure();
+    let (_, micros) = driven(200, 1);
+    let mean = micros.iter().map(|micros| f64::from(*micros)).sum::<f64>() / micros.len() as f64;
+    let median = micros[micros.len() / 2];
+    let bare = 1e6 / floor.single;
+    println!(
+        "one run alone: a step takes {mean:.0} us (median {median} us), a bare commit {bare:.0} us: {:.2} times",
+        mean / bare
+    );
+}

@@ -1,0 +1,95 @@
+//! Several processes over one store: none drives what another drives, and each hears what concerns it.
+
+use std::thread;
+
+use branchpoint_core::ir::Status;
+use branchpoint_engine::store::Sent;
+
+use super::*;
+
+#[test]
+fn a_run_is_driven_by_one_process_at_a_time() {
+    let folder = Folder::new();
+    let mut first = folder.host(Drives::Named);
+    let workflow = saved(first.store(), TWO_STEPS, &[]);
+    start(&mut first, workflow, "r");
+    let mut heard = Heard::default();
+    heard.listen(&mut first, 1);
+    let run = first.store().run("r").expect("it reads").expect("it is there").run;
+
+    let mut second = folder.host(Drives::All);
+    let mut others = Heard::default();
+    second.wake(run, false, Ticket::default());
+    others.listen(&mut second, 2);
+    assert!(others.calls.is_empty(), "a live process drives it");
+    assert!(matches!(others.answers.pop(), Some(Err(Refused::Driven))));
+
+    drop(first);
+    second.notice_the_dead().expect("the store is fine");
+    others.listen(&mut second, 3);
+    assert_eq!(others.calls.len(), 1, "what a dead process drove is taken over");
+}
+
+#[test]
+fn a_run_that_is_left_alone_is_taken_up_by_whoever_drives_all() {
+    let folder = Folder::new();
+    let mut starter = folder.host(Drives::Named);
+    let workflow = saved(starter.store(), TWO_STEPS, &[]);
+    starter.start(Start { detached: true, ..Start::new(workflow, "r".into(), Value::from("x")) }, Ticket::default());
+    let mut heard = Heard::default();
+    let mut worker = folder.host(Drives::All);
+    heard.listen(&mut starter, 1);
+    assert!(heard.calls.is_empty() && heard.answers.pop().is_some_and(|answer| answer.is_ok()));
+    let mut others = Heard::default();
+    worker.notice().expect("the store is fine");
+    assert_eq!(others.answer_all(&mut worker, 2), 2);
+    assert_eq!(others.output("r"), &Value::from("answer 2"));
+}
+
+#[test]
+fn an_event_for_a_run_that_another_process_drives_is_sent_to_it() {
+    let folder = Folder::new();
+    let mut driving = folder.host(Drives::Named);
+    let workflow = saved(driving.store(), APPROVAL, &[]);
+    start(&mut driving, workflow, "r");
+    let mut heard = Heard::default();
+    heard.listen(&mut driving, 1);
+    let run = driving.store().run("r").expect("it reads").expect("it is there").run;
+    let request = asked(driving.store(), run);
+    let store = folder.store();
+    let sender = thread::spawn(move || {
+        [vote(request, "approve", "bob"), vote(request, "approve", "anna")]
+            .map(|event| store.send(run, &event).expect("the store is fine"))
+    });
+    while !sender.is_finished() {
+        driving.notice().expect("the store is fine");
+        heard.listen(&mut driving, 2);
+    }
+    let [refused, taken] = sender.join().expect("nobody panics");
+    assert!(matches!(refused, Sent::Refused(_)), "{refused:?}");
+    assert_eq!(taken, Sent::Taken);
+    assert_eq!(driving.store().row(run).expect("it reads").status, Status::Running);
+}
+
+#[test]
+fn what_is_sent_to_a_process_that_is_gone_comes_back() {
+    let folder = Folder::new();
+    let mut driving = folder.host(Drives::Named);
+    let workflow = saved(driving.store(), APPROVAL, &[]);
+    start(&mut driving, workflow, "r");
+    Heard::default().listen(&mut driving, 1);
+    let run = driving.store().run("r").expect("it reads").expect("it is there").run;
+    let request = asked(driving.store(), run);
+    drop(driving);
+    assert_eq!(folder.store().send(run, &vote(request, "approve", "anna")).expect("the store is fine"), Sent::Undriven);
+}
+
+#[test]
+fn a_file_that_is_no_store_is_refused() {
+    let folder = Folder::new();
+    rusqlite::Connection::open(folder.file())
+        .and_then(|db| db.execute_batch("CREATE TABLE t (a)"))
+        .expect("a database");
+    let refused = Store::open(&folder.file(), Durability::Full).expect_err("it is somebody else's");
+    assert!(refused.to_string().contains("not a store"), "{refused}");
+}
