@@ -252,6 +252,7 @@ impl<'p> Memory<'p> {
 
     /// What a call told while it went on comes before its answer. The run may not want to hear it.
     fn ended(&mut self, working: Working) {
+        self.calls.ending = Some(working.call.clone());
         for (name, payload) in working.reports {
             let signal = Event::Signal { name, payload, sender: None, key: None };
             let run = self.runs[&working.call.run];
@@ -259,6 +260,7 @@ impl<'p> Memory<'p> {
             self.finish();
         }
         self.settle(&working.call, working.answer);
+        self.calls.ending = None;
     }
 
     fn settle(&mut self, call: &Call, answer: Answer) {
@@ -335,7 +337,7 @@ impl<'p> Memory<'p> {
     /// After a turn, the run is looked at; a process that is killed after every event comes back first.
     fn turned(&mut self) {
         let Some(run) = self.run else { return };
-        if let Some(file) = self.crashing.clone() {
+        if let Some(file) = self.crashing.clone().filter(|_| self.host.events() > 0) {
             // The old host goes first: with it, the lock of its process.
             self.host = host(Store::in_memory().expect("there is memory for a small database"), self.now_ms);
             self.host = host(open(&file), self.now_ms);

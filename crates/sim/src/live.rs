@@ -148,7 +148,7 @@ impl Stage<'_, '_> {
     }
 
     fn turned(&mut self) {
-        if self.live.crashing {
+        if self.live.crashing && self.host.events() > 0 {
             // The old host goes first: with it, the lock of its process.
             self.host = Live { file: None, ..self.live.clone() }.host(&self.outside);
             self.host = self.live.host(&self.outside);

@@ -104,6 +104,7 @@ impl Host {
         };
         open.tail_bytes += packed.bytes.len();
         open.turn = self.turns;
+        self.events += 1;
         if !std::mem::replace(&mut open.touched, true) {
             self.touched.push(run);
         }

@@ -73,6 +73,8 @@ pub struct Host {
     ended: Vec<RunNo>,
     acts: Vec<Act>,
     turns: u64,
+    /// How many events were taken.
+    events: u64,
     /// Where the random numbers of stamps come from; without it, they are counted.
     seed: Option<u64>,
     /// The last known version of the store.
@@ -140,6 +142,7 @@ impl Host {
             ended: Vec::new(),
             acts: Vec::new(),
             turns: 0,
+            events: 0,
             seed,
             version: 0,
         };
@@ -162,6 +165,11 @@ impl Host {
     pub fn without_chance(mut self) -> Self {
         self.seed = None;
         self
+    }
+
+    /// How many events it has taken.
+    pub fn events(&self) -> u64 {
+        self.events
     }
 
     /// The timers of the runs that are open: when they are due, and what for.

@@ -14,6 +14,8 @@ pub(super) struct Calls {
     queue: VecDeque<Call>,
     /// In the order in which they were begun.
     working: Vec<Working>,
+    /// The call whose answer is being handed in.
+    pub(super) ending: Option<Call>,
     /// With the time at which the limit of the attempt is over, if it has one.
     hanging: Vec<(Option<i64>, Call)>,
 }
@@ -32,7 +34,7 @@ impl Calls {
     /// was not.
     pub(super) fn push(&mut self, call: Call) {
         let known = self.queue.iter().chain(self.working.iter().map(|working| &working.call));
-        let mut known = known.chain(self.hanging.iter().map(|(_, call)| call));
+        let mut known = known.chain(self.hanging.iter().map(|(_, call)| call)).chain(&self.ending);
         let same = |known: &Call| (&known.run, known.effect, known.attempt) == (&call.run, call.effect, call.attempt);
         if !known.any(same) {
             self.queue.push_back(call);
