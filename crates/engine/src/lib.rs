@@ -17,6 +17,7 @@ mod script;
 mod secrets;
 mod shell;
 mod stop;
+pub mod tools;
 mod unserved;
 mod zones;
 
