@@ -36,7 +36,8 @@ fn what_is_written_is_read_again_and_nothing_else_is_left() {
     judged(&tools, &write("a/b/note.md", "two"));
     assert_eq!(judged(&tools, &load("a/b/note.md")), Value::from("two"));
     assert_eq!(fs::read_dir(dir.path().join("in/a/b")).expect("it is there").count(), 1);
-    let metadata = call("content", r#"{"step_type": "write_metadata"}"#, r#"{"metadata_key": "k", "content": {"a": 1}}"#);
+    let metadata =
+        call("content", r#"{"step_type": "write_metadata"}"#, r#"{"metadata_key": "k", "content": {"a": 1}}"#);
     judged(&tools, &metadata);
     assert_eq!(fs::read_to_string(dir.path().join("in/metadata/k.json")).expect("it is there"), r#"{"a":1}"#);
 }
@@ -48,7 +49,9 @@ fn no_path_and_no_link_leads_out_of_the_folder() {
     symlink(dir.path(), inside.join("up")).expect("links can be made");
     symlink(dir.path().join("outside.txt"), inside.join("link.txt")).expect("links can be made");
     let absolute = dir.path().join("outside.txt").display().to_string();
-    for key in ["../outside.txt", "a/../../outside.txt", "up/outside.txt", "link.txt", &absolute, "", ".", "a/", "a\\u0000b"] {
+    for key in
+        ["../outside.txt", "a/../../outside.txt", "up/outside.txt", "link.txt", &absolute, "", ".", "a/", "a\\u0000b"]
+    {
         let failed = failure(perform(&tools, &load(key)));
         assert!(!failed.again, "{key}: {failed:?}");
     }
@@ -57,7 +60,11 @@ fn no_path_and_no_link_leads_out_of_the_folder() {
         assert_eq!(fs::read_to_string(dir.path().join("outside.txt")).expect("it is there"), "secret", "{key}");
     }
     judged(&tools, &write("link.txt", "mine"));
-    assert_eq!(fs::read_to_string(dir.path().join("outside.txt")).expect("it is there"), "secret", "the link was replaced");
+    assert_eq!(
+        fs::read_to_string(dir.path().join("outside.txt")).expect("it is there"),
+        "secret",
+        "the link was replaced"
+    );
 }
 
 #[test]
@@ -75,5 +82,9 @@ fn files_have_a_largest_size_and_must_be_files() {
 #[test]
 fn a_folder_that_is_not_there_is_told_before_a_run() {
     let tools = tools("[files]\ndir = \"does-not-exist\"");
-    assert!(tools.lacks("content", &value(r#"{"step_type": "load_content"}"#)).is_some_and(|lacks| lacks.contains("[files]")));
+    assert!(
+        tools
+            .lacks("content", &value(r#"{"step_type": "load_content"}"#))
+            .is_some_and(|lacks| lacks.contains("[files]"))
+    );
 }

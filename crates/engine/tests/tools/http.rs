@@ -56,7 +56,8 @@ fn a_status_is_for_the_judge() {
 #[test]
 fn private_addresses_are_refused_unless_allowed_also_behind_names() {
     let peer = Peer::saying("200 OK", "text/plain", "inside");
-    for url in [peer.url("/"), format!("http://localhost:{}/", peer.port), format!("http://[::ffff:127.0.0.1]:{}/", peer.port)]
+    for url in
+        [peer.url("/"), format!("http://localhost:{}/", peer.port), format!("http://[::ffff:127.0.0.1]:{}/", peer.port)]
     {
         for kind in ["http", "fetch", "webhook"] {
             let asked = call(kind, "{}", &format!(r#"{{"url": "{url}"}}"#));
@@ -151,7 +152,8 @@ fn a_document_may_want_the_redirect_itself_and_circles_end() {
 #[test]
 fn an_answer_is_read_up_to_a_bound_whether_its_length_is_told_or_not() {
     let told = Peer::new(|_| response("200 OK", &[], &"x".repeat(2000)));
-    let untold = Peer::new(|_| format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}", "x".repeat(2000)).into_bytes());
+    let untold =
+        Peer::new(|_| format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}", "x".repeat(2000)).into_bytes());
     let tools = tools("[http]\nallow_private_network = true\nmax_response_bytes = 1000");
     for peer in [told, untold] {
         let failed = failure(perform(&tools, &get(&peer, "/")));

@@ -53,7 +53,8 @@ impl Peer {
 
 pub(crate) fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()).into_bytes()
+    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+        .into_bytes()
 }
 
 fn converse(stream: TcpStream, kept: &Mutex<Vec<Heard>>, answer: &dyn Fn(&Heard) -> Vec<u8>) {

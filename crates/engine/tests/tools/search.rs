@@ -8,7 +8,8 @@ use super::{call, failure, judged, perform, tools, value};
 #[track_caller]
 fn check(provider: &str, said: &'static str, expect: (&str, &str, &str)) {
     let peer = Peer::saying("200 OK", "application/json", said);
-    let tools = tools(&format!("[search]\nprovider = \"{provider}\"\nurl = \"{}\"\nkey_env = \"TEST_KEY\"", peer.url("/")));
+    let tools =
+        tools(&format!("[search]\nprovider = \"{provider}\"\nurl = \"{}\"\nkey_env = \"TEST_KEY\"", peer.url("/")));
     assert_eq!(tools.lacks("search", &Value::Null), None);
     let results = judged(&tools, &call("search", "{}", r#"{"query": "a & b", "limit": 1}"#));
     assert_eq!(results, value(r#"[{"title": "T", "url": "https://t.example/", "snippet": "S"}]"#));
