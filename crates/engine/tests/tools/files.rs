@@ -13,7 +13,7 @@ fn folder() -> (TempDir, Tools) {
     let dir = tempfile::tempdir().expect("there is room for a folder");
     fs::create_dir(dir.path().join("in")).expect("it is new");
     fs::write(dir.path().join("outside.txt"), "secret").expect("it can be written");
-    let tools = tools(&format!("[files]\ndir = {:?}\nmax_bytes = 1000", dir.path().join("in")));
+    let tools = tools(&format!("[files]\ndir = '{}'\nmax_bytes = 1000", dir.path().join("in").display()));
     (dir, tools)
 }
 

@@ -46,7 +46,8 @@ fn converse(stream: TcpStream, keep: &Mutex<Vec<String>>) {
     say("220 sink");
     while let Some(line) = lines.next() {
         let upper = line.to_ascii_uppercase();
-        mail.push_str(&format!("{line}\n"));
+        mail += &line;
+        mail.push('\n');
         let said = if upper.starts_with("EHLO") {
             say("250-sink\r\n250 AUTH PLAIN LOGIN")
         } else if upper.starts_with("RCPT") && upper.contains("REFUSED@") {
@@ -56,7 +57,8 @@ fn converse(stream: TcpStream, keep: &Mutex<Vec<String>>) {
         } else if upper == "DATA" {
             say("354 go on");
             for line in lines.by_ref().take_while(|line| line != ".") {
-                mail.push_str(&format!("{line}\n"));
+                mail += &line;
+                mail.push('\n');
             }
             keep.lock().expect("nobody panics while holding it").push(std::mem::take(&mut mail));
             say("250 kept")

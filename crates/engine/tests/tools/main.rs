@@ -102,6 +102,18 @@ fn what_the_settings_lack_is_told_before_a_run() {
 }
 
 #[test]
+fn the_examples_on_the_page_about_settings_are_settings() {
+    let page = include_str!("../../../../docs/settings.md");
+    let ours = ["[http]", "[webhook]", "[search]", "[mail]", "[files]", "[mcp."];
+    let examples = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let examples: Vec<&str> = examples.filter(|text| ours.iter().any(|section| text.starts_with(section))).collect();
+    assert_eq!(examples.len(), ours.len(), "one for each section");
+    for example in examples {
+        toml::from_str::<Settings>(example).unwrap_or_else(|error| panic!("{example}\n{error}"));
+    }
+}
+
+#[test]
 fn a_setting_that_nobody_knows_is_refused() {
     assert!(toml::from_str::<Settings>("[http]\nallow_privat_network = true").is_err());
     assert!(toml::from_str::<Settings>("[htp]").is_err());

@@ -68,6 +68,20 @@ fn a_child_finds_what_it_is_given_and_no_other_secret() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_child_does_not_survive_the_tools() {
+    let tools = tools(&server::by_child("small"));
+    let stat = format!("/proc/{}/stat", judged(&tools, &tool("pid", "{}")));
+    assert!(std::fs::exists(&stat).expect("it can be looked at"));
+    drop(tools);
+    // It is gone, or what is left of it is for its parent to take note of.
+    let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z"));
+    while !is_gone() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
 fn a_call_that_hangs_is_given_up_and_the_server_goes_on() {
     let tools = tools(&server::by_child("small"));
     let limited = Call { attempt_limit_ms: Some(2000), ..action("small", "hang", "{}") };

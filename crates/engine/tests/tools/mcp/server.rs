@@ -19,7 +19,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 /// The name in the environment that makes a test binary the server.
 const ASKED: &str = "TEST_IS_AN_MCP_SERVER";
 
-const TOOLS: [&str; 8] = ["echo", "sum", "list", "picture", "fail", "die", "hang", "env"];
+const TOOLS: [&str; 9] = ["echo", "sum", "list", "picture", "fail", "die", "hang", "env", "pid"];
 
 #[derive(Clone)]
 struct Small;
@@ -64,6 +64,7 @@ impl ServerHandler for Small {
                 names.sort();
                 text(names.join("\n"))
             }
+            "pid" => text(std::process::id().to_string()),
             other => return Err(ErrorData::invalid_params(format!("no tool {other}"), None)),
         };
         Ok(result.into())
@@ -74,8 +75,9 @@ impl ServerHandler for Small {
 pub(super) fn by_child(name: &str) -> String {
     let program = std::env::current_exe().expect("this is a program");
     format!(
-        "[mcp.{name}]\ncommand = {program:?}\nargs = [\"mcp::server::serves_when_asked\", \"--exact\", \"--nocapture\", \
-         \"--quiet\", \"--test-threads=2\"]\nenv = {{ {ASKED} = \"1\" }}\nenv_from = {{ GIVEN = \"TEST_VALUE\" }}\n"
+        "[mcp.{name}]\ncommand = '{}'\nargs = [\"mcp::server::serves_when_asked\", \"--exact\", \"--nocapture\", \
+         \"--quiet\", \"--test-threads=2\"]\nenv = {{ {ASKED} = \"1\" }}\nenv_from = {{ GIVEN = \"TEST_VALUE\" }}\n",
+        program.display()
     )
 }
 
