@@ -20,6 +20,7 @@ mod secrets;
 mod shell;
 mod stop;
 pub mod store;
+pub mod tools;
 mod unserved;
 mod zones;
 

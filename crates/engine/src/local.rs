@@ -9,7 +9,7 @@ use branchpoint_expr::Value;
 use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
 use crate::secrets::{Secrets, resolve};
-use crate::shell::{Listener, Shell, Stream};
+use crate::shell::{Listener, Shell, Stream, key};
 use crate::stop::Stop;
 
 /// The largest file that is read.
@@ -86,7 +86,7 @@ impl Local {
         let shell = Shell {
             command: text(call.input.get("command")),
             dir: self.dir_of(call),
-            env: env.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
             limit: call.attempt_limit_ms.map(Duration::from_millis),
             shell: self.shell.clone(),
         };

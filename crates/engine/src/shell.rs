@@ -1,6 +1,6 @@
 //! Commands run for real: by the user's shell, in a process group of their own, told while they run.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::mem;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::runner::Answer;
+use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 
 /// How much of each stream is kept. The rest is read and dropped, so that the command can go on, and that is told.
@@ -21,6 +21,14 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Names that no one may set from outside: they decide what runs.
 const PROTECTED: [&str; 5] = ["PATH", "SHELL", "HOME", "IFS", "BASH_ENV"];
 const PROTECTED_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
+
+/// The name under which a command finds the key of its call: one that was stopped halfway is started again under the same key.
+const KEY: &str = "BRANCHPOINT_KEY";
+
+/// What a command finds in its environment about its call.
+pub(crate) fn key(call: &Call) -> (String, String) {
+    (KEY.to_owned(), call.key())
+}
 
 /// One command.
 #[derive(Clone, Debug)]
@@ -59,12 +67,24 @@ impl Shell {
     }
 
     /// Runs a program under the same rules.
-    pub fn run_program(&self, mut command: Command, stop: &Stop, listener: &Listener) -> Answer {
+    pub fn run_program(&self, command: Command, stop: &Stop, listener: &Listener) -> Answer {
+        self.run_fed(command, None, stop, listener)
+    }
+
+    /// Runs a program under the same rules, with something to read.
+    pub fn run_fed(&self, mut command: Command, input: Option<String>, stop: &Stop, listener: &Listener) -> Answer {
         command.current_dir(&self.dir).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(self.env.iter().filter(|(name, _)| may_be_set(name)).map(|(name, value)| (name, value)));
         match command.spawn() {
-            Ok(child) => self.attend(child, stop, listener),
+            Ok(mut child) => {
+                if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+                    // A thread of its own, because a program may speak before it listens; it may also not listen at all.
+                    thread::spawn(move || stdin.write_all(input.as_bytes()));
+                }
+                self.attend(child, stop, listener)
+            }
             Err(error) => {
                 let program = command.get_program().display();
                 Answer::failed("exit_code", format!("`{program}` cannot be started in {}: {error}", self.dir.display()))

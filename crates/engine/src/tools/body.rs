@@ -1,0 +1,107 @@
+//! Bodies of requests: JSON, text and forms.
+
+use std::fmt::Write as _;
+
+use branchpoint_expr::Value;
+use url::form_urlencoded::Serializer;
+
+/// A body, and what it says it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Encoded {
+    pub(super) bytes: Vec<u8>,
+    pub(super) content_type: Option<String>,
+}
+
+impl Encoded {
+    fn new(text: impl Into<String>, content_type: impl Into<String>) -> Self {
+        Self { bytes: text.into().into_bytes(), content_type: Some(content_type.into()) }
+    }
+}
+
+/// The body of a value, in the form that was asked for: `json`, `text`, `raw`, `form_urlencoded`, `form_multipart`. Without
+/// a form, text is text and everything else JSON. Nothing is no body.
+pub(super) fn encoded(value: Option<&Value>, form: Option<&str>, boundary: &str) -> Option<Encoded> {
+    let value = value.filter(|value| **value != Value::Null)?;
+    Some(match form {
+        Some("json") => Encoded::new(json(value), "application/json"),
+        Some("form_urlencoded") => {
+            let form = Serializer::new(String::new()).extend_pairs(pairs(value)).finish();
+            Encoded::new(form, "application/x-www-form-urlencoded")
+        }
+        Some("form_multipart") => {
+            Encoded::new(multipart(&pairs(value), boundary), format!("multipart/form-data; boundary={boundary}"))
+        }
+        Some("raw") => Encoded { bytes: value.to_string().into_bytes(), content_type: None },
+        Some(_) => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
+        None if value.as_str().is_some() => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
+        None => Encoded::new(value.to_string(), "application/json"),
+    })
+}
+
+/// JSON text goes out as it is, because that is how people write bodies with placeholders; other text becomes a JSON text.
+fn json(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) if serde_json::from_str::<serde_json::Value>(text).is_ok() => text.to_owned(),
+        Some(text) => serde_json::Value::from(text).to_string(),
+        None => value.to_string(),
+    }
+}
+
+/// The fields of an object as pairs; a list gives its field once for each item, and null is left out.
+pub(super) fn pairs(value: &Value) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for (name, value) in value.as_object().into_iter().flatten() {
+        match value.as_list() {
+            Some(items) => pairs.extend(items.iter().map(|item| (name.to_string(), item.to_string()))),
+            None if *value == Value::Null => {}
+            None => pairs.push((name.to_string(), value.to_string())),
+        }
+    }
+    pairs
+}
+
+fn multipart(pairs: &[(String, String)], boundary: &str) -> String {
+    let mut text = String::new();
+    for (name, value) in pairs {
+        // A name must not end its own quotes or line.
+        let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+        let _ = write!(text, "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+    }
+    let _ = write!(text, "--{boundary}--\r\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, form: Option<&str>, expected: (&str, Option<&str>)) {
+        let value: Value = serde_json::from_str(value).expect("this is JSON");
+        let encoded = encoded(Some(&value), form, "B").expect("there is a body");
+        assert_eq!(String::from_utf8_lossy(&encoded.bytes), expected.0);
+        assert_eq!(encoded.content_type.as_deref(), expected.1);
+    }
+
+    #[test]
+    fn a_body_has_the_form_that_was_asked_for() {
+        let json = Some("application/json");
+        let text = Some("text/plain; charset=utf-8");
+        check(r#"{"a": 1}"#, None, (r#"{"a":1}"#, json));
+        check(r#""plain""#, None, ("plain", text));
+        check(r#""plain""#, Some("json"), (r#""plain""#, json));
+        check(r#""{\"a\": 2}""#, Some("json"), (r#"{"a": 2}"#, json));
+        check(r#"{"a": 1}"#, Some("text"), (r#"{"a":1}"#, text));
+        check(r#""<x/>""#, Some("raw"), ("<x/>", None));
+        let form = Some("application/x-www-form-urlencoded");
+        check(r#"{"a": "b c&", "l": [1, 2], "n": null}"#, Some("form_urlencoded"), ("a=b+c%26&l=1&l=2", form));
+        let parts = "--B\r\nContent-Disposition: form-data; name=\"a%22\"\r\n\r\nx\r\n--B--\r\n";
+        check(r#"{"a\"": "x"}"#, Some("form_multipart"), (parts, Some("multipart/form-data; boundary=B")));
+    }
+
+    #[test]
+    fn nothing_is_no_body() {
+        assert_eq!(encoded(None, Some("json"), "B"), None);
+        assert_eq!(encoded(Some(&Value::Null), None, "B"), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! Ways in which a call of a tool fails.
+
+use std::sync::Arc;
+
+use branchpoint_core::Failed;
+
+use crate::runner::Answer;
+
+/// The kind of a failure that is the tool's own.
+pub(super) const OWN: &str = "step_failed";
+
+/// Whether the other side has seen the call is not known; another attempt goes out under the same key.
+pub(super) fn failed(kind: &str, message: impl Into<Arc<str>>) -> Answer {
+    Answer::failed(kind, message)
+}
+
+/// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
+pub(super) fn impossible(message: impl Into<Arc<str>>) -> Answer {
+    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: false, answered: false })
+}
+
+/// The other side has answered, and a repetition would be answered the same.
+pub(super) fn refused(message: impl Into<Arc<str>>) -> Answer {
+    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: false, answered: true })
+}
+
+/// The other side has answered, and may answer better the next time.
+pub(super) fn denied(message: impl Into<Arc<str>>) -> Answer {
+    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: true, answered: true })
+}

@@ -1,0 +1,171 @@
+//! Files in one folder that the operator has named, and nowhere else.
+//!
+//! A path is walked folder by folder from the open folder on, and no link is followed on the way, so that nobody can put a
+//! link there between looking and opening. What is written appears whole or not at all.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use branchpoint_expr::{Object, Value};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, unlinkat};
+use rustix::io::Errno;
+
+use super::failure::{OWN, failed, impossible};
+use super::settings::FilesSettings;
+use crate::runner::{Answer, Call};
+
+/// Where metadata of contents are kept, below the folder.
+const METADATA: &str = "metadata";
+
+/// Tells files apart that are written at the same time.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// Performs `content`: what a step writes is a file in the folder, named by its key.
+#[derive(Clone, Debug)]
+pub(super) struct Files(pub(super) Option<FilesSettings>);
+
+impl Files {
+    pub(super) fn perform(&self, call: &Call) -> Answer {
+        let Some(settings) = &self.0 else { return impossible(self.lacks(&call.spec).unwrap_or_default()) };
+        let input = &call.input;
+        let text = |key: &str| input.get(key).filter(|value| **value != Value::Null).map(ToString::to_string);
+        let content = || text("content").or_else(|| text("input")).unwrap_or_default();
+        let step = call.spec.get("step_type").and_then(Value::as_str).unwrap_or_default();
+        let done = match step {
+            "load_content" => settings.load(&text("content_version_id").unwrap_or_default()),
+            "load_content_attachment" => settings.load(&text("attachment_key").unwrap_or_default()),
+            "write_content_attachment" => {
+                let key = text("attachment_key").unwrap_or_default();
+                let mime = text("content_type").unwrap_or_else(|| "text/plain".to_owned());
+                settings.write(&key, content().as_bytes()).map(|bytes| written(&key, &mime, bytes))
+            }
+            "write_metadata" => {
+                let key = text("metadata_key").unwrap_or_default();
+                let json = input.get("content").or(input.get("input")).cloned().unwrap_or_default();
+                let json =
+                    json.as_str().map_or_else(|| json.to_string(), |text| serde_json::Value::from(text).to_string());
+                let file = format!("{METADATA}/{key}.json");
+                settings.write(&file, json.as_bytes()).map(|bytes| written(&file, "application/json", bytes))
+            }
+            other => Err(impossible(format!("nothing here performs `{other}`"))),
+        };
+        done.unwrap_or_else(|answer| answer)
+    }
+
+    /// Why nothing can be read or written, if so.
+    pub(super) fn lacks(&self, spec: &Value) -> Option<String> {
+        let step = spec.get("step_type").and_then(Value::as_str).unwrap_or_default();
+        if step == "publish_content" {
+            return Some("this host has nowhere to publish contents to".to_owned());
+        }
+        let Some(settings) = &self.0 else {
+            return Some("no folder is set for files of steps; add [files] with dir to the settings".to_owned());
+        };
+        let dir = settings.dir.display();
+        (!settings.dir.is_dir())
+            .then(|| format!("{dir}, which is dir of [files] in the settings, is no folder; create it"))
+    }
+}
+
+fn written(key: &str, mime: &str, bytes: usize) -> Answer {
+    let name = Path::new(key).file_name().and_then(OsStr::to_str).unwrap_or(key);
+    let fields = [
+        ("storage_key", Value::from(key)),
+        ("mime", Value::from(mime)),
+        ("name", Value::from(name)),
+        ("bytes", Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX))),
+    ];
+    Answer::data(Value::from(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>()))
+}
+
+impl FilesSettings {
+    fn load(&self, key: &str) -> Result<Answer, Answer> {
+        let (folders, name) = parts(key)?;
+        let unread = |error: Errno| unusable("read", key, error);
+        let folder = self.folder(&folders, false).map_err(unread)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&folder, name, flags, Mode::empty()).map_err(unread)?);
+        let about = file.metadata().map_err(|error| failed(OWN, format!("`{key}` cannot be read: {error}")))?;
+        if !about.is_file() {
+            return Err(impossible(format!("`{key}` is no file")));
+        }
+        if about.len() > self.max_bytes {
+            return Err(impossible(format!("`{key}` has more than the {} bytes that are read", self.max_bytes)));
+        }
+        let mut bytes = Vec::new();
+        let read = file.take(self.max_bytes).read_to_end(&mut bytes);
+        read.map_err(|error| failed(OWN, format!("`{key}` cannot be read: {error}")))?;
+        Ok(Answer::data(Value::from(&*String::from_utf8_lossy(&bytes))))
+    }
+
+    /// Writes beside, then renames: whoever reads meanwhile sees the old file or the new one.
+    fn write(&self, key: &str, bytes: &[u8]) -> Result<usize, Answer> {
+        if bytes.len() as u64 > self.max_bytes {
+            let message = format!("`{key}` would have {} bytes, and {} are allowed", bytes.len(), self.max_bytes);
+            return Err(impossible(message + "; raise max_bytes under [files]"));
+        }
+        let (folders, name) = parts(key)?;
+        let unwritten = |error: Errno| unusable("written", key, error);
+        let folder = self.folder(&folders, true).map_err(unwritten)?;
+        let beside = format!(".branchpoint-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&folder, &*beside, flags, Mode::from_raw_mode(0o644)).map_err(unwritten)?;
+        let mut file = File::from(file);
+        let done = file.write_all(bytes).and_then(|()| file.sync_all());
+        let done = done.and_then(|()| Ok(renameat(&folder, &*beside, &folder, name)?));
+        done.map_err(|error| {
+            // Nothing of a failed attempt stays behind; that it failed is told anyway.
+            let _ = unlinkat(&folder, &*beside, AtFlags::empty());
+            failed(OWN, format!("`{key}` cannot be written: {error}"))
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn folder(&self, folders: &[&OsStr], make: bool) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut folder = open(&self.dir, flags, Mode::empty())?;
+        for name in folders {
+            if make {
+                match mkdirat(&folder, *name, Mode::from_raw_mode(0o755)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            folder = openat(&folder, *name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        Ok(folder)
+    }
+}
+
+/// The folders of a key, and the name of the file in the last of them.
+fn parts(key: &str) -> Result<(Vec<&OsStr>, &OsStr), Answer> {
+    let mut names = Vec::new();
+    for part in Path::new(key).components() {
+        match part {
+            Component::Normal(name) => names.push(name),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err(impossible(format!(
+                    "`{key}` leads out of the folder for files; write a path inside of it"
+                )));
+            }
+        }
+    }
+    let name = names.pop().filter(|_| !key.ends_with('/') && !key.contains('\0'));
+    name.map(|name| (names, name)).ok_or_else(|| impossible(format!("`{key}` names no file")))
+}
+
+fn unusable(what: &str, key: &str, error: Errno) -> Answer {
+    match error {
+        Errno::LOOP | Errno::NOTDIR => {
+            impossible(format!("`{key}` cannot be {what}: a part of its path is a link or no folder"))
+        }
+        Errno::NOENT => impossible(format!("`{key}` cannot be {what}: it does not exist")),
+        error => failed(OWN, format!("`{key}` cannot be {what}: {error}")),
+    }
+}

@@ -1,0 +1,156 @@
+//! A live link to a server: a child process, or an address.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::ServiceExt;
+use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, Command};
+
+use super::super::asked::Lookup;
+use super::super::settings::McpSettings;
+use super::super::wire::{install_crypto, reason};
+
+/// What a child finds of our environment: enough to start, and nothing that is a secret by its name.
+const INHERITED: [&str; 9] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
+
+/// How much of what a child complains about is kept, for errors.
+const KEPT_BYTES: usize = 2048;
+
+type Service = RunningService<RoleClient, InitializeRequestParams>;
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) service: Service,
+    child: Option<Child>,
+}
+
+/// A child process with everything that it starts. It does not survive this value.
+#[derive(Debug)]
+struct Child {
+    group: Option<Pid>,
+    complaints: Complaints,
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            // Nobody may be left in it, and that is what was wanted.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Link {
+    pub(super) async fn open(name: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, String> {
+        match (&settings.command, &settings.url) {
+            (Some(command), _) => Self::start(name, command, settings, lookup).await,
+            (None, Some(url)) => Self::connect(name, url, settings, lookup).await,
+            (None, None) => Err(format!("[mcp.{name}] in the settings needs either command or url")),
+        }
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// What the child has complained about, to be put behind an error.
+    pub(super) fn said(&self) -> String {
+        self.child.as_ref().map(|child| child.complaints.said()).unwrap_or_default()
+    }
+
+    async fn start(name: &str, program: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, String> {
+        let mut command = Command::new(program);
+        command.args(&settings.args).env_clear().kill_on_drop(true).process_group(0);
+        command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)))).envs(&settings.env);
+        let secrets: Vec<(&String, String)> =
+            settings.env_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?))).collect();
+        command.envs(secrets.iter().map(|(name, value)| (name, value)));
+        if let Some(dir) = &settings.dir {
+            command.current_dir(dir);
+        }
+        let started = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn();
+        let (transport, stderr) = started.map_err(|error| {
+            format!("the MCP server `{name}` cannot be started; `{program}`, its command in the settings: {error}")
+        })?;
+        let complaints =
+            Complaints { secrets: secrets.into_iter().map(|(_, value)| value).collect(), ..Complaints::default() };
+        complaints.follow(stderr);
+        let group = transport.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let child = Child { group, complaints };
+        let service = us().serve(transport).await.map_err(|error| {
+            format!(
+                "the MCP server `{name}` (`{program}`) does not answer: {}{}",
+                reason(&error),
+                child.complaints.said()
+            )
+        })?;
+        Ok(Self { service, child: Some(child) })
+    }
+
+    async fn connect(name: &str, url: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, String> {
+        install_crypto();
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let client = client.map_err(|error| format!("the MCP server `{name}` cannot be called: {}", reason(&error)))?;
+        let mut headers = HashMap::new();
+        let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
+        let secret = settings.headers_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?)));
+        for (header, value) in plain.chain(secret) {
+            let parsed = HeaderName::try_from(header).ok().zip(HeaderValue::try_from(value).ok());
+            let (header, mut value) = parsed
+                .ok_or_else(|| format!("the header `{header}` of [mcp.{name}] in the settings cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(header, value);
+        }
+        let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let service = us().serve(transport).await;
+        let service =
+            service.map_err(|error| format!("the MCP server `{name}` does not answer: {}", reason(&error)))?;
+        Ok(Self { service, child: None })
+    }
+}
+
+/// Who we say we are.
+fn us() -> InitializeRequestParams {
+    let name = Implementation::new("branchpoint", env!("CARGO_PKG_VERSION"));
+    InitializeRequestParams::new(ClientCapabilities::default(), name)
+}
+
+/// The end of what a child has written to its standard error.
+#[derive(Clone, Debug, Default)]
+struct Complaints {
+    text: Arc<Mutex<Vec<u8>>>,
+    secrets: Vec<String>,
+}
+
+impl Complaints {
+    fn follow(&self, stream: Option<ChildStderr>) {
+        let Some(mut stream) = stream else { return };
+        let text = Arc::clone(&self.text);
+        tokio::spawn(async move {
+            let mut buffer = [0; 1024];
+            while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+                let mut text = text.lock().expect("nobody panics while holding it");
+                text.extend_from_slice(&buffer[..read]);
+                let over = text.len().saturating_sub(KEPT_BYTES);
+                text.drain(..over);
+            }
+        });
+    }
+
+    fn said(&self) -> String {
+        let text = self.text.lock().expect("nobody panics while holding it");
+        let text = String::from_utf8_lossy(&text);
+        let masked =
+            self.secrets.iter().fold(text.trim().to_owned(), |text, secret| text.replace(secret.as_str(), "***"));
+        if masked.is_empty() { masked } else { format!("; it said: {masked}") }
+    }
+}

@@ -1,0 +1,158 @@
+//! The selectors of CSS that people use to find something in a page.
+//!
+//! A list of selectors with commas; each a chain of parts with blanks (below) or `>` (directly below) between them; each part
+//! a name or `*`, then any of `#id`, `.class`, `[name]`, `[name=value]` and the same with `^=`, `$=`, `*=`, `~=`.
+
+use super::tree::{Element, Node};
+
+/// A list of selectors.
+#[derive(Debug)]
+pub(super) struct Selector(Vec<Vec<Part>>);
+
+#[derive(Debug, Default)]
+struct Part {
+    /// Whether it must stand directly below the part before.
+    directly: bool,
+    name: Option<String>,
+    tests: Vec<Test>,
+}
+
+/// An attribute, and how its value is compared.
+#[derive(Debug)]
+struct Test {
+    attribute: String,
+    how: How,
+    value: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Exists,
+    Is,
+    Begins,
+    Ends,
+    Holds,
+    HasWord,
+}
+
+/// As many parts as a chain may have: what is known of an element is a bit for each.
+const MOST: usize = 64;
+
+impl Selector {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let chains: Option<Vec<_>> = text.split(',').map(|chain| chain_of(chain.trim())).collect();
+        chains.filter(|chains| chains.iter().all(|chain| (1..=MOST).contains(&chain.len()))).map(Self)
+    }
+
+    /// The elements that it finds, in the order of the page.
+    ///
+    /// One walk: for each element it is known how far each chain has come at it, and anywhere above it.
+    pub(super) fn find(&self, nodes: &[Node]) -> Vec<usize> {
+        let mut found = vec![false; nodes.len()];
+        for chain in &self.0 {
+            // For each element: how far the chain has come exactly there, and there or above.
+            let mut come: Vec<(u64, u64)> = vec![(0, 0); nodes.len()];
+            for (at, node) in nodes.iter().enumerate() {
+                let Node::Element(element) = node else { continue };
+                let (parent, above) = element.parent.map_or((0, 0), |parent| come[parent]);
+                let mut here = 0;
+                for (n, part) in chain.iter().enumerate() {
+                    let before = if part.directly { parent } else { above };
+                    if (n == 0 || before & (1 << (n - 1)) != 0) && part.fits(element) {
+                        here |= 1 << n;
+                    }
+                }
+                come[at] = (here, here | above);
+                found[at] |= here & (1 << (chain.len() - 1)) != 0;
+            }
+        }
+        found.iter().enumerate().filter_map(|(at, found)| found.then_some(at)).collect()
+    }
+}
+
+impl Part {
+    fn fits(&self, element: &Element) -> bool {
+        self.name.as_ref().is_none_or(|name| *name == element.name) && self.tests.iter().all(|test| test.fits(element))
+    }
+}
+
+impl Test {
+    fn fits(&self, element: &Element) -> bool {
+        let Some(value) = element.attribute(&self.attribute) else { return false };
+        let wanted = self.value.as_str();
+        match self.how {
+            How::Exists => true,
+            How::Is => value == wanted,
+            How::Begins => !wanted.is_empty() && value.starts_with(wanted),
+            How::Ends => !wanted.is_empty() && value.ends_with(wanted),
+            How::Holds => !wanted.is_empty() && value.contains(wanted),
+            How::HasWord => value.split_whitespace().any(|word| word == wanted),
+        }
+    }
+}
+
+fn chain_of(text: &str) -> Option<Vec<Part>> {
+    let mut chain = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let directly = match rest.strip_prefix('>') {
+            Some(_) if chain.is_empty() => return None,
+            Some(after) => {
+                rest = after.trim_start();
+                true
+            }
+            None => false,
+        };
+        let (part, after) = part_of(rest)?;
+        chain.push(Part { directly, ..part });
+        rest = after.trim_start();
+    }
+    Some(chain)
+}
+
+fn part_of(text: &str) -> Option<(Part, &str)> {
+    let mut part = Part::default();
+    let (name, mut rest) = word(text);
+    match rest.strip_prefix('*').filter(|_| name.is_empty()) {
+        Some(after) => rest = after,
+        None => part.name = (!name.is_empty()).then(|| name.to_ascii_lowercase()),
+    }
+    while let Some(sign) = rest.chars().next().filter(|sign| ['#', '.', '['].contains(sign)) {
+        rest = &rest[1..];
+        if sign == '[' {
+            let (inside, after) = rest.split_once(']')?;
+            part.tests.push(test_of(inside)?);
+            rest = after;
+            continue;
+        }
+        let (value, after) = word(rest);
+        if value.is_empty() {
+            return None;
+        }
+        let (attribute, how) = if sign == '#' { ("id", How::Is) } else { ("class", How::HasWord) };
+        part.tests.push(Test { attribute: attribute.into(), how, value: value.into() });
+        rest = after;
+    }
+    let has_ended = rest.is_empty() || rest.starts_with([' ', '>', '\t', '\n']);
+    (has_ended && rest.len() < text.len()).then_some((part, rest))
+}
+
+fn test_of(inside: &str) -> Option<Test> {
+    let (attribute, rest) = word(inside.trim());
+    let rest = rest.trim_start();
+    let signs = [("^=", How::Begins), ("$=", How::Ends), ("*=", How::Holds), ("~=", How::HasWord), ("=", How::Is)];
+    let compared = signs.iter().find_map(|(sign, how)| Some((*how, rest.strip_prefix(sign)?.trim())));
+    let (how, value) = match compared {
+        Some(compared) => compared,
+        None if rest.is_empty() => (How::Exists, ""),
+        None => return None,
+    };
+    let value = value.trim_matches(['"', '\'']).to_owned();
+    (!attribute.is_empty()).then(|| Test { attribute: attribute.to_ascii_lowercase(), how, value })
+}
+
+/// A name at the beginning, and what follows.
+fn word(text: &str) -> (&str, &str) {
+    let end = text.find(|sign: char| !(sign.is_alphanumeric() || sign == '-' || sign == '_')).unwrap_or(text.len());
+    text.split_at(end)
+}

@@ -1,0 +1,65 @@
+//! Programs and commands of this machine that a step runs.
+
+use std::process::Command;
+use std::time::Duration;
+
+use branchpoint_expr::Value;
+
+use super::failure::impossible;
+use crate::local::Local;
+use crate::runner::{Answer, Call};
+use crate::shell::{Listener, Shell, key};
+use crate::stop::Stop;
+
+/// What steps may run, and where.
+#[derive(Clone)]
+pub struct Commands {
+    /// The directory, and who hears what is said.
+    pub local: Local,
+    /// The names of this process's environment that commands find in theirs; none: all of them.
+    pub environment: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for Commands {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Commands").field("dir", &self.local.dir).finish_non_exhaustive()
+    }
+}
+
+impl Commands {
+    /// Performs `process`: `argv`, or `command` with `args`, is a program; `command` alone is run by `sh`.
+    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        self.local.with_secrets(call, "step_failed", |call, listener| self.run(call, stop, listener))
+    }
+
+    fn run(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
+        let input = &call.input;
+        let text = |key: &str| input.get(key).filter(|value| **value != Value::Null).map(ToString::to_string);
+        let list = |key: &str| input.get(key).and_then(Value::as_list);
+        let words = |items: &[Value]| items.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let words = match (list("argv"), list("args"), text("command")) {
+            (Some(argv), ..) => words(argv),
+            (None, Some(args), Some(program)) => [vec![program], words(args)].concat(),
+            (None, None, Some(command)) => vec!["/bin/sh".into(), "-c".into(), command],
+            (None, _, None) => Vec::new(),
+        };
+        let Some((program, arguments)) = words.split_first().filter(|(program, _)| !program.is_empty()) else {
+            return impossible("there is nothing to run; the step needs `command` or `argv`");
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        if let Some(names) = &self.environment {
+            command.env_clear();
+            command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
+        let env = input.get("env").and_then(Value::as_object).into_iter().flatten();
+        let shell = Shell {
+            command: String::new(),
+            dir: self.local.dir_of(call).join(text("cwd").unwrap_or_default()),
+            env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
+            limit: call.attempt_limit_ms.map(Duration::from_millis),
+            shell: None,
+        };
+        shell.run_fed(command, text("stdin"), stop, listener)
+    }
+}

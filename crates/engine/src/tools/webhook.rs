@@ -1,0 +1,124 @@
+//! Notifications of other systems, signed so that they can tell who has sent them. `docs/webhooks.md` has the format.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use branchpoint_expr::Value;
+use hmac::{Hmac, KeyInit, Mac};
+use reqwest::Method;
+use reqwest::header::{self, HeaderMap, HeaderValue};
+use sha2::Sha256;
+
+use super::asked::Lookup;
+use super::body::encoded;
+use super::failure::impossible;
+use super::http::{address, headers, method};
+use super::network::Source;
+use super::settings::WebhookSettings;
+use super::tasks::Tasks;
+use super::wire::{Outgoing, Wire};
+use crate::runner::{Answer, Body, Call};
+use crate::stop::Stop;
+
+const ID: &str = "branchpoint-id";
+const TIMESTAMP: &str = "branchpoint-timestamp";
+const SIGNATURE: &str = "branchpoint-signature";
+
+/// Performs `webhook`.
+#[derive(Clone, Debug)]
+pub(super) struct Webhook {
+    pub(super) wire: Arc<Wire>,
+    pub(super) tasks: Tasks,
+    pub(super) timeout_ms: u64,
+    pub(super) settings: WebhookSettings,
+    pub(super) lookup: Lookup,
+}
+
+impl Webhook {
+    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        self.tasks.answer(call, stop, self.timeout_ms, async {
+            let reply = self.wire.send(self.outgoing(call)?).await?;
+            let body = Body::Decoded(Value::Str(reply.text()));
+            Ok(Answer::Http { status: reply.status, headers: reply.headers(), body })
+        })
+    }
+
+    /// Why nothing can be signed, if it should be.
+    pub(super) fn lacks(&self) -> Option<String> {
+        let name = self.settings.secret_env.as_ref()?;
+        self.lookup.get(name).is_none().then(|| {
+            format!(
+                "webhooks are signed with the secret in {name}, and the environment has none; set {name}, or take \
+                     secret_env out of [webhook]"
+            )
+        })
+    }
+
+    fn outgoing(&self, call: &Call) -> Result<Outgoing, Answer> {
+        let input = &call.input;
+        let method = if input.get("method").is_some() { method(input.get("method"))? } else { Method::POST };
+        let mut out = Outgoing::new(method, address(input.get("url"))?, Source::Document);
+        out.headers = headers(input.get("headers"))?;
+        let content_type = input.get("content_type").and_then(Value::as_str).unwrap_or("application/json");
+        if !out.headers.contains_key(header::CONTENT_TYPE) {
+            let content_type = HeaderValue::try_from(content_type)
+                .map_err(|_| impossible(format!("`{content_type}` cannot be a content type")))?;
+            out.headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        let form = if content_type.contains("json") { "json" } else { "raw" };
+        let mut body = encoded(input.get("payload"), Some(form), "");
+        out.body = Some(body.take().map(|body| body.bytes).unwrap_or_default());
+        out.add_key(call);
+        self.sign(call, &mut out)?;
+        Ok(out)
+    }
+
+    fn sign(&self, call: &Call, out: &mut Outgoing) -> Result<(), Answer> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let timestamp = since.as_secs().to_string();
+        if let Some(name) = &self.settings.secret_env {
+            let secret = self.lookup.get(name);
+            let secret = secret.ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
+            let signed = signature(secret.as_bytes(), &timestamp, out.body.as_deref().unwrap_or_default());
+            put(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
+        }
+        put(&mut out.headers, TIMESTAMP, &timestamp);
+        put(&mut out.headers, ID, &call.key());
+        Ok(())
+    }
+}
+
+fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// HMAC-SHA256 over `timestamp.body`, in hexadecimal digits.
+pub(super) fn signature(secret: &[u8], timestamp: &str, body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of every length");
+    mac.update(timestamp.as_bytes());
+    mac.update(b".");
+    mac.update(body);
+    hexadecimal(&mac.finalize().into_bytes())
+}
+
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_what_other_tools_compute() {
+        // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
+        let expected = "49f24e537407743fa4a0242bb63b94b9a47ee99cbbe071ccd8a22550ae411686";
+        assert_eq!(signature(b"secret", "1700000000", br#"{"a":1}"#), expected);
+    }
+}

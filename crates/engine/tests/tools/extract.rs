@@ -1,0 +1,25 @@
+//! Values out of texts, as a step asks for them.
+
+use branchpoint_expr::Value;
+
+use super::{call, failure, judged, perform, tools, value};
+
+#[test]
+fn the_format_is_said_or_seen() {
+    let tools = tools("");
+    for (input, expected) in [
+        (r#"{"expected_format": "html", "path": "b", "input": "<p><b>x</b></p>"}"#, r#""x""#),
+        (r#"{"path": "b", "input": "<p><b>x</b></p>"}"#, r#""x""#),
+        (r#"{"expected_format": "JSON", "path": "a.0", "input": "{\"a\": [5]}"}"#, "5"),
+        (r#"{"path": "a", "input": {"a": {"b": 1}}}"#, r#"{"b": 1}"#),
+        (r#"{"path": "r/@k", "input": "<?xml version=\"1.0\"?><r k=\"v\"/>"}"#, r#""v""#),
+        (r#"{"path": "a.b", "input": "{}"}"#, "null"),
+    ] {
+        assert_eq!(judged(&tools, &call("extract", "{}", input)), value(expected), "{input}");
+    }
+    let failed = failure(perform(&tools, &call("extract", "{}", r#"{"expected_format": "csv", "input": "a"}"#)));
+    assert!(failed.message.contains("`csv`") && !failed.again, "{failed:?}");
+    let deep = Value::from("<a>".repeat(100_000).as_str()).to_string();
+    let deep = format!(r#"{{"expected_format": "xml", "input": "{deep}"}}"#);
+    failure(perform(&tools, &call("extract", "{}", &deep)));
+}

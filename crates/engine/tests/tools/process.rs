@@ -1,0 +1,44 @@
+//! Programs and commands.
+
+use branchpoint_engine::tools::{Commands, Tools};
+use branchpoint_engine::{Answer, Local};
+use branchpoint_expr::Value;
+
+use super::{call, judged, perform, tools};
+
+fn with_commands(environment: Option<Vec<String>>) -> Tools {
+    tools("").with_commands(Commands { local: Local::new(std::env::temp_dir()), environment })
+}
+
+#[test]
+fn a_command_goes_to_the_shell_and_a_program_does_not() {
+    let tools = with_commands(None);
+    assert_eq!(tools.lacks("process", &Value::Null), None);
+    for (input, expected) in [
+        (r#"{"command": "printf '%s' \"$((1 + 2))\""}"#, "3"),
+        (r#"{"argv": ["printf", "%s", "$((1 + 2))"]}"#, "$((1 + 2))"),
+        (r#"{"command": "printf", "args": ["%s", "$((1 + 2))"]}"#, "$((1 + 2))"),
+        (r#"{"command": "cat", "stdin": "fed"}"#, "fed"),
+        (r#"{"command": "printf \"$WHO\"", "env": {"WHO": "me"}}"#, "me"),
+        (r#"{"command": "pwd", "cwd": "/"}"#, "/\n"),
+    ] {
+        assert_eq!(judged(&tools, &call("process", "{}", input)), Value::from(expected), "{input}");
+    }
+    let failing = perform(&tools, &call("process", "{}", r#"{"command": "echo no >&2; exit 3"}"#));
+    assert!(matches!(failing, Answer::Process { exit: 3, .. }), "{failing:?}");
+}
+
+#[test]
+fn on_a_server_commands_see_only_the_names_that_are_allowed() {
+    let tools = with_commands(Some(vec!["PATH".into()]));
+    let seen = judged(&tools, &call("process", "{}", r#"{"argv": ["env"], "env": {"MINE": "1"}}"#)).to_string();
+    let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["MINE", "PATH"]);
+}
+
+#[test]
+fn a_program_that_does_not_listen_to_its_input_ends_all_the_same() {
+    let input = format!(r#"{{"command": "true", "stdin": "{}"}}"#, "x".repeat(1_000_000));
+    assert_eq!(judged(&with_commands(None), &call("process", "{}", &input)), Value::from(""));
+}

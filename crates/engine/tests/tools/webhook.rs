@@ -1,0 +1,43 @@
+//! Signed notifications.
+
+use branchpoint_expr::Value;
+use hmac::{Hmac, KeyInit, Mac};
+
+use super::peer::Peer;
+use super::{call, judged, tools};
+
+const SIGNED: &str = "[http]\nallow_private_network = true\n[webhook]\nsecret_env = \"TEST_SECRET\"";
+
+#[test]
+fn a_notification_is_signed_over_its_time_and_body() {
+    let peer = Peer::saying("200 OK", "application/json", r#"{"ok": true}"#);
+    let input = format!(
+        r#"{{"url": "{}", "method": "POST", "content_type": "application/json", "payload": {{"a": "ä"}}}}"#,
+        peer.url("/hook")
+    );
+    let answer = judged(&tools(SIGNED), &call("webhook", "{}", &input));
+    assert_eq!(answer, Value::from(r#"{"ok": true}"#), "the answer is text");
+    let heard = &peer.heard()[0];
+    assert_eq!((&*heard.method, &*heard.body), ("POST", r#"{"a":"ä"}"#));
+    assert_eq!(heard.headers["content-type"], "application/json");
+    assert_eq!(heard.headers["branchpoint-id"], "run-1/7/0");
+    assert_eq!(heard.headers["idempotency-key"], "run-1/7/0");
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"test_secret").expect("every length is a key");
+    mac.update(format!("{}.{}", heard.headers["branchpoint-timestamp"], heard.body).as_bytes());
+    let signature = heard.headers["branchpoint-signature"].strip_prefix("v1=").expect("the version goes first");
+    let bytes: Vec<u8> = (0..signature.len() / 2)
+        .map(|at| u8::from_str_radix(&signature[2 * at..2 * at + 2], 16).expect("these are digits"))
+        .collect();
+    mac.verify_slice(&bytes).expect("the signature holds");
+}
+
+#[test]
+fn text_goes_out_as_it_is_and_without_a_secret_nothing_is_signed() {
+    let peer = Peer::saying("200 OK", "text/plain", "");
+    let input = format!(r#"{{"url": "{}", "content_type": "text/plain", "payload": "hello"}}"#, peer.url("/"));
+    judged(&tools("[http]\nallow_private_network = true"), &call("webhook", "{}", &input));
+    let heard = &peer.heard()[0];
+    assert_eq!(heard.body, "hello");
+    assert_eq!(heard.headers.get("branchpoint-signature"), None);
+    assert!(heard.headers.contains_key("branchpoint-timestamp"));
+}
