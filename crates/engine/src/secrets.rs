@@ -23,13 +23,13 @@ impl Secrets {
     }
 
     /// These values, the longest first.
-    pub(crate) fn from_values(mut values: Vec<String>) -> Self {
+    pub fn from_values(mut values: Vec<String>) -> Self {
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Self(values)
     }
 
     /// The values, the longest first.
-    pub(crate) fn values(&self) -> &[String] {
+    pub fn values(&self) -> &[String] {
         &self.0
     }
 

@@ -7,7 +7,8 @@ use anyhow::Result;
 use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value, render_terminal};
 
 use crate::source::Source;
-use crate::{TROUBLE, explain, terminal};
+use super::TROUBLE;
+use crate::{explain, terminal};
 
 /// Everything there is to tell about one evaluation.
 pub(crate) struct Report {
