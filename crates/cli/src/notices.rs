@@ -55,7 +55,9 @@ impl Notices {
             // The specs of questions are only known when they are asked; later they are looked up.
             let mut specs = BTreeMap::new();
             for notice in notices {
-                let told = telling(&store, &notice, &mut specs).map_err(Into::into).and_then(|text| run(&command, &folder, &text));
+                let told = telling(&store, &notice, &mut specs)
+                    .map_err(Into::into)
+                    .and_then(|text| run(&command, &folder, &text));
                 if let Err(trouble) = told {
                     terminal::tell(&format!("warning: a notice about run `{}` failed: {trouble:#}\n", notice.id));
                 }
@@ -87,11 +89,7 @@ impl Drop for Notices {
 }
 
 /// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command}`.
-fn telling(
-    store: &Store,
-    notice: &Notice,
-    specs: &mut BTreeMap<(RunNo, RequestNo), Value>,
-) -> Result<String, Trouble> {
+fn telling(store: &Store, notice: &Notice, specs: &mut BTreeMap<(RunNo, RequestNo), Value>) -> Result<String, Trouble> {
     let key = (notice.run, notice.request);
     let mut spec = specs.get(&key).cloned();
     let event = match &notice.what {
@@ -115,12 +113,14 @@ fn telling(
     let document = store.document(store.row(notice.run)?.workflow)?;
     let recipients = match &notice.what {
         People::Reminded(users) => Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>()),
-        _ => part("recipients"),
+        _ => each_once(&part("recipients")),
     };
     let name = reference(&notice.id, &What::Vote(notice.request));
     let choices = part("choices");
-    let first = choices.as_list().and_then(|choices| choices.first()).and_then(Value::as_str);
-    let how = first.map_or(Value::Null, |choice| Value::from(command(&name, choice)));
+    let first =
+        |list: &Value| list.as_list().and_then(|list| list.first()).and_then(Value::as_str).map(ToOwned::to_owned);
+    let user = first(&recipients);
+    let how = first(&choices).map_or(Value::Null, |choice| Value::from(command(&name, &choice, user.as_deref())));
     let fields = [
         ("event", Value::from(event)),
         ("run", Value::Str(notice.id.clone())),
@@ -134,6 +134,17 @@ fn telling(
     ];
     let fields: Object = fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
     Ok(format!("{:?}\n", Value::from(fields)))
+}
+
+/// Somebody may be named twice, and is asked once.
+fn each_once(list: &Value) -> Value {
+    let mut once: Vec<Value> = Vec::new();
+    for item in list.as_list().unwrap_or_default() {
+        if !once.contains(item) {
+            once.push(item.clone());
+        }
+    }
+    Value::from(once)
 }
 
 /// Runs the command of the project with the notice on its standard input.

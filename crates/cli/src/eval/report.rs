@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value, render_terminal};
 
-use crate::source::Source;
 use super::TROUBLE;
+use crate::source::Source;
 use crate::{explain, terminal};
 
 /// Everything there is to tell about one evaluation.

@@ -92,12 +92,11 @@ impl Desk {
             self.left.insert((open.run, open.what.clone()));
             return Came::Nothing;
         }
-        view.hold(true);
         let question = match open.what {
             What::Line => "> ".to_owned(),
             _ => format!("\n{}{}", open.shown(), self.how(open)),
         };
-        view.say(&question);
+        view.ask(&question);
         self.asking = Some(open.clone());
         if !self.reading
             && let Some(keyboard) = &self.keyboard
@@ -118,7 +117,7 @@ impl Desk {
     pub(crate) fn typed(&mut self, line: Option<&str>, driver: &Driver, view: &mut View) -> Result<()> {
         self.reading = false;
         let Some(open) = self.asking.take() else { return Ok(()) };
-        view.hold(false);
+        view.typed();
         let text = line.map(|line| line.trim_end_matches(['\n', '\r']));
         if open.what == What::Line {
             let line = text.map_or(Value::Null, Value::from);
@@ -175,8 +174,7 @@ impl Desk {
 
     fn forget(&mut self, view: &mut View) {
         self.asking = None;
-        view.say("\nIt was answered elsewhere, and the run goes on.\n");
-        view.hold(false);
+        view.unask("It was answered elsewhere, and the run goes on.\n");
     }
 }
 
@@ -188,7 +186,9 @@ pub(crate) fn is_attended() -> bool {
 /// Everyone who was asked says what is written down, until it is enough. False: that is no answer.
 fn scripted(open: &Open, answer: &Value, driver: &Driver, view: &mut View) -> Result<bool> {
     let everyone: Vec<Option<&str>> = match open.what {
-        What::Vote(_) => open.recipients.iter().filter(|user| !open.voted.contains(user)).map(|user| Some(&**user)).collect(),
+        What::Vote(_) => {
+            open.recipients.iter().filter(|user| !open.voted.contains(user)).map(|user| Some(&**user)).collect()
+        }
         _ => vec![None],
     };
     let mut voted = false;

@@ -219,21 +219,30 @@ impl Foreground {
 
     /// Looks who can answer what the runs wait for. The run is left if nobody here can.
     fn attend(&mut self, scene: &mut Scene) -> Result<Option<Left>> {
-        let mut came = Came::Nothing;
+        let mut open = Vec::new();
         for run in &scene.asking {
-            let look = self.driver.look(*run)?;
-            for open in Open::of(&look, &self.store)? {
-                match self.desk.look_at(&open, &self.driver, &self.here, &mut self.view)? {
-                    Came::Answered => came = Came::Answered,
-                    Came::Asked if came == Came::Nothing => came = Came::Asked,
-                    _ => {}
-                }
+            open.extend(Open::of(&self.driver.look(*run)?, &self.store)?);
+        }
+        let look = self.driver.look(scene.root)?;
+        // What led there is told before anybody is asked.
+        while let Ok(heard) = self.heard.try_recv() {
+            if matches!(heard, Heard::Interrupt) {
+                return Ok(Some(Left::Interrupted));
+            }
+            scene.note(&heard);
+            self.hear(heard)?;
+        }
+        let mut came = Came::Nothing;
+        for open in &open {
+            match self.desk.look_at(open, &self.driver, &self.here, &mut self.view)? {
+                Came::Answered => came = Came::Answered,
+                Came::Asked if came == Came::Nothing => came = Came::Asked,
+                _ => {}
             }
         }
-        scene.look_again = came == Came::Answered;
-        let look = self.driver.look(scene.root)?;
+        scene.look_again |= came == Came::Answered;
         match look.status() {
-            Status::WaitingPeople if came == Came::Nothing => {
+            Status::WaitingPeople if came == Came::Nothing && !scene.look_again => {
                 let open = Open::of(&look, &self.store)?;
                 Ok(Some(Left::Waiting(Box::new(look), open)))
             }

@@ -129,13 +129,14 @@ impl Open {
 
     /// What to type to answer it.
     pub(crate) fn command(&self) -> Option<String> {
-        let choice = self.choices.first()?;
-        Some(command(&self.reference(), choice))
+        let user = self.recipients.iter().find(|user| !self.voted.contains(user));
+        Some(command(&self.reference(), self.choices.first()?, user.map(|user| &**user)))
     }
 
     /// The question for programs.
     pub(crate) fn to_value(&self) -> Value {
-        let texts = |texts: &[Arc<str>]| Value::from(texts.iter().map(|text| Value::Str(text.clone())).collect::<Vec<_>>());
+        let texts =
+            |texts: &[Arc<str>]| Value::from(texts.iter().map(|text| Value::Str(text.clone())).collect::<Vec<_>>());
         object([
             ("approval", Some(Value::from(self.reference()))),
             ("step", Some(Value::Str(self.step.clone()))),
@@ -157,16 +158,14 @@ pub(crate) fn reference(run: &str, what: &What) -> String {
     }
 }
 
-/// What to type to give an answer.
-pub(crate) fn command(reference: &str, choice: &str) -> String {
-    match choice {
-        "approve" => format!("branchpoint approvals approve {reference}"),
-        choice => format!("branchpoint approvals vote {reference} {}", quoted(choice)),
-    }
+/// What to type to give an answer as somebody.
+pub(crate) fn command(reference: &str, choice: &str, user: Option<&str>) -> String {
+    let user = user.map(|user| format!(" --as {}", quoted(user))).unwrap_or_default();
+    format!("branchpoint approvals vote {reference} {}{user}", quoted(choice))
 }
 
 fn quoted(text: &str) -> String {
-    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./@:+".contains(c));
     if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 

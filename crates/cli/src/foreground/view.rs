@@ -27,7 +27,7 @@ pub(crate) struct View {
     depths: BTreeMap<(RunNo, EffectNo), usize>,
     /// The beginning of a line that a command has not ended.
     unfinished: String,
-    /// Whether the last line on a stream that is no terminal has not ended.
+    /// Whether the last line has not ended.
     in_line: bool,
     held: bool,
 }
@@ -105,6 +105,19 @@ impl View {
         }
     }
 
+    /// A question whose answer is typed behind it.
+    pub(crate) fn ask(&mut self, question: &str) {
+        self.hold(true);
+        self.say(question);
+        self.in_line = true;
+    }
+
+    /// The answer was typed.
+    pub(crate) fn typed(&mut self) {
+        self.in_line = false;
+        self.hold(false);
+    }
+
     /// What a command prints, as it comes. On a terminal, only whole lines do not get into the way of what is below.
     pub(crate) fn printed(&mut self, text: &str) {
         if self.quiet {
@@ -128,7 +141,7 @@ impl View {
     }
 
     /// While somebody types, nothing is drawn below.
-    pub(crate) fn hold(&mut self, held: bool) {
+    fn hold(&mut self, held: bool) {
         if std::mem::replace(&mut self.held, held) == held {
             return;
         }
@@ -137,6 +150,12 @@ impl View {
             let _ = bars.clear();
             bars.set_draw_target(if held { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
         }
+    }
+
+    /// Nobody is asked any more, before anything was typed.
+    pub(crate) fn unask(&mut self, why: &str) {
+        self.say(why);
+        self.hold(false);
     }
 
     /// Nothing more is shown.
@@ -148,8 +167,10 @@ impl View {
         if std::mem::take(&mut self.in_line) {
             terminal::tell("\n");
         }
-        self.runs.values().flat_map(|seen| seen.open.values().flatten()).for_each(ProgressBar::finish_and_clear);
-        self.bars.iter().for_each(|bars| drop(bars.clear()));
+        if let Some(bars) = self.bars.take() {
+            let _ = bars.clear();
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
         self.runs.clear();
     }
 
@@ -287,7 +308,8 @@ impl Seen {
         let (program, depth) = (self.program, self.depth);
         let records = self.records.ended(&program, status);
         let manner = lines::Manner { depth, heading: false, live: true };
-        let lines = open.into_iter().filter_map(|at| records.get(at)).map(|record| lines::line(&program, record, manner));
+        let lines =
+            open.into_iter().filter_map(|at| records.get(at)).map(|record| lines::line(&program, record, manner));
         lines.collect()
     }
 }
@@ -295,7 +317,8 @@ impl Seen {
 fn new_bar(record: &StepRecord) -> ProgressBar {
     let bar = ProgressBar::no_length();
     bar.set_style(style("{spinner} {msg}  {elapsed}"));
-    let waited = Duration::from_millis(u64::try_from(jiff::Timestamp::now().as_millisecond() - record.began_ms).unwrap_or(0));
+    let waited =
+        Duration::from_millis(u64::try_from(jiff::Timestamp::now().as_millisecond() - record.began_ms).unwrap_or(0));
     bar.with_elapsed(waited)
 }
 

@@ -112,7 +112,9 @@ fn read(path: &Path) -> Result<(Script, BTreeSet<String>)> {
     };
     let value = by_step(document.to_value());
     match Script::read(&value) {
-        Ok(script) => Ok((script, value.as_object().into_iter().flat_map(Object::keys).map(ToString::to_string).collect())),
+        Ok(script) => {
+            Ok((script, value.as_object().into_iter().flat_map(Object::keys).map(ToString::to_string).collect()))
+        }
         Err(wrong) => bail!("{}: {wrong}", source.origin),
     }
 }

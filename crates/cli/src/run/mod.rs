@@ -150,7 +150,8 @@ impl Arguments {
         };
         if !new && !self.quiet {
             let row = foreground.store().row(run)?;
-            let other = if row.workflow == number { "" } else { ", of another version of this workflow or of another one" };
+            let other =
+                if row.workflow == number { "" } else { ", of another version of this workflow or of another one" };
             foreground.say(&format!("The run `{id}` was started before{other}. Nothing is started twice.\n"));
         }
         if self.detach {

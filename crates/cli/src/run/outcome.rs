@@ -111,7 +111,7 @@ fn print(result: &Value) -> Result<()> {
 
 /// Where and why a run failed. A state machine tells it at the top of its result, the others under `error`.
 pub(crate) fn failure(status: Status, result: &Value) -> String {
-    let error = result.get("error").filter(|error| **error != Value::Null).unwrap_or(result);
+    let error = result.get("error").filter(|error| error.get("kind").is_some()).unwrap_or(result);
     let part = |key: &str| error.get(key).filter(|part| **part != Value::Null).map(Value::to_string);
     let what = match (result.get("status").and_then(Value::as_str), status) {
         (Some("rejected"), _) => "was not started",

@@ -35,10 +35,10 @@ impl Line {
         match act {
             Act::Perform { run, call, .. } => Some(Self::Works(*run, call.run.clone())),
             Act::Stands { run, id, status, result } => {
+                // Messages may hold what is secret; kinds do not.
                 let error = |result: &Value| {
-                    let error = result.get("error").filter(|error| **error != Value::Null).unwrap_or(result);
-                    // Messages may hold what is secret; kinds do not.
-                    error.get("kind").and_then(Value::as_str).map(ToOwned::to_owned)
+                    let kind = result.get("error").and_then(|error| error.get("kind")).or_else(|| result.get("kind"));
+                    kind.and_then(Value::as_str).map(ToOwned::to_owned)
                 };
                 Some(Self::Stands(*run, id.clone(), *status, result.as_ref().and_then(error)))
             }
@@ -113,7 +113,10 @@ impl Log {
         let time = Timestamp::now();
         let line = match self.format {
             Format::Text => {
-                let fields = fields.iter().map(|(key, value)| if *key == "message" { format!(" {value}") } else { format!(" {key}={value}") });
+                let fields =
+                    fields.iter().map(
+                        |(key, value)| if *key == "message" { format!(" {value}") } else { format!(" {key}={value}") },
+                    );
                 format!("{} {event}{}", time.strftime("%Y-%m-%dT%H:%M:%SZ"), fields.collect::<String>())
             }
             Format::Json => {

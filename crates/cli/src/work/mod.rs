@@ -109,11 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listener(
-    heard: Sender<Heard>,
-    mut notices: Notices,
-    counters: Arc<Counters>,
-) -> branchpoint_engine::DriverListener {
+fn listener(heard: Sender<Heard>, mut notices: Notices, counters: Arc<Counters>) -> branchpoint_engine::DriverListener {
     Box::new(move |act: &Act| {
         notices.hear(act);
         counters.count(act);
