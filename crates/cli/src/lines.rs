@@ -64,15 +64,11 @@ pub(crate) fn line(program: &Program, record: &StepRecord, manner: Manner) -> St
 /// A step with its place: how deep it stands, which item of loops it is for, which time it runs.
 pub(crate) fn name(program: &Program, record: &StepRecord, depth: usize) -> String {
     let step = &program.steps[record.step.index()];
-    let mut name = format!("{}{} ({})", "  ".repeat(depth + inner_depth(program, record.step)), step.id, step.kind);
-    if !record.path.is_empty() {
-        let path: Vec<String> = record.path.iter().map(u32::to_string).collect();
-        name += &format!(" [{}]", path.join(","));
-    }
-    if record.run > 1 {
-        name += &format!(", run {}", record.run);
-    }
-    name
+    let indent = "  ".repeat(depth + inner_depth(program, record.step));
+    let path: Vec<String> = record.path.iter().map(u32::to_string).collect();
+    let path = if path.is_empty() { String::new() } else { format!(" [{}]", path.join(",")) };
+    let run = if record.run > 1 { format!(", run {}", record.run) } else { String::new() };
+    format!("{indent}{} ({}){path}{run}", step.id, step.kind)
 }
 
 /// How many steps are around a step.

@@ -152,9 +152,8 @@ impl Foreground {
                 let open = Open::of(&look, &self.store)?;
                 return Ok(Left::Waiting(Box::new(look), open));
             }
-            match self.heard.recv_timeout(TICK) {
-                Ok(Heard::Interrupt) => return Ok(Left::Interrupted),
-                _ => {}
+            if let Ok(Heard::Interrupt) = self.heard.recv_timeout(TICK) {
+                return Ok(Left::Interrupted);
             }
         }
     }

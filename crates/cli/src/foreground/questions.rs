@@ -112,14 +112,11 @@ impl Open {
     pub(crate) fn shown(&self) -> String {
         let prompt = self.prompt.trim_end().replace('\n', "\n  ");
         let choices: Vec<&str> = self.choices.iter().map(|choice| &**choice).collect();
-        let mut shown = format!("The step `{}` asks people:\n  {prompt}\nChoices: {}\n", self.step, choices.join(", "));
-        if !self.recipients.is_empty() {
-            shown += &format!("Asked: {}\n", self.recipients.join(", "));
-        }
-        if !self.voted.is_empty() {
-            shown += &format!("Answered: {}\n", self.voted.join(", "));
-        }
-        shown
+        let shown = format!("The step `{}` asks people:\n  {prompt}\nChoices: {}\n", self.step, choices.join(", "));
+        let people = |word: &str, people: &[Arc<str>]| {
+            if people.is_empty() { String::new() } else { format!("{word}: {}\n", people.join(", ")) }
+        };
+        shown + &people("Asked", &self.recipients) + &people("Answered", &self.voted)
     }
 
     /// How it is named to commands about approvals.

@@ -79,7 +79,9 @@ impl View {
             return;
         }
         let Some(seen) = self.runs.get_mut(&run) else { return };
-        notes.iter().for_each(|note| drop(seen.add(note)));
+        for note in notes {
+            seen.add(note);
+        }
         self.draw(run);
     }
 

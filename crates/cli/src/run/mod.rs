@@ -35,6 +35,7 @@ use crate::{exit, outside, terminal, workflow};
     long_about = terminal::page(include_str!("about.txt")),
     after_long_help = terminal::page(include_str!("after.txt")),
 )]
+#[expect(clippy::struct_excessive_bools, reason = "they are what people type")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     workflow: workflow::File,

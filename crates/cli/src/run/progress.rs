@@ -33,7 +33,8 @@ fn reasons(program: &Program, record: &StepRecord) -> String {
         return String::new();
     }
     let indent = "  ".repeat(lines::inner_depth(program, record.step) + 1);
-    lines::sentences(record).map(|sentence| format!("  {indent}{sentence}\n")).collect()
+    let lines: Vec<String> = lines::sentences(record).map(|sentence| format!("  {indent}{sentence}\n")).collect();
+    lines.concat()
 }
 
 fn is_open(record: &StepRecord) -> bool {

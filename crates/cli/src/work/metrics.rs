@@ -164,7 +164,7 @@ impl Metrics {
             thread::spawn(move || {
                 for client in door.incoming().flatten() {
                     // A client that goes away is no trouble.
-                    let _ = answer(client, &counted, &store);
+                    let _ = answer(&client, &counted, &store);
                 }
             });
         }
@@ -191,14 +191,15 @@ impl Metrics {
 }
 
 /// Answers any request with the counters: there is nothing else here.
-fn answer(client: TcpStream, counters: &Counters, store: &Store) -> Result<()> {
+fn answer(client: &TcpStream, counters: &Counters, store: &Store) -> Result<()> {
     client.set_read_timeout(Some(PATIENCE))?;
     client.set_write_timeout(Some(PATIENCE))?;
-    let mut lines = BufReader::new(&client).lines();
+    let mut lines = BufReader::new(client).lines();
     while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let text = prometheus(&counters.all(store)?);
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close";
-    write!(&client, "{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len())?;
+    let mut client = client;
+    write!(client, "{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len())?;
     Ok(())
 }
 

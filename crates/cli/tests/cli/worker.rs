@@ -57,7 +57,7 @@ fn a_worker_takes_up_what_a_killed_process_has_left() {
     run.kill().expect("it can be killed");
     run.wait().expect("it ends");
     // What a killed process started does not hear of its end.
-    assert!(signal("KILL", &place.read("noted").trim()));
+    assert!(signal("KILL", place.read("noted").trim()));
     fs::write(place.path().join("go"), "").expect("files can be written");
     let mut worker = place.spawn(&["work"]);
     let log = BufReader::new(worker.stderr.take().expect("it is piped"));
