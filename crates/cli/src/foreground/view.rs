@@ -23,8 +23,8 @@ pub(crate) struct View {
     /// The lines below, where there is a terminal.
     bars: Option<MultiProgress>,
     runs: BTreeMap<RunNo, Seen>,
-    /// How deep the children of a call stand.
-    depths: BTreeMap<(RunNo, EffectNo), usize>,
+    /// How deep the child runs of a call stand, and under which record.
+    calls: BTreeMap<(RunNo, EffectNo), (usize, usize)>,
     /// The beginning of a line that a command has not ended.
     unfinished: String,
     /// Whether the last line has not ended.
@@ -50,8 +50,8 @@ struct Seen {
 impl View {
     pub(crate) fn new(quiet: bool, masks: Masks) -> Self {
         let bars = (!quiet && stderr().is_terminal()).then(MultiProgress::new);
-        let (runs, depths) = (BTreeMap::new(), BTreeMap::new());
-        Self { quiet, masks, bars, runs, depths, unfinished: String::new(), in_line: false, held: false }
+        let (runs, calls) = (BTreeMap::new(), BTreeMap::new());
+        Self { quiet, masks, bars, runs, calls, unfinished: String::new(), in_line: false, held: false }
     }
 
     /// What happened in a run.
@@ -61,13 +61,14 @@ impl View {
         }
         let mut lines = String::new();
         for note in notes {
-            if let What::Attempt { step, effect, .. } = &note.what {
-                let seen = &self.runs[&run];
-                let inner = step.map_or(0, |step| lines::inner_depth(&seen.program, step) + 1);
-                self.depths.insert((run, *effect), seen.depth + inner);
-            }
             let Some(seen) = self.runs.get_mut(&run) else { return };
             lines += &seen.add(note);
+            if let What::Attempt { step: Some(step), effect, .. } = &note.what
+                && let Some(at) = seen.newest.get(&(*step, note.path.clone()))
+            {
+                let depth = seen.depth + lines::inner_depth(&seen.program, *step) + 1;
+                self.calls.insert((run, *effect), (depth, *at));
+            }
         }
         self.say(&lines);
         self.draw(run);
@@ -183,8 +184,11 @@ impl View {
         let Ok(row) = store.row(run) else { return false };
         let Ok(Some(program)) = store.program(row.workflow, &row.part) else { return false };
         let call = row.parent.map(|parent| (parent.run, EffectNo(parent.effect)));
-        let depth = call.and_then(|call| self.depths.get(&call).copied()).unwrap_or_default();
-        self.runs.insert(run, Seen::new(program, depth));
+        let known = call.and_then(|call| Some((call.0, *self.calls.get(&call)?)));
+        self.runs.insert(run, Seen::new(program, known.map_or(0, |(_, (depth, _))| depth)));
+        // The step that called stands above the steps of the run that it called.
+        let heading = known.and_then(|(parent, (_, at))| Some(self.runs.get_mut(&parent)?.line(at, true)));
+        self.say(&heading.unwrap_or_default());
         true
     }
 
