@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use branchpoint_expr::{Dialect, render_terminal};
 
 use crate::source::{Source, is_stdin};
-use crate::{TROUBLE, dialects, terminal};
+use crate::{dialects, exit, terminal};
 
 /// Write workflows in the house style
 #[derive(clap::Args)]
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         terminal::tell(&format!("{changed} of {} files {verb}\n", done.len()));
     }
     let trouble = refused > 0 || arguments.check && changed > 0;
-    Ok(if trouble { ExitCode::from(TROUBLE) } else { ExitCode::SUCCESS })
+    Ok(if trouble { ExitCode::from(exit::REJECTED) } else { ExitCode::SUCCESS })
 }
 
 fn format(path: &Path, arguments: &Arguments) -> Result<Done> {

@@ -6,25 +6,28 @@ mod check;
 mod completions;
 mod dialects;
 mod eval;
+mod exit;
 mod explain;
 mod fmt;
+mod foreground;
 mod graph;
 mod ir;
+mod lines;
 mod new;
+mod notices;
+mod outside;
 mod project;
 mod run;
 mod schema;
 mod session;
 mod source;
 mod terminal;
+mod work;
 mod workflow;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// The exit status of everything that is neither true nor false; clap gives the same for wrong arguments.
-const TROUBLE: u8 = 2;
 
 /// Check, draw, run and explain AI-agent workflows.
 #[derive(Parser)]
@@ -45,6 +48,7 @@ enum Command {
     Check(check::Arguments),
     Fmt(fmt::Arguments),
     Run(run::Arguments),
+    Work(work::Arguments),
     Graph(graph::Arguments),
     Ir(ir::Arguments),
     Eval(eval::Arguments),
@@ -55,11 +59,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(wrong) => return misunderstood(&wrong),
+    };
+    let answers = matches!(arguments.command, Command::Eval(_));
+    let done = match arguments.command {
         Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Work(arguments) => work::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
@@ -70,6 +80,18 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|trouble| {
         terminal::complain(&format!("{trouble:#}"));
-        ExitCode::from(TROUBLE)
+        ExitCode::from(if answers { eval::TROUBLE } else { exit::of(&trouble) })
     })
+}
+
+/// Tells what is wrong with the arguments, or prints the help that was asked for.
+fn misunderstood(wrong: &clap::Error) -> ExitCode {
+    // When nobody takes it, there is nobody left to tell.
+    let _ = wrong.print();
+    let answers = std::env::args_os().nth(1).is_some_and(|command| command == "eval");
+    match (wrong.exit_code(), answers) {
+        (0, _) => ExitCode::SUCCESS,
+        (_, true) => ExitCode::from(eval::TROUBLE),
+        (_, false) => ExitCode::from(exit::USAGE),
+    }
 }

@@ -3,7 +3,9 @@
 use std::io::{self, ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
+
+use crate::exit::System;
 
 /// Prints data. A reader that has seen enough and closed the pipe (`| head`) is no trouble.
 pub(crate) fn print(data: &str) -> Result<()> {
@@ -17,7 +19,9 @@ pub(crate) fn print_styled(data: &str) -> Result<()> {
 
 fn print_to(stdout: &mut impl Write, data: &str) -> Result<()> {
     match stdout.write_all(data.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the output"),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            bail!(System(format!("cannot write the output: {error}")))
+        }
         _ => Ok(()),
     }
 }
@@ -31,6 +35,11 @@ pub(crate) fn tell(message: &str) {
 /// Asks the person at the terminal for a line. None when nothing more comes.
 pub(crate) fn ask(question: &str) -> Option<String> {
     tell(question);
+    read_line()
+}
+
+/// The next line of stdin. None when nothing more comes.
+pub(crate) fn read_line() -> Option<String> {
     let mut line = String::new();
     let read = io::stdin().read_line(&mut line).ok()?;
     (read > 0).then_some(line)

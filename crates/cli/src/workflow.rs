@@ -11,7 +11,7 @@ use branchpoint_dialects::{Library, LoadOptions, Loaded, load_from, load_with};
 use branchpoint_expr::{Dialect, Severity, render_terminal};
 
 use crate::source::{Source, is_stdin};
-use crate::{TROUBLE, dialects, explain, terminal};
+use crate::{dialects, exit, explain, terminal};
 
 /// Which workflow is meant.
 #[derive(clap::Args)]
@@ -87,6 +87,6 @@ impl File {
         if let Some(kind) = error.map(|error| error.cause().as_str()) {
             explain::refer(kind);
         }
-        Ok(Err(ExitCode::from(TROUBLE)))
+        Ok(Err(ExitCode::from(exit::REJECTED)))
     }
 }

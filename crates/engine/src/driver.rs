@@ -24,6 +24,9 @@ const NAP: Duration = Duration::from_millis(50);
 /// How often it looks for processes that are gone.
 const ROUND: Duration = Duration::from_secs(1);
 
+/// How long calls that were told to stop have to end what they have begun.
+const STOPPING: Duration = Duration::from_secs(2);
+
 /// How many messages wait for the driver before whoever sends another has to wait too.
 const MAILBOX: usize = 10_000;
 
@@ -167,7 +170,20 @@ impl Loop {
             }
         }
         self.calls.stop_all();
+        self.await_stopped(messages);
         self.host.close()
+    }
+
+    /// Whoever performs a call has processes and connections to end, and the process may be gone as soon as this returns.
+    fn await_stopped(&mut self, messages: &Receiver<Message>) {
+        let until = Instant::now() + STOPPING;
+        while !self.calls.is_empty() {
+            match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Message::Done(done)) => drop(self.calls.ended(&done)),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
     }
 
     /// Waits until there is something to do, and takes everything that has come.
@@ -258,8 +274,10 @@ impl Loop {
         }
     }
 
+    /// What is queued is carried out first: a child run that nobody waits for must not be left behind as if somebody did.
     fn is_over(&self) -> bool {
-        self.calls.is_empty() || self.leaving.is_some_and(|until| Instant::now() >= until)
+        let quiet = self.calls.is_empty() || self.leaving.is_some_and(|until| Instant::now() >= until);
+        quiet && !self.host.has_orders()
     }
 }
 

@@ -111,18 +111,18 @@ impl Local {
     }
 
     fn read(&self, call: &Call) -> Answer {
-        let input = &call.input;
+        let (input, dir) = (&call.input, self.dir.join(&*call.folder));
         let skill = input.get("skill").and_then(Value::as_str);
         let path = match (skill, input.get("skill_path").and_then(Value::as_str)) {
             (Some(name), _) => {
-                let found = SKILLS.iter().map(|folder| self.dir.join(folder).join(name).join("SKILL.md"));
+                let found = SKILLS.iter().map(|folder| dir.join(folder).join(name).join("SKILL.md"));
                 match found.clone().find(|path| path.exists()) {
                     Some(path) => path,
                     None => return Answer::failed("exit_code", format!("there is no skill `{name}`")),
                 }
             }
-            (None, Some(folder)) => self.dir.join(folder).join("SKILL.md"),
-            (None, None) => self.dir.join(input.to_string()),
+            (None, Some(folder)) => dir.join(folder).join("SKILL.md"),
+            (None, None) => dir.join(input.to_string()),
         };
         if call.spec.get("exists") == Some(&Value::Bool(true)) {
             return Answer::data(Value::Bool(path.exists()));

@@ -8,6 +8,7 @@ mod calls;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, status, view};
@@ -337,7 +338,7 @@ impl<'p> Memory<'p> {
     /// After a turn, the run is looked at; a process that is killed after every event comes back first.
     fn turned(&mut self) {
         let Some(run) = self.run else { return };
-        if let Some(file) = self.crashing.clone().filter(|_| self.host.events() > 0) {
+        if let Some(file) = self.crashing.clone().filter(|_| self.host.events().load(Ordering::Relaxed) > 0) {
             // The old host goes first: with it, the lock of its process.
             self.host = host(Store::in_memory().expect("there is memory for a small database"), self.now_ms);
             self.host = host(open(&file), self.now_ms);

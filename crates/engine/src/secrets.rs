@@ -29,14 +29,14 @@ impl Secrets {
     }
 
     /// These values.
-    pub(crate) fn from_values(values: impl IntoIterator<Item = String>) -> Self {
+    pub fn from_values(values: impl IntoIterator<Item = String>) -> Self {
         let mut secrets = Self::default();
         secrets.add(values);
         secrets
     }
 
     /// The values, the longest first: one secret may be the beginning of another.
-    pub(crate) fn values(&self) -> &[String] {
+    pub fn values(&self) -> &[String] {
         &self.0
     }
 

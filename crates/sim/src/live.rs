@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -148,7 +149,7 @@ impl Stage<'_, '_> {
     }
 
     fn turned(&mut self) {
-        if self.live.crashing && self.host.events() > 0 {
+        if self.live.crashing && self.host.events().load(Ordering::Relaxed) > 0 {
             // The old host goes first: with it, the lock of its process.
             self.host = Live { file: None, ..self.live.clone() }.host(&self.outside);
             self.host = self.live.host(&self.outside);

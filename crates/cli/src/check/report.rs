@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Format;
 use crate::source::Source;
-use crate::{TROUBLE, explain, source, terminal, workflow};
+use crate::{exit, explain, source, terminal, workflow};
 
 /// The findings of every file, in the order in which the files were given.
 pub(crate) struct Report {
@@ -74,7 +74,11 @@ impl Report {
     pub(crate) fn exit_code(&self, deny_warnings: bool) -> ExitCode {
         let unread = self.files.iter().any(|file| matches!(file, Checked::Unread(..)));
         let refused = self.count(Severity::Error) > 0 || deny_warnings && self.count(Severity::Warning) > 0;
-        if unread || refused { ExitCode::from(TROUBLE) } else { ExitCode::SUCCESS }
+        match (refused, unread) {
+            (true, _) => ExitCode::from(exit::REJECTED),
+            (_, true) => ExitCode::from(exit::USAGE),
+            _ => ExitCode::SUCCESS,
+        }
     }
 
     fn text(&self) -> String {

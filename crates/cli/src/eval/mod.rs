@@ -19,6 +19,9 @@ use self::stop::Stop;
 use crate::source::Source;
 use crate::terminal;
 
+/// The exit status of everything that is neither true nor false; wrong arguments too.
+pub(crate) const TROUBLE: u8 = 2;
+
 /// Evaluate a condition over a context
 #[derive(clap::Args)]
 #[command(

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value, render_terminal};
 
+use super::TROUBLE;
 use crate::source::Source;
-use crate::{TROUBLE, explain, terminal};
+use crate::{explain, terminal};
 
 /// Everything there is to tell about one evaluation.
 pub(crate) struct Report {

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use branchpoint_core::ir::{Index, Program};
+use branchpoint_core::{Event, Note, Stamp, What};
 use branchpoint_engine::{Answer, Call, Runner, Script};
 use branchpoint_expr::{Object, Value, render_terminal};
 
@@ -33,6 +35,28 @@ impl Answers {
             None => (Script::default(), BTreeSet::new()),
         };
         Ok(Self { script, steps, dry_run, asks: dry_run && stdin().is_terminal(), lacking: BTreeMap::new() })
+    }
+
+    /// No answers at all.
+    pub(crate) fn none() -> Self {
+        let (script, steps, lacking) = (Script::default(), BTreeSet::new(), BTreeMap::new());
+        Self { script, steps, dry_run: false, asks: false, lacking }
+    }
+
+    /// Leaves out the entries of calls that were answered before, in a run that is taken up again.
+    pub(crate) fn skip(&mut self, program: &Program, journal: &[(Stamp, Event, u32)], notes: &[Note]) {
+        let settled = journal.iter().filter_map(|(_, event, _)| match event {
+            Event::Settled { effect, attempt, .. } => Some((*effect, *attempt)),
+            _ => None,
+        });
+        let settled: BTreeSet<_> = settled.collect();
+        for note in notes {
+            if let What::Attempt { step: Some(step), effect, attempt } = &note.what
+                && settled.contains(&(*effect, *attempt))
+            {
+                let _ = self.script.entry(&program.steps[step.index()].id, &note.path);
+            }
+        }
     }
 
     pub(crate) fn knows(&self, step: &str) -> bool {
@@ -86,8 +110,22 @@ fn read(path: &Path) -> Result<(Script, BTreeSet<String>)> {
             bail!("the script {} cannot be read", source.origin);
         }
     };
-    match Script::read(&document.to_value()) {
-        Ok(script) => Ok((script, document.fields().iter().map(|field| field.key.to_string()).collect())),
+    let value = by_step(document.to_value());
+    match Script::read(&value) {
+        Ok(script) => {
+            Ok((script, value.as_object().into_iter().flat_map(Object::keys).map(ToString::to_string).collect()))
+        }
         Err(wrong) => bail!("{}: {wrong}", source.origin),
     }
+}
+
+/// Scripts of graphs have the answers of their agents under `agents` and those of people under `resume`.
+fn by_step(script: Value) -> Value {
+    let Some(fields) = script.as_object() else { return script };
+    let of_graph = fields.keys().all(|key| matches!(&**key, "agents" | "resume"));
+    let Some(agents) = fields.get("agents").and_then(Value::as_object).filter(|_| of_graph) else { return script };
+    let mut steps = agents.clone();
+    let people = fields.get("resume").filter(|answers| answers.as_list().is_some_and(|answers| !answers.is_empty()));
+    steps.extend(people.map(|answers| (Arc::from("resume"), answers.clone())));
+    Value::from(steps)
 }

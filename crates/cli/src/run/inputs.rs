@@ -1,11 +1,14 @@
 //! What a run starts with.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use branchpoint_expr::{Dialect, Object, Value};
+
+use crate::source::Source;
 
 /// One `-i`, as it was typed. What is wrong with it is told with the others, not by the parser of arguments.
 #[derive(Clone)]
@@ -20,6 +23,23 @@ impl FromStr for Input {
 }
 
 impl Input {
+    /// Whether it is read from stdin.
+    pub(crate) fn is_stdin(&self) -> bool {
+        self.0 == "-" || self.0 == "@-"
+    }
+
+    /// The JSON of a file (`@file`) or of stdin (`-`); none for an input that is typed.
+    fn document(&self) -> Result<Option<Value>> {
+        let path = match self.0.strip_prefix('@') {
+            Some(path) => Path::new(path),
+            None if self.0 == "-" => Path::new("-"),
+            None => return Ok(None),
+        };
+        let source = Source::file(path)?;
+        let value = serde_json::from_str(&source.text);
+        value.map(Some).with_context(|| format!("the inputs in {} are not JSON", source.origin))
+    }
+
     /// The key and the value: JSON after `:=`, text after `=`.
     fn read(&self) -> Result<(&str, Value)> {
         let Some((key, text)) = self.0.split_once('=') else {
@@ -39,31 +59,45 @@ impl Input {
     }
 }
 
-/// What the start of a run of that dialect carries: its input and its facts.
-pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input]) -> Result<(Value, Object)> {
+/// What the start of a run of that dialect carries: its input and its facts. `account` tells who can be asked.
+pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -> Result<(Value, Object)> {
+    let steps = dialect == Some(Dialect::Steps);
     let mut inputs = Object::default();
+    let mut put = |key: Arc<str>, value: Value| match inputs.insert(Arc::clone(&key), value) {
+        Some(_) => bail!("the input `{key}` is given twice"),
+        None => Ok(()),
+    };
     for input in typed {
-        let (key, value) = input.read()?;
-        if inputs.insert(key.into(), value).is_some() {
-            bail!("the input `{key}` is given twice");
+        let Some(document) = input.document()? else {
+            let (key, value) = input.read()?;
+            put(key.into(), value)?;
+            continue;
+        };
+        match document.as_object() {
+            Some(fields) if !steps || fields.keys().all(|key| STEPS.contains(&&**key)) => {
+                fields.iter().try_for_each(|(key, value)| put(key.clone(), value.clone()))?;
+            }
+            // Whatever else a file holds is what a step tree works on.
+            _ if steps => put("input".into(), document)?,
+            _ => bail!("the inputs in {} are not a JSON object", input.0.trim_start_matches('@')),
         }
     }
-    match dialect {
-        Some(Dialect::Steps) => steps(inputs),
-        _ => Ok((Value::from(inputs), Object::default())),
-    }
+    if steps { self::steps(inputs, account) } else { Ok((Value::from(inputs), Object::default())) }
 }
 
-/// A step tree has one input and metadata: `input`, and `metadata.` with a path. `account` tells who can be asked.
-fn steps(inputs: Object) -> Result<(Value, Object)> {
+/// The inputs of a step tree. `metadata` may also be given by path, such as `metadata.customer`.
+const STEPS: [&str; 3] = ["input", "metadata", "account"];
+
+/// A step tree has one input and metadata: `input`, and `metadata.` with a path.
+fn steps(inputs: Object, mut account: Value) -> Result<(Value, Object)> {
     let mut input = Value::from("");
     let mut metadata = Object::default();
-    let mut account = account();
     for (key, value) in inputs {
-        match (&*key, key.strip_prefix("metadata.")) {
-            ("input", _) => input = value,
-            ("account", _) => account = value,
-            (_, Some(path)) => put(&mut metadata, path, value),
+        match (&*key, key.strip_prefix("metadata."), value.as_object()) {
+            ("input", ..) => input = value,
+            ("account", ..) => account = value,
+            ("metadata", _, Some(fields)) => metadata.extend(fields.clone()),
+            (_, Some(path), _) => put(&mut metadata, path, value),
             _ => bail!(
                 "a workflow of steps has no input `{key}`\nhelp: -i input=... is what it works on, -i metadata.{key}=... \
                  what its conditions and templates see as `metadata.{key}`"
@@ -75,17 +109,8 @@ fn steps(inputs: Object) -> Result<(Value, Object)> {
         ("metadata", Value::from(metadata)),
         ("content_type", Value::from(content_type)),
         ("account", account),
-        ("attachments", Value::from(Object::default())),
-        ("run_id", Value::from("run")),
-        ("agent_id", Value::from("agent")),
     ]);
     Ok((input, facts))
-}
-
-/// The people of a run in memory, unless `account` says otherwise.
-fn account() -> Value {
-    let admins = vec![Value::from("admin-1"), Value::from("admin-2")];
-    Value::from(object([("owner", Value::from("owner")), ("admins", Value::from(admins))]))
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Object {

@@ -1,105 +1,213 @@
-//! `branchpoint run`: one run of a workflow, in memory.
+//! `branchpoint run`: one run of a workflow, kept in the store and driven here.
 
 mod answers;
+mod dry;
+mod dry_outcome;
 mod inputs;
-mod live;
 mod outcome;
 mod people;
 mod progress;
 mod prologue;
 
-use std::path::PathBuf;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow, bail};
-use branchpoint_core::ir::{Program, Status};
-use branchpoint_engine::Memory;
-use branchpoint_expr::Dialect;
+use anyhow::{Context, Result, bail};
+use branchpoint_engine::Secrets;
+use branchpoint_engine::host::{Start, Taken, new_id};
+use branchpoint_engine::store::{self, Document, Store};
+use branchpoint_expr::{Dialect, Object, Value};
 use jiff::Timestamp;
 
-use self::answers::Answers;
+pub(crate) use self::answers::Answers;
 use self::inputs::Input;
-use self::progress::Progress;
+use crate::foreground::{Foreground, Manner};
+use crate::project::{Project, StoreArguments};
 use crate::source::is_stdin;
-use crate::{terminal, workflow};
+use crate::workflow::Workflow;
+use crate::{exit, outside, terminal, workflow};
 
-/// Run a workflow in memory
+/// Run a workflow
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("about.txt")),
     after_long_help = terminal::page(include_str!("after.txt")),
 )]
+#[expect(clippy::struct_excessive_bools, reason = "they are what people type")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     workflow: workflow::File,
 
-    /// A value that the run starts with: text after `=`, JSON after `:=`
-    #[arg(long = "input", short, value_name = "KEY=VALUE")]
+    /// A value that the run starts with: text after `=`, JSON after `:=`; `@FILE` and `-` read JSON
+    #[arg(long = "input", short, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
 
     /// A YAML file with the answers of steps that call something outside
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
 
-    /// Show which way it would go; asks for the answers it lacks
-    #[arg(long)]
+    /// The id of the run; starting twice under one id starts once
+    #[arg(long, value_name = "KEY", value_parser = id)]
+    id: Option<String>,
+
+    /// Start the run, print its id, and leave it to `branchpoint work`
+    #[arg(long, conflicts_with = "dry_run")]
+    detach: bool,
+
+    /// Show which way it would go; asks for the answers it lacks, and keeps nothing
+    #[arg(long, conflicts_with = "id")]
     dry_run: bool,
 
-    /// Print the whole result as one JSON object
+    /// Print one JSON object: the run, how it stands, and its result
     #[arg(long, short)]
     json: bool,
+
+    /// Tell nothing but what went wrong
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// Who runs it and answers its questions
+    #[arg(long = "as", value_name = "USER")]
+    user: Option<String>,
+
+    #[command(flatten)]
+    store: StoreArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    if arguments.workflow.is_stdin() && arguments.script.as_deref().is_some_and(is_stdin) {
-        bail!("the workflow and the script cannot both come from stdin");
-    }
-    let mut answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
+    arguments.check()?;
+    let project = Project::find()?;
+    let user = project.user(arguments.user.as_deref());
+    let answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
     let workflow = match arguments.workflow.load_scripted(&answers.steps)? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
-    let (input, mut facts) = inputs::start(workflow.dialect, &arguments.inputs)?;
-    for name in &workflow.program.facts {
-        facts.entry(name.clone()).or_insert_with(|| live::fact(name));
+    if workflow.dialect == Some(Dialect::Session) {
+        terminal::complain(
+            "a session is not run: it answers an agent that asks what it may do\n\
+             help: branchpoint session FILE answers requests that come in as lines",
+        );
+        return Ok(ExitCode::from(exit::USAGE));
     }
+    let account = outside::account(&project, &user);
+    let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     if let Some(refused) = prologue::check(&workflow, &answers, arguments.dry_run) {
         return Ok(refused);
     }
-    // A state machine is made of commands, which cannot be hurried: it runs under the real clock.
-    if workflow.dialect == Some(Dialect::Machine) && !arguments.dry_run {
-        return live::run(&workflow, input, answers, arguments.json);
+    if arguments.dry_run {
+        return dry::run(workflow, input, facts, answers, arguments.json);
     }
-    let program = if arguments.dry_run { without_limits(workflow.program) } else { workflow.program };
-    let mut host = Memory::new(&program, Timestamp::now().as_millisecond());
-    host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
-    let progress = Progress { reasons: arguments.dry_run, shown: 0 };
-    drive(&program, &mut host, &mut answers, progress);
-    outcome::tell(&host, &answers, arguments.json)
+    arguments.start(&project, user, &workflow, answers, input, facts)
 }
 
-/// Lets the run go on until it has ended, or only people can make it go on.
-fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, mut progress: Progress) {
-    loop {
-        host.go_on(answers);
-        progress.show(program, host, false);
-        match (host.status(), host.next_timer_ms()) {
-            (Status::WaitingTimer, Some(due_ms)) => {
-                // Nobody wants to sit and wait: the clock of a run in memory is its own.
-                progress::waited(due_ms.saturating_sub(host.now_ms()));
-                host.until(due_ms, answers);
-            }
-            (Status::WaitingPeople, _) if people::answer(program, host, answers) => {}
-            _ => return progress.show(program, host, true),
+impl Arguments {
+    /// What clap does not see.
+    fn check(&self) -> Result<()> {
+        let stdins = usize::from(self.workflow.is_stdin())
+            + usize::from(self.script.as_deref().is_some_and(is_stdin))
+            + self.inputs.iter().filter(|input| input.is_stdin()).count();
+        if stdins > 1 {
+            bail!("only one of the workflow, the script and the inputs can come from stdin");
         }
+        if self.detach && self.script.is_some() {
+            bail!(
+                "a detached run cannot have a script: whoever drives it does not know the script\n\
+                 help: leave out --detach, or --script"
+            );
+        }
+        Ok(())
+    }
+
+    /// Starts the run durably, and follows it unless it is detached.
+    fn start(
+        &self,
+        project: &Project,
+        user: String,
+        workflow: &Workflow,
+        answers: Answers,
+        input: Value,
+        facts: Object,
+    ) -> Result<ExitCode> {
+        let now_ms = Timestamp::now().as_millisecond();
+        let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
+        let number = save(&project.open(&self.store)?, workflow, now_ms)?;
+        let mut foreground = Foreground::open(project, &self.store, Manner { user, quiet: self.quiet, answers })?;
+        let secrets = Secrets::of(&input);
+        foreground.masks().add(secrets.values().to_vec());
+        let start = Start {
+            folder: env::current_dir()?.display().to_string().into(),
+            facts: facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
+            secrets,
+            watched: !self.detach,
+            detached: self.detach,
+            ..Start::new(number, id.clone(), with_id(workflow.dialect, input, &id))
+        };
+        let Taken { run, new } = match foreground.driver().start(start)? {
+            Ok(taken) => taken,
+            Err(refused) => bail!("the run cannot start: {refused}"),
+        };
+        if !new && !self.quiet {
+            let row = foreground.store().row(run)?;
+            let other =
+                if row.workflow == number { "" } else { ", of another version of this workflow or of another one" };
+            foreground.say(&format!("The run `{id}` was started before{other}. Nothing is started twice.\n"));
+        }
+        if self.detach {
+            foreground.leave()?;
+            terminal::print(&format!("{id}\n"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
+        let masks = foreground.masks().clone();
+        foreground.leave()?;
+        outcome::tell(&left, &outcome::Manner { id: &id, json: self.json, quiet: self.quiet, masks })
     }
 }
 
-/// The same program without limits on time: a person who is asked for answers may take as long as they like, and an answer
-/// that is lacking must not look like one that came too late.
-fn without_limits(mut program: Program) -> Program {
-    program.effects.iter_mut().for_each(|effect| effect.attempt_limit_ms = None);
-    program.scopes.iter_mut().for_each(|scope| scope.time_limit_ms = None);
-    program.limits.wall_ms = 0;
-    program
+/// Keeps the workflow with everything that its runs need.
+fn save(store: &Store, workflow: &Workflow, now_ms: i64) -> Result<store::WorkflowNo> {
+    let document = Document {
+        name: name_of(workflow),
+        dialect: workflow.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default(),
+        origin: fs::canonicalize(&workflow.source.origin)
+            .map_or_else(|_| workflow.source.origin.clone(), |path| path.display().to_string()),
+        text: workflow.source.text.clone(),
+    };
+    let kept = store::Workflow { document: &document, program: &workflow.program, children: &workflow.children };
+    store.save(kept, now_ms).context("the workflow cannot be kept")
+}
+
+/// What a workflow is called: what it says itself, else its file.
+fn name_of(workflow: &Workflow) -> String {
+    let document = branchpoint_dialects::read(&workflow.source.text).ok();
+    let said = document.and_then(|document| {
+        let name = document.get("name")?.to_value();
+        name.as_str().map(str::trim).filter(|name| !name.is_empty()).map(ToOwned::to_owned)
+    });
+    let file = || Path::new(&workflow.source.origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    said.or_else(file).unwrap_or_else(|| "workflow".into())
+}
+
+/// A graph tells the id of its run in its result.
+fn with_id(dialect: Option<Dialect>, input: Value, id: &str) -> Value {
+    match (dialect, input.as_object()) {
+        (Some(Dialect::Graph), Some(fields)) if !fields.contains_key("runId") => {
+            let mut fields = fields.clone();
+            fields.insert("runId".into(), Value::from(id));
+            Value::from(fields)
+        }
+        _ => input,
+    }
+}
+
+/// An id is a word that can be typed, and that names no child run.
+fn id(text: &str) -> Result<String, String> {
+    let sane = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
+    if text.is_empty() || text.len() > 128 || !text.chars().all(sane) {
+        return Err("an id has letters, digits, `-`, `_` and `:`, at most 128 of them".into());
+    }
+    Ok(text.to_owned())
 }

@@ -1,71 +1,137 @@
-//! How a run ended, or why it stands still.
+//! How a run ended, or why it stands still: the result on stdout, the rest on stderr.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::Memory;
-use branchpoint_expr::Value;
+use branchpoint_engine::host::Look;
+use branchpoint_expr::{Object, Value};
 
-use super::answers::Answers;
-use super::people;
-use crate::{TROUBLE, terminal};
+use crate::foreground::{Left, Open};
+use crate::outside::Masks;
+use crate::{exit, terminal};
 
-/// The exit status of a run that waits for people.
-const WAITING: u8 = 3;
+/// How it is told.
+pub(crate) struct Manner<'m> {
+    /// The id of the run.
+    pub(crate) id: &'m str,
+    /// Whether one JSON object is printed instead of the result.
+    pub(crate) json: bool,
+    /// Whether only what went wrong is told.
+    pub(crate) quiet: bool,
+    /// What must not be shown in messages. The result is data, and stays as it is.
+    pub(crate) masks: Masks,
+}
 
-/// Prints the result on stdout, what there is to say about it on stderr.
-pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool) -> Result<ExitCode> {
-    let status = host.status();
-    if let Some(result) = host.result() {
-        if json || status == Status::Completed {
-            print(result, json)?;
+/// Tells how a run was left, and gives the exit status of that.
+pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
+    let id = manner.id;
+    match left {
+        Left::Ended(look) => ended(look, manner),
+        Left::Waiting(look, open) => {
+            if manner.json {
+                json(manner, Some(look), open, exit::WAITING)?;
+            }
+            if !manner.quiet {
+                waiting(id, open, &manner.masks);
+            }
+            Ok(ExitCode::from(exit::WAITING))
         }
-        if status == Status::Completed {
-            return Ok(ExitCode::SUCCESS);
+        Left::Interrupted => {
+            if manner.json {
+                json(manner, None, &[], exit::INTERRUPTED)?;
+            }
+            terminal::tell(&format!("\nInterrupted. The run `{id}` can go on: branchpoint runs resume {id}\n"));
+            Ok(ExitCode::from(exit::INTERRUPTED))
         }
-        terminal::complain(&failure(status, result));
-        return Ok(ExitCode::FAILURE);
-    }
-    lacking(answers);
-    for question in host.questions().iter().filter(|question| question.open) {
-        terminal::tell(&format!("\n{}", people::pending(question)));
-    }
-    Ok(ExitCode::from(if status == Status::WaitingPeople { WAITING } else { TROUBLE }))
-}
-
-/// Lists the steps whose answers were needed and are not there.
-fn lacking(answers: &Answers) {
-    if answers.lacking.is_empty() {
-        return;
-    }
-    terminal::tell("It cannot be told how it goes on without answers for:\n");
-    for (step, kind) in &answers.lacking {
-        terminal::tell(&format!("  {step} ({kind})\n"));
-    }
-    terminal::tell("Write them into the file of --script, as `step: [answer, ...]`.\n");
-}
-
-fn print(result: &Value, json: bool) -> Result<()> {
-    if json {
-        return terminal::print(&(serde_json::to_string_pretty(result)? + "\n"));
-    }
-    match result.get("output").filter(|output| **output != Value::Null) {
-        Some(output) => terminal::print(&format!("{output}\n")),
-        // A run may leave nothing but its variables behind.
-        None => match result.get("variables") {
-            Some(variables) => terminal::print(&(serde_json::to_string_pretty(variables)? + "\n")),
-            None => Ok(()),
-        },
     }
 }
 
-fn failure(status: Status, result: &Value) -> String {
-    let error = result.get("error").cloned().unwrap_or_default();
+fn ended(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
+    let (status, result) = (look.status(), look.result().unwrap_or_default());
+    let code = code(status, &result);
+    if manner.json {
+        json(manner, Some(look), &[], code)?;
+    }
+    if status == Status::Completed {
+        if !manner.json {
+            print(&result)?;
+        }
+    } else {
+        terminal::complain(&manner.masks.mask(&failure(status, &result)));
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// A state machine says itself how its failure exits; inputs that it refuses are the caller's mistake.
+fn code(status: Status, result: &Value) -> u8 {
+    if status == Status::Completed {
+        return 0;
+    }
+    let said = match result.get("exit_code") {
+        Some(Value::Int(code)) => u8::try_from(*code).ok().filter(|code| *code != 0),
+        _ => None,
+    };
+    let rejected = result.get("status").and_then(Value::as_str) == Some("rejected");
+    if rejected { exit::USAGE } else { said.unwrap_or(exit::FAILED) }
+}
+
+/// One object for programs: what the run is called, how it stands, what came of it.
+fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[Open], code: u8) -> Result<()> {
+    let status = look.map_or("interrupted", |look| look.status().as_str());
+    let mut fields: Object = [
+        ("run", Value::from(manner.id)),
+        ("status", Value::from(status)),
+        ("exit_code", Value::Int(code.into())),
+        ("result", look.and_then(Look::result).unwrap_or_default()),
+    ]
+    .into_iter()
+    .map(|(key, value)| (Arc::from(key), value))
+    .collect();
+    if !open.is_empty() {
+        fields.insert("waiting".into(), Value::from(open.iter().map(Open::to_value).collect::<Vec<_>>()));
+    }
+    terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))
+}
+
+/// What the workflow gives: its output, its closing message, or what it leaves behind.
+fn print(result: &Value) -> Result<()> {
+    let part = |key: &str| result.get(key).filter(|part| **part != Value::Null);
+    let said = part("message").filter(|message| message.as_str().is_some_and(|text| !text.is_empty()));
+    let last = || part("state").and_then(|state| state.get("previous_output")).filter(|last| **last != Value::Null);
+    if let Some(output) = part("output").or(said).or_else(last) {
+        return terminal::print(&format!("{output}\n"));
+    }
+    match part("variables") {
+        Some(variables) => terminal::print(&(serde_json::to_string_pretty(variables)? + "\n")),
+        None => Ok(()),
+    }
+}
+
+/// Where and why a run failed. A state machine tells it at the top of its result, the others under `error`.
+pub(crate) fn failure(status: Status, result: &Value) -> String {
+    let error = result.get("error").filter(|error| error.get("kind").is_some()).unwrap_or(result);
     let part = |key: &str| error.get(key).filter(|part| **part != Value::Null).map(Value::to_string);
-    let what = if status == Status::Cancelled { "was cancelled" } else { "failed" };
+    let what = match (result.get("status").and_then(Value::as_str), status) {
+        (Some("rejected"), _) => "was not started",
+        (_, Status::Cancelled) => "was cancelled",
+        _ => "failed",
+    };
     let at = part("step").map(|step| format!(" at step `{step}`")).unwrap_or_default();
     let kind = part("kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    let message = part("message").map(|message| format!(": {message}")).unwrap_or_default();
+    let message = part("message").filter(|message| !message.is_empty());
+    let message = message.map(|message| format!(": {message}")).unwrap_or_default();
     format!("the run {what}{at}{kind}{message}")
+}
+
+/// What the run waits for, and how to answer it.
+fn waiting(id: &str, open: &[Open], masks: &Masks) {
+    for question in open {
+        terminal::tell(&masks.mask(&format!("\n{}", question.shown())));
+        if let Some(command) = question.command() {
+            terminal::tell(&format!("To answer: {command}\n"));
+        }
+    }
+    terminal::tell(&format!("\nThe run `{id}` waits for people. It goes on when they have answered.\n"));
 }

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use branchpoint_engine::unserved;
-use branchpoint_expr::{Diagnostic, Dialect, Located, Span, render_terminal};
+use branchpoint_expr::{Diagnostic, Located, Span, render_terminal};
 
 use super::answers::Answers;
-use super::live::SERVED;
 use crate::workflow::Workflow;
-use crate::{TROUBLE, explain, terminal};
+use crate::{exit, explain, outside, terminal};
 
 /// Tells it; when the run cannot start, all that is left is to exit. A dry run may start, because it can ask; a script may
 /// be for one way only, and a run that leaves that way fails where it does.
@@ -17,8 +16,8 @@ pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Op
     if dry_run {
         return None;
     }
-    let here = |kind: &str| workflow.dialect == Some(Dialect::Machine) && SERVED.contains(&kind);
-    let mut findings = unserved(&workflow.program, |kind, step| here(kind) || answers.knows(step));
+    let served = |kind: &str, step: &str| outside::serves(workflow.dialect, kind) || answers.knows(step);
+    let mut findings = unserved(&workflow.program, served);
     if let Ok(document) = branchpoint_dialects::read(&workflow.source.text) {
         for finding in &mut findings {
             finding.span = name(&document, finding.span).unwrap_or(finding.span);
@@ -36,7 +35,7 @@ pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Op
     show(workflow, &findings);
     explain::refer(first.kind.as_str());
     terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
-    Some(ExitCode::from(TROUBLE))
+    Some(ExitCode::from(exit::REJECTED))
 }
 
 /// The place of a step's id, or of its first key: a step may be pages long, and that is enough to find it.

@@ -12,7 +12,7 @@ use branchpoint_dialects::load;
 use branchpoint_engine::gate::{Gate, Sessions, TTL_S};
 use branchpoint_expr::{Dialect, Value, render_terminal};
 
-use crate::{TROUBLE, terminal};
+use crate::{exit, terminal};
 use line::Line;
 
 /// Tell which tools an agent may use now, one JSON line for each JSON line read
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let text = fs::read_to_string(&arguments.file).with_context(|| format!("cannot read {origin}"))?;
     let loaded = load(&text, Some(Dialect::Session));
     terminal::tell(&render_terminal(&loaded.diagnostics, &text, &origin, true));
-    let Some(program) = &loaded.program else { return Ok(ExitCode::from(TROUBLE)) };
+    let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
     let tools: Option<Vec<&str>> = arguments.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());
     let mut sessions = Sessions::new(Gate::new(program, tools.as_deref(), arguments.ttl)?);
     let mut refused = false;
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let answer = answer.unwrap_or_else(|trouble| line::error(&format!("{trouble:#}")));
         terminal::print(&format!("{answer:?}\n"))?;
     }
-    Ok(if refused { ExitCode::from(TROUBLE) } else { ExitCode::SUCCESS })
+    Ok(if refused { ExitCode::from(exit::USAGE) } else { ExitCode::SUCCESS })
 }
 
 fn answer(sessions: &mut Sessions<'_>, line: &str, explain: bool) -> Result<Value> {

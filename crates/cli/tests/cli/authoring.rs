@@ -68,7 +68,7 @@ fn new_never_overwrites() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("mine.yaml"), "precious").expect("it is written");
     let output = run_in(folder.path(), &["new", "mine"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(1));
     assert!(told(&output).contains("mine.yaml is there already"), "{}", told(&output));
     assert_eq!(fs::read_to_string(folder.path().join("mine.yaml")).expect("it is there"), "precious");
 }

@@ -50,11 +50,14 @@ fn check_examples(text: &str, at_least: usize) {
         path.push(":");
         path.push(rest);
     }
+    let store = tempfile::tempdir().expect("there is room for a store");
     let examples = examples(text);
     assert!(examples.len() >= at_least, "{} examples found: {examples:?}", examples.len());
     for Example { command, printed } in examples {
         let shell = format!("exec 2>&1\n{command}");
-        let output = quiet("bash").args(["-c", &shell]).env("PATH", &path).output().expect("bash starts");
+        let mut bash = quiet("bash");
+        bash.args(["-c", &shell]).env("PATH", &path).env("BRANCHPOINT_STORE", store.path().join("store.db"));
+        let output = bash.output().expect("bash starts");
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), printed, "{command}");
     }
 }

@@ -13,8 +13,11 @@ mod expressions;
 mod files;
 mod json;
 mod kinds;
+mod people;
+mod running;
 mod session;
 mod usage;
+mod worker;
 mod workflows;
 
 use std::fmt::Write as _;
@@ -34,13 +37,16 @@ fn root() -> PathBuf {
 fn quiet(program: &str) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
+    command.env("BRANCHPOINT_USER", "ada").env("SHELL", "/bin/sh");
     command
 }
 
-/// Runs the program with a text on stdin.
+/// Runs the program with a text on stdin, over a store of its own unless the environment names one.
 fn run(arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
+    let folder = tempfile::tempdir().expect("there is room for a store");
     let mut child = quiet(env!("CARGO_BIN_EXE_branchpoint"))
         .args(arguments)
+        .env("BRANCHPOINT_STORE", folder.path().join("store.db"))
         .envs(environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -62,8 +68,28 @@ fn seen(arguments: &[&str], output: &Output) -> String {
             let _ = write!(text, "--- {name}\n{}", String::from_utf8_lossy(bytes));
         }
     }
+    let lines: Vec<String> = text.split('\n').map(timeless).collect();
     // Escapes are shown, so that colours can be read in a snapshot.
-    text.replace('\u{1b}', "␛")
+    lines.join("\n").replace('\u{1b}', "␛")
+}
+
+/// A line about a step or a wait without the times that differ from run to run.
+fn timeless(line: &str) -> String {
+    if let Some((wait, _)) = line.split_once(" until ").filter(|(wait, _)| *wait == "… waits") {
+        return format!("{wait} until TIME");
+    }
+    if !line.starts_with(['✓', '✗', '–']) {
+        return line.to_owned();
+    }
+    let is_time = |part: &str| {
+        let number = part.strip_suffix(" ms").or_else(|| part.strip_suffix(" s"));
+        number.is_some_and(|number| number.parse::<f64>().is_ok())
+    };
+    let (head, output) = line.split_once(": ").map_or((line, None), |(head, output)| (head, Some(output)));
+    let (head, branch) = head.split_once(" → ").map_or((head, None), |(head, branch)| (head, Some(branch)));
+    let mut line = head.split(", ").filter(|part| !is_time(part)).collect::<Vec<_>>().join(", ");
+    line += &branch.map(|branch| format!(" → {branch}")).unwrap_or_default();
+    line + &output.map(|output| format!(": {output}")).unwrap_or_default()
 }
 
 /// An argument as one would type it.

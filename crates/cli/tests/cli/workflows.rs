@@ -8,7 +8,7 @@ const SCRIPT: &str = "examples/workflows/orders.script.yaml";
 #[test]
 fn a_run_tells_its_steps_and_prints_its_result() {
     check("run_orders", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=250", "-i", r#"items:=["a","b"]"#]);
-    check("run_json", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=50", "--json"]);
+    check("run_json", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=50", "--json", "--id", "order-50"]);
 }
 
 const SUPPORT: &str = "examples/workflows/support.yaml";
@@ -22,11 +22,11 @@ fn a_step_tree_takes_its_input_and_metadata() {
 }
 
 #[test]
-fn a_run_that_waits_for_people_is_exit_3() {
+fn a_run_that_waits_for_people_is_exit_5() {
     let script = "draft: [Dear Ada]\nscore: [{score: 0.7}]\n";
-    check_with("run_people", &["run", SUPPORT, "-s", "-"], script, &[]);
+    check_with("run_people", &["run", SUPPORT, "-s", "-", "--id", "ask"], script, &[]);
     let script = "draft: [Dear Ada]\nscore: [{score: 0.7}]\nask: [perhaps]\n";
-    check_with("run_people_unknown", &["run", SUPPORT, "-s", "-"], script, &[]);
+    check_with("run_people_unknown", &["run", SUPPORT, "-s", "-", "--id", "ask"], script, &[]);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_trigger_that_nobody_serves_is_told() {
 }
 
 #[test]
-fn a_run_that_fails_is_exit_1() {
+fn a_run_that_fails_is_exit_3() {
     check("run_failed", &["run", ORDERS, "-s", SCRIPT, "-i", "total=many"]);
 }
 

@@ -11,6 +11,7 @@ use super::sight::{bounded, error_object};
 use super::{Flow, Machine};
 use crate::ir::{Entries, OnFail, Program, ScopeId, SlotId, Status, Want};
 use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
+use crate::trace::What;
 
 impl Machine<'_> {
     pub(super) fn enter(&mut self, no: StrandNo, scope: ScopeId) -> Flow {
@@ -26,6 +27,9 @@ impl Machine<'_> {
                 Err(error) => return self.failed(no, spec.fail, error),
             },
         };
+        if matches!(spec.start, Entries::Each { .. }) {
+            self.note(no, What::Items(u32::try_from(items.len()).unwrap_or(u32::MAX)));
+        }
         let frame = FrameNo(self.state.number());
         let deadline = spec.time_limit_ms.map(|limit| self.set_timer(limit, Purpose::Deadline(frame)));
         let locals = self.state.strands[&no].locals.clone();

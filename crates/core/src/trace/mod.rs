@@ -12,7 +12,7 @@ use crate::event::{Event, Stamp};
 use crate::ir::{PlaceId, Program, Status, StepId};
 use crate::state::{EffectNo, State, StrandNo};
 
-pub use steps::{Attempt, StepRecord, StepStatus, steps};
+pub use steps::{Attempt, Records, StepRecord, StepStatus, steps};
 
 /// Folds a part of a journal again, with recording on, from a state on: a new one, or a snapshot. It tells everything that
 /// happened. Each event comes with the check word that it gave when it was written, so a fold that strays stops there.
@@ -114,4 +114,6 @@ pub enum What {
     Woke,
     /// A question to people was settled.
     Resolved(Value),
+    /// A strand goes through so many items.
+    Items(u32),
 }

@@ -40,6 +40,8 @@ pub struct StepRecord {
     pub ended_ms: Option<i64>,
     /// How long it has waited for people or for a time, which is no time of its own.
     pub waited_ms: i64,
+    /// How many items it goes through, if it goes through any.
+    pub items: Option<u32>,
 }
 
 /// One call of the outside.
@@ -74,40 +76,52 @@ pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecor
     for note in notes {
         records.add(note);
     }
-    let mut records = records.list;
-    if matches!(status, Status::Completed | Status::Failed | Status::Cancelled) {
-        settle(program, &mut records, status);
-        let never_ran = never_ran(program, &records, status);
-        records.extend(never_ran);
-    }
-    records
+    records.ended(program, status)
 }
 
-/// The records so far, and how to find the one that a note is about without looking at all of them.
-#[derive(Default)]
-struct Records<'n> {
+/// The steps of a run while it goes on: notes are added as they come, and none is looked at twice.
+#[derive(Debug, Default)]
+pub struct Records {
     list: Vec<StepRecord>,
     /// By step and place: its newest record, and how often it has run there.
-    newest: BTreeMap<(StepId, &'n [u32]), (usize, u32)>,
+    newest: BTreeMap<(StepId, Vec<u32>), (usize, u32)>,
     /// By strand: the records that it has begun and not ended, the innermost last.
     open: BTreeMap<StrandNo, Vec<usize>>,
     /// Since when strands have been waiting.
     waiting: BTreeMap<StrandNo, i64>,
 }
 
-impl<'n> Records<'n> {
-    fn add(&mut self, note: &'n Note) {
+impl Records {
+    /// The records so far, in the order in which their steps began.
+    pub fn list(&self) -> &[StepRecord] {
+        &self.list
+    }
+
+    /// All records of a run of that status: of one that is over, nothing is left open, and what never ran comes last.
+    pub fn ended(self, program: &Program, status: Status) -> Vec<StepRecord> {
+        let mut records = self.list;
+        if matches!(status, Status::Completed | Status::Failed | Status::Cancelled) {
+            settle(program, &mut records, status);
+            let never_ran = never_ran(program, &records, status);
+            records.extend(never_ran);
+        }
+        records
+    }
+
+    /// Adds a note, and tells which record it is about.
+    pub fn add(&mut self, note: &Note) -> Option<usize> {
         match &note.what {
-            What::Began(step, input) => self.begin(note, *step, input.as_ref()),
+            What::Began(step, input) => Some(self.begin(note, *step, input.as_ref())),
             What::Skipped(step, reason) => {
                 let record = blank(*step, note, 0, StepStatus::Skipped(reason.clone()));
                 self.list.push(StepRecord { ended_ms: Some(note.at_ms), ..record });
+                Some(self.list.len() - 1)
             }
             What::Ended(step, output) => {
-                self.end(note, *step, StepStatus::Completed, |record| record.output.clone_from(output));
+                self.end(note, *step, StepStatus::Completed, |record| record.output.clone_from(output))
             }
             What::Failed(step, error) => {
-                self.end(note, *step, StepStatus::Failed, |record| record.error = Some(error.clone()));
+                self.end(note, *step, StepStatus::Failed, |record| record.error = Some(error.clone()))
             }
             What::Branch(step, marker) => self.change(note, *step, |record| record.branch = Some(marker.clone())),
             What::Warned(step, kind) => self.change(note, *step, |record| record.warnings.push(kind.clone())),
@@ -119,7 +133,7 @@ impl<'n> Records<'n> {
                         record.attempts.clear();
                     }
                     record.attempts.push(Attempt { began_ms: note.at_ms, error: None });
-                });
+                })
             }
             What::AttemptFailed { step: Some(step), error } => self.change(note, *step, |record| {
                 if let Some(attempt) = record.attempts.last_mut() {
@@ -129,49 +143,65 @@ impl<'n> Records<'n> {
             What::Decided { why, .. } => self.innermost(note.strand, |record| record.why.extend(why.iter().cloned())),
             What::Waits(status) => {
                 self.waiting.insert(note.strand, note.at_ms);
-                self.innermost(note.strand, |record| record.status = StepStatus::Waiting(*status));
+                self.innermost(note.strand, |record| record.status = StepStatus::Waiting(*status))
             }
             What::Woke => {
                 let since = self.waiting.remove(&note.strand).unwrap_or(note.at_ms);
                 self.innermost(note.strand, |record| {
                     record.status = StepStatus::Running;
                     record.waited_ms += note.at_ms - since;
-                });
+                })
             }
-            What::Attempt { step: None, .. } | What::AttemptFailed { step: None, .. } | What::Resolved(_) => {}
+            What::Items(count) => self.innermost(note.strand, |record| record.items = Some(*count)),
+            What::Attempt { step: None, .. } | What::AttemptFailed { step: None, .. } | What::Resolved(_) => None,
         }
     }
 
-    fn begin(&mut self, note: &'n Note, step: StepId, input: Option<&Value>) {
-        let (newest, runs) = self.newest.entry((step, &note.path)).or_default();
-        (*newest, *runs) = (self.list.len(), *runs + 1);
-        self.open.entry(note.strand).or_default().push(self.list.len());
+    fn begin(&mut self, note: &Note, step: StepId, input: Option<&Value>) -> usize {
+        let at = self.list.len();
+        let (newest, runs) = self.newest.entry((step, note.path.clone())).or_default();
+        (*newest, *runs) = (at, *runs + 1);
+        self.open.entry(note.strand).or_default().push(at);
         self.list.push(StepRecord { input: input.cloned(), ..blank(step, note, *runs, StepStatus::Running) });
+        at
     }
 
-    fn end(&mut self, note: &'n Note, step: StepId, status: StepStatus, tell: impl FnOnce(&mut StepRecord)) {
-        if let Some((at, _)) = self.newest.get(&(step, &*note.path)) {
-            let open = self.open.entry(note.strand).or_default();
-            open.retain(|known| known != at);
+    fn end(
+        &mut self,
+        note: &Note,
+        step: StepId,
+        status: StepStatus,
+        tell: impl FnOnce(&mut StepRecord),
+    ) -> Option<usize> {
+        let at = self.newest(note, step)?;
+        if let Some(open) = self.open.get_mut(&note.strand) {
+            open.retain(|known| *known != at);
+            if open.is_empty() {
+                self.open.remove(&note.strand);
+            }
         }
         self.change(note, step, |record| {
             record.status = status;
             record.ended_ms = Some(note.at_ms);
             tell(record);
-        });
+        })
     }
 
-    fn change(&mut self, note: &'n Note, step: StepId, tell: impl FnOnce(&mut StepRecord)) {
-        if let Some((at, _)) = self.newest.get(&(step, &*note.path)) {
-            tell(&mut self.list[*at]);
-        }
+    fn change(&mut self, note: &Note, step: StepId, tell: impl FnOnce(&mut StepRecord)) -> Option<usize> {
+        let at = self.newest(note, step)?;
+        tell(&mut self.list[at]);
+        Some(at)
+    }
+
+    fn newest(&self, note: &Note, step: StepId) -> Option<usize> {
+        self.newest.get(&(step, note.path.clone())).map(|(at, _)| *at)
     }
 
     /// Changes the record that a strand has begun last and not ended.
-    fn innermost(&mut self, strand: StrandNo, tell: impl FnOnce(&mut StepRecord)) {
-        if let Some(at) = self.open.get(&strand).and_then(|open| open.last()) {
-            tell(&mut self.list[*at]);
-        }
+    fn innermost(&mut self, strand: StrandNo, tell: impl FnOnce(&mut StepRecord)) -> Option<usize> {
+        let at = *self.open.get(&strand)?.last()?;
+        tell(&mut self.list[at]);
+        Some(at)
     }
 }
 
@@ -191,6 +221,7 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
         began_ms: note.at_ms,
         ended_ms: None,
         waited_ms: 0,
+        items: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, Mark, Status};
-use branchpoint_core::{Event, Rejected, Stamp, State, StepStatus, What, advance, steps};
+use branchpoint_core::{Event, Records, Rejected, Stamp, State, StepStatus, What, advance, steps};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::{Host, Make};
@@ -127,4 +127,26 @@ fn a_step_that_failed_is_told_with_its_error_though_the_run_goes_on() {
     let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
     let records = steps(&program, &notes, Status::Completed);
     assert_eq!((&records[0].status, &records[0].error), (&StepStatus::Failed, &Some(Value::from("why"))));
+}
+
+#[test]
+fn a_step_that_goes_through_items_tells_how_many() {
+    let mut make = Make::new();
+    let step = make.b.step("loop", "for_each", None, (0, 0));
+    let scope = make.scope(ScopeSpec::default());
+    let (item, index) = (make.b.slot(scope, "item", None), make.b.slot(scope, "index", None));
+    let done = make.done(scope);
+    let items = make.b.value(Value::from(vec![Value::Int(1), Value::Int(2)]));
+    make.b.each(scope, items, item, index, done);
+    let enter = make.b.enter(scope);
+    let begin = make.set(ROOT, make.v, "1", enter);
+    make.b.mark(begin, Mark::Begin(step, None));
+    let program = make.program(begin);
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
+    let stamp = Stamp { record: true, ..Stamp::default() };
+    let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
+    let mut records = Records::default();
+    let changed: Vec<_> = notes.iter().map(|note| records.add(note)).collect();
+    assert!(changed.contains(&Some(0)));
+    assert_eq!(records.list()[0].items, Some(2));
 }

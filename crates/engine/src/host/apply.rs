@@ -1,6 +1,7 @@
 //! Events become rows: the event itself, what was asked for, timers, questions.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use branchpoint_core::{Command, EffectNo, Event, Failed, Stamp, TimerNo, advance, status};
 
@@ -104,7 +105,6 @@ impl Host {
         };
         open.tail_bytes += packed.bytes.len();
         open.turn = self.turns;
-        self.events += 1;
         if !std::mem::replace(&mut open.touched, true) {
             self.touched.push(run);
         }
@@ -114,6 +114,7 @@ impl Host {
             self.store.answered(run, effect)?;
         }
         self.store.append(run, seq, outcome.check, &packed)?;
+        self.events.fetch_add(1, Ordering::Relaxed);
         if let Some(key) = key {
             self.store.take_key(run, &key)?;
         }

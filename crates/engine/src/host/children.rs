@@ -67,6 +67,8 @@ impl Host {
             } else {
                 // Another process may drive it; then its end is noticed.
                 let _ = self.ensure_open(begun.run)?;
+                let watched = self.open.get(&parent).is_some_and(|open| open.watched);
+                self.open.get_mut(&begun.run).into_iter().for_each(|open| open.watched |= watched);
             }
         }
         Ok(())

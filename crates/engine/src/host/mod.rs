@@ -19,6 +19,7 @@ mod start;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse};
@@ -72,9 +73,8 @@ pub struct Host {
     /// Open runs that have ended in this turn.
     ended: Vec<RunNo>,
     acts: Vec<Act>,
+    events: Arc<AtomicU64>,
     turns: u64,
-    /// How many events were taken.
-    events: u64,
     /// Where the random numbers of stamps come from; without it, they are counted.
     seed: Option<u64>,
     /// The last known version of the store.
@@ -141,8 +141,8 @@ impl Host {
             touched: Vec::new(),
             ended: Vec::new(),
             acts: Vec::new(),
+            events: Arc::default(),
             turns: 0,
-            events: 0,
             seed,
             version: 0,
         };
@@ -165,11 +165,6 @@ impl Host {
     pub fn without_chance(mut self) -> Self {
         self.seed = None;
         self
-    }
-
-    /// How many events it has taken.
-    pub fn events(&self) -> u64 {
-        self.events
     }
 
     /// The timers of the runs that are open: when they are due, and what for.
@@ -205,6 +200,16 @@ impl Host {
         let result = judge(call, answer);
         let settled = Event::Settled { effect: call.effect, attempt: call.attempt, result, usage };
         self.queue.push_back(Order::Take(run, settled, Asker::Nobody));
+    }
+
+    /// Whether something is queued.
+    pub fn has_orders(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// How many events runs have taken here, for whoever counts them from another thread.
+    pub fn events(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.events)
     }
 
     /// When the next turn is worth its while: at once, at that time, or when something is queued.

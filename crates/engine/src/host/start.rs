@@ -114,8 +114,11 @@ impl Host {
         }
         let facts = program.facts.iter().map(|name| {
             let given = start.facts.get(&**name).cloned();
-            let known = if &**name == "run_id" { Value::from(start.id.as_str()) } else { Value::Null };
-            let fact = given.unwrap_or_else(|| if known == Value::Null { (self.facts)(name) } else { known });
+            let fact = given.unwrap_or_else(|| match &**name {
+                "run_id" => Value::from(start.id.as_str()),
+                "working_dir" if !start.folder.is_empty() => Value::from(&*start.folder),
+                name => (self.facts)(name),
+            });
             (name.clone(), fact)
         });
         let facts: Object = facts.collect();

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::pack::Packed;
 use super::{Packing, RunNo, Store, Trouble};
+use crate::secrets::Secrets;
 
 /// What the store keeps of a run: its newest snapshot, and what came after it.
 #[derive(Debug, Default)]
@@ -228,6 +229,11 @@ impl Store {
     pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, Trouble> {
         let sql = "SELECT EXISTS (SELECT 1 FROM signals WHERE run = ?1 AND key = ?2)";
         Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, key], |row| row.get(0))?)
+    }
+
+    /// The secret inputs of a run, for whoever must not show them.
+    pub fn secrets(&self, run: RunNo) -> Result<Secrets, Trouble> {
+        Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
 
     /// How the values of a run are put back. Without a key, its secrets stay hidden.

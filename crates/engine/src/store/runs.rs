@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::{Store, Trouble, WorkflowNo};
 
 /// A run in the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunNo(pub(crate) i64);
 
 /// Whose child a run is.

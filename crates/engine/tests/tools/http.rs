@@ -196,7 +196,7 @@ fn a_call_ends_when_it_is_told_to_stop() {
 #[test]
 fn secrets_are_filled_in_and_never_told() {
     let peer = Peer::saying("200 OK", "text/plain", "ok");
-    let spec = r#"{"secrets": ["headers/Authorization", "url"]}"#;
+    let spec = r#"{"secrets": [["headers", "Authorization"], ["url"]]}"#;
     let input = format!(
         r#"{{"url": ["{}?k=", {{"secret": "TEST_KEY"}}], "headers": {{"Authorization": ["Bearer ", {{"secret": "TEST_TOKEN"}}, ""]}}}}"#,
         peer.url("/")
@@ -205,10 +205,10 @@ fn secrets_are_filled_in_and_never_told() {
     assert_eq!(peer.heard()[0].headers["authorization"], "Bearer test_token");
     assert_eq!(peer.heard()[0].target, "/?k=test_key");
     let bad = r#"{"url": ["no address ", {"secret": "TEST_KEY"}]}"#;
-    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": ["url"]}"#, bad)));
+    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, bad)));
     assert!(failed.message.contains("***") && !failed.message.contains("test_key"), "{failed:?}");
-    let missing = r#"{"url": [{"secret": "OTHER"}]}"#;
-    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": ["url"]}"#, missing)));
+    let missing = r#"{"url": ["", {"secret": "OTHER"}]}"#;
+    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, missing)));
     assert!(failed.message.contains("`OTHER`"), "{failed:?}");
 }
 

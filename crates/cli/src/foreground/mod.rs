@@ -1,0 +1,334 @@
+//! One run in front of a person: driven here, seen here, and answered here if somebody sits at the terminal.
+
+mod desk;
+mod questions;
+mod view;
+
+use std::collections::BTreeSet;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use branchpoint_core::ir::Status;
+use branchpoint_core::{Note, RequestNo};
+use branchpoint_engine::Driver;
+use branchpoint_engine::host::{Act, Drives, Host, Look, People, Refused};
+use branchpoint_engine::store::{RunNo, Store};
+use jiff::{Timestamp, tz::TimeZone};
+
+pub(crate) use self::desk::is_attended;
+use self::desk::{Came, Desk};
+pub(crate) use self::questions::{Open, What, command, reference};
+pub(crate) use self::view::View;
+use crate::exit::{self, System};
+use crate::lines;
+use crate::notices::Notices;
+use crate::outside::{Here, Masks};
+use crate::project::{Project, StoreArguments};
+use crate::run::Answers;
+
+/// How often spinners move and somebody looks whether a run of another process has ended.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A wait that is shorter is not worth a line.
+const NOTABLE_MS: i64 = 1_000;
+
+/// How a run is watched.
+pub(crate) struct Manner {
+    /// Who acts.
+    pub(crate) user: String,
+    /// Whether steps are not told.
+    pub(crate) quiet: bool,
+    /// What is written down for calls and questions.
+    pub(crate) answers: Answers,
+}
+
+/// Drives runs and shows them.
+pub(crate) struct Foreground {
+    driver: Driver,
+    /// A second connection, to look at runs while the driver writes.
+    store: Store,
+    heard: Receiver<Heard>,
+    here: Arc<Here>,
+    view: View,
+    desk: Desk,
+}
+
+/// What comes to whoever watches.
+pub(crate) enum Heard {
+    Told(RunNo, Vec<Note>),
+    Stands(RunNo, Status),
+    /// A question was asked, or (true) settled.
+    Question(RunNo, RequestNo, bool),
+    Printed(String),
+    Line(Option<String>),
+    Interrupt,
+}
+
+/// How a run was left.
+pub(crate) enum Left {
+    /// It is over.
+    Ended(Box<Look>),
+    /// Only people can make it go on.
+    Waiting(Box<Look>, Vec<Open>),
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+impl Foreground {
+    /// Opens the store, and drives what it is given.
+    pub(crate) fn open(project: &Project, store: &StoreArguments, manner: Manner) -> Result<Self> {
+        let store = project.open(store)?;
+        let path = store.path().context("a store in memory has no second reader")?.to_path_buf();
+        let (sender, heard) = channel();
+        let printed = sender.clone();
+        let said = Arc::new(move |text: &str| drop(printed.send(Heard::Printed(text.to_owned()))));
+        let here = Arc::new(Here::new(project, &manner.user, manner.answers, is_attended(), said)?);
+        let facts = Arc::clone(&here);
+        let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
+        let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
+        let notices = Notices::new(project, &path)?;
+        let listener = listener(sender.clone(), notices);
+        let outside: Arc<dyn branchpoint_engine::Outside> = here.clone();
+        let driver = Driver::new(host, outside, project.limits(), listener);
+        on_interrupt(sender.clone())?;
+        let view = View::new(manner.quiet, here.masks().clone());
+        let desk = Desk::new(manner.user, sender);
+        Ok(Self { driver, store: Store::read_only(&path)?, heard, here, view, desk })
+    }
+
+    pub(crate) fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What must not be shown.
+    pub(crate) fn masks(&self) -> &Masks {
+        self.here.masks()
+    }
+
+    /// A message, above what is at work.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.view.say(text);
+    }
+
+    /// Takes up a run that was there before, and follows it. If another process drives it, its end is awaited.
+    pub(crate) fn take_up(&mut self, run: RunNo) -> Result<Left> {
+        self.here.masks().add(self.store.secrets(run)?.values().to_vec());
+        let (look, notes) = self.store.retell(run)?;
+        if look.row.status.is_final() {
+            return Ok(Left::Ended(Box::new(look)));
+        }
+        self.here.answers().skip(&look.program, &self.store.journal(run)?, &notes);
+        match self.driver.wake(run)? {
+            Ok(_) => {
+                self.view.past(run, &notes, &self.store);
+                self.follow(run)
+            }
+            Err(Refused::Driven) => self.await_other(run),
+            Err(refused) => bail!("the run `{}` cannot be taken up: {refused}", look.row.id),
+        }
+    }
+
+    /// Another process drives the run. Should it be gone, the run is taken up here.
+    fn await_other(&mut self, run: RunNo) -> Result<Left> {
+        self.say("Another process drives this run; its end is awaited.\n");
+        loop {
+            let row = self.store.row(run)?;
+            if row.status.is_final() {
+                return Ok(Left::Ended(Box::new(self.store.look(run)?)));
+            }
+            if row.owner.is_none() {
+                return self.take_up(run);
+            }
+            if row.status == Status::WaitingPeople {
+                let look = self.store.look(run)?;
+                let open = Open::of(&look, &self.store)?;
+                return Ok(Left::Waiting(Box::new(look), open));
+            }
+            if let Ok(Heard::Interrupt) = self.heard.recv_timeout(TICK) {
+                return Ok(Left::Interrupted);
+            }
+        }
+    }
+
+    /// Follows a run until it has ended, only people can make it go on, or somebody interrupts.
+    pub(crate) fn follow(&mut self, root: RunNo) -> Result<Left> {
+        let status = self.driver.look(root)?.status();
+        let mut scene = Scene { root, status, asking: BTreeSet::from([root]), look_again: true, waits_ms: None };
+        loop {
+            match self.next(!scene.look_again)? {
+                Some(Heard::Interrupt) => return Ok(Left::Interrupted),
+                Some(heard) => {
+                    scene.note(&heard);
+                    self.hear(heard)?;
+                    continue;
+                }
+                None => {}
+            }
+            if scene.status.is_final() {
+                let look = self.driver.look(root)?;
+                self.view.ended(root, scene.status);
+                return Ok(Left::Ended(Box::new(look)));
+            }
+            if std::mem::take(&mut scene.look_again)
+                && let Some(left) = self.attend(&mut scene)?
+            {
+                return Ok(left);
+            }
+        }
+    }
+
+    /// The next thing to hear. None: nothing has come, perhaps after a while.
+    fn next(&mut self, wait: bool) -> Result<Option<Heard>> {
+        let heard = if wait { self.heard.recv_timeout(TICK).ok() } else { self.heard.try_recv().ok() };
+        if heard.is_none() && wait {
+            self.view.tick();
+            if !self.driver.is_alive() {
+                bail!(System("the run is not driven any more: its store has failed".into()));
+            }
+        }
+        Ok(heard)
+    }
+
+    fn hear(&mut self, heard: Heard) -> Result<()> {
+        match heard {
+            Heard::Told(run, notes) => self.view.told(run, &notes, &self.store),
+            Heard::Stands(run, status) => {
+                if status != Status::WaitingPeople {
+                    self.desk.moved(run, &mut self.view);
+                }
+                if status.is_final() {
+                    self.view.ended(run, status);
+                }
+            }
+            Heard::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
+            Heard::Printed(text) => self.view.printed(&text),
+            Heard::Line(line) => self.desk.typed(line.as_deref(), &self.driver, &mut self.view)?,
+            Heard::Question(_, _, false) | Heard::Interrupt => {}
+        }
+        Ok(())
+    }
+
+    /// Looks who can answer what the runs wait for. The run is left if nobody here can.
+    fn attend(&mut self, scene: &mut Scene) -> Result<Option<Left>> {
+        let mut open = Vec::new();
+        for run in &scene.asking {
+            open.extend(Open::of(&self.driver.look(*run)?, &self.store)?);
+        }
+        let look = self.driver.look(scene.root)?;
+        // What led there is told before anybody is asked.
+        while let Ok(heard) = self.heard.try_recv() {
+            if matches!(heard, Heard::Interrupt) {
+                return Ok(Some(Left::Interrupted));
+            }
+            scene.note(&heard);
+            self.hear(heard)?;
+        }
+        let mut came = Came::Nothing;
+        for open in &open {
+            match self.desk.look_at(open, &self.driver, &self.here, &mut self.view)? {
+                Came::Answered => came = Came::Answered,
+                Came::Asked if came == Came::Nothing => came = Came::Asked,
+                _ => {}
+            }
+        }
+        scene.look_again |= came == Came::Answered;
+        match look.status() {
+            Status::WaitingPeople if came == Came::Nothing && !scene.look_again => {
+                let open = Open::of(&look, &self.store)?;
+                Ok(Some(Left::Waiting(Box::new(look), open)))
+            }
+            Status::WaitingTimer => {
+                self.tell_wait(scene, &look);
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Tells until when a run waits, if that is worth a line.
+    fn tell_wait(&mut self, scene: &mut Scene, look: &Look) {
+        let Some(due_ms) = look.state.timers().map(|(_, due_ms)| due_ms).min() else { return };
+        let pause_ms = due_ms - Timestamp::now().as_millisecond();
+        if pause_ms < NOTABLE_MS || scene.waits_ms.replace(due_ms) == Some(due_ms) {
+            return;
+        }
+        let until = Timestamp::from_millisecond(due_ms).map(|at| at.to_zoned(TimeZone::system()));
+        let until = until.map(|at| at.strftime("%Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default();
+        self.say(&format!("… waits until {until}, {}\n", lines::duration(pause_ms)));
+    }
+
+    /// Lets go of all runs, so that others can go on with them. Calls that are in flight are stopped.
+    pub(crate) fn leave(mut self) -> Result<()> {
+        self.view.close();
+        Ok(self.driver.leave(Duration::ZERO)?)
+    }
+}
+
+/// How the run stands that is followed.
+struct Scene {
+    root: RunNo,
+    status: Status,
+    /// Runs that somebody may have to answer.
+    asking: BTreeSet<RunNo>,
+    /// Whether something has happened since somebody looked.
+    look_again: bool,
+    /// The wait that was told last.
+    waits_ms: Option<i64>,
+}
+
+impl Scene {
+    fn note(&mut self, heard: &Heard) {
+        match heard {
+            Heard::Stands(run, status) => {
+                if *run == self.root {
+                    self.status = *status;
+                }
+                if status.is_final() {
+                    self.asking.remove(run);
+                } else {
+                    self.asking.insert(*run);
+                }
+            }
+            Heard::Question(run, ..) => {
+                self.asking.insert(*run);
+            }
+            Heard::Line(_) => {}
+            Heard::Told(..) | Heard::Printed(_) | Heard::Interrupt => return,
+        }
+        self.look_again = true;
+    }
+}
+
+/// Hands on what concerns whoever watches.
+fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_engine::DriverListener {
+    Box::new(move |act| {
+        notices.hear(act);
+        let told = match act {
+            Act::Told { run, notes } => Heard::Told(*run, notes.clone()),
+            Act::Stands { run, status, .. } => Heard::Stands(*run, *status),
+            Act::People { run, request, what, .. } => Heard::Question(*run, *request, *what == People::Closed),
+            Act::Perform { .. } | Act::Withdraw { .. } | Act::Answered { .. } => return,
+        };
+        // Nobody may listen any more.
+        let _ = heard.send(told);
+    })
+}
+
+/// The first Ctrl-C is heard, the second ends everything at once.
+fn on_interrupt(heard: Sender<Heard>) -> Result<()> {
+    let before = AtomicBool::new(false);
+    let handler = move || {
+        if before.swap(true, Ordering::Relaxed) || heard.send(Heard::Interrupt).is_err() {
+            process::exit(exit::INTERRUPTED.into());
+        }
+    };
+    ctrlc::set_handler(handler).context("Ctrl-C cannot be listened for")
+}

@@ -1,0 +1,180 @@
+//! What a run waits for people with: votes on questions, approvals of a graph, lines of a conversation.
+
+use std::sync::Arc;
+
+use branchpoint_core::{Event, Offer, RequestNo};
+use branchpoint_engine::host::Look;
+use branchpoint_engine::store::{RunNo, Store, Trouble};
+use branchpoint_expr::{Object, Value};
+
+/// The signal that brings a line of the user.
+const LINE: &str = "line";
+
+/// The signal that answers an approval of a graph.
+const RESUME: &str = "resume";
+
+/// The answers to an approval of a graph.
+const DECISIONS: [&str; 2] = ["approve", "reject"];
+
+/// One thing that somebody has to answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) run: RunNo,
+    /// The id of the run.
+    pub(crate) id: String,
+    pub(crate) what: What,
+    /// The step that asks.
+    pub(crate) step: Arc<str>,
+    /// What it asks.
+    pub(crate) prompt: String,
+    /// What can be answered; nothing: any text.
+    pub(crate) choices: Vec<Arc<str>>,
+    /// Who is asked; nobody: anybody.
+    pub(crate) recipients: Vec<Arc<str>>,
+    /// Who has answered.
+    pub(crate) voted: Vec<Arc<str>>,
+}
+
+/// Which kind of thing it is, and its name in the run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    Vote(RequestNo),
+    Approval(Arc<str>),
+    Line,
+}
+
+impl Open {
+    /// What a run waits for, oldest first.
+    pub(crate) fn of(look: &Look, store: &Store) -> Result<Vec<Self>, Trouble> {
+        let asked = store.questions(look.row.run)?;
+        let spec = |request: RequestNo, key: &str| {
+            let question = asked.iter().find(|question| question.request == request)?;
+            question.spec.get(key).filter(|value| **value != Value::Null).map(Value::to_string)
+        };
+        let blank = |what: What, step: Arc<str>| Self {
+            run: look.row.run,
+            id: look.row.id.clone(),
+            what,
+            step,
+            prompt: String::new(),
+            choices: Vec::new(),
+            recipients: Vec::new(),
+            voted: Vec::new(),
+        };
+        let mut open = Vec::new();
+        for offer in look.offers() {
+            match offer {
+                Offer::Vote { request, asked } => open.push(Self {
+                    prompt: spec(request, "prompt").unwrap_or_default(),
+                    choices: asked.choices,
+                    voted: asked.votes.into_iter().map(|vote| vote.user).collect(),
+                    recipients: asked.recipients,
+                    ..blank(What::Vote(request), spec(request, "step").unwrap_or_else(|| "people".into()).into())
+                }),
+                Offer::Signal { name, .. } if &*name == LINE => open.push(blank(What::Line, LINE.into())),
+                Offer::Signal { name, .. } if &*name == RESUME => {
+                    let result = look.result().unwrap_or_default();
+                    let nodes = result.get("waiting").and_then(Value::as_list).unwrap_or_default();
+                    open.extend(nodes.iter().filter_map(Value::as_str).map(|node| Self {
+                        prompt: approval_prompt(&result, node),
+                        choices: DECISIONS.map(Arc::from).to_vec(),
+                        ..blank(What::Approval(node.into()), node.into())
+                    }));
+                }
+                Offer::Signal { .. } => {}
+            }
+        }
+        Ok(open)
+    }
+
+    /// The event that brings an answer of somebody.
+    pub(crate) fn answer(&self, user: Option<&str>, choice: &Value, comment: Option<&str>) -> Event {
+        let comment = comment.map(Value::from);
+        let (name, payload) = match &self.what {
+            What::Vote(RequestNo(number)) => {
+                let number = Value::Int(i64::try_from(*number).unwrap_or(i64::MAX));
+                let choice = choice.as_str().map_or_else(|| Value::from(choice.to_string()), Value::from);
+                ("vote", object([("request", Some(number)), ("choice", Some(choice)), ("comment", comment)]))
+            }
+            What::Approval(node) => {
+                let input = match comment {
+                    Some(note) => object([("decision", Some(choice.clone())), ("note", Some(note))]),
+                    None => choice.clone(),
+                };
+                (RESUME, object([("id", Some(Value::Str(node.clone()))), ("input", Some(input))]))
+            }
+            What::Line => (LINE, choice.clone()),
+        };
+        Event::Signal { name: name.into(), payload, sender: user.map(Into::into), key: None }
+    }
+
+    /// The question as a person reads it.
+    pub(crate) fn shown(&self) -> String {
+        let prompt = self.prompt.trim_end().replace('\n', "\n  ");
+        let choices: Vec<&str> = self.choices.iter().map(|choice| &**choice).collect();
+        let shown = format!("The step `{}` asks people:\n  {prompt}\nChoices: {}\n", self.step, choices.join(", "));
+        let people = |word: &str, people: &[Arc<str>]| {
+            if people.is_empty() { String::new() } else { format!("{word}: {}\n", people.join(", ")) }
+        };
+        shown + &people("Asked", &self.recipients) + &people("Answered", &self.voted)
+    }
+
+    /// How it is named to commands about approvals.
+    pub(crate) fn reference(&self) -> String {
+        reference(&self.id, &self.what)
+    }
+
+    /// What to type to answer it.
+    pub(crate) fn command(&self) -> Option<String> {
+        let user = self.recipients.iter().find(|user| !self.voted.contains(user));
+        Some(command(&self.reference(), self.choices.first()?, user.map(|user| &**user)))
+    }
+
+    /// The question for programs.
+    pub(crate) fn to_value(&self) -> Value {
+        let texts =
+            |texts: &[Arc<str>]| Value::from(texts.iter().map(|text| Value::Str(text.clone())).collect::<Vec<_>>());
+        object([
+            ("approval", Some(Value::from(self.reference()))),
+            ("step", Some(Value::Str(self.step.clone()))),
+            ("question", Some(Value::from(self.prompt.as_str()))),
+            ("choices", Some(texts(&self.choices))),
+            ("recipients", Some(texts(&self.recipients))),
+            ("voted", Some(texts(&self.voted))),
+            ("command", self.command().map(Value::from)),
+        ])
+    }
+}
+
+/// How a question is named to commands about approvals: the run, and what it is called there.
+pub(crate) fn reference(run: &str, what: &What) -> String {
+    match what {
+        What::Vote(RequestNo(number)) => format!("{run}/{number}"),
+        What::Approval(node) => format!("{run}/{node}"),
+        What::Line => run.to_owned(),
+    }
+}
+
+/// What to type to give an answer as somebody.
+pub(crate) fn command(reference: &str, choice: &str, user: Option<&str>) -> String {
+    let user = user.map(|user| format!(" --as {}", quoted(user))).unwrap_or_default();
+    format!("branchpoint approvals vote {reference} {}{user}", quoted(choice))
+}
+
+fn quoted(text: &str) -> String {
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./@:+".contains(c));
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// What a graph said when it began to wait at a node.
+fn approval_prompt(result: &Value, node: &str) -> String {
+    let logs = result.get("logs").and_then(Value::as_list).unwrap_or_default();
+    let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let waits = |entry: &&Value| text(entry, "type") == "wait_input" && text(entry, "nodeId") == node;
+    logs.iter().rfind(waits).map(|entry| text(entry, "content")).unwrap_or_default()
+}
+
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let fields = fields.into_iter().filter_map(|(key, value)| Some((Arc::from(key), value?)));
+    Value::from(fields.collect::<Object>())
+}

@@ -1,0 +1,349 @@
+//! What is seen of a run while it goes on: a line for each step that has ended, and below them, on a terminal, what is at work.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use branchpoint_core::ir::{Index, Program, Status, StepId};
+use branchpoint_core::{EffectNo, Note, Records, StepRecord, StepStatus, What};
+use branchpoint_engine::store::{RunNo, Store};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::outside::Masks;
+use crate::{lines, terminal};
+
+/// How many steps at work are shown at most: the rest would push the others off the screen.
+const BARS: usize = 12;
+
+/// The steps of a run and of its child runs.
+pub(crate) struct View {
+    quiet: bool,
+    masks: Masks,
+    /// The lines below, where there is a terminal.
+    bars: Option<MultiProgress>,
+    runs: BTreeMap<RunNo, Seen>,
+    /// How deep the child runs of a call stand, and under which record.
+    calls: BTreeMap<(RunNo, EffectNo), (usize, usize)>,
+    /// The beginning of a line that a command has not ended.
+    unfinished: String,
+    /// Whether the last line has not ended.
+    in_line: bool,
+    held: bool,
+}
+
+/// One run.
+struct Seen {
+    program: Arc<Program>,
+    depth: usize,
+    records: Records,
+    /// Which records have their line.
+    told: Vec<bool>,
+    /// The newest record of a step at a place.
+    newest: BTreeMap<(StepId, Vec<u32>), usize>,
+    /// Records that have not ended, and what is shown of them.
+    open: BTreeMap<usize, Option<ProgressBar>>,
+    /// By record of a loop over items: how many open records each position has that was begun.
+    items: BTreeMap<usize, BTreeMap<u32, usize>>,
+}
+
+impl View {
+    pub(crate) fn new(quiet: bool, masks: Masks) -> Self {
+        let bars = (!quiet && stderr().is_terminal()).then(MultiProgress::new);
+        let (runs, calls) = (BTreeMap::new(), BTreeMap::new());
+        Self { quiet, masks, bars, runs, calls, unfinished: String::new(), in_line: false, held: false }
+    }
+
+    /// What happened in a run.
+    pub(crate) fn told(&mut self, run: RunNo, notes: &[Note], store: &Store) {
+        if self.quiet || !self.knows(run, store) {
+            return;
+        }
+        let mut lines = String::new();
+        for note in notes {
+            let Some(seen) = self.runs.get_mut(&run) else { return };
+            lines += &seen.add(note);
+            if let What::Attempt { step: Some(step), effect, .. } = &note.what
+                && let Some(at) = seen.newest.get(&(*step, note.path.clone()))
+            {
+                let depth = seen.depth + lines::inner_depth(&seen.program, *step) + 1;
+                self.calls.insert((run, *effect), (depth, *at));
+            }
+        }
+        self.say(&lines);
+        self.draw(run);
+    }
+
+    /// What had happened before somebody looked: it is known, and not told again.
+    pub(crate) fn past(&mut self, run: RunNo, notes: &[Note], store: &Store) {
+        if self.quiet || !self.knows(run, store) {
+            return;
+        }
+        let Some(seen) = self.runs.get_mut(&run) else { return };
+        for note in notes {
+            seen.add(note);
+        }
+        self.draw(run);
+    }
+
+    /// A run is over: nothing of it is at work any more.
+    pub(crate) fn ended(&mut self, run: RunNo, status: Status) {
+        let Some(seen) = self.runs.remove(&run) else { return };
+        seen.open.values().flatten().for_each(ProgressBar::finish_and_clear);
+        let rest = seen.rest(status);
+        self.say(&rest);
+    }
+
+    /// A message, above what is at work.
+    pub(crate) fn say(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        // A command may have left its last line open.
+        let before = if std::mem::take(&mut self.in_line) { "\n" } else { "" };
+        let text = self.masks.mask(&format!("{before}{text}"));
+        match &self.bars {
+            Some(bars) => bars.suspend(|| terminal::tell(&text)),
+            None => terminal::tell(&text),
+        }
+    }
+
+    /// A question whose answer is typed behind it.
+    pub(crate) fn ask(&mut self, question: &str) {
+        self.hold(true);
+        self.say(question);
+        self.in_line = true;
+    }
+
+    /// The answer was typed.
+    pub(crate) fn typed(&mut self) {
+        self.in_line = false;
+        self.hold(false);
+    }
+
+    /// What a command prints, as it comes. On a terminal, only whole lines do not get into the way of what is below.
+    pub(crate) fn printed(&mut self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.bars.is_none() {
+            self.in_line = !text.ends_with('\n');
+            return terminal::tell(text);
+        }
+        self.unfinished.push_str(text);
+        if let Some(end) = self.unfinished.rfind('\n') {
+            let whole: String = self.unfinished.drain(..=end).collect();
+            self.say(&whole);
+        }
+    }
+
+    /// Moves the spinners.
+    pub(crate) fn tick(&mut self) {
+        let open = self.runs.values().flat_map(|seen| seen.open.values().flatten());
+        open.for_each(ProgressBar::tick);
+    }
+
+    /// While somebody types, nothing is drawn below.
+    fn hold(&mut self, held: bool) {
+        if std::mem::replace(&mut self.held, held) == held {
+            return;
+        }
+        if let Some(bars) = &self.bars {
+            // A screen that cannot be cleared is no reason to stop.
+            let _ = bars.clear();
+            bars.set_draw_target(if held { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
+        }
+    }
+
+    /// Nobody is asked any more, before anything was typed.
+    pub(crate) fn unask(&mut self, why: &str) {
+        self.say(why);
+        self.hold(false);
+    }
+
+    /// Nothing more is shown.
+    pub(crate) fn close(&mut self) {
+        let rest = std::mem::take(&mut self.unfinished);
+        if !rest.is_empty() {
+            self.say(&format!("{rest}\n"));
+        }
+        if std::mem::take(&mut self.in_line) {
+            terminal::tell("\n");
+        }
+        if let Some(bars) = self.bars.take() {
+            let _ = bars.clear();
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        self.runs.clear();
+    }
+
+    fn knows(&mut self, run: RunNo, store: &Store) -> bool {
+        if self.runs.contains_key(&run) {
+            return true;
+        }
+        let Ok(row) = store.row(run) else { return false };
+        let Ok(Some(program)) = store.program(row.workflow, &row.part) else { return false };
+        let call = row.parent.map(|parent| (parent.run, EffectNo(parent.effect)));
+        let known = call.and_then(|call| Some((call.0, *self.calls.get(&call)?)));
+        self.runs.insert(run, Seen::new(program, known.map_or(0, |(_, (depth, _))| depth)));
+        // The step that called stands above the steps of the run that it called.
+        let heading = known.and_then(|(parent, (_, at))| Some(self.runs.get_mut(&parent)?.line(at, true)));
+        self.say(&heading.unwrap_or_default());
+        true
+    }
+
+    /// Shows what is at work in a run.
+    fn draw(&mut self, run: RunNo) {
+        let Some(bars) = &self.bars else { return };
+        let shown = self.runs.values().flat_map(|seen| seen.open.values().flatten()).count();
+        let mut room = BARS.saturating_sub(shown);
+        let Some(seen) = self.runs.get_mut(&run) else { return };
+        let items = &seen.items;
+        for (at, bar) in &mut seen.open {
+            let record = &seen.records.list()[*at];
+            if bar.is_none() && room > 0 {
+                room -= 1;
+                *bar = Some(bars.add(new_bar(record)));
+            }
+            let Some(bar) = bar else { continue };
+            bar.set_message(self.masks.mask(&lines::name(&seen.program, record, seen.depth)) + &beside(record));
+            if let (Some(count), Some(positions)) = (record.items, items.get(at)) {
+                if bar.length().is_none() {
+                    bar.set_style(style("{spinner} {msg} [{bar:20}] {pos}/{len}  {elapsed}"));
+                }
+                bar.set_length(count.into());
+                bar.set_position(positions.values().filter(|open| **open == 0).count() as u64);
+            }
+        }
+    }
+}
+
+impl Seen {
+    fn new(program: Program, depth: usize) -> Self {
+        Self {
+            program: Arc::new(program),
+            depth,
+            records: Records::default(),
+            told: Vec::new(),
+            newest: BTreeMap::new(),
+            open: BTreeMap::new(),
+            items: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a note, and gives the lines that it makes.
+    fn add(&mut self, note: &Note) -> String {
+        let Some(at) = self.records.add(note) else { return String::new() };
+        self.told.resize(self.records.list().len(), false);
+        match &note.what {
+            What::Began(step, _) => {
+                let lines = self.headings(*step, &note.path);
+                if let Some(before) = self.newest.insert((*step, note.path.clone()), at) {
+                    self.close(before);
+                }
+                self.open.insert(at, None);
+                self.count(*step, &note.path, true);
+                lines
+            }
+            What::Ended(step, _) | What::Failed(step, _) => {
+                if self.close(at) {
+                    self.count(*step, &note.path, false);
+                }
+                self.line(at, false)
+            }
+            What::Items(_) => {
+                self.items.insert(at, BTreeMap::new());
+                String::new()
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The line of a record, once.
+    fn line(&mut self, at: usize, heading: bool) -> String {
+        if std::mem::replace(&mut self.told[at], true) {
+            return String::new();
+        }
+        let manner = lines::Manner { depth: self.depth, heading, live: true };
+        lines::line(&self.program, &self.records.list()[at], manner)
+    }
+
+    /// The lines of the steps around one that begins, as far as they have none.
+    fn headings(&mut self, step: StepId, path: &[u32]) -> String {
+        let parents = std::iter::successors(self.program.steps[step.index()].parent, |parent| {
+            self.program.steps[parent.index()].parent
+        });
+        let around: Vec<usize> = parents.filter_map(|parent| self.around(parent, path)).collect();
+        around.into_iter().rev().map(|at| self.line(at, true)).collect()
+    }
+
+    /// The record of a step that is around something at a place: it stands at the same place or around it.
+    fn around(&self, step: StepId, path: &[u32]) -> Option<usize> {
+        let places = (0..=path.len()).rev().map(|length| &path[..length]);
+        places.into_iter().find_map(|place| self.newest.get(&(step, place.to_vec())).copied())
+    }
+
+    /// True: it was open.
+    fn close(&mut self, at: usize) -> bool {
+        let Some(bar) = self.open.remove(&at) else { return false };
+        bar.iter().for_each(ProgressBar::finish_and_clear);
+        self.items.remove(&at);
+        true
+    }
+
+    /// Counts what is open in the items of the loops around a step.
+    fn count(&mut self, step: StepId, path: &[u32], began: bool) {
+        let mut parent = self.program.steps[step.index()].parent;
+        while let Some(around) = parent {
+            if let Some(at) = self.around(around, path) {
+                let outer = self.records.list()[at].path.len();
+                if let (Some(positions), Some(position)) = (self.items.get_mut(&at), path.get(outer)) {
+                    let open = positions.entry(*position).or_default();
+                    *open = if began { *open + 1 } else { open.saturating_sub(1) };
+                }
+            }
+            parent = self.program.steps[around.index()].parent;
+        }
+    }
+
+    /// The lines of what had not ended when the run did, except for steps whose inner ones have told enough.
+    fn rest(self, status: Status) -> String {
+        // A step that asked nobody for anything was not kept from ending.
+        let worked = |at: &usize| status != Status::Completed || !self.records.list()[*at].attempts.is_empty();
+        let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.told[*at] && worked(at)).collect();
+        let (program, depth) = (self.program, self.depth);
+        let records = self.records.ended(&program, status);
+        let manner = lines::Manner { depth, heading: false, live: true };
+        let lines =
+            open.into_iter().filter_map(|at| records.get(at)).map(|record| lines::line(&program, record, manner));
+        lines.collect()
+    }
+}
+
+fn new_bar(record: &StepRecord) -> ProgressBar {
+    let bar = ProgressBar::no_length();
+    bar.set_style(style("{spinner} {msg}  {elapsed}"));
+    let waited =
+        Duration::from_millis(u64::try_from(jiff::Timestamp::now().as_millisecond() - record.began_ms).unwrap_or(0));
+    bar.with_elapsed(waited)
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    style.tick_strings(&["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏", " "]).progress_chars("█░░")
+}
+
+/// What there is to say about a step that is at work.
+fn beside(record: &StepRecord) -> String {
+    let attempt = match record.attempts.len() {
+        0 | 1 => String::new(),
+        count => format!(", attempt {count}"),
+    };
+    let waits = match record.status {
+        StepStatus::Waiting(Status::WaitingPeople) => ", waits for people",
+        StepStatus::Waiting(_) => ", waits",
+        _ => "",
+    };
+    let branch = record.branch.as_ref().map(|branch| format!(" → {branch}")).unwrap_or_default();
+    format!("{attempt}{waits}{branch}")
+}

@@ -1,0 +1,118 @@
+//! Steps of a run, a line each, for people.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use branchpoint_core::ir::{Index, Program, StepId};
+use branchpoint_core::{StepRecord, StepStatus};
+use branchpoint_expr::Value;
+
+/// How much of an output is shown.
+const LONGEST: usize = 60;
+
+/// A step that took less time than this is not worth a number.
+const NOTABLE_MS: i64 = 100;
+
+/// How a line is written.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// How deep the run stands in others.
+    pub(crate) depth: usize,
+    /// Whether the step is a heading for the steps in it, which come later.
+    pub(crate) heading: bool,
+    /// Whether it is told how long it took, and in a few words why it took its branch.
+    pub(crate) live: bool,
+}
+
+/// One step of a run.
+pub(crate) fn line(program: &Program, record: &StepRecord, manner: Manner) -> String {
+    let (sign, color) = match record.status {
+        _ if manner.heading => ("▸", AnsiColor::Cyan),
+        StepStatus::Completed => ("✓", AnsiColor::Green),
+        StepStatus::Failed => ("✗", AnsiColor::Red),
+        StepStatus::Running | StepStatus::Waiting(_) => ("…", AnsiColor::Yellow),
+        _ => ("–", AnsiColor::Yellow),
+    };
+    let style = Style::new().fg_color(Some(color.into()));
+    let mut line = format!("{style}{sign}{style:#} {}", name(program, record, manner.depth));
+    let mut add = |text: String| write!(line, "{text}").expect("writing to a text does not fail");
+    if record.attempts.len() > 1 {
+        add(format!(", {} attempts", record.attempts.len()));
+    }
+    let took_ms = record.ended_ms.map(|ended_ms| ended_ms - record.began_ms - record.waited_ms);
+    if let Some(took_ms) = took_ms.filter(|took_ms| manner.live && !manner.heading && *took_ms >= NOTABLE_MS) {
+        add(format!(", {}", duration(took_ms)));
+    }
+    if let Some(branch) = &record.branch {
+        add(format!(" → {branch}"));
+        reason(record).into_iter().filter(|_| manner.live).for_each(|reason| add(format!(" ({reason})")));
+    }
+    if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null && !manner.heading) {
+        // A step of a flow leaves variables behind beside what it gave; its data say enough.
+        add(format!(": {}", cut(output.get("data").unwrap_or(output))));
+    }
+    if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
+        add(format!(": {}", cut(message)));
+    }
+    for warning in &record.warnings {
+        add(format!(" (warning: {warning})"));
+    }
+    line.push('\n');
+    line
+}
+
+/// A step with its place: how deep it stands, which item of loops it is for, which time it runs.
+pub(crate) fn name(program: &Program, record: &StepRecord, depth: usize) -> String {
+    let step = &program.steps[record.step.index()];
+    let indent = "  ".repeat(depth + inner_depth(program, record.step));
+    let path: Vec<String> = record.path.iter().map(u32::to_string).collect();
+    let path = if path.is_empty() { String::new() } else { format!(" [{}]", path.join(",")) };
+    let run = if record.run > 1 { format!(", run {}", record.run) } else { String::new() };
+    format!("{indent}{} ({}){path}{run}", step.id, step.kind)
+}
+
+/// How many steps are around a step.
+pub(crate) fn inner_depth(program: &Program, step: StepId) -> usize {
+    let parent = |step: &StepId| program.steps[step.index()].parent;
+    std::iter::successors(parent(&step), parent).count()
+}
+
+/// Why a step decided as it did: a sentence for each condition that was looked at.
+pub(crate) fn sentences(record: &StepRecord) -> impl Iterator<Item = String> {
+    record.why.iter().filter_map(|why| {
+        let why: serde_json::Value = serde_json::from_str(why).ok()?;
+        let sentence = why.get("sentence")?.as_str()?;
+        // What the author did not write has no words to be told with.
+        (!sentence.contains("this part")).then(|| sentence.to_owned())
+    })
+}
+
+/// The words of the condition that decided, without its answer: the branch says that.
+fn reason(record: &StepRecord) -> Option<String> {
+    let sentence = sentences(record).last()?;
+    let words = sentence.split_once(" because ").map_or(sentence.as_str(), |(_, words)| words);
+    Some(shortened(words))
+}
+
+/// A value on one line, not too long.
+fn cut(value: &Value) -> String {
+    shortened(&value.to_string())
+}
+
+fn shortened(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
+    if text.chars().count() > LONGEST { line + "…" } else { line }
+}
+
+/// A time that has passed or will pass, as people say it.
+pub(crate) fn duration(ms: i64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..10 => format!("{seconds}.{} s", ms % 1000 / 100),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86400 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86400),
+    }
+}

@@ -1,0 +1,174 @@
+//! Notices to people outside: a command of the project hears when a question is asked, reminded of, or settled.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use branchpoint_core::RequestNo;
+use branchpoint_engine::host::{Act, People};
+use branchpoint_engine::store::{RunNo, Store, Trouble};
+use branchpoint_expr::{Object, Value};
+
+use crate::foreground::{What, command, reference};
+use crate::project::Project;
+use crate::terminal;
+
+/// How long a command may take: one that hangs must not keep the others from being told.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// How long the process waits for notices that are under way before it ends.
+const FLUSH: Duration = Duration::from_secs(10);
+
+/// Tells people outside, on a thread of its own: whoever drives runs does not wait for it.
+pub(crate) struct Notices {
+    to: Option<(Sender<Notice>, Receiver<()>)>,
+}
+
+struct Notice {
+    run: RunNo,
+    id: Arc<str>,
+    request: RequestNo,
+    what: People,
+}
+
+impl Notices {
+    /// What the project wants; nothing if it wants nothing.
+    pub(crate) fn new(project: &Project, store: &Path) -> Result<Self> {
+        if project.notify.webhook.is_some() {
+            bail!(
+                "`[notify] webhook` in branchpoint.toml is not served by this build\n\
+                 help: use `[notify] command`, for example with curl"
+            );
+        }
+        let Some(command) = project.notify.command.clone() else { return Ok(Self { to: None }) };
+        let store = Store::read_only(store)?;
+        let (sender, notices) = channel::<Notice>();
+        let (done, flushed) = channel();
+        let folder = project.folder.clone();
+        thread::spawn(move || {
+            // The specs of questions are only known when they are asked; later they are looked up.
+            let mut specs = BTreeMap::new();
+            for notice in notices {
+                let told = telling(&store, &notice, &mut specs)
+                    .map_err(Into::into)
+                    .and_then(|text| run(&command, &folder, &text));
+                if let Err(trouble) = told {
+                    terminal::tell(&format!("warning: a notice about run `{}` failed: {trouble:#}\n", notice.id));
+                }
+            }
+            drop(done);
+        });
+        Ok(Self { to: Some((sender, flushed)) })
+    }
+
+    /// Hands on what concerns people.
+    pub(crate) fn hear(&mut self, act: &Act) {
+        if let (Act::People { run, id, request, what }, Some((sender, _))) = (act, &self.to) {
+            let notice = Notice { run: *run, id: id.clone(), request: *request, what: what.clone() };
+            // The thread lives as long as this.
+            let _ = sender.send(notice);
+        }
+    }
+}
+
+impl Drop for Notices {
+    fn drop(&mut self) {
+        if let Some((sender, flushed)) = self.to.take() {
+            drop(sender);
+            if let Err(RecvTimeoutError::Timeout) = flushed.recv_timeout(FLUSH) {
+                terminal::tell("warning: a notice is still under way and is given up\n");
+            }
+        }
+    }
+}
+
+/// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command}`.
+fn telling(store: &Store, notice: &Notice, specs: &mut BTreeMap<(RunNo, RequestNo), Value>) -> Result<String, Trouble> {
+    let key = (notice.run, notice.request);
+    let mut spec = specs.get(&key).cloned();
+    let event = match &notice.what {
+        People::Asked(asked) => {
+            spec = Some(asked.clone());
+            specs.insert(key, asked.clone());
+            "asked"
+        }
+        People::Reminded(_) => "reminded",
+        People::Closed => {
+            specs.remove(&key);
+            "ended"
+        }
+    };
+    if spec.is_none() {
+        let questions = store.questions(notice.run)?;
+        spec = questions.into_iter().find(|question| question.request == notice.request).map(|question| question.spec);
+    }
+    let spec = spec.unwrap_or_default();
+    let part = |key: &str| spec.get(key).cloned().unwrap_or_default();
+    let document = store.document(store.row(notice.run)?.workflow)?;
+    let recipients = match &notice.what {
+        People::Reminded(users) => Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>()),
+        _ => each_once(&part("recipients")),
+    };
+    let name = reference(&notice.id, &What::Vote(notice.request));
+    let choices = part("choices");
+    let first =
+        |list: &Value| list.as_list().and_then(|list| list.first()).and_then(Value::as_str).map(ToOwned::to_owned);
+    let user = first(&recipients);
+    let how = first(&choices).map_or(Value::Null, |choice| Value::from(command(&name, &choice, user.as_deref())));
+    let fields = [
+        ("event", Value::from(event)),
+        ("run", Value::Str(notice.id.clone())),
+        ("approval", Value::from(name)),
+        ("workflow", Value::from(document.name)),
+        ("step", part("step")),
+        ("question", part("prompt")),
+        ("recipients", recipients),
+        ("choices", choices),
+        ("command", how),
+    ];
+    let fields: Object = fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
+    Ok(format!("{:?}\n", Value::from(fields)))
+}
+
+/// Somebody may be named twice, and is asked once.
+fn each_once(list: &Value) -> Value {
+    let mut once: Vec<Value> = Vec::new();
+    for item in list.as_list().unwrap_or_default() {
+        if !once.contains(item) {
+            once.push(item.clone());
+        }
+    }
+    Value::from(once)
+}
+
+/// Runs the command of the project with the notice on its standard input.
+fn run(command: &str, folder: &PathBuf, notice: &str) -> Result<()> {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", command])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .context("the command cannot be started")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that does not read is not wrong.
+        let _ = stdin.write_all(notice.as_bytes());
+    }
+    let until = Instant::now() + LIMIT;
+    while Instant::now() < until {
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => bail!("`{command}` ended with {status}"),
+            None => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    child.kill()?;
+    child.wait()?;
+    bail!("`{command}` took more than {} s and was ended", LIMIT.as_secs())
+}

@@ -1,0 +1,186 @@
+//! Who performs calls for the command line: the script first, then this machine, else nobody, and that is told.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use branchpoint_engine::{Answer, Call, Local, Outside, Runner, Secrets, Stop};
+use branchpoint_expr::{Dialect, Object, Value};
+
+use crate::project::Project;
+use crate::run::Answers;
+
+/// The kinds of calls that this machine performs for state machines without any setting.
+const SERVED: [&str; 5] = ["shell", "read", "log", "run", "agent"];
+
+/// How often a call that hangs looks whether it is to end.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Hears what commands print and what is logged, with secrets masked.
+pub(crate) type Said = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// This machine, and the answers of the script.
+pub(crate) struct Here {
+    local: Local,
+    answers: Mutex<Answers>,
+    /// The keys of calls that the script lets hang.
+    hanging: Mutex<BTreeSet<String>>,
+    masks: Masks,
+    account: Value,
+    /// Whether somebody sits at the terminal.
+    attached: bool,
+    /// Whether runs without a folder are worked for where this process stands.
+    anywhere: bool,
+}
+
+/// Everything that must not be shown.
+#[derive(Clone, Default)]
+pub(crate) struct Masks(Arc<Mutex<Vec<String>>>);
+
+impl Masks {
+    /// From now on, these are masked too.
+    pub(crate) fn add(&self, values: impl IntoIterator<Item = String>) {
+        let mut known = lock(&self.0);
+        for value in values.into_iter().filter(|value| !value.trim().is_empty()) {
+            if !known.contains(&value) {
+                known.push(value);
+            }
+        }
+    }
+
+    pub(crate) fn mask(&self, text: &str) -> String {
+        let known = lock(&self.0).clone();
+        if known.is_empty() { text.to_owned() } else { Secrets::from_values(known).mask(text).into_owned() }
+    }
+}
+
+impl Here {
+    pub(crate) fn new(project: &Project, user: &str, answers: Answers, attached: bool, said: Said) -> Result<Self> {
+        let masks = Masks::default();
+        let (file, fetched, shown) = (project.secrets()?, masks.clone(), masks.clone());
+        let local = Local {
+            listener: Arc::new(move |_, text| said(&shown.mask(text))),
+            // Whatever was put into a call is not shown when the call repeats it.
+            secrets: Arc::new(move |name| {
+                let value = env::var(name).ok().or_else(|| file.get(name).cloned());
+                fetched.add(value.clone());
+                value
+            }),
+            ..Local::new(env::current_dir()?)
+        };
+        let (answers, hanging) = (Mutex::new(answers), Mutex::default());
+        Ok(Self { local, answers, hanging, masks, account: account(project, user), attached, anywhere: true })
+    }
+
+    /// The same for a worker: it works only in the folders of the runs.
+    pub(crate) fn for_worker(project: &Project, said: Said) -> Result<Self> {
+        let here = Self::new(project, &project.user(None), Answers::none(), false, said)?;
+        Ok(Self { anywhere: false, ..here })
+    }
+
+    pub(crate) fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
+    pub(crate) fn answers(&self) -> MutexGuard<'_, Answers> {
+        lock(&self.answers)
+    }
+
+    fn local(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+        let folder = Path::new(&*call.folder);
+        let works = matches!(&*call.kind, "shell" | "agent" | "read");
+        if works && !self.anywhere && !folder.is_absolute() {
+            return Some(Answer::failed("exit_code", "the run has no folder, and a worker runs commands only there"));
+        }
+        if works && folder.is_absolute() && !folder.is_dir() {
+            let message = format!("the folder of the run, {}, is not there", folder.display());
+            return Some(Answer::failed("exit_code", message));
+        }
+        self.local.perform(call, stop).or_else(|| self.local.agent(call, stop))
+    }
+}
+
+impl Outside for Here {
+    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        if lock(&self.hanging).remove(&call.key()) {
+            while !stop.is_set() {
+                thread::sleep(NAP);
+            }
+            return Answer::Never;
+        }
+        self.local(call, stop).unwrap_or_else(|| {
+            let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind);
+            Answer::failed(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
+        })
+    }
+
+    /// What was written down takes no time: a call that the script lets hang has reached its limit at once, if it has one.
+    fn at_once(&self, call: &Call) -> Option<Answer> {
+        let step = call.step.as_ref()?;
+        let mut answers = self.answers();
+        if !answers.knows(step) {
+            return None;
+        }
+        match answers.perform(call) {
+            Answer::Never if call.attempt_limit_ms.is_none() => {
+                lock(&self.hanging).insert(call.key());
+                None
+            }
+            answer => Some(answer),
+        }
+    }
+
+    fn fact(&self, name: &str) -> Value {
+        match name {
+            "user_attached" => Value::Bool(self.attached),
+            "account" => self.account.clone(),
+            name => fact(name),
+        }
+    }
+}
+
+/// Whether this machine performs a kind of call without a script.
+pub(crate) fn serves(dialect: Option<Dialect>, kind: &str) -> bool {
+    dialect == Some(Dialect::Machine) && SERVED.contains(&kind)
+}
+
+/// What is known of this machine under a name. Nobody is attached to a run that is only tried.
+pub(crate) fn fact(name: &str) -> Value {
+    match name {
+        "user_attached" => Value::Bool(false),
+        "run_id" => Value::from("run"),
+        "working_dir" => env::current_dir().map_or(Value::Null, |dir| Value::from(dir.display().to_string())),
+        "user" => variable("USER"),
+        "hostname" => variable("HOSTNAME"),
+        "attachments" | "metadata" => Value::from(Object::default()),
+        "agent_id" => Value::from("agent"),
+        name => name.strip_prefix("env.").map_or(Value::Null, variable),
+    }
+}
+
+/// Who can be asked: the people of the project; where it names none, whoever runs the workflow.
+pub(crate) fn account(project: &Project, user: &str) -> Value {
+    let people = &project.people;
+    let list = |names: &[String]| -> Value {
+        let names = if names.is_empty() { &[user.to_owned()] } else { names };
+        Value::from(names.iter().map(|name| Value::from(name.as_str())).collect::<Vec<_>>())
+    };
+    let fields = [
+        ("owner", Value::from(people.owner.as_deref().unwrap_or(user))),
+        ("admins", list(&people.admins)),
+        ("members", list(&people.members)),
+    ];
+    Value::from(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
+}
+
+fn variable(name: &str) -> Value {
+    env::var(name).map_or(Value::Null, Value::from)
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}

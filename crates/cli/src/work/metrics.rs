@@ -1,0 +1,233 @@
+//! What a worker counts, in the text form that Prometheus reads: over HTTP, in a file, or as JSON lines.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use branchpoint_core::ir::Status;
+use branchpoint_engine::host::{Act, People};
+use branchpoint_engine::store::{Store, Trouble};
+use branchpoint_engine::{Answer, Call, Outside, Stop};
+use branchpoint_expr::{Object, Value};
+
+use crate::outside::Here;
+use crate::terminal;
+
+/// How often counters are written to a file or to stderr.
+pub(super) const PERIOD: Duration = Duration::from_secs(10);
+
+/// How long a client of the HTTP door may take to ask.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where counters go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    Stderr,
+    Http(SocketAddr),
+    File(PathBuf),
+}
+
+impl FromStr for To {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "-" {
+            return Ok(Self::Stderr);
+        }
+        let address = text.strip_prefix(':').map(|port| format!("127.0.0.1:{port}"));
+        let address = address.unwrap_or_else(|| text.replacen("localhost:", "127.0.0.1:", 1));
+        Ok(address.parse().map_or_else(|_| Self::File(text.into()), Self::Http))
+    }
+}
+
+/// What happened since the worker began.
+pub(super) struct Counters {
+    events: Arc<AtomicU64>,
+    calls: AtomicU64,
+    failures: AtomicU64,
+    in_flight: AtomicU64,
+    withdrawn: AtomicU64,
+    ended_calls: AtomicU64,
+    asked: AtomicU64,
+    completed: AtomicU64,
+    failed: AtomicU64,
+    cancelled: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn new(events: Arc<AtomicU64>) -> Self {
+        let none = AtomicU64::default;
+        Self {
+            events,
+            calls: none(),
+            failures: none(),
+            in_flight: none(),
+            withdrawn: none(),
+            ended_calls: none(),
+            asked: none(),
+            completed: none(),
+            failed: none(),
+            cancelled: none(),
+        }
+    }
+
+    pub(super) fn count(&self, act: &Act) {
+        let counter = match act {
+            Act::Perform { .. } => &self.calls,
+            Act::Withdraw { .. } => &self.withdrawn,
+            Act::People { what: People::Asked(_), .. } => &self.asked,
+            Act::Stands { status: Status::Completed, .. } => &self.completed,
+            Act::Stands { status: Status::Failed, .. } => &self.failed,
+            Act::Stands { status: Status::Cancelled, .. } => &self.cancelled,
+            _ => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Name, help, and values by label.
+    fn all(&self, store: &Store) -> Result<Vec<Family>, Trouble> {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let waiting = of(&self.calls).saturating_sub(of(&self.ended_calls) + of(&self.withdrawn) + of(&self.in_flight));
+        let one = |name, kind, help, value| Family { name, kind, help, values: vec![(String::new(), value)] };
+        let runs = store.counts()?.into_iter().map(|(status, count)| (format!("status=\"{status}\""), count));
+        let ended = [("completed", &self.completed), ("failed", &self.failed), ("cancelled", &self.cancelled)];
+        let ended = ended.map(|(status, counter)| (format!("status=\"{status}\""), of(counter)));
+        Ok(vec![
+            Family { name: "runs", kind: "gauge", help: "Runs in the store", values: runs.collect() },
+            Family { name: "runs_ended_total", kind: "counter", help: "Runs that ended here", values: ended.to_vec() },
+            one("events_total", "counter", "Events that runs have taken here", of(&self.events)),
+            one("calls_total", "counter", "Calls that runs have asked for here", of(&self.calls)),
+            one("calls_failed_total", "counter", "Calls that failed", of(&self.failures)),
+            one("calls_in_flight", "gauge", "Calls that are being made", of(&self.in_flight)),
+            one("calls_queued", "gauge", "Calls that wait for their turn", waiting),
+            one("questions_total", "counter", "Questions put to people", of(&self.asked)),
+        ])
+    }
+}
+
+/// A counter with its labels.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    values: Vec<(String, u64)>,
+}
+
+fn prometheus(families: &[Family]) -> String {
+    let mut text = String::new();
+    for Family { name, kind, help, values } in families {
+        // Writing into a text cannot fail.
+        let _ = write!(text, "# HELP branchpoint_{name} {help}.\n# TYPE branchpoint_{name} {kind}\n");
+        for (label, value) in values {
+            let label = if label.is_empty() { String::new() } else { format!("{{{label}}}") };
+            let _ = writeln!(text, "branchpoint_{name}{label} {value}");
+        }
+    }
+    text
+}
+
+fn json(families: &[Family]) -> String {
+    let number = |value: u64| Value::Int(i64::try_from(value).unwrap_or(i64::MAX));
+    let value = |family: &Family| match family.values.as_slice() {
+        [(label, value)] if label.is_empty() => number(*value),
+        values => {
+            let name = |label: &str| Arc::from(label.trim_start_matches("status=").trim_matches('"'));
+            Value::from(values.iter().map(|(label, value)| (name(label), number(*value))).collect::<Object>())
+        }
+    };
+    let counters: Object = families.iter().map(|family| (Arc::from(family.name), value(family))).collect();
+    format!("{:?}\n", Value::from([(Arc::from("metrics"), Value::from(counters))].into_iter().collect::<Object>()))
+}
+
+/// Tells counters where they are wanted.
+pub(super) struct Metrics {
+    to: Option<(To, Store)>,
+    counters: Arc<Counters>,
+}
+
+impl Metrics {
+    pub(super) fn open(to: Option<&To>, counters: &Arc<Counters>, store: &Path) -> Result<Self> {
+        let counters = Arc::clone(counters);
+        let Some(to) = to else { return Ok(Self { to: None, counters }) };
+        if let To::Http(address) = to {
+            let door = TcpListener::bind(address).with_context(|| format!("metrics cannot be told at {address}"))?;
+            let (counted, store) = (Arc::clone(&counters), Store::read_only(store)?);
+            thread::spawn(move || {
+                for client in door.incoming().flatten() {
+                    // A client that goes away is no trouble.
+                    let _ = answer(&client, &counted, &store);
+                }
+            });
+        }
+        Ok(Self { to: Some((to.clone(), Store::read_only(store)?)), counters })
+    }
+
+    /// Tells what is due now.
+    pub(super) fn tell(&mut self) -> Result<()> {
+        match &self.to {
+            Some((To::Stderr, store)) => terminal::tell(&json(&self.counters.all(store)?)),
+            Some((To::File(path), store)) => {
+                let text = prometheus(&self.counters.all(store)?);
+                // Whoever reads it sees the old file or the new one, never half of it.
+                let beside = path.with_extension("new");
+                let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+                if let Err(error) = written {
+                    terminal::tell(&format!("warning: metrics cannot be written to {}: {error}\n", path.display()));
+                }
+            }
+            Some((To::Http(_), _)) | None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Answers any request with the counters: there is nothing else here.
+fn answer(client: &TcpStream, counters: &Counters, store: &Store) -> Result<()> {
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(PATIENCE))?;
+    let mut lines = BufReader::new(client).lines();
+    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+    let text = prometheus(&counters.all(store)?);
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close";
+    let mut client = client;
+    write!(client, "{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len())?;
+    Ok(())
+}
+
+/// Whoever performs calls, counted.
+pub(super) struct Counted {
+    here: Arc<Here>,
+    counters: Arc<Counters>,
+}
+
+impl Counted {
+    pub(super) fn new(here: Arc<Here>, counters: Arc<Counters>) -> Self {
+        Self { here, counters }
+    }
+}
+
+impl Outside for Counted {
+    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        self.counters.in_flight.fetch_add(1, Ordering::Relaxed);
+        let answer = self.here.perform(call, stop);
+        self.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.counters.ended_calls.fetch_add(1, Ordering::Relaxed);
+        if matches!(answer, Answer::Failed(_) | Answer::TimedOut { .. } | Answer::Never) {
+            self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    fn fact(&self, name: &str) -> Value {
+        self.here.fact(name)
+    }
+}

@@ -1,0 +1,132 @@
+//! `branchpoint work`: drives every run of the store that can go on, until it is told to stop.
+
+mod log;
+mod metrics;
+
+use std::process::{self, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use branchpoint_engine::Driver;
+use branchpoint_engine::host::{Act, Drives, Host};
+use branchpoint_engine::store::Store;
+use jiff::Timestamp;
+
+use self::log::{Format, Log};
+use self::metrics::{Counters, Metrics, To};
+use crate::exit::{self, System};
+use crate::notices::Notices;
+use crate::outside::Here;
+use crate::project::{Project, StoreArguments};
+use crate::terminal;
+
+/// How often the driver is looked after, and metrics that are due are told.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Drive every run in the store that can go on
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("about.txt")),
+    after_long_help = terminal::page(include_str!("after.txt")),
+)]
+pub(crate) struct Arguments {
+    /// How many calls are made at a time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    calls: Option<u32>,
+
+    /// How log lines look
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    log_format: Format,
+
+    /// Count what happens: at ADDRESS over HTTP, in a FILE, or every 10 seconds as a JSON line on stderr
+    #[arg(long, value_name = "ADDRESS|FILE", num_args = 0..=1, default_missing_value = "-")]
+    metrics: Option<To>,
+
+    /// How many seconds calls in flight have to end when it is told to stop
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    grace: u64,
+
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+/// What comes to whoever writes the log.
+enum Heard {
+    Act(log::Line),
+    Interrupt,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let project = Project::find()?;
+    let store = project.open(&arguments.store)?;
+    let path = store.path().context("a store in memory has nobody to work for")?.to_path_buf();
+    let here = Arc::new(Here::for_worker(&project, Arc::new(|_| {}))?);
+    let facts = Arc::clone(&here);
+    let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
+    let host = Host::new(store, "work", Drives::All, facts, Timestamp::now().as_millisecond())?;
+    let counters = Arc::new(Counters::new(host.events()));
+    let (sender, heard) = channel();
+    on_interrupt(sender.clone())?;
+    let mut limits = project.limits();
+    if let Some(calls) = arguments.calls {
+        limits.calls = usize::try_from(calls)?;
+    }
+    let mut metrics = Metrics::open(arguments.metrics.as_ref(), &counters, &path)?;
+    let mut log = Log::new(arguments.log_format, Store::read_only(&path)?);
+    let listener = listener(sender, Notices::new(&project, &path)?, Arc::clone(&counters));
+    let driver = Driver::new(host, Arc::new(metrics::Counted::new(here, counters)), limits, listener);
+    log.plain("working", &format!("drives the runs in {}; Ctrl-C stops it", path.display()));
+    let mut due = Instant::now() + metrics::PERIOD;
+    loop {
+        match heard.recv_timeout(TICK) {
+            Ok(Heard::Act(line)) => log.write(&line),
+            Ok(Heard::Interrupt) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => bail!(System("the worker has stopped by itself".into())),
+        }
+        if !driver.is_alive() {
+            // It tells itself why it has stopped.
+            driver.leave(Duration::ZERO)?;
+            bail!(System("the worker has stopped by itself".into()));
+        }
+        if Instant::now() >= due {
+            due = Instant::now() + metrics::PERIOD;
+            metrics.tell()?;
+        }
+    }
+    log.plain("stopping", "waits for calls in flight; Ctrl-C again ends them at once");
+    driver.leave(Duration::from_secs(arguments.grace))?;
+    while let Ok(heard) = heard.try_recv() {
+        if let Heard::Act(line) = heard {
+            log.write(&line);
+        }
+    }
+    metrics.tell()?;
+    log.plain("stopped", "every run can be taken up by others");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listener(heard: Sender<Heard>, mut notices: Notices, counters: Arc<Counters>) -> branchpoint_engine::DriverListener {
+    Box::new(move |act: &Act| {
+        notices.hear(act);
+        counters.count(act);
+        if let Some(line) = log::Line::of(act) {
+            // Nobody may listen any more.
+            let _ = heard.send(Heard::Act(line));
+        }
+    })
+}
+
+/// The first signal stops gracefully, the second at once.
+fn on_interrupt(heard: Sender<Heard>) -> Result<()> {
+    let before = AtomicBool::new(false);
+    let handler = move || {
+        if before.swap(true, Ordering::Relaxed) || heard.send(Heard::Interrupt).is_err() {
+            process::exit(exit::INTERRUPTED.into());
+        }
+    };
+    ctrlc::set_handler(handler).context("signals cannot be listened for")
+}

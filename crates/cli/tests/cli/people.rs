@@ -1,0 +1,109 @@
+//! Runs that wait for people: how it is told, who is told, and that they go on when somebody has answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use branchpoint_core::Event;
+use branchpoint_engine::host::{Drives, Host};
+use branchpoint_engine::store::{Durability, Store};
+use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
+use branchpoint_expr::Value;
+
+use super::running::{Place, err, exits, out};
+
+const ASK: &str = r#"
+name: ask
+steps:
+  - {id: ask, step_type: human_in_the_loop, prompt_template: "Shall we?"}
+  - {id: end, step_type: text, template: "they said {{step.ask.output.outcome}}"}
+"#;
+
+/// Nobody: what the runs of this page ask for is answered by people.
+struct Nobody;
+
+impl Outside for Nobody {
+    fn perform(&self, _: &Call, _: &Stop) -> Answer {
+        Answer::failed("test", "nobody performs this")
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+/// Votes as another process does.
+fn vote(place: &Place, id: &str, user: &str, choice: &str) {
+    let store = Store::open(&place.store(), Durability::Full).expect("there is a store");
+    let run = store.run(id).expect("it can be read").expect("there is a run").run;
+    let request = store.questions(run).expect("they can be read").first().expect("it asks").request.0;
+    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+    let driver = Driver::new(host, Arc::new(Nobody), Limits::default(), Box::new(|_| {}));
+    let payload = serde_json::from_str(&format!(r#"{{"request": {request}, "choice": "{choice}"}}"#)).expect("JSON");
+    let event = Event::Signal { name: "vote".into(), payload, sender: Some(user.into()), key: None };
+    driver.hand(run, event).expect("the store works").expect("the vote is taken");
+    driver.leave(Duration::from_secs(1)).expect("the store works");
+}
+
+#[test]
+fn a_run_waits_for_people_with_exit_5_and_goes_on_when_they_have_answered() {
+    let place = Place::new(&[("ask.yaml", ASK)]);
+    let asked = place.run(&["run", "ask.yaml", "--id", "k"]);
+    exits(&asked, 5);
+    assert_eq!(out(&asked), "");
+    let told = err(&asked);
+    assert!(told.contains("Shall we?") && told.contains("Asked: ada"), "{told}");
+    assert!(told.contains("branchpoint approvals vote k/") && told.contains("--as ada"), "{told}");
+    let still = place.run(&["run", "ask.yaml", "--id", "k", "--json"]);
+    exits(&still, 5);
+    let told: serde_json::Value = serde_json::from_str(&out(&still)).expect("it is JSON");
+    assert_eq!((&told["status"], &told["waiting"][0]["step"]), (&"waiting_people".into(), &"ask".into()));
+    vote(&place, "k", "ada", "approve");
+    let over = place.run(&["run", "ask.yaml", "--id", "k"]);
+    exits(&over, 0);
+    assert_eq!(out(&over), "they said approve\n");
+}
+
+#[test]
+fn an_approval_of_a_graph_waits_the_same_way() {
+    let graph = super::root().join("examples/graph/draft-and-approve.json").display().to_string();
+    let place = Place::new(&[("s.yaml", "writer: [A text]\nrewriter: [Short]\npublisher: [Published]\n")]);
+    let asked = place.run(&["run", &graph, "-s", "s.yaml", "--id", "k"]);
+    exits(&asked, 5);
+    assert!(err(&asked).contains("branchpoint approvals vote k/review approve"), "{}", err(&asked));
+    let place =
+        Place::new(&[("s.yaml", "writer: [A text]\nreview: [approve]\nrewriter: [Short]\npublisher: [Published]\n")]);
+    let scripted = place.run(&["run", &graph, "-s", "s.yaml"]);
+    exits(&scripted, 0);
+    assert_eq!(out(&scripted), "Published\n");
+}
+
+#[test]
+fn the_people_of_the_project_are_asked() {
+    let settings = "user = \"eve\"\n[people]\nowner = \"olga\"\nadmins = [\"ann\", \"bob\"]\n";
+    let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
+    let asked = place.run(&["run", "ask.yaml"]);
+    exits(&asked, 5);
+    assert!(err(&asked).contains("Asked: olga"), "{}", err(&asked));
+}
+
+#[test]
+fn a_command_of_the_project_hears_of_questions() {
+    let settings = "[notify]\ncommand = \"cat >> notices.jsonl\"\n";
+    let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
+    exits(&place.run(&["run", "ask.yaml", "--id", "k", "--as", "bob"]), 5);
+    let notice: serde_json::Value = serde_json::from_str(&place.read("notices.jsonl")).expect("one notice came");
+    let part = |key: &str| notice[key].to_string();
+    assert_eq!((part("event"), part("run"), part("workflow")), ("\"asked\"".into(), "\"k\"".into(), "\"ask\"".into()));
+    assert_eq!((part("step"), part("question")), ("\"ask\"".into(), "\"Shall we?\"".into()));
+    assert_eq!(part("recipients"), r#"["bob"]"#);
+    assert!(part("command").contains("branchpoint approvals vote k/"), "{notice}");
+}
+
+#[test]
+fn a_notice_that_fails_is_told_and_no_more() {
+    let settings = "[notify]\ncommand = \"exit 3\"\n";
+    let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
+    let asked = place.run(&["run", "ask.yaml"]);
+    exits(&asked, 5);
+    assert!(err(&asked).contains("warning: a notice about run"), "{}", err(&asked));
+}

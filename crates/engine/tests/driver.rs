@@ -1,0 +1,71 @@
+//! The driver under the real clock: what it does when it leaves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_engine::host::{Drives, Host, Start};
+use branchpoint_engine::store::{Document, Store, Workflow};
+use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
+use branchpoint_expr::Value;
+
+/// A call that goes on until it is told to stop, and then has something to put in order.
+#[derive(Default)]
+struct Stubborn {
+    begun: AtomicBool,
+    in_order: AtomicBool,
+}
+
+impl Outside for Stubborn {
+    fn perform(&self, _: &Call, stop: &Stop) -> Answer {
+        self.begun.store(true, Ordering::Release);
+        while !stop.is_set() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(50));
+        self.in_order.store(true, Ordering::Release);
+        Answer::Never
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+fn one_call() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let what = b.effect(effect("tool"));
+    let ask = b.do_(what, null, None, end, None);
+    b.begin(ROOT, &[ask]);
+    b.finish().expect("the program is valid")
+}
+
+#[test]
+fn leaving_waits_for_calls_that_were_told_to_stop() {
+    let folder = tempfile::tempdir().expect("there is room for a store");
+    let path = folder.path().join("store.db");
+    let store = Store::open(&path, branchpoint_engine::store::Durability::Normal).expect("a store can be made");
+    let text = |text: &str| text.to_owned();
+    let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
+    let workflow = Workflow { document: &document, program: &one_call(), children: &BTreeMap::new() };
+    let workflow = store.save(workflow, 0).expect("it can be kept");
+    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+    let outside = Arc::new(Stubborn::default());
+    let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
+    let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
+    let run = started.expect("it starts").run;
+    while !outside.begun.load(Ordering::Acquire) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    driver.leave(Duration::ZERO).expect("the store works");
+    assert!(outside.in_order.load(Ordering::Acquire), "the call has ended before the driver is gone");
+    let store = Store::read_only(&path).expect("it is there");
+    let row = store.row(run).expect("it is there");
+    assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
+}
