@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::pack::Packed;
 use super::{Packing, RunNo, Store, Trouble};
+use crate::secrets::Secrets;
 
 /// What the store keeps of a run: its newest snapshot, and what came after it.
 #[derive(Debug, Default)]
@@ -72,13 +73,18 @@ impl Store {
     /// Every event of a run, from the first on.
     pub fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
         let packing = self.packing(run)?;
+        self.journal_packed(run, &packing)
+    }
+
+    /// The same, with secrets as that packing has them.
+    pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
         let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 ORDER BY seq";
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query([run.0])?;
         let mut events = Vec::new();
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-            let (stamp, event) = self.event(run, &packing, row.get(0)?, bytes)?;
+            let (stamp, event) = self.event(run, packing, row.get(0)?, bytes)?;
             events.push((stamp, event, row.get(2)?));
         }
         Ok(events)
@@ -228,6 +234,11 @@ impl Store {
     pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, Trouble> {
         let sql = "SELECT EXISTS (SELECT 1 FROM signals WHERE run = ?1 AND key = ?2)";
         Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, key], |row| row.get(0))?)
+    }
+
+    /// The sealed inputs of a run, to mask them in what people see.
+    pub fn secrets(&self, run: RunNo) -> Result<Secrets, Trouble> {
+        Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
 
     /// How the values of a run are put back. Without a key, its secrets stay hidden.
