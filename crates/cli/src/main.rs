@@ -2,25 +2,40 @@
 //!
 //! Data goes to stdout, messages to stderr. What a condition means is decided in `branchpoint-expr`, never here.
 
+mod approvals;
 mod check;
 mod completions;
 mod dialects;
+mod doctor;
+mod drive;
 mod eval;
+mod exit;
 mod explain;
 mod fmt;
 mod graph;
 mod ir;
+mod man;
+mod masked;
+mod moment;
 mod new;
+mod opened;
 mod project;
+mod prune;
 mod run;
+mod runs;
 mod schema;
 mod session;
+mod sessions;
 mod source;
+mod store;
+mod table;
 mod terminal;
 mod workflow;
+mod workflows;
 
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 /// The exit status of everything that is neither true nor false; clap gives the same for wrong arguments.
@@ -51,6 +66,14 @@ enum Command {
     Explain(explain::Arguments),
     Schema(schema::Arguments),
     Session(session::Arguments),
+    Runs(runs::Arguments),
+    Approvals(approvals::Arguments),
+    Sessions(sessions::Arguments),
+    Workflows(workflows::Arguments),
+    Prune(prune::Arguments),
+    Store(store::Arguments),
+    Doctor(doctor::Arguments),
+    Man(man::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -66,10 +89,26 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Session(arguments) => session::run(&arguments),
+        Command::Runs(arguments) => kept(runs::run(&arguments)),
+        Command::Approvals(arguments) => kept(approvals::run(&arguments)),
+        Command::Sessions(arguments) => kept(sessions::run(&arguments)),
+        Command::Workflows(arguments) => kept(workflows::run(&arguments)),
+        Command::Prune(arguments) => kept(prune::run(&arguments)),
+        Command::Store(arguments) => kept(store::run(&arguments)),
+        Command::Doctor(arguments) => kept(doctor::run(&arguments)),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     done.unwrap_or_else(|trouble| {
         terminal::complain(&format!("{trouble:#}"));
         ExitCode::from(TROUBLE)
     })
+}
+
+/// Commands over a store tell wrong arguments from a store that cannot be used.
+fn kept(done: Result<ExitCode>) -> Result<ExitCode> {
+    Ok(done.unwrap_or_else(|trouble| {
+        terminal::complain(&format!("{trouble:#}"));
+        ExitCode::from(exit::of(&trouble))
+    }))
 }

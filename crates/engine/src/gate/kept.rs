@@ -77,13 +77,13 @@ impl<'p> KeptSessions<'p> {
                     if forgets && new {
                         self.host.store().forget_keys(run, key)?;
                     }
-                    let answer = self.answer(&self.host.look_at(run)?, &notes)?;
+                    let answer = told(&self.host.look_at(run)?, &notes)?;
                     return Ok(if new { answer } else { answer.unchanged() });
                 }
                 // It has expired in this very turn; the next one is new.
                 Err(host::Refused::Rejected(Rejected::Ended)) => {}
                 Err(host::Refused::Driven) => match self.host.store().send(run, &event)? {
-                    Sent::Taken => return self.answer(&self.host.look_at(run)?, &[]),
+                    Sent::Taken => return told(&self.host.look_at(run)?, &[]),
                     Sent::Refused(reason) => return Err(KeptTrouble::Elsewhere(reason)),
                     Sent::Undriven => {}
                 },
@@ -173,18 +173,15 @@ impl<'p> KeptSessions<'p> {
         }
         Ok((answered.unwrap_or(Err(host::Refused::NoRun)), told))
     }
+}
 
-    fn answer(&self, look: &Look, notes: &[Note]) -> Result<Answer, KeptTrouble> {
-        let read = |name: &str| {
-            let id = named(&look.program, name).ok_or(Refused::NoSession)?;
-            view(&look.program, &look.state, id).map_err(Refused::View)
-        };
-        Ok(Answer {
-            view: read("session")?,
-            problems: read("problems")?,
-            reasons: answer::reasons(&look.program, notes),
-        })
-    }
+/// How a session stands. What cannot be told is an error.
+fn told(look: &Look, notes: &[Note]) -> Result<Answer, KeptTrouble> {
+    let read = |name: &str| {
+        let id = named(&look.program, name).ok_or(Refused::NoSession)?;
+        view(&look.program, &look.state, id).map_err(Refused::View)
+    };
+    Ok(Answer { view: read("session")?, problems: read("problems")?, reasons: answer::reasons(&look.program, notes) })
 }
 
 fn named(program: &Program, name: &str) -> Option<ViewId> {

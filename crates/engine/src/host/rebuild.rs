@@ -7,7 +7,7 @@ use crate::store::{Packing, Run, RunNo, Store, Trouble};
 
 impl Store {
     /// Takes a run in that another store had: all of it, or nothing. Nobody drives it.
-    pub(crate) fn take_in(&self, row: Run, journal: Vec<(Stamp, Event, u32)>) -> Result<(), Trouble> {
+    pub(crate) fn take_in(&self, row: &Run, journal: Vec<(Stamp, Event, u32)>) -> Result<(), Trouble> {
         self.begin()?;
         let taken = self.write_anew(row, journal).and_then(|()| self.commit());
         if taken.is_err() {
@@ -16,10 +16,10 @@ impl Store {
         taken
     }
 
-    fn write_anew(&self, row: Run, journal: Vec<(Stamp, Event, u32)>) -> Result<(), Trouble> {
+    fn write_anew(&self, row: &Run, journal: Vec<(Stamp, Event, u32)>) -> Result<(), Trouble> {
         let program = self.program(row.workflow, &row.part)?;
         let program = program.ok_or_else(|| Trouble::Missing(format!("program `{}` of its workflow", row.part)))?;
-        let inserted = self.insert_run(&row, program.semantics)?;
+        let inserted = self.insert_run(row, program.semantics)?;
         let run = inserted.ok_or_else(|| Trouble::Missing(format!("room for a second run `{}`", row.id)))?;
         let unstorable = |error: codec::CodecError| Trouble::Bytes { run: row.id.clone(), error };
         let packing = Packing::default();
@@ -39,13 +39,13 @@ impl Store {
             }
             self.append(run, seq, mark, &packed)?;
             for command in outcome.commands {
-                self.write_command(run, command, stamp.now_ms).map_err(|trouble| match trouble {
+                self.write_command(run, &command, stamp.now_ms).map_err(|trouble| match trouble {
                     Told::Bytes(error) => unstorable(error),
                     Told::Store(trouble) => trouble,
                 })?;
             }
         }
-        self.finish(run, &row, &program, &state)
+        self.finish(run, row, &program, &state)
     }
 
     fn finish(&self, run: RunNo, row: &Run, program: &Program, state: &State) -> Result<(), Trouble> {
@@ -59,10 +59,10 @@ impl Store {
     }
 
     /// What a host would have written for a command.
-    fn write_command(&self, run: RunNo, command: Command, now_ms: i64) -> Result<(), Told> {
+    fn write_command(&self, run: RunNo, command: &Command, now_ms: i64) -> Result<(), Told> {
         let packing = Packing::default();
-        match &command {
-            Command::Perform { effect, .. } => self.ask(run, *effect, &packing.command(&command)?)?,
+        match command {
+            Command::Perform { effect, .. } => self.ask(run, *effect, &packing.command(command)?)?,
             Command::Withdraw { effect } => self.answered(run, *effect)?,
             Command::Ask { request, spec } => self.put_question(run, *request, &packing.value(spec)?, now_ms)?,
             Command::Remind { request, .. } => self.remind(run, *request)?,

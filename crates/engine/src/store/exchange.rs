@@ -309,7 +309,7 @@ impl Reading<'_> {
             return Ok(());
         }
         let id = row.id.clone();
-        match self.store.take_in(row, journal) {
+        match self.store.take_in(&row, journal) {
             Ok(()) => self.imported.runs.push(id),
             Err(refused @ (Trouble::Strayed { .. } | Trouble::Missing(_) | Trouble::Bytes { .. })) => {
                 self.imported.refused.push((id, refused.to_string()));

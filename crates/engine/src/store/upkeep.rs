@@ -127,6 +127,12 @@ impl Store {
         Ok(used)
     }
 
+    /// How many events a run has, and how many bytes they take.
+    pub fn journal_size(&self, run: RunNo) -> Result<(u64, u64), Trouble> {
+        let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM events WHERE run = ?1";
+        Ok(self.db.prepare_cached(sql)?.query_row([run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    }
+
     /// Moves the log into the file and empties it. False: somebody reads what would be overwritten, so some is left.
     pub fn checkpoint(&self) -> Result<bool, Trouble> {
         let busy: i64 = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
