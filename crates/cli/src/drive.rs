@@ -76,8 +76,8 @@ impl Drive {
     }
 
     /// Starts a run with the first events of another.
-    pub(crate) fn fork(&self, from: RunNo, events: u64, id: String) -> Result<RunNo> {
-        match self.driver.fork(from, events, id.clone())? {
+    pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str) -> Result<RunNo> {
+        match self.driver.fork(from, events, id.to_owned())? {
             Ok(taken) if taken.new => Ok(taken.run),
             Ok(_) => bail!("there is a run `{id}` already\nhelp: give another --id"),
             Err(refused) => bail!("the run cannot be forked: {refused}"),

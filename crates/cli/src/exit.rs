@@ -9,6 +9,7 @@ use branchpoint_engine::store::Trouble;
 pub(crate) const USAGE: u8 = 1;
 
 /// The document is refused, so nothing was run.
+#[expect(dead_code, reason = "`run` uses it")]
 pub(crate) const REJECTED: u8 = 2;
 
 /// The run has failed, or was cancelled.

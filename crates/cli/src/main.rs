@@ -89,13 +89,13 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Session(arguments) => session::run(&arguments),
-        Command::Runs(arguments) => kept(runs::run(&arguments)),
-        Command::Approvals(arguments) => kept(approvals::run(&arguments)),
-        Command::Sessions(arguments) => kept(sessions::run(&arguments)),
-        Command::Workflows(arguments) => kept(workflows::run(&arguments)),
-        Command::Prune(arguments) => kept(prune::run(&arguments)),
-        Command::Store(arguments) => kept(store::run(&arguments)),
-        Command::Doctor(arguments) => kept(doctor::run(&arguments)),
+        Command::Runs(arguments) => Ok(kept(runs::run(&arguments))),
+        Command::Approvals(arguments) => Ok(kept(approvals::run(&arguments))),
+        Command::Sessions(arguments) => Ok(kept(sessions::run(&arguments))),
+        Command::Workflows(arguments) => Ok(kept(workflows::run(&arguments))),
+        Command::Prune(arguments) => Ok(kept(prune::run(&arguments))),
+        Command::Store(arguments) => Ok(kept(store::run(&arguments))),
+        Command::Doctor(arguments) => Ok(kept(doctor::run(&arguments))),
         Command::Man(arguments) => man::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
@@ -106,9 +106,9 @@ fn main() -> ExitCode {
 }
 
 /// Commands over a store tell wrong arguments from a store that cannot be used.
-fn kept(done: Result<ExitCode>) -> Result<ExitCode> {
-    Ok(done.unwrap_or_else(|trouble| {
+fn kept(done: Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|trouble| {
         terminal::complain(&format!("{trouble:#}"));
         ExitCode::from(exit::of(&trouble))
-    }))
+    })
 }

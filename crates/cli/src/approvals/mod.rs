@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, global = true)]
     json: bool,
 
-    /// Who acts; without it, BRANCHPOINT_USER, else the user of branchpoint.toml, else yours
+    /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else yours
     #[arg(long = "as", value_name = "USER", global = true)]
     user: Option<String>,
 

@@ -43,7 +43,7 @@ pub(super) fn run(
     let event = event(&open, said, user)?;
     let root = opened.store.root_of(open.row.run)?;
     let drive = Drive::new(opened, arguments, "approvals")?;
-    let follower = Follower::silent_if(json).from_now(drive.store(), root)?;
+    let follower = Follower::silent_if(json).beginning_now(drive.store(), root)?;
     let taken = match drive.give(open.row.run, &event)? {
         Ok(taken) => taken,
         Err(code) => {

@@ -29,7 +29,7 @@ pub(super) fn run(opened: Opened, store: &StoreArguments, arguments: &Arguments,
         bail!("run `{}` has ended already: {}", row.id, row.status.as_str());
     }
     let drive = Drive::new(opened, store, "runs cancel")?;
-    let follower = Follower::silent_if(json).from_now(drive.store(), row.run)?;
+    let follower = Follower::silent_if(json).beginning_now(drive.store(), row.run)?;
     let event = Event::Cancel { reason: arguments.reason.as_deref().map(Into::into) };
     let taken = match drive.give(row.run, &event)? {
         Ok(taken) => taken,

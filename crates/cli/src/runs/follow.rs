@@ -38,7 +38,7 @@ impl Follower {
     }
 
     /// Leaves out what has happened up to now.
-    pub(crate) fn from_now(mut self, store: &Store, run: RunNo) -> Result<Self> {
+    pub(crate) fn beginning_now(mut self, store: &Store, run: RunNo) -> Result<Self> {
         let (look, notes) = store.retell(run)?;
         let records = steps(&look.program, &notes, look.status());
         self.shown = records.iter().filter(|record| ran(record)).take_while(|record| !is_open(record)).count();

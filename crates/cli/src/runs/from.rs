@@ -67,7 +67,7 @@ pub(super) fn resume(opened: Opened, arguments: &StoreArguments, name: &str, jso
         }
     }
     wake_children(&drive, run)?;
-    let follower = Follower::silent_if(json).from_now(drive.store(), run)?;
+    let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     let (store, stands) = drive.until(Until::People, run, follower)?;
     tell(&store, run, stands, json)
 }
@@ -179,7 +179,7 @@ fn go_on(
         bail!("the id of a run is not empty");
     }
     let drive = Drive::new(opened, arguments, "runs fork")?;
-    let run = drive.fork(from.run, events, id.clone())?;
+    let run = drive.fork(from.run, events, &id)?;
     terminal::tell(&format!("Run `{id}` goes on from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;

@@ -1,5 +1,6 @@
 //! `branchpoint runs show`: what is known about a run, without telling everything that happened.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -166,7 +167,8 @@ pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
         let (asked, choices) = (list("recipients").join(", "), list("choices"));
         let first = choices.first().cloned().unwrap_or_default();
         let (name, choices) = (format!("{id}/{}", question.request.0), choices.join(", "));
-        text += &format!(
+        let _ = write!(
+            text,
             "\nThe step `{step}` asks {asked}:\n  {prompt}\nChoices: {choices}\n\
              To answer: branchpoint approvals vote {name} {first} --as USER\n"
         );

@@ -1,6 +1,7 @@
 //! Everything that happened in a run, told again from its journal: its steps as a tree, and who said what.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -137,10 +138,10 @@ impl Told {
         let step = &self.look.program.steps[record.step.index()];
         let mut name = format!("{} ({})", step.id, step.kind);
         if !record.path.is_empty() {
-            name += &format!(" [{}]", path(&record.path));
+            let _ = write!(name, " [{}]", path(&record.path));
         }
         if record.run > 1 {
-            name += &format!(", run {}", record.run);
+            let _ = write!(name, ", run {}", record.run);
         }
         name
     }
@@ -155,32 +156,32 @@ impl Told {
             text += ": withdrawn";
         }
         if let StepStatus::Waiting(status) = record.status {
-            text += &format!(": {}", status.as_str().replace('_', " for ").replace("for timer", "for a time"));
+            let _ = write!(text, ": {}", status.as_str().replace('_', " for ").replace("for timer", "for a time"));
         }
         if record.attempts.len() > 1 {
-            text += &format!(", {} attempts", record.attempts.len());
+            let _ = write!(text, ", {} attempts", record.attempts.len());
         }
         if let Some(ended_ms) = record.ended_ms {
-            text += &format!(", {}", moment::took(ended_ms - record.began_ms - record.waited_ms));
+            let _ = write!(text, ", {}", moment::took(ended_ms - record.began_ms - record.waited_ms));
         }
         if record.waited_ms > 0 {
-            text += &format!(" (and {} of waiting)", moment::took(record.waited_ms));
+            let _ = write!(text, " (and {} of waiting)", moment::took(record.waited_ms));
         }
         if let Some(branch) = &record.branch {
-            text += &format!(" → {branch}");
+            let _ = write!(text, " → {branch}");
             if let Some(reason) = sentences(record).last() {
-                text += &format!(" ({})", masked::cut(&self.secrets.mask(reason)));
+                let _ = write!(text, " ({})", masked::cut(&self.secrets.mask(reason)));
             }
         }
         if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null) {
             // A step of a flow leaves variables behind beside what it gave; its data say enough.
-            text += &format!(": {}", masked::line(&self.secrets, output.get("data").unwrap_or(output)));
+            let _ = write!(text, ": {}", masked::line(&self.secrets, output.get("data").unwrap_or(output)));
         }
         if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
-            text += &format!(": {}", masked::line(&self.secrets, message));
+            let _ = write!(text, ": {}", masked::line(&self.secrets, message));
         }
         for warning in &record.warnings {
-            text += &format!(" (warning: {warning})");
+            let _ = write!(text, " (warning: {warning})");
         }
         text
     }

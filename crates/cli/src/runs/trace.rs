@@ -1,5 +1,6 @@
 //! `branchpoint runs trace`: the tree of a run's steps, with the runs that it has called inside.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -40,7 +41,7 @@ fn text(store: &Store, row: &Run, depth: usize) -> Result<String> {
     }
     for (at_ms, who, what) in &told.sent {
         let who = who.as_deref().map(|who| format!(" from {who}")).unwrap_or_default();
-        text += &format!("{indent}  {}{who}: {what}\n", moment::at(*at_ms));
+        let _ = writeln!(text, "{indent}  {}{who}: {what}", moment::at(*at_ms));
     }
     Ok(text)
 }

@@ -14,6 +14,7 @@ mod files;
 mod json;
 mod kinds;
 mod session;
+mod stored;
 mod usage;
 mod workflows;
 
@@ -33,13 +34,20 @@ fn root() -> PathBuf {
 /// A command whose colours do not depend on who runs the tests.
 fn quiet(program: &str) -> Command {
     let mut command = Command::new(program);
+    command.env_remove("BRANCHPOINT_STORE").env_remove("BRANCHPOINT_USER");
     command.current_dir(root()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
     command
 }
 
 /// Runs the program with a text on stdin.
 fn run(arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
+    run_in(&root(), arguments, stdin, environment)
+}
+
+/// The same in a folder.
+fn run_in(folder: &Path, arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
     let mut child = quiet(env!("CARGO_BIN_EXE_branchpoint"))
+        .current_dir(folder)
         .args(arguments)
         .envs(environment.iter().copied())
         .stdin(Stdio::piped())
