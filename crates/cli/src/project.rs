@@ -17,7 +17,7 @@ pub(crate) const FILE: &str = "branchpoint.toml";
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct StoreArguments {
     /// The store; without it, that of branchpoint.toml, else one in the user's data directory
-    #[arg(long, value_name = "PATH", env = "BRANCHPOINT_STORE", global = true)]
+    #[arg(long, value_name = "PATH", env = "BRANCHPOINT_STORE", hide_env_values = true, global = true)]
     pub(crate) store: Option<PathBuf>,
 
     /// What survives a loss of power: full, all that was acknowledged; normal, all but the last moments
