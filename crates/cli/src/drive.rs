@@ -183,18 +183,29 @@ pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool
 /// What a run gave: its output, else the message of its end, else what its variables hold.
 pub(crate) fn output(result: &Value) -> Option<String> {
     let part = |key: &str| result.get(key).filter(|part| **part != Value::Null);
-    let output = part("output").or_else(|| part("message")).or_else(|| part("variables")).or_else(|| part("state"));
+    let state = part("state").filter(|state| state.as_object().is_some());
+    let output = part("output").or_else(|| part("message")).or_else(|| part("variables")).or(state);
     output.map(ToString::to_string).filter(|output| !output.is_empty())
 }
 
+/// Why a run has failed: its dialect names the parts of an error in its own way.
 pub(crate) fn failure(id: &str, status: Status, result: &Value) -> String {
     let error = result.get("error").filter(|error| **error != Value::Null).unwrap_or(result);
-    let part = |key: &str| error.get(key).filter(|part| **part != Value::Null).map(Value::to_string);
+    let part = |keys: [&str; 2]| {
+        let found = keys.iter().find_map(|key| error.get(key)).or_else(|| result.get(keys[0]));
+        found.filter(|part| **part != Value::Null).map(Value::to_string).filter(|part| !part.is_empty())
+    };
     let what = if status == Status::Cancelled { "was cancelled" } else { "has failed" };
-    let at = part("step").map(|step| format!(" at step `{step}`")).unwrap_or_default();
-    let kind = part("kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    let message = part("message").map(|message| format!(": {message}")).unwrap_or_default();
+    let at = failed_step(result).map(|step| format!(" at step `{step}`")).unwrap_or_default();
+    let kind = part(["kind", "Type"]).map(|kind| format!(" [{kind}]")).unwrap_or_default();
+    let message = part(["message", "Message"]).map(|message| format!(": {message}")).unwrap_or_default();
     format!("run `{id}` {what}{at}{kind}{message}\nhelp: `branchpoint runs trace {id}` tells what happened")
+}
+
+/// The step that a result names as the one that failed.
+pub(crate) fn failed_step(result: &Value) -> Option<&str> {
+    let error = result.get("error")?;
+    error.get("step").or_else(|| error.get("State")).and_then(Value::as_str)
 }
 
 /// Who performs calls.

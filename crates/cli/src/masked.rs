@@ -30,6 +30,7 @@ pub(crate) fn line(secrets: &Secrets, value: &Value) -> String {
 
 /// A text on one line, not too long.
 pub(crate) fn cut(text: &str) -> String {
+    let text = text.trim_end();
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
     if text.chars().count() > LONGEST { line + "…" } else { line }
 }

@@ -77,10 +77,13 @@ fn explained(told: &Told, index: usize, source: &Source<'_>) -> String {
     let (start, end) = told.look.program.steps[record.step.index()].origin;
     let place = source.at(start as usize, end as usize).map(|(line, _)| format!("{}:{line}\n", source.name));
     let mut text = place.unwrap_or_default() + &told.line(index, 0);
-    for why in record.why.iter().filter_map(|why| serde_json::from_str::<Json>(why).ok()) {
-        text += &told.secrets.mask(&decision(&why, source));
+    let nowhere = Source { text: "", name: "" };
+    let whys = told.whys(record);
+    for why in &whys {
+        let source = if told.is_written(record, why) { source } else { &nowhere };
+        text += &told.secrets.mask(&decision(why, source));
     }
-    if record.why.is_empty() {
+    if whys.is_empty() {
         if let Some(input) = &record.input {
             let _ = writeln!(text, "\n  It began with {}", masked::line(&told.secrets, input));
         }

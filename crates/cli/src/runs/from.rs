@@ -12,7 +12,7 @@ use branchpoint_expr::Value;
 use super::Follower;
 use super::explain;
 use super::told::Told;
-use crate::drive::{Drive, Until, tell};
+use crate::drive::{Drive, Until, failed_step, tell};
 use crate::opened::Opened;
 use crate::project::StoreArguments;
 use crate::{moment, terminal};
@@ -143,7 +143,7 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
 fn before_the_failure(store: &Store, look: &Look) -> Result<Option<u64>> {
     let result = look.result().unwrap_or_default();
-    let step = result.get("error").and_then(|error| error.get("step")).and_then(Value::as_str);
+    let step = failed_step(&result);
     let (told, journal) = (Told::of(store, look.row.run)?, store.journal(look.row.run)?);
     let of_step = |effect: &EffectNo| {
         let caller = told.callers.get(effect).map(|index| told.records[*index].step);

@@ -11,6 +11,7 @@ use branchpoint_engine::Secrets;
 use branchpoint_engine::host::Look;
 use branchpoint_engine::store::{RunNo, Store};
 use branchpoint_expr::Value;
+use serde_json::Value as Json;
 
 use crate::{masked, moment};
 
@@ -169,8 +170,8 @@ impl Told {
         }
         if let Some(branch) = &record.branch {
             let _ = write!(text, " → {branch}");
-            if let Some(reason) = sentences(record).last() {
-                let _ = write!(text, " ({})", masked::cut(&self.secrets.mask(reason)));
+            if let Some(reason) = self.reason(record) {
+                let _ = write!(text, " ({})", masked::cut(&self.secrets.mask(&reason)));
             }
         }
         if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null) {
@@ -184,6 +185,29 @@ impl Told {
             let _ = write!(text, " (warning: {warning})");
         }
         text
+    }
+
+    /// Why a record took its branch: the last condition that was looked at, in words that its author knows.
+    fn reason(&self, record: &StepRecord) -> Option<String> {
+        let whys = self.whys(record);
+        let sentence = whys.last()?.get("sentence")?.as_str()?;
+        (!sentence.contains("this part")).then(|| sentence.to_owned())
+    }
+
+    /// The explanations of a record's decisions. A program decides more than its author wrote: that is told only of a step that
+    /// took a branch without any condition of its author.
+    pub(super) fn whys(&self, record: &StepRecord) -> Vec<Json> {
+        let all: Vec<Json> = record.why.iter().filter_map(|why| serde_json::from_str(why).ok()).collect();
+        let written: Vec<Json> = all.iter().filter(|why| self.is_written(record, why)).cloned().collect();
+        if written.is_empty() && record.branch.is_some() { all } else { written }
+    }
+
+    /// Whether a condition stands in the document: then its place is inside of its step.
+    pub(super) fn is_written(&self, record: &StepRecord, why: &Json) -> bool {
+        let (start, end) = self.look.program.steps[record.step.index()].origin;
+        let at = |key: &str| why.get("tree").and_then(|tree| tree.get(key)).and_then(Json::as_u64);
+        let inside = |from: u64, to: u64| from < to && u64::from(start) <= from && to <= u64::from(end);
+        at("start").zip(at("end")).is_some_and(|(from, to)| inside(from, to))
     }
 
     /// Attempts that failed, and what people have decided.
@@ -266,16 +290,6 @@ fn sent(store: &Store, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, Option
         _ => None,
     });
     Ok(sent.collect())
-}
-
-/// Why a step decided as it did, in the words of its author; what has none is left out.
-pub(super) fn sentences(record: &StepRecord) -> Vec<String> {
-    let read = |why: &String| {
-        let why: serde_json::Value = serde_json::from_str(why).ok()?;
-        let sentence = why.get("sentence")?.as_str()?;
-        (!sentence.contains("this part")).then(|| sentence.to_owned())
-    };
-    record.why.iter().filter_map(read).collect()
 }
 
 /// Why a step did not run, in plain words.

@@ -67,8 +67,13 @@ fn a_run_that_nobody_drives_is_resumed() {
     let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "canary-42"}}"#, flag.display()));
     bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
     has(&bench.expect(0, &["runs", "list"]).0, &["nobody drives it"]);
-    has(&bench.expect(3, &["runs", "resume", "left"]).1, &["first", "has failed", "runs trace left"]);
+    has(
+        &bench.expect(3, &["runs", "resume", "left"]).1,
+        &["first", "`second` [exit_code]: second has failed", "runs trace left"],
+    );
     has(&bench.expect(1, &["runs", "resume", "left"]).1, &["has ended: failed", "runs retry left"]);
+    let (stdout, _) = bench.expect(0, &["runs", "explain", "left", "second"]);
+    has(&stdout, &["flaky.yaml:6", "the command ended with code 1", "decided nothing"]);
     for command in ["show", "trace"] {
         let (stdout, stderr) = bench.expect(0, &["runs", command, "left"]);
         assert!(!stdout.contains("canary-42") && !stderr.contains("canary-42"), "{stdout}");
