@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use branchpoint_core::ir::Status;
+
 use super::upkeep::beside;
 use super::{Store, Trouble, schema};
 
@@ -39,8 +41,12 @@ impl Store {
         };
         let mut found = self.db.prepare("PRAGMA quick_check(10)")?;
         let damage: Vec<String> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let adrift = "SELECT count(*) FROM runs WHERE status = 'running'
-            AND (owner IS NULL OR owner NOT IN (SELECT owner FROM owners)) AND ?1 > 0";
+        // A process that was killed is still among the owners until another looks around.
+        let alive: Vec<String> = self.owners()?.iter().map(|(owner, ..)| owner.to_string()).collect();
+        let adrift = format!(
+            "SELECT count(*) FROM runs WHERE status = ?1 AND (owner IS NULL OR owner NOT IN ({}))",
+            alive.join(", ")
+        );
         Ok(Health {
             version: schema::version(&self.db)?,
             damage: damage.into_iter().filter(|line| line != "ok").collect(),
@@ -50,7 +56,7 @@ impl Store {
             disk_bytes: self.disk_bytes(),
             future_runs: count("SELECT count(*) FROM runs WHERE touched_ms > ?1", now_ms.saturating_add(patience_ms))?,
             overdue: count("SELECT count(*) FROM timers WHERE due_ms < ?1", now_ms.saturating_sub(patience_ms))?,
-            adrift: count(adrift, 1)?,
+            adrift: self.db.query_row(&adrift, [Status::Running.as_str()], |row| row.get(0))?,
         })
     }
 

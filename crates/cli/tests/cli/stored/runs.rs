@@ -67,6 +67,7 @@ fn a_run_that_nobody_drives_is_resumed() {
     let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "canary-42"}}"#, flag.display()));
     bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
     has(&bench.expect(0, &["runs", "list"]).0, &["nobody drives it"]);
+    has(&bench.expect(0, &["doctor"]).0, &["odd     runs", "1 runs could go on"]);
     has(
         &bench.expect(3, &["runs", "resume", "left"]).1,
         &["first", "`second` [exit_code]: second has failed", "runs trace left"],
@@ -136,4 +137,17 @@ fn a_run_that_has_ended_is_watched_to_its_end() {
     has(&bench.expect(0, &["runs", "watch", "small"]).1, &["note (text)", "has ended: completed"]);
     let (stdout, _) = bench.expect(0, &["runs", "watch", "small", "--json"]);
     assert_eq!(stdout.lines().count(), 3, "{stdout}");
+}
+
+#[test]
+fn a_run_that_waits_for_people_is_exit_5() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    has(
+        &bench.expect(5, &["runs", "resume", "letter"]).1,
+        &["waits for people", "To answer: branchpoint approvals vote"],
+    );
+    let (stdout, _) = bench.expect(5, &["runs", "fork", "letter", "--at", "ask", "--id", "copy", "--json"]);
+    has(&stdout, &["\"copy\"", "waiting_people"]);
+    has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "copy/"]);
 }
