@@ -144,4 +144,3 @@ CREATE TABLE sessions (
     run      INTEGER NOT NULL,
     PRIMARY KEY (document, name)
 ) WITHOUT ROWID;
-CREATE INDEX sessions_of_run ON sessions (run);

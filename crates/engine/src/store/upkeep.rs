@@ -13,7 +13,7 @@ use super::{RunNo, Store, Trouble};
 const RUNS_A_CHANGE: usize = 50;
 
 /// Everything that a run has beside its row. Its timers went when it ended.
-const TABLES: [&str; 8] = ["events", "snapshots", "outbox", "requests", "signals", "inbox", "sealed", "sessions"];
+const TABLES: [&str; 8] = ["events", "snapshots", "outbox", "requests", "signals", "inbox", "sealed", "blob_uses"];
 
 /// Which runs are to be forgotten. Those that have not ended never are.
 #[derive(Clone, Debug)]
@@ -77,6 +77,10 @@ impl Store {
                 None => pruned.kept += 1,
             }
         }
+        if !roots.is_empty() && !which.dry_run {
+            // All at once, because sessions are not found by their runs. A number may be given again to another run.
+            self.db.prepare_cached("DELETE FROM sessions WHERE run NOT IN (SELECT run FROM runs)")?.execute([])?;
+        }
         Ok(roots.last().copied().map(RunNo))
     }
 
@@ -110,7 +114,6 @@ impl Store {
             for table in TABLES {
                 self.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run])?;
             }
-            self.db.prepare_cached("DELETE FROM blob_uses WHERE run = ?1")?.execute([run])?;
             self.db.prepare_cached("DELETE FROM runs WHERE run = ?1")?.execute([run])?;
             for hash in used {
                 let sql = "DELETE FROM blobs WHERE hash = ?1

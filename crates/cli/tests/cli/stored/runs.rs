@@ -1,5 +1,7 @@
 //! `branchpoint runs`.
 
+use std::process::Stdio;
+
 use branchpoint_expr::Dialect;
 
 use super::{Bench, CALLER, FLAKY, REVIEW, has, json};
@@ -150,4 +152,20 @@ fn a_run_that_waits_for_people_is_exit_5() {
     let (stdout, _) = bench.expect(5, &["runs", "fork", "letter", "--at", "ask", "--id", "copy", "--json"]);
     has(&stdout, &["\"copy\"", "waiting_people"]);
     has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "copy/"]);
+}
+
+#[test]
+fn a_run_is_watched_while_another_process_drives_it() {
+    let bench = Bench::new();
+    let input = json(r#"{"flag": "absent", "TOKEN_x": "canary-42"}"#);
+    bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
+    let mut watch = crate::quiet(env!("CARGO_BIN_EXE_branchpoint"));
+    watch.current_dir(bench.folder.path()).args(["runs", "watch", "left"]);
+    watch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let watch = watch.spawn().expect("the program starts");
+    bench.expect(3, &["runs", "resume", "left"]);
+    let watched = watch.wait_with_output().expect("it ends with the run");
+    let told = String::from_utf8_lossy(&watched.stderr).into_owned();
+    assert_eq!(watched.status.code(), Some(3), "{told}");
+    has(&told, &["first (command)", "second (command)", "has ended: failed"]);
 }
