@@ -2,9 +2,12 @@
 //!
 //! Data goes to stdout, messages to stderr. What a condition means is decided in `branchpoint-expr`, never here.
 
+mod approvals;
 mod check;
 mod completions;
 mod dialects;
+mod doctor;
+mod drive;
 mod eval;
 mod exit;
 mod explain;
@@ -13,17 +16,27 @@ mod foreground;
 mod graph;
 mod ir;
 mod lines;
+mod man;
+mod masked;
+mod moment;
 mod new;
 mod notices;
+mod opened;
 mod outside;
 mod project;
+mod prune;
 mod run;
+mod runs;
 mod schema;
 mod session;
+mod sessions;
 mod source;
+mod store;
+mod table;
 mod terminal;
 mod work;
 mod workflow;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -55,6 +68,14 @@ enum Command {
     Explain(explain::Arguments),
     Schema(schema::Arguments),
     Session(session::Arguments),
+    Runs(runs::Arguments),
+    Approvals(approvals::Arguments),
+    Sessions(sessions::Arguments),
+    Workflows(workflows::Arguments),
+    Prune(prune::Arguments),
+    Store(store::Arguments),
+    Doctor(doctor::Arguments),
+    Man(man::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -76,6 +97,14 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Session(arguments) => session::run(&arguments),
+        Command::Runs(arguments) => runs::run(&arguments),
+        Command::Approvals(arguments) => approvals::run(&arguments),
+        Command::Sessions(arguments) => sessions::run(&arguments),
+        Command::Workflows(arguments) => workflows::run(&arguments),
+        Command::Prune(arguments) => prune::run(&arguments),
+        Command::Store(arguments) => store::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     done.unwrap_or_else(|trouble| {

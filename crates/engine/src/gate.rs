@@ -1,9 +1,10 @@
 //! The gate: which tools an agent may use now, for a host that runs its own model and tools.
 //!
 //! A session is a run that rests between events. The host reports messages and tool uses, and gets the view of the session
-//! back. Nothing is written down here; a durable host keeps the same events in its journal.
+//! back. Nothing is written down by [`Sessions`]; [`KeptSessions`] keeps the same events in a store.
 
 mod answer;
+mod kept;
 mod sessions;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use branchpoint_core::{Command, Event, Note, Rejected, Stamp, State, TimerNo, ad
 use branchpoint_expr::{EvalError, Object, Value};
 
 pub use answer::Answer;
+pub use kept::{KeptSessions, KeptTrouble};
 pub use sessions::Sessions;
 
 /// How long a session lives that nobody touches, unless the host says otherwise.
@@ -94,12 +96,16 @@ impl<'p> Gate<'p> {
     /// A new session, or one that goes on from what a host has kept: `{activeStep, recentlyUsedTools, sequenceIndex}`.
     pub fn open(&self, kept: Option<Value>, now_ms: i64) -> Result<Session, Refused> {
         let mut session = Session { state: State::new(), timer: None, keys: BTreeSet::new(), now_ms };
-        let input =
-            [("tools", self.tools.clone()), ("ttl_ms", self.ttl_ms.clone()), ("state", kept.unwrap_or_default())];
-        let input = Value::from(input.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>());
+        let input = self.input(kept.unwrap_or_default());
         let stamp = Stamp { now_ms, ..Stamp::default() };
         session.take(self.program, &stamp, Event::Start { input, facts: Object::default(), depth: 0 })?;
         Ok(session)
+    }
+
+    /// What a session is opened with.
+    fn input(&self, kept: Value) -> Value {
+        let input = [("tools", self.tools.clone()), ("ttl_ms", self.ttl_ms.clone()), ("state", kept)];
+        Value::from(input.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
     }
 
     /// Hands a request to a session. A report with a key that was seen before changes nothing.

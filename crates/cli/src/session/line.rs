@@ -7,11 +7,12 @@ use branchpoint_engine::gate::{Answer, Request};
 use branchpoint_expr::{Object, Value};
 
 /// The session of a line that names none.
-const MAIN: &str = "main";
+pub(super) const MAIN: &str = "main";
 
 /// A request, and whose it is.
 pub(super) struct Line {
-    pub(super) session: Arc<str>,
+    /// None is named: whoever reads lines has a name for it.
+    pub(super) session: Option<Arc<str>>,
     pub(super) request: Request,
     pub(super) key: Option<Arc<str>>,
 }
@@ -22,7 +23,7 @@ impl Line {
     pub(super) fn read(line: &str) -> Result<Self> {
         let line: Value = serde_json::from_str(line).context("this line is not JSON")?;
         let fields = line.as_object().context("a line is an object such as {\"ask\": true}")?;
-        let (mut session, mut key, mut requests) = (Arc::from(MAIN), None, Vec::new());
+        let (mut session, mut key, mut requests) = (None, None, Vec::new());
         for (name, value) in fields {
             let text = || value.as_str().map(Arc::<str>::from).with_context(|| format!("`{name}` is text"));
             let flag = |request| match value {
@@ -30,7 +31,7 @@ impl Line {
                 _ => Err(anyhow!("`{name}` is true, or left out")),
             };
             match &**name {
-                "session" => session = text()?,
+                "session" => session = Some(text()?),
                 "key" => key = Some(text()?),
                 "message" => requests.push(Request::Message(text()?)),
                 "tool" => requests.push(Request::Tool(text()?)),

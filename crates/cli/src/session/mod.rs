@@ -1,5 +1,6 @@
 //! `branchpoint session`: the gate as JSON lines. A line in is a request, a line out is its answer.
 
+mod durable;
 mod line;
 
 use std::fs;
@@ -9,10 +10,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use branchpoint_dialects::load;
-use branchpoint_engine::gate::{Gate, Sessions, TTL_S};
+use branchpoint_engine::gate::{Answer, Gate, Request, Sessions, TTL_S};
 use branchpoint_expr::{Dialect, Value, render_terminal};
 
-use crate::{exit, terminal};
+use crate::project::StoreArguments;
+use crate::{exit, moment, terminal};
 use line::Line;
 
 /// Tell which tools an agent may use now, one JSON line for each JSON line read
@@ -36,6 +38,24 @@ pub(crate) struct Arguments {
     /// Tell with each answer which steps were asked, and why their conditions held or did not
     #[arg(long)]
     explain: bool,
+
+    /// Keep sessions in the store, and call the one of lines that name none like this
+    #[arg(long, value_name = "NAME")]
+    id: Option<String>,
+
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+/// Whoever answers: sessions in memory, or those that a store keeps.
+trait Gates {
+    fn request(&mut self, session: &str, request: Request, key: Option<&str>, explain: bool) -> Result<Answer>;
+}
+
+impl Gates for Sessions<'_> {
+    fn request(&mut self, session: &str, request: Request, key: Option<&str>, explain: bool) -> Result<Answer> {
+        Ok(Sessions::request(self, session, request, key, moment::now_ms(), explain)?)
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -45,24 +65,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     terminal::tell(&render_terminal(&loaded.diagnostics, &text, &origin, true));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
     let tools: Option<Vec<&str>> = arguments.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());
-    let mut sessions = Sessions::new(Gate::new(program, tools.as_deref(), arguments.ttl)?);
+    let gate = Gate::new(program, tools.as_deref(), arguments.ttl)?;
+    if arguments.id.is_some() || arguments.store.store.is_some() {
+        return durable::run(arguments, &text, program, gate);
+    }
+    let mut sessions = Sessions::new(gate);
     let mut refused = false;
     for line in io::stdin().lock().lines() {
-        let line = line.context("cannot read stdin")?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let answer = answer(&mut sessions, &line, arguments.explain);
-        refused |= answer.is_err();
-        let answer = answer.unwrap_or_else(|trouble| line::error(&format!("{trouble:#}")));
-        terminal::print(&format!("{answer:?}\n"))?;
+        refused |= answered(&mut sessions, &line.context("cannot read stdin")?, None, arguments.explain)?;
     }
     Ok(if refused { ExitCode::from(exit::USAGE) } else { ExitCode::SUCCESS })
 }
 
-fn answer(sessions: &mut Sessions<'_>, line: &str, explain: bool) -> Result<Value> {
+/// Answers a line. True: it was refused.
+fn answered(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) -> Result<bool> {
+    if line.trim().is_empty() {
+        return Ok(false);
+    }
+    let answer = answer(gates, line, name, explain);
+    let refused = answer.is_err();
+    let answer = answer.unwrap_or_else(|trouble| line::error(&format!("{trouble:#}")));
+    terminal::print(&format!("{answer:?}\n"))?;
+    Ok(refused)
+}
+
+fn answer(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) -> Result<Value> {
     let Line { session, request, key } = Line::read(line)?;
-    let now_ms = jiff::Timestamp::now().as_millisecond();
-    let answer = sessions.request(&session, request, key.as_deref(), now_ms, explain)?;
-    Ok(line::told(&answer, &session, explain))
+    let session = session.as_deref().or(name).unwrap_or(line::MAIN);
+    let answer = gates.request(session, request, key.as_deref(), explain)?;
+    Ok(line::told(&answer, session, explain))
 }

@@ -16,6 +16,7 @@ mod kinds;
 mod people;
 mod running;
 mod session;
+mod stored;
 mod usage;
 mod worker;
 mod workflows;
@@ -36,6 +37,7 @@ fn root() -> PathBuf {
 /// A command whose colours do not depend on who runs the tests.
 fn quiet(program: &str) -> Command {
     let mut command = Command::new(program);
+    command.env_remove("BRANCHPOINT_STORE");
     command.current_dir(root()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
     command.env("BRANCHPOINT_USER", "ada").env("SHELL", "/bin/sh");
     command
@@ -43,10 +45,16 @@ fn quiet(program: &str) -> Command {
 
 /// Runs the program with a text on stdin, over a store of its own unless the environment names one.
 fn run(arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
-    let folder = tempfile::tempdir().expect("there is room for a store");
+    run_in(&root(), arguments, stdin, environment)
+}
+
+/// The same in a folder.
+fn run_in(folder: &Path, arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
+    let store = tempfile::tempdir().expect("there is room for a store");
     let mut child = quiet(env!("CARGO_BIN_EXE_branchpoint"))
+        .current_dir(folder)
         .args(arguments)
-        .env("BRANCHPOINT_STORE", folder.path().join("store.db"))
+        .env("BRANCHPOINT_STORE", store.path().join("store.db"))
         .envs(environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -15,6 +15,7 @@ mod idle;
 mod look;
 mod notice;
 mod open;
+mod rebuild;
 mod start;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};

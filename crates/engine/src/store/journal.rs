@@ -73,13 +73,18 @@ impl Store {
     /// Every event of a run, from the first on.
     pub fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
         let packing = self.packing(run)?;
+        self.journal_packed(run, &packing)
+    }
+
+    /// The same, with secrets as that packing has them.
+    pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
         let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 ORDER BY seq";
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query([run.0])?;
         let mut events = Vec::new();
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-            let (stamp, event) = self.event(run, &packing, row.get(0)?, bytes)?;
+            let (stamp, event) = self.event(run, packing, row.get(0)?, bytes)?;
             events.push((stamp, event, row.get(2)?));
         }
         Ok(events)

@@ -7,16 +7,25 @@
 //! | `journal` | events, snapshots, what was asked for, timers, questions |
 //! | `pack`, `seal` | values that are kept apart from the rows: large ones and secret ones |
 //! | `owner` | which process drives which run |
+//! | `rest` | whether a run with its children waits |
+//! | `sessions` | which run is which session |
+//! | `exchange` | runs as JSON lines |
+//! | `upkeep`, `health` | retention, copies, and how the file is |
 //!
 //! Nothing here knows what an event means: that is the business of [`crate::host`].
 
+mod exchange;
+mod health;
 mod inbox;
 mod journal;
 mod owner;
 mod pack;
+mod rest;
 mod runs;
 mod schema;
 mod seal;
+mod sessions;
+mod upkeep;
 mod workflows;
 
 use std::fs;
@@ -26,6 +35,8 @@ use std::time::Duration;
 use branchpoint_core::codec::CodecError;
 use rusqlite::{Connection, OpenFlags};
 
+pub use exchange::{ExchangeTrouble, Exported, FORMAT, Imported};
+pub use health::Health;
 pub use inbox::Sent;
 pub(crate) use journal::Pending;
 pub use journal::Question;
@@ -33,6 +44,8 @@ pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 pub use runs::{Filter, Parent, Run, RunNo};
 pub(crate) use seal::{Key, random};
+pub use sessions::KeptSession;
+pub use upkeep::{Prune, Pruned};
 pub use workflows::{Document, Listed, Part, Workflow, WorkflowNo};
 
 /// How long a process waits for another that is writing.

@@ -32,7 +32,7 @@ pub(super) fn migrate(db: &mut Connection) -> Result<(), Trouble> {
 }
 
 /// How many migrations a store has seen. A file of somebody else is refused.
-fn version(db: &Connection) -> Result<usize, Trouble> {
+pub(super) fn version(db: &Connection) -> Result<usize, Trouble> {
     let read = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (read("application_id")?, read("user_version")?);
     let empty: bool = db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;

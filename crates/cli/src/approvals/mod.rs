@@ -1,0 +1,192 @@
+//! `branchpoint approvals`: what people are asked, and their answers.
+
+mod open;
+mod vote;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::project::StoreArguments;
+use crate::table::{facts, table};
+use crate::{masked, moment, terminal};
+use open::{Asked, Open};
+use vote::Said;
+
+/// List and answer what runs ask people
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("about.txt")),
+    after_long_help = terminal::page(include_str!("after.txt")),
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short, global = true)]
+    json: bool,
+
+    /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else yours
+    #[arg(long = "as", value_name = "USER", global = true)]
+    user: Option<String>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List what waits for people, the oldest first
+    List {
+        /// Only what waits for the one who acts
+        #[arg(long)]
+        mine: bool,
+    },
+    /// Show a question with the votes so far
+    Show {
+        /// A run that asks one question, or RUN/N
+        approval: String,
+    },
+    /// Say yes
+    Approve(Answer),
+    /// Say no
+    Reject(Answer),
+    /// Vote for one of the choices
+    Vote {
+        /// A run that asks one question, or RUN/N
+        approval: String,
+        /// One of its choices
+        choice: String,
+        /// A word with the vote
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
+    },
+    /// Call a question off; only the owner and the admins of branchpoint.toml may
+    Cancel {
+        /// A run that asks one question, or RUN/N
+        approval: String,
+        /// Why
+        #[arg(long, value_name = "TEXT", alias = "comment")]
+        reason: Option<String>,
+    },
+}
+
+#[derive(clap::Args)]
+struct Answer {
+    /// A run that asks one question, or RUN/N
+    approval: String,
+    /// A word with the vote
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let opened = Opened::existing(&arguments.store)?;
+    let user = opened.project.user(arguments.user.as_deref());
+    let answer = |approval: &str, said: Said<'_>, opened: Opened| {
+        vote::run(opened, &arguments.store, approval, said, &user, arguments.json)
+    };
+    match &arguments.command {
+        Command::List { mine } => list(&opened, mine.then_some(&*user), arguments.json),
+        Command::Show { approval } => show(&opened, approval, arguments.json),
+        Command::Approve(Answer { approval, comment }) => answer(approval, Said::Yes(comment.as_deref()), opened),
+        Command::Reject(Answer { approval, comment }) => answer(approval, Said::No(comment.as_deref()), opened),
+        Command::Vote { approval, choice, comment } => {
+            answer(approval, Said::Choice(choice, comment.as_deref()), opened)
+        }
+        Command::Cancel { approval, reason } => answer(approval, Said::Off(reason.as_deref()), opened),
+    }
+}
+
+fn list(opened: &Opened, mine: Option<&str>, json: bool) -> Result<ExitCode> {
+    let mut open = open::all(&opened.store)?;
+    open.retain(|open| mine.is_none_or(|user| open.waits_for().is_none_or(|users| users.iter().any(|of| of == user))));
+    if json {
+        let told = open.iter().map(|open| told(opened, open)).collect::<Result<Vec<_>>>()?;
+        terminal::print(&(serde_json::to_string_pretty(&Value::from(told))? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if open.is_empty() {
+        terminal::tell("Nothing waits for people.\n");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let now_ms = moment::now_ms();
+    let rows = open.iter().map(|open| {
+        let waits_for = open.waits_for().map_or("anybody".to_owned(), |users| users.join(", "));
+        let deadline =
+            open.deadline_ms().map(|at_ms| format!("in {}", moment::took(at_ms - now_ms))).unwrap_or_default();
+        let asked = format!("{} ago", moment::took(now_ms - open.asked_ms));
+        Ok([open.name(), opened.store.document(open.row.workflow)?.name, open.step(), asked, deadline, waits_for])
+    });
+    let rows = rows.collect::<Result<Vec<_>>>()?;
+    terminal::print_styled(&table(["APPROVAL", "WORKFLOW", "STEP", "ASKED", "DEADLINE", "WAITS FOR"], &rows))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(opened: &Opened, approval: &str, json: bool) -> Result<ExitCode> {
+    let open = open::named(opened, approval)?;
+    if json {
+        terminal::print(&(serde_json::to_string_pretty(&told(opened, &open)?)? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let secrets = opened.store.secrets(open.row.run)?;
+    let mut lines = vec![
+        ("approval", open.name()),
+        ("run", open.row.id.clone()),
+        ("step", open.step()),
+        ("asked", moment::at(open.asked_ms)),
+        ("question", secrets.mask(&open.prompt()).into_owned()),
+        ("choices", open.choices().join(", ")),
+    ];
+    if let Asked::Vote { asked, .. } = &open.asked {
+        lines.push(("asks", asked.recipients.join(", ")));
+        lines.push(("needs", format!("{} votes for one choice", asked.required)));
+        let votes = asked.votes.iter().map(|vote| {
+            let comment = vote.comment.as_deref().map(|comment| format!(" \"{comment}\"")).unwrap_or_default();
+            format!("{} {}{comment}, {}", vote.user, vote.choice, moment::at(vote.at_ms))
+        });
+        let votes: Vec<String> = votes.collect();
+        lines.push(("votes", if votes.is_empty() { "none yet".into() } else { votes.join("\n") }));
+    }
+    lines.extend(open.deadline_ms().map(|at_ms| ("deadline", moment::at(at_ms))));
+    let first = open.choices().into_iter().next().unwrap_or_default();
+    lines.push(("to answer", format!("branchpoint approvals vote {} {first} --as USER", open.name())));
+    terminal::print_styled(&facts(&lines))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An approval as JSON.
+fn told(opened: &Opened, open: &Open) -> Result<Value> {
+    let secrets = opened.store.secrets(open.row.run)?;
+    let texts = |list: Vec<String>| Value::from(list.into_iter().map(Value::from).collect::<Vec<_>>());
+    let (mut votes, mut recipients, mut required) = (Vec::new(), Value::Null, Value::Null);
+    if let Asked::Vote { asked, .. } = &open.asked {
+        recipients = texts(asked.recipients.iter().map(ToString::to_string).collect());
+        required = Value::Int(i64::from(asked.required));
+        votes.extend(asked.votes.iter().map(|vote| {
+            masked::object([
+                ("user", Value::Str(vote.user.clone())),
+                ("choice", Value::Str(vote.choice.clone())),
+                ("comment", vote.comment.clone().map_or(Value::Null, Value::Str)),
+                ("at", moment::iso(vote.at_ms)),
+            ])
+        }));
+    }
+    Ok(masked::object([
+        ("approval", Value::from(open.name())),
+        ("run", Value::from(open.row.id.as_str())),
+        ("workflow", Value::from(opened.store.document(open.row.workflow)?.name)),
+        ("step", Value::from(open.step())),
+        ("question", Value::from(&*secrets.mask(&open.prompt()))),
+        ("choices", texts(open.choices())),
+        ("recipients", recipients),
+        ("required", required),
+        ("votes", Value::from(votes)),
+        ("waits_for", open.waits_for().map_or(Value::Null, texts)),
+        ("asked", moment::iso(open.asked_ms)),
+        ("deadline", open.deadline_ms().map_or(Value::Null, moment::iso)),
+    ]))
+}

@@ -1,0 +1,190 @@
+//! `branchpoint doctor`: whether everything is as it should be, and what is configured. Never a secret's value.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::ir::SEMANTICS;
+use branchpoint_engine::store::{Health, Store};
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::project::{self, Project, StoreArguments};
+use crate::{exit, masked, moment, terminal};
+
+/// What is late by less than this is not late.
+const PATIENCE_MS: i64 = 60_000;
+
+/// Less free room on the disk than this is too little.
+const LITTLE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// A log that is larger than this was not moved into the file for long.
+const LARGE_LOG_BYTES: u64 = 512 * 1024 * 1024;
+
+/// Look whether everything is as it should be
+#[derive(clap::Args)]
+#[command(long_about = terminal::page(include_str!("doctor.txt")))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short)]
+    json: bool,
+}
+
+/// How one thing is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Fine,
+    /// It works, and somebody should look at it.
+    Odd,
+    Broken,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    how: How,
+    what: &'static str,
+    told: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let mut findings = vec![fine("version", version())];
+    match Project::find() {
+        Ok(project) => {
+            configured(&project, &mut findings);
+            look(&project, &arguments.store, &mut findings);
+        }
+        Err(error) => findings.push(broken("project file", format!("{error:#}"))),
+    }
+    let is_broken = findings.iter().any(|finding| finding.how == How::Broken);
+    if arguments.json {
+        let told: Vec<Value> = findings.iter().map(Finding::json).collect();
+        terminal::print(&(serde_json::to_string_pretty(&Value::from(told))? + "\n"))?;
+    } else {
+        terminal::print(&findings.iter().map(Finding::line).collect::<String>())?;
+    }
+    Ok(if is_broken { ExitCode::from(exit::SYSTEM) } else { ExitCode::SUCCESS })
+}
+
+fn version() -> String {
+    format!("branchpoint {}, semantics {SEMANTICS}", env!("CARGO_PKG_VERSION"))
+}
+
+fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Finding>) {
+    let path = match project.store_path(arguments) {
+        Ok(path) => path,
+        Err(error) => return findings.push(broken("store", format!("{error:#}"))),
+    };
+    if !path.exists() {
+        return findings.push(fine("store", format!("{}: not there yet; the first run makes it", path.display())));
+    }
+    let opened = match Opened::existing(arguments) {
+        Ok(opened) => opened,
+        Err(error) => return findings.push(broken("store", format!("{error:#}"))),
+    };
+    match opened.store.health(moment::now_ms(), PATIENCE_MS) {
+        Ok(health) => healthy(&path.display().to_string(), &health, findings),
+        Err(trouble) => findings.push(broken("store", format!("{}: {trouble}", path.display()))),
+    }
+    if let Err(trouble) = processes(&opened.store, findings) {
+        findings.push(broken("processes", format!("{trouble:#}")));
+    }
+    let key = crate::store::key_of(&opened).map(|key| format!("{} is there", key.display()));
+    findings
+        .push(fine("key of secrets", key.unwrap_or_else(|| "none; it is made with the first sealed secret".into())));
+}
+
+fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
+    let Health { version, file_bytes, free_bytes, log_bytes, .. } = health;
+    if health.damage.is_empty() {
+        let told = format!("{path}: whole, version {version}, {file_bytes} bytes, {free_bytes} of them free");
+        findings.push(fine("store", told));
+    } else {
+        let told = format!("{path} is damaged: {}; bring back a copy", health.damage.join("; "));
+        findings.push(broken("store", told));
+    }
+    let log = if *log_bytes > LARGE_LOG_BYTES { odd } else { fine };
+    findings.push(log("log", format!("{log_bytes} bytes")));
+    findings.push(match health.disk_bytes {
+        Some(bytes) if bytes < LITTLE_BYTES => broken("disk", format!("only {bytes} bytes are free")),
+        Some(bytes) => fine("disk", format!("{} MB are free", bytes / 1_000_000)),
+        None => odd("disk", "it cannot be told how much is free".into()),
+    });
+    findings.push(match health.future_runs {
+        0 => fine("clock", "no event is of the future".into()),
+        runs => odd("clock", format!("{runs} runs have events of the future: was the clock set back?")),
+    });
+    let overdue = format!("{} timers are overdue; `branchpoint work` drives their runs", health.overdue);
+    findings.push(if health.overdue > 0 { odd("timers", overdue) } else { fine("timers", "none is overdue".into()) });
+    let adrift = format!("{} runs could go on and nobody drives them; `branchpoint work` does", health.adrift);
+    findings.push(if health.adrift > 0 { odd("runs", adrift) } else { fine("runs", "none is left alone".into()) });
+}
+
+fn processes(store: &Store, findings: &mut Vec<Finding>) -> Result<()> {
+    let owners = store.owners()?;
+    let told = owners.iter().map(|(_, pid, what, since_ms)| format!("{pid} ({what}) since {}", moment::at(*since_ms)));
+    let told: Vec<String> = told.collect();
+    findings.push(fine("processes", if told.is_empty() { "none drives runs".into() } else { told.join("; ") }));
+    let counts = store.counts()?.into_iter().map(|(status, count)| format!("{count} {status}"));
+    let counts: Vec<String> = counts.collect();
+    findings.push(fine("counts", if counts.is_empty() { "no runs".into() } else { counts.join(", ") }));
+    Ok(())
+}
+
+/// What is configured, by name only.
+fn configured(project: &Project, findings: &mut Vec<Finding>) {
+    let file = project.folder.join(project::FILE);
+    let found = if file.is_file() { file.display().to_string() } else { "none; everything has its default".into() };
+    findings.push(fine("project file", found));
+    let people = &project.people;
+    let owner = people.owner.as_deref().unwrap_or("nobody");
+    let told = format!("owner {owner}, {} admins, {} members", people.admins.len(), people.members.len());
+    findings.push(fine("people", told));
+    let notify = match (&project.notify.command, &project.notify.webhook) {
+        (None, None) => "nobody is told of questions",
+        (Some(_), None) => "a command",
+        (None, Some(_)) => "a webhook",
+        (Some(_), Some(_)) => "a command and a webhook",
+    };
+    findings.push(fine("notifications", notify.into()));
+    findings.push(match (&project.secrets.file, project.secrets()) {
+        (None, _) => fine("secrets", "from the environment only".into()),
+        (Some(file), Ok(secrets)) => fine("secrets", format!("{} names in {}", secrets.len(), file.display())),
+        (Some(_), Err(error)) => broken("secrets", format!("{error:#}")),
+    });
+}
+
+fn fine(what: &'static str, told: String) -> Finding {
+    Finding { how: How::Fine, what, told }
+}
+
+fn odd(what: &'static str, told: String) -> Finding {
+    Finding { how: How::Odd, what, told }
+}
+
+fn broken(what: &'static str, told: String) -> Finding {
+    Finding { how: How::Broken, what, told }
+}
+
+impl Finding {
+    fn word(&self) -> &'static str {
+        match self.how {
+            How::Fine => "ok",
+            How::Odd => "odd",
+            How::Broken => "broken",
+        }
+    }
+
+    fn line(&self) -> String {
+        format!("{:6}  {:14}  {}\n", self.word(), self.what, self.told)
+    }
+
+    fn json(&self) -> Value {
+        masked::object([
+            ("what", Value::from(self.what)),
+            ("how", Value::from(self.word())),
+            ("told", Value::from(self.told.as_str())),
+        ])
+    }
+}

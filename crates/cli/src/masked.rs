@@ -1,0 +1,46 @@
+//! What is shown of values: secrets masked, long ones cut.
+
+use branchpoint_engine::Secrets;
+use branchpoint_expr::{Object, Value};
+
+/// How much of a value is shown on a line.
+const LONGEST: usize = 100;
+
+/// A value with every secret in it masked.
+pub(crate) fn value(secrets: &Secrets, value: &Value) -> Value {
+    match value {
+        Value::Str(text) => Value::from(&*secrets.mask(text)),
+        Value::List(list) => Value::from(list.iter().map(|item| self::value(secrets, item)).collect::<Vec<_>>()),
+        Value::Object(object) => {
+            let fields = object.iter().map(|(key, value)| (secrets.mask(key).into(), self::value(secrets, value)));
+            Value::from(fields.collect::<Object>())
+        }
+        other => {
+            // A number may be a secret too.
+            let text = other.to_string();
+            if *secrets.mask(&text) == *text { other.clone() } else { Value::from(&*secrets.mask(&text)) }
+        }
+    }
+}
+
+/// A value on one line, masked and not too long.
+pub(crate) fn line(secrets: &Secrets, value: &Value) -> String {
+    cut(&secrets.mask(&value.to_string()))
+}
+
+/// A text on one line, not too long.
+pub(crate) fn cut(text: &str) -> String {
+    let text = text.trim_end();
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
+    if text.chars().count() > LONGEST { line + "…" } else { line }
+}
+
+/// An object of these fields.
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}
+
+/// A count as a value.
+pub(crate) fn count(number: impl TryInto<i64>) -> Value {
+    Value::Int(number.try_into().unwrap_or(i64::MAX))
+}

@@ -1,0 +1,76 @@
+//! A store that is there, and the runs in it by the names that people give them.
+
+use anyhow::{Result, bail};
+use branchpoint_engine::store::{Filter, Run, Store};
+
+use crate::moment;
+use crate::project::{Project, StoreArguments};
+
+/// The project and its store.
+pub(crate) struct Opened {
+    pub(crate) project: Project,
+    pub(crate) store: Store,
+}
+
+impl Opened {
+    /// The store that is meant. One that is not there is not made just to look into it.
+    pub(crate) fn existing(arguments: &StoreArguments) -> Result<Self> {
+        let project = Project::find()?;
+        let path = project.store_path(arguments)?;
+        if !path.is_file() {
+            bail!(
+                "there is no store at {}\nhelp: `branchpoint run FILE` makes one; another is named with --store",
+                path.display()
+            );
+        }
+        let store = project.open(arguments)?;
+        Ok(Self { project, store })
+    }
+
+    /// The run of a name: its id, or a beginning or end that only one has.
+    pub(crate) fn run(&self, name: &str) -> Result<Run> {
+        let found = if name.is_empty() { Vec::new() } else { self.store.find(name)? };
+        match <[Run; 1]>::try_from(found) {
+            Ok([run]) => Ok(run),
+            Err(found) if found.is_empty() => bail!("there is no run `{name}`\nhelp: {}", self.near(name)?),
+            Err(found) => {
+                let ids: Vec<String> =
+                    found.iter().map(|run| format!("  {} ({})", run.id, run.status.as_str())).collect();
+                bail!("several runs begin or end with `{name}`:\n{}\nhelp: write more of the id", ids.join("\n"))
+            }
+        }
+    }
+
+    /// What may have been meant.
+    fn near(&self, name: &str) -> Result<String> {
+        let newest = self.store.runs(&Filter { limit: Some(200), ..Filter::default() })?;
+        let near = newest.iter().map(|run| (distance(name, &run.id), run)).min_by_key(|(far, _)| *far);
+        Ok(match near {
+            Some((far, run)) if far <= name.chars().count() / 3 => {
+                format!("did you mean `{}`? All are listed by `branchpoint runs list --all`", run.id)
+            }
+            Some((_, run)) => format!(
+                "`branchpoint runs list --all` lists them; the newest is `{}`, {} ago",
+                run.id,
+                moment::took(moment::now_ms() - run.started_ms)
+            ),
+            None => "this store has no runs; `branchpoint run FILE` starts one".into(),
+        })
+    }
+}
+
+/// How many letters two words are apart: changed, added or left out.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (above, letter) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = above + 1;
+        for (index, other) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[index + 1];
+            row[index + 1] = changed.min(row[index] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}

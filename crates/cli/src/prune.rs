@@ -1,0 +1,81 @@
+//! `branchpoint prune`: runs that have ended long ago are forgotten.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use branchpoint_core::ir::Status;
+use branchpoint_engine::store::Prune;
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::project::StoreArguments;
+use crate::{masked, moment, runs, terminal};
+
+/// Forget runs that have ended long ago
+#[derive(clap::Args)]
+#[command(long_about = terminal::page(include_str!("prune.txt")))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Runs whose last event is older than this, such as 12h or 30d
+    #[arg(long, value_name = "TIME", value_parser = moment::span_ms)]
+    older_than: i64,
+
+    /// Only runs that ended like this: completed, failed, cancelled
+    #[arg(long, value_name = "STATUS", value_parser = runs::status, value_delimiter = ',')]
+    status: Vec<Status>,
+
+    /// Tell what would be forgotten, and forget nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Make the file smaller too; nobody can write meanwhile
+    #[arg(long, conflicts_with = "dry_run")]
+    vacuum: bool,
+
+    /// Print JSON
+    #[arg(long, short)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(status) = arguments.status.iter().find(|status| !status.is_final()) {
+        bail!(
+            "runs that are {} have not ended, and only those that have are forgotten\n\
+             help: end one with `branchpoint runs cancel RUN` first",
+            status.as_str()
+        );
+    }
+    let store = Opened::existing(&arguments.store)?.store;
+    let which = Prune {
+        before_ms: moment::now_ms() - arguments.older_than,
+        statuses: arguments.status.clone(),
+        dry_run: arguments.dry_run,
+    };
+    let pruned = store.prune(&which)?;
+    if arguments.vacuum {
+        store.vacuum()?;
+    }
+    let moved = arguments.dry_run || store.checkpoint()?;
+    if arguments.json {
+        let told = masked::object([
+            ("runs", masked::count(pruned.runs)),
+            ("events", masked::count(pruned.events)),
+            ("large_values", masked::count(pruned.blobs)),
+            ("kept", masked::count(pruned.kept)),
+            ("dry_run", Value::Bool(arguments.dry_run)),
+        ]);
+        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let what = if arguments.dry_run { "would be forgotten" } else { "were forgotten" };
+    terminal::print(&format!("{} runs with {} events {what}.\n", pruned.runs, pruned.events))?;
+    if pruned.kept > 0 {
+        terminal::tell(&format!("{} were left: a run that they have called has not ended.\n", pruned.kept));
+    }
+    if !moved {
+        terminal::tell("The log is still read by another process; it is moved into the file later.\n");
+    }
+    Ok(ExitCode::SUCCESS)
+}

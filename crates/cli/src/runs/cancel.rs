@@ -1,0 +1,58 @@
+//! `branchpoint runs cancel`: a run ends by order, whoever drives it.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use branchpoint_core::Event;
+use branchpoint_core::ir::Status;
+use branchpoint_expr::Value;
+
+use super::Follower;
+use crate::drive::{Drive, TakenBy, Until};
+use crate::opened::Opened;
+use crate::project::StoreArguments;
+use crate::{masked, terminal};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// The id of the run, or a beginning or end of it that no other has
+    run: String,
+
+    /// Why, for those who look at the run later
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+pub(super) fn run(opened: Opened, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+    let row = opened.run(&arguments.run)?;
+    if row.status.is_final() {
+        bail!("run `{}` has ended already: {}", row.id, row.status.as_str());
+    }
+    let drive = Drive::new(opened, store, "runs cancel")?;
+    let follower = Follower::silent_if(json).beginning_now(drive.store(), row.run)?;
+    let event = Event::Cancel { reason: arguments.reason.as_deref().map(Into::into) };
+    let taken = match drive.give(row.run, &event)? {
+        Ok(taken) => taken,
+        Err(reason) => bail!("run `{}` cannot be cancelled: {reason}", row.id),
+    };
+    let status = if taken == TakenBy::Us {
+        // What it does last is done here.
+        drive.until(Until::Rest, row.run, follower)?.1
+    } else {
+        let status = drive.store().stands(row.run)?;
+        drive.leave()?;
+        Some(status)
+    };
+    let status = status.unwrap_or(Status::Running);
+    if json {
+        let told = [("run", Value::from(row.id)), ("status", Value::from(status.as_str()))];
+        terminal::print(&(serde_json::to_string_pretty(&masked::object(told))? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match status {
+        Status::Cancelled => terminal::tell(&format!("Run `{}` is cancelled.\n", row.id)),
+        status if status.is_final() => terminal::tell(&format!("Run `{}` has ended: {}.\n", row.id, status.as_str())),
+        _ => terminal::tell(&format!("Run `{}` was told to end; the process that drives it does the rest.\n", row.id)),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,80 @@
+//! `branchpoint runs export` and `import`: runs as JSON lines.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use branchpoint_engine::store::{ExchangeTrouble, Filter, Imported};
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::project::{Project, StoreArguments};
+use crate::source::is_stdin;
+use crate::{exit, masked, moment, terminal};
+
+pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
+    let runs = if names.is_empty() {
+        // The oldest first, as they were started.
+        opened.store.runs(&Filter::default())?.into_iter().rev().collect()
+    } else {
+        names.iter().map(|name| opened.run(name)).collect::<Result<Vec<_>>>()?
+    };
+    let runs: Vec<_> = runs.iter().map(|run| run.run).collect();
+    if io::stdout().is_terminal() {
+        terminal::tell("The lines go to stdout; a file gets them with `> runs.jsonl`.\n");
+    }
+    let exported = opened.store.export(&runs, &mut BufWriter::new(io::stdout().lock())).map_err(told)?;
+    for (id, why) in &exported.left_out {
+        terminal::complain(&format!("run `{id}` was left out: {why}"));
+    }
+    terminal::tell(&format!("{} runs were written.\n", exported.runs));
+    Ok(if exported.left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
+}
+
+pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Result<ExitCode> {
+    let store = Project::find()?.open(arguments)?;
+    let now_ms = moment::now_ms();
+    let imported = if is_stdin(file) {
+        store.import(io::stdin().lock(), now_ms)
+    } else {
+        let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+        store.import(BufReader::new(opened), now_ms)
+    };
+    let imported = imported.map_err(told).with_context(|| format!("{} is not taken in", file.display()))?;
+    show(&imported, json)?;
+    Ok(if imported.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
+}
+
+fn show(imported: &Imported, json: bool) -> Result<()> {
+    if json {
+        let list = |ids: &[String]| Value::from(ids.iter().map(|id| Value::from(id.as_str())).collect::<Vec<_>>());
+        let refused = imported
+            .refused
+            .iter()
+            .map(|(id, why)| masked::object([("run", Value::from(id.as_str())), ("why", Value::from(why.as_str()))]));
+        let told = masked::object([
+            ("runs", list(&imported.runs)),
+            ("known", list(&imported.known)),
+            ("refused", Value::from(refused.collect::<Vec<_>>())),
+        ]);
+        return terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"));
+    }
+    for id in &imported.known {
+        terminal::tell(&format!("Run `{id}` is here already, and was left as it is.\n"));
+    }
+    for (id, why) in &imported.refused {
+        terminal::complain(&format!("run `{id}` is refused: {why}"));
+    }
+    terminal::tell(&format!("{} runs were taken in.\n", imported.runs.len()));
+    Ok(())
+}
+
+/// Trouble with the store keeps its kind, because it has an exit status of its own.
+fn told(trouble: ExchangeTrouble) -> anyhow::Error {
+    match trouble {
+        ExchangeTrouble::Store(trouble) => trouble.into(),
+        other => anyhow!(other),
+    }
+}

@@ -1,0 +1,110 @@
+//! `branchpoint runs watch`: the steps of a run while they end.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use branchpoint_core::ir::Status;
+use branchpoint_core::{StepRecord, StepStatus, steps};
+use branchpoint_engine::Stop;
+use branchpoint_engine::store::{RunNo, Store};
+
+use super::told::Told;
+use crate::opened::Opened;
+use crate::{exit, terminal};
+
+/// How often it is looked whether somebody has written.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What was shown of a run already.
+#[derive(Default)]
+pub(crate) struct Follower {
+    shown: usize,
+    seq: u64,
+    /// Whether each step is an object of JSON.
+    json: bool,
+    /// Whether nothing is shown.
+    silent: bool,
+}
+
+impl Follower {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json, ..Self::default() }
+    }
+
+    /// Shows nothing: what machines read is one object at the end.
+    pub(crate) fn silent_if(json: bool) -> Self {
+        Self { silent: json, ..Self::default() }
+    }
+
+    /// Leaves out what has happened up to now.
+    pub(crate) fn beginning_now(mut self, store: &Store, run: RunNo) -> Result<Self> {
+        let (look, notes) = store.retell(run)?;
+        let records = steps(&look.program, &notes, look.status());
+        self.shown = records.iter().filter(|record| ran(record)).take_while(|record| !is_open(record)).count();
+        Ok(self)
+    }
+
+    /// Shows the steps that have ended since the last time; when nothing more comes, all of them.
+    pub(crate) fn show(&mut self, store: &Store, run: RunNo, nothing_more: bool) -> Result<()> {
+        let seq = store.row(run)?.seq;
+        if self.silent || (seq == self.seq && !nothing_more) {
+            return Ok(());
+        }
+        self.seq = seq;
+        let told = Told::of(store, run)?;
+        let new: Vec<usize> = (0..told.records.len())
+            .filter(|index| ran(&told.records[*index]))
+            .skip(self.shown)
+            .take_while(|index| nothing_more || !is_open(&told.records[*index]))
+            .collect();
+        self.shown += new.len();
+        for index in new {
+            if self.json {
+                terminal::print(&format!("{:?}\n", told.record_json(index)))?;
+            } else {
+                terminal::tell(&told.line(index, told.depth(index)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ran(record: &StepRecord) -> bool {
+    !matches!(record.status, StepStatus::Skipped(_))
+}
+
+fn is_open(record: &StepRecord) -> bool {
+    matches!(record.status, StepStatus::Running | StepStatus::Waiting(_))
+}
+
+pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
+    let (store, row) = (&opened.store, opened.run(name)?);
+    let stop = Stop::default();
+    let word = stop.clone();
+    ctrlc::set_handler(move || word.set()).context("Ctrl-C cannot be listened to")?;
+    let mut follower = Follower::new(json);
+    let (mut version, mut stood) = (None, None);
+    loop {
+        let now = Some(store.version()?);
+        if now != version {
+            version = now;
+            follower.show(store, row.run, false)?;
+            let status = store.stands(row.run)?;
+            if stood != Some(status) && !json && !status.is_final() {
+                terminal::tell(&format!("Run `{}`: {}\n", row.id, status.as_str()));
+            }
+            stood = Some(status);
+            if status.is_final() {
+                follower.show(store, row.run, true)?;
+                terminal::tell(&format!("Run `{}` has ended: {}\n", row.id, status.as_str()));
+                let code = if status == Status::Completed { 0 } else { exit::FAILED };
+                return Ok(ExitCode::from(code));
+            }
+        }
+        if stop.is_set() {
+            return Ok(ExitCode::from(exit::INTERRUPTED));
+        }
+        std::thread::sleep(NAP);
+    }
+}

@@ -1,0 +1,187 @@
+//! `branchpoint runs resume`, `retry` and `fork`: a run goes on, or a new one goes on from a moment of it.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use branchpoint_core::ir::{Index, Status};
+use branchpoint_core::{EffectNo, Event, Stamp, State, What, advance};
+use branchpoint_engine::host::{Look, Refused, new_id};
+use branchpoint_engine::store::{Run, RunNo, Store};
+use branchpoint_expr::Value;
+
+use super::Follower;
+use super::explain;
+use super::told::Told;
+use crate::drive::{Drive, Until, failed_step, tell};
+use crate::opened::Opened;
+use crate::project::StoreArguments;
+use crate::{moment, terminal};
+
+#[derive(clap::Args)]
+pub(super) struct Retry {
+    /// The id of the run, or a beginning or end of it that no other has
+    run: String,
+
+    /// The id of the new run; without it, one is made up
+    #[arg(long, value_name = "KEY")]
+    id: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct Fork {
+    /// The id of the run, or a beginning or end of it that no other has
+    run: String,
+
+    /// The step whose work is done again
+    #[arg(long, value_name = "STEP")]
+    at: String,
+
+    /// Which iteration of the loops around: positions from the outermost, such as 0,1; without it, the first
+    #[arg(long, value_name = "POSITIONS", value_delimiter = ',')]
+    iteration: Option<Vec<u32>>,
+
+    /// The id of the new run; without it, one is made up
+    #[arg(long, value_name = "KEY")]
+    id: Option<String>,
+}
+
+pub(super) fn resume(opened: Opened, arguments: &StoreArguments, name: &str, json: bool) -> Result<ExitCode> {
+    let row = opened.run(name)?;
+    if row.status.is_final() {
+        let help = match row.status {
+            Status::Failed => format!("`branchpoint runs retry {}` does the failed call again", row.id),
+            _ => format!("`branchpoint runs fork {} --at STEP` starts a new run from a step of it", row.id),
+        };
+        bail!("run `{}` has ended: {}\nhelp: {help}", row.id, row.status.as_str());
+    }
+    // A run that was called goes on together with the one that has called it.
+    let run = opened.store.root_of(row.run)?;
+    let drive = Drive::new(opened, arguments, "runs resume")?;
+    for taken in [row.run, run] {
+        match drive.wake(taken)? {
+            Ok(()) => {}
+            Err(Refused::Driven) => {
+                bail!("another process drives run `{}`\nhelp: `branchpoint runs watch {}` follows it", row.id, row.id)
+            }
+            Err(refused) => bail!("run `{}` cannot go on: {refused}", row.id),
+        }
+    }
+    wake_children(&drive, run)?;
+    let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
+    let (store, stands) = drive.until(Until::People, run, follower)?;
+    tell(&store, run, stands, json)
+}
+
+/// Runs that a run has called and that nobody drives go on with it.
+fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
+    for child in drive.store().children(run)?.into_iter().filter(|child| !child.status.is_final()) {
+        // One that another process drives ends there.
+        let _ = drive.wake(child.run)?;
+        wake_children(drive, child.run)?;
+    }
+    Ok(())
+}
+
+pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, json: bool) -> Result<ExitCode> {
+    let row = opened.run(&arguments.run)?;
+    let told = Told::of(&opened.store, row.run)?;
+    let record = &told.records[explain::first(&told, &arguments.at, arguments.iteration.as_deref())?];
+    let began = |what: &What| matches!(what, What::Began(step, _) if *step == record.step);
+    let path = record.path.clone();
+    let events =
+        until(&opened.store, &told.look, |notes| notes.iter().any(|note| began(&note.what) && note.path == path))?;
+    let Some(events) = events else {
+        bail!(
+            "the step `{}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` tells what has run",
+            arguments.at,
+            row.id,
+            row.id
+        );
+    };
+    go_on(opened, store, &row, events, arguments.id.as_deref(), json)
+}
+
+/// After how many events something was told for the first time.
+fn until(store: &Store, look: &Look, told: impl Fn(&[branchpoint_core::Note]) -> bool) -> Result<Option<u64>> {
+    let mut state = State::new();
+    for (stamp, event, _) in store.journal(look.row.run)? {
+        let stamp = Stamp { record: true, ..stamp };
+        let outcome = match advance(&look.program, &mut state, &stamp, event) {
+            Ok(outcome) => outcome,
+            Err(refused) => bail!("the journal of run `{}` cannot be followed: {refused}", look.row.id),
+        };
+        if told(&outcome.trace) {
+            return Ok(Some(state.seq()));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, json: bool) -> Result<ExitCode> {
+    let row = opened.run(&arguments.run)?;
+    if row.status != Status::Failed {
+        let help = if row.status.is_final() {
+            format!("`branchpoint runs fork {} --at STEP` does a step of it again", row.id)
+        } else {
+            format!("`branchpoint runs resume {}` drives it on", row.id)
+        };
+        bail!("run `{}` has not failed, it is {}\nhelp: {help}", row.id, row.status.as_str());
+    }
+    let look = opened.store.look(row.run)?;
+    let Some(events) = before_the_failure(&opened.store, &look)? else {
+        bail!(
+            "no call has failed run `{}`: the workflow itself decided to fail\n\
+             help: `branchpoint runs trace {}` tells where; `branchpoint runs fork {} --at STEP` does a step again",
+            row.id,
+            row.id,
+            row.id
+        );
+    };
+    go_on(opened, store, &row, events, arguments.id.as_deref(), json)
+}
+
+/// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
+fn before_the_failure(store: &Store, look: &Look) -> Result<Option<u64>> {
+    let result = look.result().unwrap_or_default();
+    let step = failed_step(&result);
+    let (told, journal) = (Told::of(store, look.row.run)?, store.journal(look.row.run)?);
+    let of_step = |effect: &EffectNo| {
+        let caller = told.callers.get(effect).map(|index| told.records[*index].step);
+        let id = caller.map(|caller| &*look.program.steps[caller.index()].id);
+        step.is_none() || id.is_none() || id == step
+    };
+    let failed = journal.iter().rposition(|(_, event, _)| match event {
+        Event::Settled { effect, result, .. } => is_failure(result.as_ref().ok()) && of_step(effect),
+        _ => false,
+    });
+    Ok(failed.map(|position| position as u64))
+}
+
+/// Whether an answer is a failure: there is none, or it tells an error or a bad exit.
+fn is_failure(answer: Option<&Value>) -> bool {
+    let Some(answer) = answer else { return true };
+    let error = answer.get("error").is_some_and(|error| *error != Value::Null);
+    let code = answer.get("exit_code").is_some_and(|code| !matches!(code, Value::Null | Value::Int(0)));
+    error || code
+}
+
+/// Starts the new run and drives it.
+fn go_on(
+    opened: Opened,
+    arguments: &StoreArguments,
+    from: &Run,
+    events: u64,
+    id: Option<&str>,
+    json: bool,
+) -> Result<ExitCode> {
+    let id = id.map_or_else(|| new_id(moment::now_ms()), |id| Ok(id.to_owned()))?;
+    if id.trim().is_empty() {
+        bail!("the id of a run is not empty");
+    }
+    let drive = Drive::new(opened, arguments, "runs fork")?;
+    let run = drive.fork(from.run, events, &id)?;
+    terminal::tell(&format!("Run `{id}` goes on from event {events} of run `{}`.\n", from.id));
+    let follower = Follower::silent_if(json);
+    let (store, stands) = drive.until(Until::People, run, follower)?;
+    tell(&store, run, stands, json)
+}

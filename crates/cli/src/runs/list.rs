@@ -1,0 +1,138 @@
+//! `branchpoint runs list`.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::ir::Status;
+use branchpoint_engine::store::{Document, Filter, Run, Store, WorkflowNo};
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::table::table;
+use crate::{masked, moment, terminal};
+
+/// How many runs are listed unless something else is said.
+const LIMIT: u32 = 20;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Only runs that stand like this
+    #[arg(long, value_name = "STATUS", value_parser = super::status)]
+    status: Option<Status>,
+
+    /// Only runs of the workflow of this name
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+
+    /// Only runs that were started since then, such as 90s, 2h or 30d ago
+    #[arg(long, value_name = "TIME", value_parser = moment::span_ms)]
+    since: Option<i64>,
+
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = LIMIT)]
+    limit: u32,
+
+    /// All of them, and runs that other runs have called
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+}
+
+pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+    let filter = Filter {
+        status: arguments.status,
+        workflow: arguments.workflow.clone(),
+        since_ms: arguments.since.map(|since_ms| moment::now_ms() - since_ms),
+        children: arguments.all,
+        before: None,
+        // One more shows whether there are more.
+        limit: (!arguments.all).then(|| arguments.limit.saturating_add(1)),
+    };
+    let store = &opened.store;
+    let mut runs = store.runs(&filter)?;
+    let more = !arguments.all && runs.len() > arguments.limit as usize;
+    runs.truncate(if arguments.all { usize::MAX } else { arguments.limit as usize });
+    let mut listed = Listed { store, documents: BTreeMap::new(), alive: alive(store)? };
+    if json {
+        let rows = runs.iter().map(|run| listed.json(run)).collect::<Result<Vec<_>>>()?;
+        terminal::print(&(serde_json::to_string_pretty(&Value::from(rows))? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if runs.is_empty() {
+        terminal::tell("There are no such runs. `branchpoint run FILE` starts one.\n");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows = runs.iter().map(|run| listed.row(run)).collect::<Result<Vec<_>>>()?;
+    terminal::print_styled(&table(["RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK", "WAITS FOR"], &rows))?;
+    if more {
+        terminal::tell("There are more: --limit N, or --all.\n");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The processes that live.
+pub(super) fn alive(store: &Store) -> Result<Vec<i64>> {
+    Ok(store.owners()?.into_iter().map(|(owner, ..)| owner).collect())
+}
+
+struct Listed<'s> {
+    store: &'s Store,
+    documents: BTreeMap<WorkflowNo, Document>,
+    alive: Vec<i64>,
+}
+
+impl Listed<'_> {
+    fn name(&mut self, run: &Run) -> Result<String> {
+        if !self.documents.contains_key(&run.workflow) {
+            self.documents.insert(run.workflow, self.store.document(run.workflow)?);
+        }
+        let name = &self.documents[&run.workflow].name;
+        Ok(if run.part.is_empty() { name.clone() } else { format!("{name}/{}", run.part) })
+    }
+
+    fn row(&mut self, run: &Run) -> Result<[String; 6]> {
+        let (status, waits) = waits(self.store, run, &self.alive)?;
+        let (now_ms, started) = (moment::now_ms(), moment::at(run.started_ms));
+        let until_ms = if status.is_final() { run.touched_ms } else { now_ms };
+        let took = moment::took(until_ms - run.started_ms);
+        Ok([run.id.clone(), self.name(run)?, status.as_str().to_owned(), started, took, masked::cut(&waits)])
+    }
+
+    fn json(&mut self, run: &Run) -> Result<Value> {
+        let (status, waits) = waits(self.store, run, &self.alive)?;
+        Ok(masked::object([
+            ("run", Value::from(run.id.as_str())),
+            ("workflow", Value::from(self.name(run)?)),
+            ("status", Value::from(status.as_str())),
+            ("started", moment::iso(run.started_ms)),
+            ("touched", moment::iso(run.touched_ms)),
+            ("events", masked::count(run.seq)),
+            ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
+        ]))
+    }
+}
+
+/// How a run stands together with its children, and what it waits for.
+pub(super) fn waits(store: &Store, run: &Run, alive: &[i64]) -> Result<(Status, String)> {
+    let status = store.stands(run.run)?;
+    let waits = match status {
+        Status::WaitingPeople => {
+            let open = super::show::open_questions(store, run.run)?;
+            let told = open.iter().map(|(_, question)| {
+                let step = question.spec.get("step").and_then(Value::as_str).unwrap_or("people");
+                let asked = question.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
+                format!("{step}: {}", asked.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+            });
+            let told: Vec<String> = told.collect();
+            if told.is_empty() { "a signal".to_owned() } else { told.join("; ") }
+        }
+        Status::WaitingTimer => {
+            store.next_due_ms(run.run)?.map(|due_ms| format!("until {}", moment::at(due_ms))).unwrap_or_default()
+        }
+        Status::Running if !run.owner.is_some_and(|owner| alive.contains(&owner)) => {
+            "nobody drives it: runs resume, or work".into()
+        }
+        _ => String::new(),
+    };
+    Ok((status, waits))
+}

@@ -1,0 +1,109 @@
+//! `branchpoint runs`: what the store knows about runs, and what can be done with them.
+
+mod cancel;
+mod carry;
+mod explain;
+mod follow;
+mod from;
+mod list;
+mod show;
+mod told;
+mod trace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::ir::Status;
+
+use crate::opened::Opened;
+use crate::project::StoreArguments;
+use crate::terminal;
+pub(crate) use follow::Follower;
+pub(crate) use show::pending;
+
+/// List, show, trace, explain, watch, cancel, resume, retry and fork runs
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("about.txt")),
+    after_long_help = terminal::page(include_str!("after.txt")),
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List runs, the newest first
+    List(list::Arguments),
+    /// Show what is known about a run
+    Show(Named),
+    /// Print what happened in a run, step by step
+    Trace(Named),
+    /// Tell why a step went the way it did
+    Explain(explain::Arguments),
+    /// Follow a run until it ends or waits
+    Watch(Named),
+    /// End a run
+    Cancel(cancel::Arguments),
+    /// Drive a run on that nobody drives
+    Resume(Named),
+    /// Do the call again that has failed a run, in a new run
+    Retry(from::Retry),
+    /// Start a new run that goes on from a step of another
+    Fork(from::Fork),
+    /// Write runs as JSON lines to stdout
+    Export {
+        /// The runs; without any, all
+        #[arg(value_name = "RUN")]
+        runs: Vec<String>,
+    },
+    /// Read runs from JSON lines
+    Import {
+        /// The file; `-` is stdin
+        file: PathBuf,
+    },
+}
+
+/// Which run is meant.
+#[derive(clap::Args)]
+struct Named {
+    /// The id of the run, or a beginning or end of it that no other has
+    run: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let (store, json) = (&arguments.store, arguments.json);
+    if let Command::Import { file } = &arguments.command {
+        return carry::import(store, file, json);
+    }
+    let opened = Opened::existing(store)?;
+    match &arguments.command {
+        Command::List(which) => list::run(&opened, which, json),
+        Command::Show(named) => show::run(&opened, &named.run, json),
+        Command::Trace(named) => trace::run(&opened, &named.run, json),
+        Command::Explain(which) => explain::run(&opened, which, json),
+        Command::Watch(named) => follow::run(&opened, &named.run, json),
+        Command::Cancel(which) => cancel::run(opened, store, which, json),
+        Command::Resume(named) => from::resume(opened, store, &named.run, json),
+        Command::Retry(which) => from::retry(opened, store, which, json),
+        Command::Fork(which) => from::fork(opened, store, which, json),
+        Command::Export { runs } => carry::export(&opened, runs),
+        Command::Import { .. } => unreachable!("it was answered above"),
+    }
+}
+
+/// Reads the word for a status.
+pub(crate) fn status(word: &str) -> Result<Status, String> {
+    let known = Status::ALL.map(Status::as_str);
+    let found = Status::ALL.into_iter().find(|status| status.as_str() == word);
+    found.ok_or_else(|| format!("there is no status `{word}`; there are {}", known.join(", ")))
+}

@@ -1,0 +1,177 @@
+//! `branchpoint runs show`: what is known about a run, without telling everything that happened.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::Event;
+use branchpoint_core::ir::Status;
+use branchpoint_engine::Secrets;
+use branchpoint_engine::store::{Question, Run, RunNo, Store};
+use branchpoint_expr::{Object, Value};
+
+use super::list::{alive, waits};
+use crate::opened::Opened;
+use crate::{drive, masked, moment, table, terminal};
+
+pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
+    let (store, row) = (&opened.store, opened.run(name)?);
+    if json {
+        let told = told(store, &row)?;
+        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let look = store.look(row.run)?;
+    let secrets = store.secrets(row.run)?;
+    let document = store.document(row.workflow)?;
+    let (status, waits) = waits(store, &row, &alive(store)?)?;
+    let (events, bytes) = store.journal_size(row.run)?;
+    let part = if row.part.is_empty() { String::new() } else { format!(", its part `{}`", row.part) };
+    let mut facts = vec![
+        ("run", row.id.clone()),
+        ("workflow", format!("{} ({}), from {}{part}", document.name, document.dialect, document.origin)),
+        ("status", status.as_str().to_owned()),
+        ("started", moment::at(row.started_ms)),
+        (
+            "last event",
+            format!(
+                "{}, {} after the start",
+                moment::at(row.touched_ms),
+                moment::took(row.touched_ms - row.started_ms)
+            ),
+        ),
+        ("journal", format!("{events} events, {bytes} bytes")),
+    ];
+    if let Some(parent) = row.parent {
+        facts.push(("called by", store.row(parent.run)?.id));
+    }
+    if let Some(driver) = driver(store, &row)? {
+        facts.push(("driven by", driver));
+    }
+    if !row.folder.is_empty() {
+        facts.push(("folder", row.folder.clone()));
+    }
+    facts.push(("input", masked::line(&secrets, &start(store, &row)?.0)));
+    if status.is_final() {
+        facts.push(ended(&row, status, &look.result().unwrap_or_default(), &secrets));
+    } else if !waits.is_empty() {
+        facts.push(("waits for", waits));
+    }
+    let mut text = table::facts(&facts);
+    text += &pending(store, row.run)?;
+    let children = store.children(row.run)?;
+    if !children.is_empty() {
+        let rows: Vec<[String; 3]> =
+            children.into_iter().map(|child| [child.id, child.part, child.status.as_str().to_owned()]).collect();
+        text = format!("{text}\n{}", table::table(["CALLED RUN", "WORKFLOW", "STATUS"], &rows));
+    }
+    terminal::print_styled(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ended(row: &Run, status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
+    if status == Status::Completed {
+        return ("output", masked::cut(&secrets.mask(&drive::output(result).unwrap_or_default())));
+    }
+    let failure = drive::failure(&row.id, status, result);
+    ("error", secrets.mask(failure.lines().next().unwrap_or_default()).into_owned())
+}
+
+/// The process that drives a run.
+fn driver(store: &Store, row: &Run) -> Result<Option<String>> {
+    let owners = store.owners()?;
+    let owner = owners.into_iter().find(|(owner, ..)| Some(*owner) == row.owner);
+    Ok(owner.map(|(_, pid, what, since_ms)| format!("process {pid} ({what}) since {}", moment::at(since_ms))))
+}
+
+/// What a run was started with: its input and its facts.
+pub(super) fn start(store: &Store, row: &Run) -> Result<(Value, Object)> {
+    let first = store.journal(row.run)?.into_iter().next();
+    Ok(match first {
+        Some((_, Event::Start { input, facts, .. }, _)) => (input, facts),
+        _ => (Value::Null, Object::default()),
+    })
+}
+
+/// Everything as JSON.
+fn told(store: &Store, row: &Run) -> Result<Value> {
+    let (secrets, look) = (store.secrets(row.run)?, store.look(row.run)?);
+    let document = store.document(row.workflow)?;
+    let (status, waits) = waits(store, row, &alive(store)?)?;
+    let (events, bytes) = store.journal_size(row.run)?;
+    let (input, facts) = start(store, row)?;
+    let children = store.children(row.run)?;
+    let children = children.iter().map(|child| {
+        masked::object([
+            ("run", Value::from(child.id.as_str())),
+            ("workflow", Value::from(child.part.as_str())),
+            ("status", Value::from(child.status.as_str())),
+        ])
+    });
+    let questions = open_questions(store, row.run)?;
+    let questions = questions.iter().map(|(id, question)| {
+        masked::object([
+            ("approval", Value::from(format!("{id}/{}", question.request.0))),
+            ("asked", moment::iso(question.asked_ms)),
+            ("question", masked::value(&secrets, &question.spec)),
+        ])
+    });
+    let parent = row.parent.map(|parent| store.row(parent.run)).transpose()?;
+    Ok(masked::object([
+        ("run", Value::from(row.id.as_str())),
+        ("workflow", Value::from(document.name)),
+        ("dialect", Value::from(document.dialect)),
+        ("origin", Value::from(document.origin)),
+        ("part", Value::from(row.part.as_str())),
+        ("status", Value::from(status.as_str())),
+        ("started", moment::iso(row.started_ms)),
+        ("touched", moment::iso(row.touched_ms)),
+        ("called_by", parent.map_or(Value::Null, |parent| Value::from(parent.id))),
+        ("driven_by", driver(store, row)?.map_or(Value::Null, Value::from)),
+        ("folder", Value::from(row.folder.as_str())),
+        ("events", masked::count(events)),
+        ("bytes", masked::count(bytes)),
+        ("input", masked::value(&secrets, &input)),
+        ("facts", masked::value(&secrets, &Value::from(facts))),
+        ("result", masked::value(&secrets, &look.result().unwrap_or_default())),
+        ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
+        ("questions", Value::from(questions.collect::<Vec<_>>())),
+        ("children", Value::from(children.collect::<Vec<_>>())),
+    ]))
+}
+
+/// The open questions of a run and of those that it has called, each with the id of the run that asks.
+pub(crate) fn open_questions(store: &Store, run: RunNo) -> Result<Vec<(String, Question)>> {
+    let id = store.row(run)?.id;
+    let open = store.questions(run)?.into_iter().filter(|question| question.closed_ms.is_none());
+    let mut questions: Vec<(String, Question)> = open.map(|question| (id.clone(), question)).collect();
+    for child in store.children(run)?.into_iter().filter(|child| !child.status.is_final()) {
+        questions.extend(open_questions(store, child.run)?);
+    }
+    Ok(questions)
+}
+
+/// What people are asked, and how they answer.
+pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
+    let mut text = String::new();
+    let questions = open_questions(store, run)?;
+    for (id, question) in &questions {
+        let secrets = store.secrets(question.run)?;
+        let part = |key: &str| question.spec.get(key).map(Value::to_string).unwrap_or_default();
+        let list = |key: &str| {
+            let list = question.spec.get(key).and_then(Value::as_list).unwrap_or_default();
+            list.iter().map(Value::to_string).collect::<Vec<_>>()
+        };
+        let (step, prompt) = (part("step"), part("prompt"));
+        let prompt = secrets.mask(prompt.trim_end()).replace('\n', "\n  ");
+        let (asked, choices) = (list("recipients").join(", "), list("choices"));
+        let first = choices.first().cloned().unwrap_or_default();
+        let (name, choices) = (format!("{id}/{}", question.request.0), choices.join(", "));
+        let _ = write!(
+            text,
+            "\nThe step `{step}` asks {asked}:\n  {prompt}\nChoices: {choices}\n\
+             To answer: branchpoint approvals vote {name} {first} --as USER\n"
+        );
+    }
+    Ok(text)
+}

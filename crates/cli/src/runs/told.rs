@@ -1,0 +1,308 @@
+//! Everything that happened in a run, told again from its journal: its steps as a tree, and who said what.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use branchpoint_core::ir::{Index, StepId};
+use branchpoint_core::{EffectNo, Event, Note, StepRecord, StepStatus, StrandNo, What, steps};
+use branchpoint_engine::Secrets;
+use branchpoint_engine::host::Look;
+use branchpoint_engine::store::{RunNo, Store};
+use branchpoint_expr::Value;
+use serde_json::Value as Json;
+
+use crate::{masked, moment};
+
+/// A run and what happened in it.
+pub(super) struct Told {
+    pub(super) look: Look,
+    pub(super) records: Vec<StepRecord>,
+    /// The record around each record.
+    pub(super) around: Vec<Option<usize>>,
+    /// What people have decided, with the record that has asked.
+    decided: Vec<(usize, Value)>,
+    /// Which record has made which call.
+    pub(super) callers: BTreeMap<EffectNo, usize>,
+    /// What was sent to the run from outside, in order: when, who, what.
+    pub(super) sent: Vec<(i64, Option<String>, String)>,
+    pub(super) secrets: Secrets,
+}
+
+impl Told {
+    pub(super) fn of(store: &Store, run: RunNo) -> Result<Self> {
+        let (look, notes) = store.retell(run)?;
+        let secrets = store.secrets(run)?;
+        let records = steps(&look.program, &notes, look.status());
+        let mut told = Self {
+            around: Vec::new(),
+            decided: Vec::new(),
+            callers: BTreeMap::new(),
+            sent: sent(store, run, &secrets)?,
+            look,
+            records,
+            secrets,
+        };
+        told.around = told.arranged();
+        told.follow(&notes);
+        Ok(told)
+    }
+
+    /// The newest record of a step around, with the positions around, for each record.
+    fn arranged(&self) -> Vec<Option<usize>> {
+        let parent = |step: StepId| self.look.program.steps[step.index()].parent;
+        let mut newest: BTreeMap<(StepId, &[u32]), usize> = BTreeMap::new();
+        let mut around = Vec::new();
+        for (index, record) in self.records.iter().enumerate() {
+            let mut outer = parent(record.step);
+            let mut found = None;
+            while let Some(step) = outer.filter(|_| found.is_none()) {
+                let known = |length: usize| newest.get(&(step, &record.path[..length])).copied();
+                found = (0..=record.path.len()).rev().find_map(known);
+                outer = parent(step);
+            }
+            around.push(found);
+            newest.insert((record.step, &record.path), index);
+        }
+        around
+    }
+
+    /// Finds out which record has asked people and made calls: records are in the order in which notes begin them.
+    fn follow(&mut self, notes: &[Note]) {
+        let mut count = 0;
+        let mut newest: BTreeMap<(StepId, &[u32]), usize> = BTreeMap::new();
+        let mut open: BTreeMap<StrandNo, Vec<usize>> = BTreeMap::new();
+        for note in notes {
+            let of_strand = open.entry(note.strand).or_default();
+            match &note.what {
+                What::Began(step, _) => {
+                    newest.insert((*step, &note.path), count);
+                    of_strand.push(count);
+                    count += 1;
+                }
+                What::Skipped(..) => count += 1,
+                What::Ended(step, _) | What::Failed(step, _) => {
+                    let ended = newest.get(&(*step, &*note.path));
+                    of_strand.retain(|known| Some(known) != ended);
+                }
+                What::Attempt { step, effect, .. } => {
+                    let of_step = step.and_then(|step| newest.get(&(step, &*note.path)).copied());
+                    if let Some(index) = of_step.or_else(|| of_strand.last().copied()) {
+                        self.callers.insert(*effect, index);
+                    }
+                }
+                What::Resolved(outcome) => {
+                    if let Some(index) = of_strand.last() {
+                        self.decided.push((*index, outcome.clone()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// How many steps are around a record.
+    pub(super) fn depth(&self, index: usize) -> usize {
+        std::iter::successors(self.around[index], |outer| self.around[*outer]).count()
+    }
+
+    /// The records whose id is that of a step, and whose positions are those that are asked for.
+    pub(super) fn of_step(&self, step: &str, path: Option<&[u32]>) -> Vec<usize> {
+        let meant = |index: &usize| {
+            let record = &self.records[*index];
+            let id = &self.look.program.steps[record.step.index()].id;
+            &**id == step && path.is_none_or(|path| path == record.path)
+        };
+        (0..self.records.len()).filter(meant).collect()
+    }
+
+    /// One line about a record, and what belongs to it below.
+    pub(super) fn line(&self, index: usize, depth: usize) -> String {
+        let record = &self.records[index];
+        let (sign, color) = match record.status {
+            StepStatus::Completed => ("✓", AnsiColor::Green),
+            StepStatus::Failed => ("✗", AnsiColor::Red),
+            StepStatus::Running | StepStatus::Waiting(_) => ("…", AnsiColor::Yellow),
+            StepStatus::Cancelled | StepStatus::Skipped(_) => ("–", AnsiColor::Yellow),
+        };
+        let style = Style::new().fg_color(Some(color.into()));
+        let indent = "  ".repeat(depth);
+        let mut line = format!("{style}{sign}{style:#} {indent}{}", self.name(record));
+        line += &self.told(record);
+        line.push('\n');
+        let below = self.below(index).into_iter().map(|text| format!("  {indent}  {text}\n"));
+        line + &below.collect::<String>()
+    }
+
+    fn name(&self, record: &StepRecord) -> String {
+        let step = &self.look.program.steps[record.step.index()];
+        let mut name = format!("{} ({})", step.id, step.kind);
+        if !record.path.is_empty() {
+            let _ = write!(name, " [{}]", path(&record.path));
+        }
+        if record.run > 1 {
+            let _ = write!(name, ", run {}", record.run);
+        }
+        name
+    }
+
+    /// How long it took, which way it went and why, what came of it.
+    fn told(&self, record: &StepRecord) -> String {
+        let mut text = String::new();
+        if let StepStatus::Skipped(reason) = &record.status {
+            return format!(": {}", skipped(reason));
+        }
+        if record.status == StepStatus::Cancelled {
+            text += ": withdrawn";
+        }
+        if let StepStatus::Waiting(status) = record.status {
+            let _ = write!(text, ": {}", status.as_str().replace('_', " for ").replace("for timer", "for a time"));
+        }
+        if record.attempts.len() > 1 {
+            let _ = write!(text, ", {} attempts", record.attempts.len());
+        }
+        if let Some(ended_ms) = record.ended_ms {
+            let _ = write!(text, ", {}", moment::took(ended_ms - record.began_ms - record.waited_ms));
+        }
+        if record.waited_ms > 0 {
+            let _ = write!(text, " (and {} of waiting)", moment::took(record.waited_ms));
+        }
+        if let Some(branch) = &record.branch {
+            let _ = write!(text, " → {branch}");
+            if let Some(reason) = self.reason(record) {
+                let _ = write!(text, " ({})", masked::cut(&self.secrets.mask(&reason)));
+            }
+        }
+        if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null) {
+            // A step of a flow leaves variables behind beside what it gave; its data say enough.
+            let _ = write!(text, ": {}", masked::line(&self.secrets, output.get("data").unwrap_or(output)));
+        }
+        if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
+            let _ = write!(text, ": {}", masked::line(&self.secrets, message));
+        }
+        for warning in &record.warnings {
+            let _ = write!(text, " (warning: {warning})");
+        }
+        text
+    }
+
+    /// Why a record took its branch: the last condition that was looked at, in words that its author knows.
+    fn reason(&self, record: &StepRecord) -> Option<String> {
+        let whys = self.whys(record);
+        let sentence = whys.last()?.get("sentence")?.as_str()?;
+        (!sentence.contains("this part")).then(|| sentence.to_owned())
+    }
+
+    /// The explanations of a record's decisions. A program decides more than its author wrote: that is told only of a step that
+    /// took a branch without any condition of its author.
+    pub(super) fn whys(&self, record: &StepRecord) -> Vec<Json> {
+        let all: Vec<Json> = record.why.iter().filter_map(|why| serde_json::from_str(why).ok()).collect();
+        let written: Vec<Json> = all.iter().filter(|why| self.is_written(record, why)).cloned().collect();
+        if written.is_empty() && record.branch.is_some() { all } else { written }
+    }
+
+    /// Whether a condition stands in the document: then its place is inside of its step.
+    pub(super) fn is_written(&self, record: &StepRecord, why: &Json) -> bool {
+        let (start, end) = self.look.program.steps[record.step.index()].origin;
+        let at = |key: &str| why.get("tree").and_then(|tree| tree.get(key)).and_then(Json::as_u64);
+        let inside = |from: u64, to: u64| from < to && u64::from(start) <= from && to <= u64::from(end);
+        at("start").zip(at("end")).is_some_and(|(from, to)| inside(from, to))
+    }
+
+    /// Attempts that failed, and what people have decided.
+    fn below(&self, index: usize) -> Vec<String> {
+        let record = &self.records[index];
+        let failed = record.attempts.iter().enumerate().filter_map(|(number, attempt)| {
+            let message = attempt.error.as_ref()?.get("message").cloned().unwrap_or_default();
+            Some(format!("attempt {} failed: {}", number + 1, masked::line(&self.secrets, &message)))
+        });
+        let mut below: Vec<String> = failed.collect();
+        for (_, outcome) in self.decided.iter().filter(|(of, _)| *of == index) {
+            let votes = outcome.get("votes").and_then(Value::as_list).unwrap_or_default().iter().map(|vote| {
+                let part = |key: &str| vote.get(key).filter(|part| **part != Value::Null).map(Value::to_string);
+                let comment = part("comment").map(|comment| format!(" \"{comment}\"")).unwrap_or_default();
+                format!("{} {}{comment}", part("user_id").unwrap_or_default(), part("choice").unwrap_or_default())
+            });
+            let votes: Vec<String> = votes.collect();
+            let by = if votes.is_empty() { "nobody has voted".to_owned() } else { votes.join(", ") };
+            let how = outcome.get("outcome").map(Value::to_string).unwrap_or_default();
+            below.push(masked::cut(&self.secrets.mask(&format!("decided: {how} ({by})"))));
+        }
+        below
+    }
+
+    /// A record as JSON.
+    pub(super) fn record_json(&self, index: usize) -> Value {
+        let record = &self.records[index];
+        let step = &self.look.program.steps[record.step.index()];
+        let (status, reason) = match &record.status {
+            StepStatus::Running => ("running", None),
+            StepStatus::Waiting(status) => (status.as_str(), None),
+            StepStatus::Completed => ("completed", None),
+            StepStatus::Failed => ("failed", None),
+            StepStatus::Cancelled => ("cancelled", None),
+            StepStatus::Skipped(reason) => ("skipped", Some(Value::Str(reason.clone()))),
+        };
+        let shown =
+            |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| masked::value(&self.secrets, value));
+        let whys = record.why.iter().filter_map(|why| serde_json::from_str::<Value>(why).ok());
+        let whys: Vec<Value> = whys.map(|why| masked::value(&self.secrets, &why)).collect();
+        let attempts = record.attempts.iter().map(|attempt| {
+            masked::object([("began", moment::iso(attempt.began_ms)), ("error", shown(&attempt.error))])
+        });
+        let decided = self.decided.iter().filter(|(of, _)| *of == index);
+        let decided = decided.map(|(_, outcome)| masked::value(&self.secrets, outcome)).collect::<Vec<_>>();
+        masked::object([
+            ("step", Value::Str(step.id.clone())),
+            ("type", Value::Str(step.kind.clone())),
+            ("iteration", Value::from(record.path.iter().map(|at| Value::Int(i64::from(*at))).collect::<Vec<_>>())),
+            ("run", Value::Int(i64::from(record.run))),
+            ("status", Value::from(status)),
+            ("reason", reason.unwrap_or_default()),
+            ("branch", record.branch.clone().map_or(Value::Null, Value::Str)),
+            ("why", Value::from(whys)),
+            ("began", moment::iso(record.began_ms)),
+            ("ended", record.ended_ms.map_or(Value::Null, moment::iso)),
+            ("waited_ms", Value::Int(record.waited_ms)),
+            ("attempts", Value::from(attempts.collect::<Vec<_>>())),
+            ("decided", Value::from(decided)),
+            ("input", shown(&record.input)),
+            ("output", shown(&record.output)),
+            ("error", shown(&record.error)),
+            ("warnings", Value::from(record.warnings.iter().cloned().map(Value::Str).collect::<Vec<_>>())),
+        ])
+    }
+}
+
+/// What came to a run from people and other systems.
+fn sent(store: &Store, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, Option<String>, String)>> {
+    let sent = store.journal(run)?.into_iter().filter_map(|(stamp, event, _)| match event {
+        Event::Signal { name, payload, sender, .. } => {
+            let said =
+                if payload == Value::Null { String::new() } else { format!(" {}", masked::line(secrets, &payload)) };
+            Some((stamp.now_ms, sender.map(|sender| sender.to_string()), format!("{name}{said}")))
+        }
+        Event::Cancel { reason } => {
+            let reason = reason.map(|reason| format!(": {}", secrets.mask(&reason))).unwrap_or_default();
+            Some((stamp.now_ms, None, format!("cancel{reason}")))
+        }
+        _ => None,
+    });
+    Ok(sent.collect())
+}
+
+/// Why a step did not run, in plain words.
+fn skipped(reason: &str) -> String {
+    match reason {
+        "arm_not_taken" => "not taken".into(),
+        "after_failure" => "not reached, because the run had failed".into(),
+        "cancelled" => "not reached, because the run was cancelled".into(),
+        other => format!("skipped ({})", other.replace('_', " ")),
+    }
+}
+
+/// Positions as they are typed.
+pub(super) fn path(path: &[u32]) -> String {
+    path.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}

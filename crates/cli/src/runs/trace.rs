@@ -1,0 +1,117 @@
+//! `branchpoint runs trace`: the tree of a run's steps, with the runs that it has called inside.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use branchpoint_core::EffectNo;
+use branchpoint_engine::store::{Run, Store};
+use branchpoint_expr::Value;
+
+use super::told::Told;
+use crate::opened::Opened;
+use crate::{masked, moment, terminal};
+
+pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
+    let (store, row) = (&opened.store, opened.run(name)?);
+    if json {
+        let trace = as_json(store, &row)?;
+        terminal::print(&(serde_json::to_string_pretty(&trace)? + "\n"))?;
+    } else {
+        terminal::print_styled(&text(store, &row, 0)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run with its steps, so many steps deep in others.
+fn text(store: &Store, row: &Run, depth: usize) -> Result<String> {
+    let told = Told::of(store, row.run)?;
+    let children = Children::of(store, row, &told)?;
+    let indent = "  ".repeat(depth);
+    let name = if row.part.is_empty() { store.document(row.workflow)?.name } else { row.part.clone() };
+    let took = moment::took(row.touched_ms - row.started_ms);
+    let status = store.stands(row.run)?.as_str();
+    let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
+    let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
+    for index in tops {
+        below(store, &told, &children, index, depth + 1, &mut text)?;
+    }
+    for child in &children.nowhere {
+        text += &self::text(store, child, depth + 1)?;
+    }
+    for (at_ms, who, what) in &told.sent {
+        let who = who.as_deref().map(|who| format!(" from {who}")).unwrap_or_default();
+        let _ = writeln!(text, "{indent}  {}{who}: {what}", moment::at(*at_ms));
+    }
+    Ok(text)
+}
+
+fn below(store: &Store, told: &Told, children: &Children, index: usize, depth: usize, text: &mut String) -> Result<()> {
+    *text += &told.line(index, depth);
+    for (_, child) in children.of_records.iter().filter(|(of, _)| *of == index) {
+        *text += &self::text(store, child, depth + 2)?;
+    }
+    for inner in inside(told, index) {
+        below(store, told, children, inner, depth + 1, text)?;
+    }
+    Ok(())
+}
+
+fn inside(told: &Told, index: usize) -> impl Iterator<Item = usize> {
+    (index + 1..told.records.len()).filter(move |inner| told.around[*inner] == Some(index))
+}
+
+/// The runs that a run has called.
+struct Children {
+    /// With the record of the step that has called.
+    of_records: Vec<(usize, Run)>,
+    /// Those whose step has no record.
+    nowhere: Vec<Run>,
+}
+
+impl Children {
+    fn of(store: &Store, row: &Run, told: &Told) -> Result<Self> {
+        let mut children = Self { of_records: Vec::new(), nowhere: Vec::new() };
+        for child in store.children(row.run)? {
+            let effect = child.parent.map(|parent| EffectNo(parent.effect));
+            match effect.and_then(|effect| told.callers.get(&effect)) {
+                Some(index) => children.of_records.push((*index, child)),
+                None => children.nowhere.push(child),
+            }
+        }
+        Ok(children)
+    }
+}
+
+fn as_json(store: &Store, row: &Run) -> Result<Value> {
+    let told = Told::of(store, row.run)?;
+    let children = Children::of(store, row, &told)?;
+    let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
+    let steps = tops.map(|index| record(store, &told, &children, index)).collect::<Result<Vec<_>>>()?;
+    let others = children.nowhere.iter().map(|child| as_json(store, child)).collect::<Result<Vec<_>>>()?;
+    let sent = told.sent.iter().map(|(at_ms, who, what)| {
+        let who = who.as_deref().map_or(Value::Null, Value::from);
+        masked::object([("at", moment::iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
+    });
+    Ok(masked::object([
+        ("run", Value::from(row.id.as_str())),
+        ("workflow", Value::from(store.document(row.workflow)?.name)),
+        ("part", Value::from(row.part.as_str())),
+        ("status", Value::from(store.stands(row.run)?.as_str())),
+        ("started", moment::iso(row.started_ms)),
+        ("touched", moment::iso(row.touched_ms)),
+        ("steps", Value::from(steps)),
+        ("runs", Value::from(others)),
+        ("sent", Value::from(sent.collect::<Vec<_>>())),
+    ]))
+}
+
+fn record(store: &Store, told: &Told, children: &Children, index: usize) -> Result<Value> {
+    let mut fields = told.record_json(index).as_object().cloned().unwrap_or_default();
+    let inner = inside(told, index).map(|inner| record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
+    let runs = children.of_records.iter().filter(|(of, _)| *of == index);
+    let runs = runs.map(|(_, child)| as_json(store, child)).collect::<Result<Vec<_>>>()?;
+    fields.insert("steps".into(), Value::from(inner));
+    fields.insert("runs".into(), Value::from(runs));
+    Ok(Value::from(fields))
+}

@@ -1,0 +1,67 @@
+//! Sessions that outlive the process: each line is kept before it is answered.
+
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use branchpoint_core::ir::Program;
+use branchpoint_engine::gate::{Answer, Gate, KeptSessions, Request};
+use branchpoint_engine::host::{Drives, Host};
+use branchpoint_engine::store::{Document, Workflow};
+use branchpoint_expr::{Dialect, Value};
+
+use super::{Arguments, Gates, answered};
+use crate::project::Project;
+use crate::{exit, moment};
+
+/// How often requests of other processes are looked for while nothing is typed.
+const NAP: Duration = Duration::from_millis(50);
+
+impl Gates for KeptSessions<'_> {
+    fn request(&mut self, session: &str, request: Request, key: Option<&str>, explain: bool) -> Result<Answer> {
+        Ok(KeptSessions::request(self, session, request, key, moment::now_ms(), explain)?)
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, text: &str, program: &Program, gate: Gate<'_>) -> Result<ExitCode> {
+    let store = Project::find()?.open(&arguments.store)?;
+    let origin = arguments.file.display().to_string();
+    let name = arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let document = Document {
+        name: name.unwrap_or_else(|| origin.clone()),
+        dialect: Dialect::Session.as_str().to_owned(),
+        origin,
+        text: text.to_owned(),
+    };
+    let now_ms = moment::now_ms();
+    let children = std::collections::BTreeMap::new();
+    let workflow = store.save(Workflow { document: &document, program, children: &children }, now_ms)?;
+    let host = Host::new(store, "session", Drives::Named, Arc::new(|_| Value::Null), now_ms)?;
+    let mut sessions = KeptSessions::new(host, gate, workflow, document.name);
+    // Lines are read apart, because others may send something to a session while nobody types.
+    let (lines, read) = sync_channel(1);
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let mut refused = false;
+    loop {
+        match read.recv_timeout(NAP) {
+            Ok(line) => {
+                let line = line.context("cannot read stdin")?;
+                refused |= answered(&mut sessions, &line, arguments.id.as_deref(), arguments.explain)?;
+            }
+            Err(RecvTimeoutError::Timeout) => sessions.tend(moment::now_ms())?,
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    sessions.close()?;
+    Ok(if refused { ExitCode::from(exit::USAGE) } else { ExitCode::SUCCESS })
+}

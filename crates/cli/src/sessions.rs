@@ -1,0 +1,140 @@
+//! `branchpoint sessions`: the sessions that a store keeps.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use branchpoint_core::ir::Status;
+use branchpoint_engine::gate::{Gate, KeptSessions, Request, TTL_S};
+use branchpoint_engine::host::{Drives, Host};
+use branchpoint_engine::store::KeptSession;
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::project::StoreArguments;
+use crate::table::table;
+use crate::{masked, moment, terminal};
+
+/// List, show and reset the sessions of agents
+#[derive(clap::Args)]
+#[command(long_about = terminal::page(include_str!("sessions.txt")))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List sessions
+    List,
+    /// Show what a session allows now, and what it remembers
+    Show(Named),
+    /// Let a session forget everything
+    Reset(Named),
+}
+
+#[derive(clap::Args)]
+struct Named {
+    /// The session
+    name: String,
+
+    /// Its document, by name, if several have a session of that name
+    #[arg(long, value_name = "NAME")]
+    document: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let opened = Opened::existing(&arguments.store)?;
+    match &arguments.command {
+        Command::List => list(&opened, arguments.json),
+        Command::Show(named) => show(&opened, named),
+        Command::Reset(named) => reset(opened, named),
+    }
+}
+
+fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
+    let mut rows = Vec::new();
+    let mut told = Vec::new();
+    for session in opened.store.sessions()? {
+        let row = opened.store.row(session.run)?;
+        let status = if row.status.is_final() { "expired" } else { "alive" };
+        told.push(masked::object([
+            ("session", Value::from(session.name.as_str())),
+            ("document", Value::from(session.document.as_str())),
+            ("status", Value::from(status)),
+            ("touched", moment::iso(row.touched_ms)),
+            ("run", Value::from(row.id.as_str())),
+        ]));
+        rows.push([session.name, session.document, status.to_owned(), moment::at(row.touched_ms), row.id]);
+    }
+    if json {
+        terminal::print(&(serde_json::to_string_pretty(&Value::from(told))? + "\n"))?;
+    } else if rows.is_empty() {
+        terminal::tell("This store keeps no sessions. `branchpoint session FILE --id NAME` opens one.\n");
+    } else {
+        terminal::print_styled(&table(["SESSION", "DOCUMENT", "STATUS", "TOUCHED", "RUN"], &rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(opened: &Opened, named: &Named) -> Result<KeptSession> {
+    let sessions = opened.store.sessions()?;
+    let mut found: Vec<KeptSession> = sessions
+        .into_iter()
+        .filter(|session| session.name == named.name)
+        .filter(|session| named.document.as_ref().is_none_or(|document| *document == session.document))
+        .collect();
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => bail!("there is no session `{}`\nhelp: `branchpoint sessions list` lists them", named.name),
+        _ => {
+            let documents: Vec<&str> = found.iter().map(|session| session.document.as_str()).collect();
+            bail!(
+                "several documents have a session `{}`\nhelp: --document with one of {}",
+                named.name,
+                documents.join(", ")
+            )
+        }
+    }
+}
+
+/// The view of a session is what machines read anyway, so there is one form.
+fn show(opened: &Opened, named: &Named) -> Result<ExitCode> {
+    let session = find(opened, named)?;
+    let look = opened.store.look(session.run)?;
+    if look.status().is_final() {
+        terminal::tell("The session has expired; the next request opens a new one.\n");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut fields = look.view("session").and_then(|view| view.as_object().cloned()).unwrap_or_default();
+    fields.insert("session".into(), Value::from(session.name));
+    fields.insert("document".into(), Value::from(session.document));
+    let expires = look.state.timers().map(|(_, at_ms)| at_ms).min();
+    fields.insert("expires".into(), expires.map_or(Value::Null, moment::iso));
+    terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn reset(opened: Opened, named: &Named) -> Result<ExitCode> {
+    let session = find(&opened, named)?;
+    let row = opened.store.row(session.run)?;
+    if row.status != Status::WaitingPeople {
+        bail!("the session `{}` has expired; the next request opens a new one anyway", session.name);
+    }
+    let program = opened.store.program(row.workflow, &row.part)?.context("the program of the session is gone")?;
+    let gate = Gate::new(&program, None, TTL_S)?;
+    let now_ms = moment::now_ms();
+    let host = Host::new(opened.store, "sessions reset", Drives::Named, Arc::new(|_| Value::Null), now_ms)?;
+    let mut sessions = KeptSessions::new(host, gate, row.workflow, session.document);
+    let answer = sessions.request(&session.name, Request::Reset, None, now_ms, false)?;
+    sessions.close()?;
+    terminal::print(&format!("{:?}\n", answer.view(&session.name)))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,97 @@
+//! `branchpoint store`: the file in which runs are kept.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::project::StoreArguments;
+use crate::{exit, masked, moment, terminal};
+
+/// Copy and check the file in which runs are kept
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Copy the store into a new file, while others go on writing
+    Backup {
+        /// The new file
+        file: PathBuf,
+    },
+    /// Read the whole file and tell what is damaged
+    Check,
+    /// Print where the store is
+    Path,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let opened = Opened::existing(&arguments.store)?;
+    match &arguments.command {
+        Command::Backup { file } => {
+            let copied = opened.store.backup(file);
+            copied.with_context(|| format!("the store cannot be copied to {}", file.display()))?;
+            let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
+            if arguments.json {
+                let path = Value::from(file.display().to_string());
+                let told = masked::object([("file", path), ("bytes", masked::count(bytes))]);
+                terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+            } else {
+                terminal::tell(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
+            }
+            if key_of(&opened).is_some() {
+                terminal::tell(
+                    "Sealed secrets need the key beside the store, which is no part of the copy: keep it apart.\n",
+                );
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Check => check(&opened, arguments.json),
+        Command::Path => {
+            let path = opened.project.store_path(&arguments.store)?;
+            terminal::print(&format!("{}\n", path.display()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The key file, if there is one.
+pub(crate) fn key_of(opened: &Opened) -> Option<PathBuf> {
+    let mut name = opened.store.path()?.as_os_str().to_owned();
+    name.push("-key");
+    let key = PathBuf::from(name);
+    key.is_file().then_some(key)
+}
+
+fn check(opened: &Opened, json: bool) -> Result<ExitCode> {
+    let health = opened.store.health(moment::now_ms(), 60_000)?;
+    if json {
+        let damage = health.damage.iter().map(|line| Value::from(line.as_str())).collect::<Vec<_>>();
+        let told = masked::object([
+            ("version", masked::count(health.version)),
+            ("damage", Value::from(damage)),
+            ("file_bytes", masked::count(health.file_bytes)),
+            ("log_bytes", masked::count(health.log_bytes)),
+        ]);
+        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+    } else {
+        for line in &health.damage {
+            terminal::complain(line);
+        }
+        let verdict = if health.damage.is_empty() { "whole" } else { "damaged; bring back a copy" };
+        terminal::print(&format!("The store is {verdict}.\n"))?;
+    }
+    Ok(if health.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::SYSTEM) })
+}

@@ -1,0 +1,33 @@
+//! Rows under headings, each column as wide as it must be.
+
+use anstyle::Style;
+
+/// The rows as text. The last column is not filled up.
+pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let bold = Style::new().bold();
+    let heading = line(&headings.map(ToOwned::to_owned), &widths);
+    let mut text = format!("{bold}{heading}{bold:#}\n");
+    for row in rows {
+        text += &line(row, &widths);
+        text.push('\n');
+    }
+    text
+}
+
+/// Names with what there is to say about them, one below the other.
+pub(crate) fn facts(facts: &[(&str, String)]) -> String {
+    let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let indent = format!("\n{}", " ".repeat(width + 2));
+    let lines = facts.iter().map(|(name, fact)| format!("{name:width$}  {}\n", fact.trim_end().replace('\n', &indent)));
+    lines.collect()
+}
+
+fn line<const N: usize>(cells: &[String; N], widths: &[usize; N]) -> String {
+    let filled = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+    filled.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+}

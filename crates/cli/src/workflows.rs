@@ -1,0 +1,168 @@
+//! `branchpoint workflows`: the documents that a store has, by content.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use branchpoint_engine::store::{Document, Filter, Listed, Store};
+use branchpoint_expr::Value;
+
+use crate::opened::Opened;
+use crate::project::{Project, StoreArguments};
+use crate::table::{facts, table};
+use crate::workflow::{self, Workflow};
+use crate::{masked, moment, terminal};
+
+/// How much of a hash is shown: it is enough to name a workflow.
+const SHORT: usize = 12;
+
+/// List, show and add the workflows of a store
+#[derive(clap::Args)]
+#[command(long_about = terminal::page(include_str!("workflows.txt")))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List workflows, the newest first
+    List,
+    /// Show a workflow: its document, its versions and its runs
+    Show {
+        /// Its name, or six or more letters of its hash
+        name: String,
+    },
+    /// Check a workflow and keep it
+    Add {
+        #[command(flatten)]
+        file: workflow::File,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.command {
+        Command::List => list(&Opened::existing(&arguments.store)?, arguments.json),
+        Command::Show { name } => show(&Opened::existing(&arguments.store)?, name, arguments.json),
+        Command::Add { file } => add(&arguments.store, file, arguments.json),
+    }
+}
+
+/// A workflow as the store keeps it: under the name of its file.
+pub(crate) fn document(workflow: &Workflow) -> Document {
+    let origin = workflow.source.origin.clone();
+    let stem = Path::new(&origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Document {
+        name: stem.unwrap_or_else(|| origin.clone()),
+        dialect: workflow.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default(),
+        origin,
+        text: workflow.source.text.clone(),
+    }
+}
+
+fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
+    let mut listed = opened.store.workflows()?;
+    listed.reverse();
+    if json {
+        let told: Vec<Value> = listed.iter().map(told).collect();
+        terminal::print(&(serde_json::to_string_pretty(&Value::from(told))? + "\n"))?;
+    } else if listed.is_empty() {
+        terminal::tell("This store has no workflows. `branchpoint workflows add FILE` keeps one.\n");
+    } else {
+        let rows = listed.into_iter().map(|of| {
+            [of.name, of.dialect, of.hash.chars().take(SHORT).collect(), moment::at(of.added_ms), of.runs.to_string()]
+        });
+        let rows: Vec<[String; 5]> = rows.collect();
+        terminal::print_styled(&table(["WORKFLOW", "DIALECT", "HASH", "ADDED", "RUNS"], &rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(listed: &Listed) -> Value {
+    masked::object([
+        ("workflow", Value::from(listed.name.as_str())),
+        ("dialect", Value::from(listed.dialect.as_str())),
+        ("hash", Value::from(listed.hash.as_str())),
+        ("origin", Value::from(listed.origin.as_str())),
+        ("added", moment::iso(listed.added_ms)),
+        ("runs", masked::count(listed.runs)),
+    ])
+}
+
+fn find(store: &Store, name: &str) -> Result<(Listed, Vec<Listed>)> {
+    let all = store.workflows()?;
+    let number = store.workflow(name)?;
+    let Some(found) = all.iter().find(|listed| Some(listed.workflow) == number).cloned() else {
+        let mut names: Vec<&str> = all.iter().map(|listed| listed.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let help = if names.is_empty() {
+            "`branchpoint workflows add FILE` keeps one".to_owned()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        bail!("there is no workflow `{name}`\nhelp: {help}");
+    };
+    let versions = all.into_iter().filter(|listed| listed.name == found.name).rev().collect();
+    Ok((found, versions))
+}
+
+fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
+    let (listed, versions) = find(&opened.store, name)?;
+    let document = opened.store.document(listed.workflow)?;
+    let filter = Filter { workflow: Some(listed.name.clone()), limit: Some(10), ..Filter::default() };
+    let runs: Vec<_> = opened.store.runs(&filter)?.into_iter().filter(|run| run.workflow == listed.workflow).collect();
+    if json {
+        let mut fields = told(&listed).as_object().cloned().context("this is an object")?;
+        fields.insert("text".into(), Value::from(document.text));
+        fields.insert("versions".into(), Value::from(versions.iter().map(told).collect::<Vec<_>>()));
+        let ids = runs.into_iter().map(|run| Value::from(run.id)).collect::<Vec<_>>();
+        fields.insert("newest_runs".into(), Value::from(ids));
+        terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let versions = versions.iter().map(|of| {
+        let hash: String = of.hash.chars().take(SHORT).collect();
+        format!("{hash}  {}  {} runs", moment::at(of.added_ms), of.runs)
+    });
+    let runs: Vec<String> = runs.iter().map(|run| format!("{}  {}", run.id, run.status.as_str())).collect();
+    let lines = [
+        ("workflow", format!("{} ({})", listed.name, listed.dialect)),
+        ("hash", listed.hash.clone()),
+        ("origin", listed.origin.clone()),
+        ("versions", versions.collect::<Vec<_>>().join("\n")),
+        ("newest runs", if runs.is_empty() { "none".into() } else { runs.join("\n") }),
+    ];
+    terminal::print_styled(&format!("{}\n{}\n", facts(&lines), document.text.trim_end()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<ExitCode> {
+    let workflow = match file.load()? {
+        Ok(workflow) => workflow,
+        Err(refused) => return Ok(refused),
+    };
+    let document = document(&workflow);
+    let store = Project::find()?.open(arguments)?;
+    let kept = branchpoint_engine::store::Workflow {
+        document: &document,
+        program: &workflow.program,
+        children: &workflow.children,
+    };
+    let number = store.save(kept, moment::now_ms())?;
+    let listed = store.workflows()?.into_iter().find(|listed| listed.workflow == number);
+    let listed = listed.context("what was just kept is not there")?;
+    if json {
+        terminal::print(&(serde_json::to_string_pretty(&told(&listed))? + "\n"))?;
+    } else {
+        terminal::print(&format!("{}  {}\n", listed.hash, listed.name))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,110 @@
+//! `branchpoint approvals`.
+
+use std::sync::Arc;
+
+use branchpoint_engine::host::{Drives, Host};
+use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
+use branchpoint_expr::{Dialect, Value};
+
+use super::{Bench, has, json};
+
+#[test]
+fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "review", "ask", "ada, bob"]);
+    let (stdout, stderr) = bench.expect(0, &["approvals", "approve", "letter", "--as", "ada", "--comment", "fine"]);
+    has(&stderr, &["Taken from ada", "waits for people"]);
+    assert_eq!(stdout, "");
+    has(
+        &bench.expect(0, &["approvals", "show", "letter"]).0,
+        &["Send hello the letter?", "ada approve \"fine\"", "2 votes"],
+    );
+    has(&bench.expect(0, &["approvals", "list"]).0, &["  bob"]);
+    assert_eq!(bench.json(&["approvals", "list", "--mine", "--as", "ada", "--json"]), serde_json::json!([]));
+    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["voted already for `approve`"]);
+    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "eve"]).1, &["eve is not asked", "ada, bob"]);
+    has(
+        &bench.expect(1, &["approvals", "vote", "letter", "Approve", "--as", "bob"]).1,
+        &["none of the choices", "deny"],
+    );
+    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "bob"]).1, &["has completed"]);
+    let (stdout, _) = bench.expect(0, &["runs", "trace", "letter"]);
+    has(&stdout, &["decided: approve (ada approve \"fine\", bob approve)", "from ada: vote"]);
+    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "bob"]).1, &["asks nobody", "completed"]);
+}
+
+#[test]
+fn the_user_comes_from_the_environment() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    let environment = [("BRANCHPOINT_USER", "bob")];
+    let output = crate::run_in(bench.folder.path(), &["approvals", "reject", "letter", "--json"], "", &environment);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("this is JSON");
+    assert_eq!((&told["taken"], &told["status"]), (&true.into(), &"waiting_people".into()));
+    let shown = bench.json(&["approvals", "show", "letter", "--json"]);
+    assert_eq!((&shown["votes"][0]["user"], &shown["votes"][0]["choice"]), (&"bob".into(), &"deny".into()));
+}
+
+#[test]
+fn only_the_owner_and_admins_call_a_question_off() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    has(&bench.expect(1, &["approvals", "cancel", "letter", "--as", "eve"]).1, &["eve may not", "ada, bob"]);
+    has(&bench.expect(0, &["approvals", "cancel", "letter", "--as", "ada", "--reason", "late"]).1, &["completed"]);
+    let trace = bench.json(&["runs", "trace", "letter", "--json"]).to_string();
+    has(&trace, &["cancelled", "cancellation_reason", "late"]);
+}
+
+#[test]
+fn approvals_of_graphs_are_answered() {
+    let bench = Bench::new();
+    let graph = r#"{"nodes": [
+        {"id": "start", "type": "start", "data": {"initialInput": "the text"}},
+        {"id": "review", "type": "approval", "data": {"prompt": "Publish this?"}},
+        {"id": "end", "type": "end"}],
+      "connections": [
+        {"source": "start", "target": "review", "sourceHandle": "output", "targetHandle": "input"},
+        {"source": "review", "target": "end", "sourceHandle": "approve", "targetHandle": "input"}]}"#;
+    bench.start("g1", ("publish", graph), Dialect::Graph, &json("null"), "{}");
+    has(&bench.expect(0, &["approvals", "list"]).0, &["g1/review", "publish", "anybody"]);
+    has(&bench.expect(0, &["approvals", "show", "g1"]).0, &["Publish this?", "approve, reject"]);
+    has(&bench.expect(1, &["approvals", "vote", "g1", "perhaps"]).1, &["takes approve or reject"]);
+    has(&bench.expect(1, &["approvals", "cancel", "g1", "--as", "ada"]).1, &["cannot be called off"]);
+    has(&bench.expect(1, &["approvals", "approve", "g1/other"]).1, &["g1/review"]);
+    has(&bench.expect(0, &["approvals", "approve", "g1", "--as", "ada", "--comment", "ok"]).1, &["has completed"]);
+    has(&bench.expect(0, &["runs", "trace", "g1"]).0, &["from ada: resume"]);
+}
+
+/// Nobody out there.
+struct Nowhere;
+
+impl Outside for Nowhere {
+    fn perform(&self, _: &Call, _: &Stop) -> Answer {
+        Answer::failed("nowhere", "nobody performs this")
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+#[test]
+fn a_run_that_another_process_drives_is_answered_there() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    let host = Host::new(bench.store(), "worker", Drives::Named, Arc::new(|_| Value::Null), now_ms);
+    let host = host.expect("a host can be made");
+    let run = host.store().run("letter").expect("the store can be read").expect("it is there").run;
+    let worker = Driver::new(host, Arc::new(Nowhere), Limits::default(), Box::new(|_| {}));
+    worker.wake(run).expect("the worker lives").expect("nobody else drives the run");
+    has(&bench.expect(0, &["runs", "show", "letter"]).0, &["driven by", "(worker)"]);
+    has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);
+    has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process drives", "runs watch letter"]);
+    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "ada"]).1, &["goes on in another process"]);
+    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["voted already"]);
+    has(&bench.expect(0, &["runs", "cancel", "letter"]).1, &["letter"]);
+    has(&bench.expect(0, &["runs", "show", "letter"]).0, &["cancelled"]);
+    worker.leave(std::time::Duration::ZERO).expect("the worker ends");
+}

@@ -1,0 +1,171 @@
+//! `branchpoint runs`.
+
+use std::process::Stdio;
+
+use branchpoint_expr::Dialect;
+
+use super::{Bench, CALLER, FLAKY, REVIEW, has, json};
+
+#[test]
+fn runs_are_listed_with_what_they_wait_for() {
+    let bench = Bench::new();
+    bench.asks("letter-1");
+    bench.start("small-2", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
+    let (stdout, _) = bench.expect(0, &["runs", "list"]);
+    has(&stdout, &["RUN", "letter-1", "waiting_people", "ask: ada, bob", "small-2", "completed"]);
+    let listed = bench.json(&["runs", "list", "--json", "--status", "waiting_people", "--since", "1h"]);
+    assert_eq!(listed.as_array().expect("this is a list").len(), 1);
+    assert_eq!(listed[0]["run"], "letter-1");
+    bench.expect(0, &["runs", "list", "--workflow", "other"]);
+    let (_, stderr) = bench.expect(0, &["runs", "list", "--limit", "1"]);
+    has(&stderr, &["There are more"]);
+}
+
+#[test]
+fn runs_are_named_by_parts_of_their_ids() {
+    let bench = Bench::new();
+    bench.asks("letter-1");
+    bench.asks("letter-2");
+    has(&bench.expect(0, &["runs", "show", "er-2"]).0, &["letter-2", "waiting_people", "approvals vote letter-2/"]);
+    has(&bench.expect(1, &["runs", "show", "letter"]).1, &["several runs", "letter-1", "letter-2", "write more"]);
+    has(&bench.expect(1, &["runs", "show", "lettre-1"]).1, &["no run `lettre-1`", "did you mean", "letter-"]);
+    has(&bench.expect(1, &["runs", "show", "nothing-like-it"]).1, &["runs list --all"]);
+    let store = bench.folder.path().join("absent.db");
+    let arguments = ["runs", "list", "--store", &store.display().to_string()];
+    has(&bench.expect(1, &arguments).1, &["there is no store", "--store"]);
+    assert!(!store.exists(), "a store is not made just to look into it");
+}
+
+#[test]
+fn a_trace_tells_branches_and_why_and_what_was_not_taken() {
+    let bench = Bench::new();
+    bench.start("small", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
+    let (stdout, _) = bench.expect(0, &["runs", "trace", "small"]);
+    has(&stdout, &["run small of review: completed", "✓   note (text)", "hello x", "tier (conditional)", "→ else"]);
+    has(&stdout, &["metadata.amount", "✓     small (text)", "–     ask (human_in_the_loop): not taken"]);
+    let trace = bench.json(&["runs", "trace", "small", "--json"]);
+    let tier = &trace["steps"][1];
+    assert_eq!((&tier["step"], &tier["branch"]), (&"tier".into(), &"else".into()));
+    let inner = tier["steps"].as_array().expect("this is a list");
+    let stood: Vec<String> = inner.iter().map(|step| format!("{} {}", step["step"], step["status"])).collect();
+    assert_eq!(stood, [r#""ask" "skipped""#, r#""small" "completed""#]);
+}
+
+#[test]
+fn an_explanation_tells_operands_and_the_line() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    let (stdout, _) = bench.expect(0, &["runs", "explain", "letter", "tier"]);
+    has(&stdout, &["review.yaml:4", "review.yaml:6  metadata.amount > 100", "true because", "metadata.amount = 250 ("]);
+    has(&bench.expect(0, &["runs", "explain", "letter", "note"]).0, &["It gave", "decided nothing"]);
+    has(&bench.expect(1, &["runs", "explain", "letter", "nope"]).1, &["no step `nope`", "tier"]);
+    has(&bench.expect(1, &["runs", "explain", "letter", "tier", "--iteration", "3"]).1, &["no such iteration"]);
+}
+
+#[test]
+fn a_run_that_nobody_drives_is_resumed() {
+    let bench = Bench::new();
+    let flag = bench.folder.path().join("flag");
+    let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "canary-42"}}"#, flag.display()));
+    bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
+    has(&bench.expect(0, &["runs", "list"]).0, &["nobody drives it"]);
+    has(&bench.expect(0, &["doctor"]).0, &["odd     runs", "1 runs could go on"]);
+    has(
+        &bench.expect(3, &["runs", "resume", "left"]).1,
+        &["first", "`second` [exit_code]: second has failed", "runs trace left"],
+    );
+    has(&bench.expect(1, &["runs", "resume", "left"]).1, &["has ended: failed", "runs retry left"]);
+    let (stdout, _) = bench.expect(0, &["runs", "explain", "left", "second"]);
+    has(&stdout, &["flaky.yaml:6", "the command ended with code 1", "decided nothing"]);
+    for command in ["show", "trace"] {
+        let (stdout, stderr) = bench.expect(0, &["runs", command, "left"]);
+        assert!(!stdout.contains("canary-42") && !stderr.contains("canary-42"), "{stdout}");
+        has(&stdout, &["left"]);
+    }
+    has(&bench.expect(0, &["runs", "show", "left"]).0, &["***"]);
+}
+
+#[test]
+fn the_call_that_failed_a_run_is_done_again_in_a_new_one() {
+    let bench = Bench::new();
+    let flag = bench.folder.path().join("flag");
+    let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "t"}}"#, flag.display()));
+    bench.start("flaky", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
+    bench.expect(3, &["runs", "resume", "flaky"]);
+    bench.expect(3, &["runs", "retry", "flaky", "--id", "again-1"]);
+    std::fs::write(&flag, "").expect("there is room");
+    let (stdout, stderr) = bench.expect(0, &["runs", "retry", "flaky", "--id", "again-2"]);
+    has(&stdout, &["all is well"]);
+    has(&stderr, &["again-2", "goes on from event", "of run `flaky`"]);
+    let one = |trace: &serde_json::Value| trace["steps"][0]["attempts"].as_array().map(Vec::len);
+    assert_eq!(one(&bench.json(&["runs", "trace", "again-2", "--json"])), Some(1), "what went well is not done again");
+    has(&bench.expect(1, &["runs", "retry", "flaky", "--id", "again-2"]).1, &["there is a run `again-2` already"]);
+    has(&bench.expect(1, &["runs", "retry", "again-2"]).1, &["has not failed", "runs fork"]);
+    let told = bench.json(&["runs", "fork", "flaky", "--at", "second", "--json"]);
+    assert_eq!(told["status"], "completed");
+    has(&bench.expect(1, &["runs", "fork", "flaky", "--at", "third"]).1, &["no step `third`"]);
+    has(&bench.expect(1, &["runs", "fork", "flaky", "--at", "done"]).1, &["has not begun"]);
+}
+
+#[test]
+fn runs_that_were_called_stand_inside_the_trace() {
+    let bench = Bench::new();
+    bench.start("outer", ("caller", CALLER), Dialect::Machine, &json("{}"), "{}");
+    bench.expect(0, &["runs", "resume", "outer"]);
+    let (stdout, _) = bench.expect(0, &["runs", "trace", "outer"]);
+    has(&stdout, &["run outer of caller: completed", "call (call_workflow)", "of callee: completed", "speak"]);
+    let trace = bench.json(&["runs", "trace", "outer", "--json"]);
+    assert_eq!(trace["steps"][0]["runs"][0]["part"], "callee");
+    has(&bench.expect(0, &["runs", "show", "outer"]).0, &["CALLED RUN", "callee"]);
+    let listed = bench.json(&["runs", "list", "--all", "--json"]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_run_is_cancelled() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    has(&bench.expect(0, &["runs", "cancel", "letter", "--reason", "not today"]).1, &["is cancelled"]);
+    has(&bench.expect(0, &["runs", "show", "letter"]).0, &["cancelled"]);
+    has(&bench.expect(0, &["runs", "trace", "letter"]).0, &["cancel: not today"]);
+    has(&bench.expect(1, &["runs", "cancel", "letter"]).1, &["has ended already: cancelled"]);
+    has(&bench.expect(0, &["approvals", "list"]).1, &["Nothing waits"]);
+}
+
+#[test]
+fn a_run_that_has_ended_is_watched_to_its_end() {
+    let bench = Bench::new();
+    bench.start("small", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
+    has(&bench.expect(0, &["runs", "watch", "small"]).1, &["note (text)", "has ended: completed"]);
+    let (stdout, _) = bench.expect(0, &["runs", "watch", "small", "--json"]);
+    assert_eq!(stdout.lines().count(), 3, "{stdout}");
+}
+
+#[test]
+fn a_run_that_waits_for_people_is_exit_5() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    has(
+        &bench.expect(5, &["runs", "resume", "letter"]).1,
+        &["waits for people", "To answer: branchpoint approvals vote"],
+    );
+    let (stdout, _) = bench.expect(5, &["runs", "fork", "letter", "--at", "ask", "--id", "copy", "--json"]);
+    has(&stdout, &["\"copy\"", "waiting_people"]);
+    has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "copy/"]);
+}
+
+#[test]
+fn a_run_is_watched_while_another_process_drives_it() {
+    let bench = Bench::new();
+    let input = json(r#"{"flag": "absent", "TOKEN_x": "canary-42"}"#);
+    bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
+    let mut watch = crate::quiet(env!("CARGO_BIN_EXE_branchpoint"));
+    watch.current_dir(bench.folder.path()).args(["runs", "watch", "left"]);
+    watch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let watch = watch.spawn().expect("the program starts");
+    bench.expect(3, &["runs", "resume", "left"]);
+    let watched = watch.wait_with_output().expect("it ends with the run");
+    let told = String::from_utf8_lossy(&watched.stderr).into_owned();
+    assert_eq!(watched.status.code(), Some(3), "{told}");
+    has(&told, &["first (command)", "second (command)", "has ended: failed"]);
+}

@@ -1,0 +1,67 @@
+//! How a store is: whether its file is whole, how large it is, and what is late.
+
+use std::fs;
+
+use branchpoint_core::ir::Status;
+
+use super::upkeep::beside;
+use super::{Store, Trouble, schema};
+
+/// What is known about a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// The version of its tables.
+    pub version: usize,
+    /// What is wrong with the file; nothing, if it is whole.
+    pub damage: Vec<String>,
+    /// How many bytes the file has.
+    pub file_bytes: u64,
+    /// How many bytes of it are free.
+    pub free_bytes: u64,
+    /// How many bytes the log has.
+    pub log_bytes: u64,
+    /// How many bytes are free on its disk; none if that cannot be told.
+    pub disk_bytes: Option<u64>,
+    /// How many runs have events of the future: the clock was set back.
+    pub future_runs: u64,
+    /// How many timers are overdue.
+    pub overdue: u64,
+    /// How many runs could go on and are driven by nobody.
+    pub adrift: u64,
+}
+
+impl Store {
+    /// Looks at everything. It reads the whole file. What is late by less than the patience is not late.
+    pub fn health(&self, now_ms: i64, patience_ms: i64) -> Result<Health, Trouble> {
+        let count = |sql: &str, value: i64| self.db.query_row(sql, [value], |row| row.get::<_, u64>(0));
+        let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
+        let length = |ending: &str| {
+            let path = self.path().map(|path| beside(path, ending));
+            path.and_then(|path| fs::metadata(path).ok()).map_or(0, |file| file.len())
+        };
+        let mut found = self.db.prepare("PRAGMA quick_check(10)")?;
+        let damage: Vec<String> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        // A process that was killed is still among the owners until another looks around.
+        let alive: Vec<String> = self.owners()?.iter().map(|(owner, ..)| owner.to_string()).collect();
+        let adrift = format!(
+            "SELECT count(*) FROM runs WHERE status = ?1 AND (owner IS NULL OR owner NOT IN ({}))",
+            alive.join(", ")
+        );
+        Ok(Health {
+            version: schema::version(&self.db)?,
+            damage: damage.into_iter().filter(|line| line != "ok").collect(),
+            file_bytes: length(""),
+            free_bytes: pragma("freelist_count")? * pragma("page_size")?,
+            log_bytes: length("-wal"),
+            disk_bytes: self.disk_bytes(),
+            future_runs: count("SELECT count(*) FROM runs WHERE touched_ms > ?1", now_ms.saturating_add(patience_ms))?,
+            overdue: count("SELECT count(*) FROM timers WHERE due_ms < ?1", now_ms.saturating_sub(patience_ms))?,
+            adrift: self.db.query_row(&adrift, [Status::Running.as_str()], |row| row.get(0))?,
+        })
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        let disk = rustix::fs::statvfs(self.path()?).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+}

@@ -1,0 +1,49 @@
+//! Whether a run waits. One that has called other workflows is at work by its own row as long as they have not ended, and waits
+//! all the same when they do.
+
+use branchpoint_core::ir::Status;
+
+use super::{RunNo, Store, Trouble};
+
+impl Store {
+    /// How a run stands together with its children: one whose only calls are children that wait, waits with them.
+    pub fn stands(&self, run: RunNo) -> Result<Status, Trouble> {
+        let status = self.row(run)?.status;
+        if status != Status::Running {
+            return Ok(status);
+        }
+        let children: Vec<RunNo> =
+            self.children(run)?.into_iter().filter(|child| !child.status.is_final()).map(|child| child.run).collect();
+        let sql = "SELECT count(*) FROM outbox WHERE run = ?1";
+        let calls: usize = self.db.prepare_cached(sql)?.query_row([run.0], |row| row.get(0))?;
+        if children.is_empty() || calls > children.len() {
+            return Ok(Status::Running);
+        }
+        let mut together = Status::WaitingTimer;
+        for child in children {
+            match self.stands(child)? {
+                Status::WaitingPeople => together = Status::WaitingPeople,
+                Status::WaitingTimer => {}
+                _ => return Ok(Status::Running),
+            }
+        }
+        Ok(together)
+    }
+
+    /// The run that a run was called from, and who called that, up to the one that nobody called.
+    pub fn root_of(&self, run: RunNo) -> Result<RunNo, Trouble> {
+        let mut root = run;
+        while let Some(parent) = self.row(root)?.parent {
+            root = parent.run;
+        }
+        Ok(root)
+    }
+
+    /// When the first timer of a run or of its children is due.
+    pub fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, Trouble> {
+        let sql = "WITH RECURSIVE tree (run) AS (
+                VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run
+            ) SELECT min(due_ms) FROM timers WHERE run IN tree";
+        Ok(self.db.prepare_cached(sql)?.query_row([run.0], |row| row.get(0))?)
+    }
+}

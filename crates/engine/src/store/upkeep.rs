@@ -1,0 +1,195 @@
+//! What keeps a store small and safe: runs that nobody needs any more are forgotten, and a copy is made while others write.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use branchpoint_core::ir::Status;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, params};
+
+use super::{RunNo, Store, Trouble};
+
+/// How many runs are looked at in one change, so that nobody who drives runs waits long for the store.
+const RUNS_A_CHANGE: usize = 50;
+
+/// Everything that a run has beside its row. Its timers went when it ended.
+const TABLES: [&str; 8] = ["events", "snapshots", "outbox", "requests", "signals", "inbox", "sealed", "blob_uses"];
+
+/// Which runs are to be forgotten. Those that have not ended never are.
+#[derive(Clone, Debug)]
+pub struct Prune {
+    /// Those whose newest event is older than this.
+    pub before_ms: i64,
+    /// Those that ended like this; all that have ended, if none is named.
+    pub statuses: Vec<Status>,
+    /// Only count.
+    pub dry_run: bool,
+}
+
+/// What was forgotten, or would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Runs, child runs among them.
+    pub runs: u64,
+    /// Events of these runs.
+    pub events: u64,
+    /// Large values that nobody else refers to.
+    pub blobs: u64,
+    /// Runs that were left because a child of theirs has not ended.
+    pub kept: u64,
+}
+
+impl Store {
+    /// Forgets runs that have ended, each with its children, and large values that nobody refers to any more.
+    pub fn prune(&self, which: &Prune) -> Result<Pruned, Trouble> {
+        let mut pruned = Pruned::default();
+        let mut after = RunNo(0);
+        loop {
+            self.begin()?;
+            let step = self.prune_some(which, after, &mut pruned).and_then(|last| self.commit().map(|()| last));
+            match step {
+                Ok(Some(last)) => after = last,
+                Ok(None) => return Ok(pruned),
+                Err(trouble) => {
+                    self.roll_back();
+                    return Err(trouble);
+                }
+            }
+        }
+    }
+
+    /// The next few. None: there are no more.
+    fn prune_some(&self, which: &Prune, after: RunNo, pruned: &mut Pruned) -> Result<Option<RunNo>, Trouble> {
+        let statuses = if which.statuses.is_empty() { &Status::ALL[..] } else { &which.statuses };
+        let words: Vec<String> =
+            statuses.iter().filter(|status| status.is_final()).map(|status| format!("'{}'", status.as_str())).collect();
+        let sql = format!(
+            "SELECT run FROM runs WHERE run > ?1 AND parent IS NULL AND touched_ms < ?2 AND status IN ({})
+            ORDER BY run LIMIT {RUNS_A_CHANGE}",
+            words.join(", ")
+        );
+        let mut found = self.db.prepare_cached(&sql)?;
+        let roots: Vec<i64> =
+            found.query_map(params![after.0, which.before_ms], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for root in &roots {
+            match self.ended_tree(*root)? {
+                Some(tree) => self.remove(&tree, which.dry_run, pruned)?,
+                None => pruned.kept += 1,
+            }
+        }
+        if !roots.is_empty() && !which.dry_run {
+            // All at once, because sessions are not found by their runs. A number may be given again to another run.
+            self.db.prepare_cached("DELETE FROM sessions WHERE run NOT IN (SELECT run FROM runs)")?.execute([])?;
+        }
+        Ok(roots.last().copied().map(RunNo))
+    }
+
+    /// A run with its children and theirs. None: one of them has not ended.
+    fn ended_tree(&self, root: i64) -> Result<Option<Vec<i64>>, Trouble> {
+        let sql = "WITH RECURSIVE tree (run) AS (
+                VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run
+            ) SELECT tree.run, status IN ('completed', 'failed', 'cancelled') FROM tree JOIN runs ON runs.run = tree.run";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows = found.query_map([root], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?)))?;
+        let mut tree = Vec::new();
+        for row in rows {
+            let (run, ended) = row?;
+            if !ended {
+                return Ok(None);
+            }
+            tree.push(run);
+        }
+        Ok(Some(tree))
+    }
+
+    fn remove(&self, tree: &[i64], dry_run: bool, pruned: &mut Pruned) -> Result<(), Trouble> {
+        for run in tree {
+            pruned.runs += 1;
+            let sql = "SELECT count(*) FROM events WHERE run = ?1";
+            pruned.events += self.db.prepare_cached(sql)?.query_row([run], |row| row.get::<_, u64>(0))?;
+            let used = self.blobs_of(*run)?;
+            if dry_run {
+                continue;
+            }
+            for table in TABLES {
+                self.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run])?;
+            }
+            self.db.prepare_cached("DELETE FROM runs WHERE run = ?1")?.execute([run])?;
+            for hash in used {
+                let sql = "DELETE FROM blobs WHERE hash = ?1
+                    AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.hash = ?1)";
+                pruned.blobs += self.db.prepare_cached(sql)?.execute([hash])? as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn blobs_of(&self, run: i64) -> Result<Vec<Vec<u8>>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT hash FROM blob_uses WHERE run = ?1")?;
+        let used = found.query_map([run], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(used)
+    }
+
+    /// How many events a run has, and how many bytes they take.
+    pub fn journal_size(&self, run: RunNo) -> Result<(u64, u64), Trouble> {
+        let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM events WHERE run = ?1";
+        Ok(self.db.prepare_cached(sql)?.query_row([run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    }
+
+    /// Moves the log into the file and empties it. False: somebody reads what would be overwritten, so some is left.
+    pub fn checkpoint(&self) -> Result<bool, Trouble> {
+        let busy: i64 = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        Ok(busy == 0)
+    }
+
+    /// Writes the file anew without the room that forgotten runs have left. Nobody can write meanwhile.
+    pub fn vacuum(&self) -> Result<(), Trouble> {
+        Ok(self.db.execute_batch("VACUUM")?)
+    }
+
+    /// Copies the store into a new file, as it stands at one moment. Others may go on writing meanwhile. The key of sealed
+    /// secrets is no part of the store, so it is no part of the copy.
+    pub fn backup(&self, to: &Path) -> Result<(), Trouble> {
+        let trouble = |error| Trouble::File { path: to.into(), error };
+        if to.exists() {
+            return Err(trouble(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
+        }
+        // Whoever finds the name finds a whole copy.
+        let unfinished = beside(to, ".unfinished");
+        let copied = self.copy_to(&unfinished).and_then(|()| fs::rename(&unfinished, to).map_err(trouble));
+        if copied.is_err() {
+            // It is of no use to anybody.
+            let _ = fs::remove_file(&unfinished);
+        }
+        copied
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<(), Trouble> {
+        let trouble = |error| Trouble::File { path: path.into(), error };
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(trouble(error)),
+            _ => {}
+        }
+        let mut copy = Connection::open(path)?;
+        let backup = Backup::new(&self.db, &mut copy)?;
+        // All pages in one step: readers do not block writers, and steps would begin anew whenever somebody has written.
+        loop {
+            match backup.step(-1)? {
+                StepResult::Done => break,
+                _ => std::thread::sleep(super::PATIENCE / 1_000),
+            }
+        }
+        drop(backup);
+        // One file is easier to carry than one with its log.
+        copy.pragma_update(None, "journal_mode", "delete")?;
+        copy.close().map_err(|(_, error)| error)?;
+        Ok(())
+    }
+}
+
+/// A file beside another, by the end of its name.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}

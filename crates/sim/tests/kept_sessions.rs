@@ -1,0 +1,89 @@
+//! Sessions in a store answer like those in memory, also when their process dies after every request.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::{load, read};
+use branchpoint_engine::gate::{Gate, KeptSessions, Request, Sessions};
+use branchpoint_engine::host::{Drives, Host};
+use branchpoint_engine::store::{Document, Durability, Store, Workflow};
+use branchpoint_expr::{Dialect, Value};
+
+/// How long a session lives here that nobody touches.
+const TTL_S: i64 = 60;
+
+fn program(text: &str) -> Program {
+    load(text, Some(Dialect::Session)).program.expect("the example is sound")
+}
+
+/// Sessions in the store of a folder, in a process that was just started.
+fn kept<'p>(folder: &Path, program: &'p Program, tools: Option<&[&str]>, now_ms: i64) -> KeptSessions<'p> {
+    let store = Store::open(&folder.join("store.db"), Durability::Normal).expect("a store can be made");
+    let document =
+        Document { name: "agent".into(), dialect: "session".into(), origin: String::new(), text: String::new() };
+    let children = BTreeMap::new();
+    let workflow = Workflow { document: &document, program, children: &children };
+    let workflow = store.save(workflow, now_ms).expect("it is kept");
+    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), now_ms).expect("a host can be made");
+    KeptSessions::new(host, Gate::new(program, tools, TTL_S).expect("it has a session"), workflow, "agent".into())
+}
+
+fn request(event: &Value) -> Request {
+    let text = |key: &str| event.get(key).and_then(Value::as_str);
+    match (text("message"), text("tool"), event.get("ask")) {
+        (Some(message), ..) => Request::Message(message.into()),
+        (_, Some(tool), _) => Request::Tool(tool.into()),
+        (.., Some(_)) => Request::Ask,
+        _ => Request::Reset,
+    }
+}
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/session");
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect()
+}
+
+#[test]
+fn every_example_is_answered_alike_with_a_crash_after_each_request() {
+    for path in examples() {
+        let program = program(&fs::read_to_string(&path).unwrap());
+        let events = read(&fs::read_to_string(path.with_extension("events.yaml")).unwrap()).unwrap().to_value();
+        let tools = events.get("tools").and_then(Value::as_list);
+        let tools: Option<Vec<&str>> = tools.map(|tools| tools.iter().filter_map(Value::as_str).collect());
+        let gate = Gate::new(&program, tools.as_deref(), TTL_S).expect("it has a session");
+        let (mut sessions, folder) = (Sessions::new(gate), tempfile::tempdir().unwrap());
+        for (index, event) in events.get("events").and_then(Value::as_list).unwrap_or_default().iter().enumerate() {
+            // Now and then nobody comes for so long that the session is gone.
+            let now_ms = i64::try_from(index).unwrap() * 7_000 + if index >= 4 { 100_000 } else { 0 };
+            let key = format!("k{}", index / 2);
+            let explain = index % 2 == 0;
+            let expected = sessions.request("s", request(event), Some(&key), now_ms, explain).expect("it is taken");
+            let mut kept = kept(folder.path(), &program, tools.as_deref(), now_ms);
+            let answer = kept.request("s", request(event), Some(&key), now_ms, explain).expect("it is taken");
+            let told =
+                |answer: &branchpoint_engine::gate::Answer| format!("{:?} {:?}", answer.view("s"), answer.reasons());
+            assert_eq!(told(&answer), told(&expected), "{}: event {index}", path.display());
+            // The process dies here: nothing is closed.
+            drop(kept);
+        }
+    }
+}
+
+#[test]
+fn two_processes_share_a_session() {
+    let path = examples().into_iter().next().expect("there are examples");
+    let program = program(&fs::read_to_string(&path).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = kept(folder.path(), &program, None, 0);
+    one.request("s", Request::Tool("search".into()), None, 0, false).expect("it is taken");
+    one.close().expect("the store can be written");
+    let mut two = kept(folder.path(), &program, None, 1);
+    let answer = two.request("s", Request::Tool("think".into()), None, 1, false).expect("it is taken");
+    let used = answer.view("s").get("recentlyUsedTools").cloned().unwrap_or_default();
+    assert_eq!(used.as_list().map(<[Value]>::len), Some(2), "{used:?}");
+    assert!(two.request("", Request::Ask, None, 1, false).is_err(), "a session has a name");
+}
