@@ -45,16 +45,18 @@ fn quiet(program: &str) -> Command {
 
 /// Runs the program with a text on stdin, over a store of its own unless the environment names one.
 fn run(arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
-    run_in(&root(), arguments, stdin, environment)
+    let folder = tempfile::tempdir().expect("there is room for a store");
+    let store = folder.path().join("store.db");
+    let own = [("BRANCHPOINT_STORE", store.to_str().expect("a plain path")), ("BRANCHPOINT_USER", "ada")];
+    run_in(&root(), arguments, stdin, &[&own, environment].concat())
 }
 
-/// The same in a folder.
+/// Runs the program in a folder, which says by itself where the store is and who acts.
 fn run_in(folder: &Path, arguments: &[&str], stdin: &str, environment: &[(&str, &str)]) -> Output {
-    let store = tempfile::tempdir().expect("there is room for a store");
     let mut child = quiet(env!("CARGO_BIN_EXE_branchpoint"))
         .current_dir(folder)
         .args(arguments)
-        .env("BRANCHPOINT_STORE", store.path().join("store.db"))
+        .env_remove("BRANCHPOINT_USER")
         .envs(environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -34,7 +34,7 @@ fn on_a_server_commands_see_only_the_names_that_are_allowed() {
     let seen = judged(&tools, &call("process", "{}", r#"{"argv": ["env"], "env": {"MINE": "1"}}"#)).to_string();
     let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.sort_unstable();
-    assert_eq!(names, ["MINE", "PATH"]);
+    assert_eq!(names, ["BRANCHPOINT_KEY", "MINE", "PATH"]);
 }
 
 #[test]
