@@ -16,7 +16,12 @@ impl Secrets {
     pub fn of(inputs: &Value) -> Self {
         let fields = inputs.as_object().into_iter().flatten();
         let secret = fields.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.to_string());
-        let mut values: Vec<String> = secret.filter(|value| !value.trim().is_empty()).collect();
+        Self::from_values(secret.collect())
+    }
+
+    /// These values, whatever they are called.
+    pub fn from_values(mut values: Vec<String>) -> Self {
+        values.retain(|value| !value.trim().is_empty());
         // The longest first: one secret may be the beginning of another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Self(values)

@@ -1,6 +1,6 @@
 //! Commands run for real: by the user's shell, in a process group of their own, told while they run.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -58,12 +58,24 @@ impl Shell {
     }
 
     /// Runs a program under the same rules.
-    pub fn run_program(&self, mut command: Command, stop: &Stop, listener: &Listener) -> Answer {
+    pub fn run_program(&self, command: Command, stop: &Stop, listener: &Listener) -> Answer {
+        self.run_fed(command, None, stop, listener)
+    }
+
+    /// Runs a program that finds a text on its standard input.
+    pub fn run_fed(&self, mut command: Command, input: Option<String>, stop: &Stop, listener: &Listener) -> Answer {
         command.current_dir(&self.dir).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(self.env.iter().filter(|(name, _)| may_be_set(name)).map(|(name, value)| (name, value)));
         match command.spawn() {
-            Ok(child) => self.attend(child, stop, listener),
+            Ok(mut child) => {
+                if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+                    // A program may answer before it has read everything, or read nothing at all.
+                    thread::spawn(move || stdin.write_all(input.as_bytes()));
+                }
+                self.attend(child, stop, listener)
+            }
             Err(error) => {
                 let program = command.get_program().display();
                 Answer::failed("exit_code", format!("`{program}` cannot be started in {}: {error}", self.dir.display()))
