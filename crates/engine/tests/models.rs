@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use branchpoint_core::EffectNo;
 use branchpoint_engine::models::{Piece, Provider as ProviderSettings, Settings};
-use branchpoint_engine::{Answer, Call, Models, Stop, judge};
-use branchpoint_expr::Value;
+use branchpoint_engine::{Answer, Call, Models, Stop, agents, judge};
+use branchpoint_expr::{Kind, Value};
 use provider::{Does, Provider};
 
 fn value(json: &str) -> Value {
@@ -357,16 +357,27 @@ fn secrets_are_put_in_only_where_the_front_end_says_so() {
 fn what_is_missing_is_known_before_the_run() {
     let mut models = Models::new(Settings::default(), BTreeMap::new());
     models.environment = Arc::new(|_| None);
-    let why = models.lacks("model", &value("{}")).expect("there is no model");
-    assert!(why.contains("[models]"), "{why}");
+    let whatever = value(r#"{"model": "default"}"#);
+    let (kind, why) = models.lacks("model", &whatever).expect("there is no model");
+    assert!(kind == Kind::NoRunner && why.contains("[models]"), "{why}");
     models.settings.default = Some("claude-sonnet-4-5".to_owned());
-    let why = models.lacks("model", &value("{}")).expect("there is no key");
+    let (_, why) = models.lacks("model", &whatever).expect("there is no key");
     assert!(why.contains("ANTHROPIC_API_KEY"), "{why}");
     models.environment = Arc::new(|name| (name == "ANTHROPIC_API_KEY").then(|| "key".to_owned()));
-    assert_eq!(models.lacks("model", &value("{}")), None);
-    assert_eq!(models.lacks("http", &value("{}")), None);
-    let why = models.lacks_for("model", &value("{}"), &value(r#"{"model": "gpt-5"}"#)).expect("another key");
+    assert_eq!(models.lacks("model", &whatever), None);
+    assert_eq!(models.lacks("http", &whatever), None);
+    let (_, why) = models.lacks("model", &value(r#"{"model": "gpt-5"}"#)).expect("another key");
     assert!(why.contains("OPENAI_API_KEY"), "{why}");
+    assert_eq!(models.lacks("model", &value("{}")), None, "only the run will tell which model it is");
+    let program = value(r#"{"report": 1, "provider": "codex"}"#);
+    let absent = agents::Settings { program: Some("no-such-program".to_owned()), ..agents::Settings::default() };
+    models.agents.insert("codex".to_owned(), absent);
+    let (kind, why) = models.lacks("agent", &program).expect("it is not installed");
+    assert!(kind == Kind::ProviderNotFound && why.contains("no-such-program"), "{why}");
+    let api = agents::Settings { runner: agents::Runner::Api, ..agents::Settings::default() };
+    models.agents.insert("codex".to_owned(), api);
+    let (kind, why) = models.lacks("agent", &program).expect("the API needs a model and a key");
+    assert_eq!(kind, Kind::NoRunner, "{why}");
     let graph = call("agent", r#"{"toolNames": {}}"#, r#"{"userContent": "hi", "model": "gpt-5"}"#);
     assert!(matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again));
 }

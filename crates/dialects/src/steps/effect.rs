@@ -23,6 +23,15 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool) -> (
     let mut put = |key: &str, value: Value| spec.insert(key.into(), value);
     put("step_type", Value::from(step.kind.name));
     put("envelope", Value::Bool(true));
+    // A model that is known from the text is looked for before the run starts.
+    if ["model", "agent", "evaluate"].contains(&kind) {
+        match step.text("model") {
+            Some(model) if model.contains("{{") => {}
+            model => {
+                drop(put("model", model.map_or_else(|| Value::from("default"), |model| Value::Str(model.clone()))))
+            }
+        }
+    }
     if let Some(schema) = step.get("output_schema") {
         put("output_schema", schema.to_value());
     }

@@ -49,7 +49,7 @@ pub fn input(call: &Call) -> Value {
         ("output_schema", schema),
         ("nodeId", node.clone()),
     ];
-    with_fields(agent.common(&call.input), fields)
+    with_fields(&agent.common(&call.input), fields)
 }
 
 fn user(content: Value) -> Value {
@@ -64,7 +64,7 @@ fn filled<'v>(input: &'v Value, name: &str) -> Option<&'v Value> {
     input.get(name).filter(|value| **value != Value::Null)
 }
 
-fn with_fields(value: Value, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+fn with_fields(value: &Value, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut all = value.as_object().cloned().unwrap_or_default();
     all.extend(fields.into_iter().filter(|(_, value)| *value != Value::Null).map(|(key, value)| (key.into(), value)));
     Value::from(all)
@@ -129,7 +129,7 @@ impl Agent<'_> {
             ("parameters", parameters),
         ]);
         let inner = Agent { root: self.root, names: self.names, depth: self.depth + 1 };
-        let inputs = with_fields(inner.common(child), [("system", take("systemPrompt")), ("nodeId", node.clone())]);
+        let inputs = with_fields(&inner.common(child), [("system", take("systemPrompt")), ("nodeId", node.clone())]);
         let described = object([
             ("name", called),
             ("nodeId", node),

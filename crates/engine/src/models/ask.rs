@@ -60,7 +60,7 @@ impl Models {
     pub(super) fn ask(&self, call: &Call) -> Result<Ask, Answer> {
         let texts = Texts::new(self, call);
         let target = self.target_of(&call.kind, &call.spec, &call.input).map_err(|lack| no_runner(call, lack))?;
-        let offered = self.offered(&texts);
+        let offered = offered(&texts);
         let names = Names::of(&offered);
         let shape = shape(&texts);
         let (system, messages) = said(&texts, &names)?;
@@ -79,9 +79,14 @@ impl Models {
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let nested = |outer: &str, key: &str| spec.get(outer).and_then(|value| text(value, key));
         let node = text(spec, "node").and_then(|node| node.strip_prefix("llm.").map(str::to_owned));
-        let provider = text(input, "provider").or(node).map(|provider| self.api_of(kind, &provider));
-        let model =
-            text(input, "model").or_else(|| nested("configuration", "model")).or_else(|| nested("options", "model"));
+        let provider = text(input, "provider")
+            .or_else(|| text(spec, "provider"))
+            .or(node)
+            .map(|provider| self.api_of(kind, &provider));
+        let model = text(input, "model")
+            .or_else(|| text(spec, "model"))
+            .or_else(|| nested("configuration", "model"))
+            .or_else(|| nested("options", "model"));
         let model = match (model, text(input, "model_variant").filter(|variant| !variant.is_empty())) {
             (Some(model), Some(variant)) if model != "default" => Some(format!("{model}-{variant}")),
             (model, variant) => variant.or(model),
@@ -105,13 +110,13 @@ impl Models {
         };
         api.to_owned()
     }
+}
 
-    fn offered(&self, texts: &Texts<'_>) -> Vec<Value> {
-        let tools = texts.field("tools").and_then(Value::as_list).unwrap_or_default();
-        // A prompt that only has an answer has no use for tools: whoever runs its tools asks for replies.
-        let asks_for_replies = texts.call.spec.get("reply").is_some() || &*texts.call.kind == "chat";
-        if asks_for_replies { tools.to_vec() } else { Vec::new() }
-    }
+fn offered(texts: &Texts<'_>) -> Vec<Value> {
+    let tools = texts.field("tools").and_then(Value::as_list).unwrap_or_default();
+    // A prompt that only has an answer has no use for tools: whoever runs its tools asks for replies.
+    let asks_for_replies = texts.call.spec.get("reply").is_some() || &*texts.call.kind == "chat";
+    if asks_for_replies { tools.to_vec() } else { Vec::new() }
 }
 
 /// The error of a call that nothing can perform. Graphs have a name of their own for it.
@@ -130,7 +135,7 @@ fn said(texts: &Texts<'_>, names: &Names) -> Result<(String, Vec<ChatMessage>), 
     let role = texts.text(&["role"])?.unwrap_or_default();
     let mut system = [role, own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
     if kind == "extract" {
-        system = EXTRACTOR.to_owned();
+        EXTRACTOR.clone_into(&mut system);
     }
     if let Some(written) = written_messages(texts) {
         return Ok((system, messages::read(texts, &written, names, "messages")?));

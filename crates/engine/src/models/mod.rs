@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::Usage;
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::{Kind, Object, Value};
 
 pub use settings::{Price, Provider, Settings};
 pub use tools::{Catalogue, ToolDescription};
@@ -98,22 +98,24 @@ impl Models {
         })
     }
 
-    /// Why calls of an effect cannot be performed, as far as that is known before a run: what is to be set. None: they can,
-    /// or they are not for a model.
-    pub fn lacks(&self, kind: &str, spec: &Value) -> Option<String> {
-        // What is asked with is not known yet; programs have a search of their own.
-        if !ask::is_ours(kind, spec) || (kind == "agent" && spec.get("report").is_some()) {
-            return None;
-        }
-        self.target_of(kind, spec, &Value::Null).err().map(|lack| lack.0)
-    }
-
-    /// The same for a call of which more is known: the provider and the model that its document names.
-    pub fn lacks_for(&self, kind: &str, spec: &Value, input: &Value) -> Option<String> {
+    /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of finding, and what is to
+    /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
+    pub fn lacks(&self, kind: &str, spec: &Value) -> Option<(Kind, String)> {
         if !ask::is_ours(kind, spec) {
             return None;
         }
-        self.target_of(kind, spec, input).err().map(|lack| lack.0)
+        let provider = spec.get("provider").and_then(Value::as_str).filter(|_| kind == "agent");
+        if let Some(provider) = provider.filter(|provider| agents::program(&self.agents, provider).is_some()) {
+            return agents::missing(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
+        }
+        // A front-end that does not say which model it will be has left it to the run.
+        let told = ["model", "provider", "configuration"]
+            .iter()
+            .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
+        if !told && kind != "extract" && kind != "chat" {
+            return None;
+        }
+        self.target_of(kind, spec, &Value::Null).err().map(|lack| (Kind::NoRunner, lack.0))
     }
 
     /// Whether an agent is a program of this machine.

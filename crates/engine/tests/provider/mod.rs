@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// What the provider does with a request.
 #[derive(Clone, Debug)]
-pub enum Does {
+pub(crate) enum Does {
     /// Says this.
     Says(&'static str),
     /// Calls tools: name and arguments.
@@ -29,20 +29,20 @@ pub enum Does {
 
 /// A request that came.
 #[derive(Clone, Debug)]
-pub struct Request {
-    pub path: String,
-    pub headers: String,
-    pub body: Value,
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) headers: String,
+    pub(crate) body: Value,
 }
 
-pub struct Provider {
-    pub url: String,
+pub(crate) struct Provider {
+    pub(crate) url: String,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Provider {
     /// Answers with the list, one after the other; the last repeats.
-    pub fn new(does: Vec<Does>) -> Self {
+    pub(crate) fn new(does: Vec<Does>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}/v1", listener.local_addr().expect("it is bound"));
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
@@ -58,7 +58,7 @@ impl Provider {
     }
 
     /// The calls of models that came; questions for names of models are not among them.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().expect("nobody panics while holding it").clone()
     }
 }
@@ -126,9 +126,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
 fn answer(stream: &mut TcpStream, status: u16, headers: &[(&str, &str)], body: &str) {
     let mut head =
         format!("HTTP/1.1 {status} Whatever\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", body.len());
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
+    head.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
     let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
 }
 
@@ -272,4 +270,9 @@ fn anthropic_events(does: &Does) -> Vec<String> {
 fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
     let characters: Vec<char> = text.chars().collect();
     characters.chunks(4).map(|piece| piece.iter().collect()).collect::<Vec<String>>().into_iter()
+}
+
+/// Reads one request and forgets it.
+pub(crate) fn skip(reader: &mut BufReader<TcpStream>) -> Option<()> {
+    read(reader).map(drop)
 }

@@ -108,7 +108,13 @@ impl<'d> Lower<'d> {
 
 pub(super) fn agent_spec(here: Here<'_>, agent: &Agent) -> Value {
     let format = if agent.json { "json_block" } else { "maybe_json" };
-    report(here.state, [("response_format", Value::from(format)), ("options", agent.options.clone())])
+    // A provider that is known from the text is looked for before the run starts.
+    let provider = agent.provider.as_ref().map(Text::text).filter(|provider| !provider.contains("{{"));
+    let provider = provider.map_or(Value::Null, |provider| Value::Str(provider.clone()));
+    report(
+        here.state,
+        [("response_format", Value::from(format)), ("options", agent.options.clone()), ("provider", provider)],
+    )
 }
 
 pub(super) fn continued(agent: &Agent) -> Option<&str> {
