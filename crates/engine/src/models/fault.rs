@@ -94,7 +94,8 @@ fn answered(status: StatusCode, body: &str, headers: Option<&HeaderMap>) -> Faul
         ["response_format", "json_schema", "output_config", "output_format"].iter().any(|word| said.contains(word));
     let (message, cure) = match status.as_u16() {
         401 | 403 => (format!("the provider refused the key ({status}): {said}"), Cure::None),
-        404 => (said.clone(), Cure::Name),
+        404 if code == "model_not_found" || said.to_lowercase().contains("model") => (said.clone(), Cure::Name),
+        404 => (format!("the provider knows no such call; is its address right? ({status}): {said}"), Cure::None),
         400 | 422 if code == "model_not_found" || about_model => (said.clone(), Cure::Name),
         400 | 422 if about_shape => (said.clone(), Cure::NoSchema),
         429 if code == "insufficient_quota" => (format!("the account has nothing left ({status}): {said}"), Cure::None),
@@ -166,6 +167,7 @@ mod tests {
         let shape = r#"{"error": {"message": "'response_format' of type 'json_schema' is not supported"}}"#;
         for (status, body, cure) in [
             (404, openai, Cure::Name),
+            (404, "no such page", Cure::None),
             (400, openai, Cure::Name),
             (400, shape, Cure::NoSchema),
             (400, "no JSON", Cure::None),

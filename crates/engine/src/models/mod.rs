@@ -112,7 +112,7 @@ impl Models {
         let told = ["model", "provider", "configuration"]
             .iter()
             .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
-        if !told && kind != "extract" && kind != "chat" {
+        if !told && kind != "chat" {
             return None;
         }
         self.target_of(kind, spec, &Value::Null).err().map(|lack| (Kind::NoRunner, lack.0))

@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How often somebody looks whether the call was called off.
-const LOOK: Duration = Duration::from_millis(25);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How long the names of models are awaited after a wrong one.
 const NAMES: Duration = Duration::from_secs(5);
