@@ -23,7 +23,7 @@ use branchpoint_engine::{Answer, Call, Memory, Models, Script, Stop};
 use branchpoint_expr::{Dialect, Object, Value};
 
 const AT_ONCE: usize = 1_000;
-const SCRIPTED: i64 = 20_000;
+const SCRIPTED: i64 = 2_000;
 
 fn main() {
     // The benchmark starts itself once more as the provider.
