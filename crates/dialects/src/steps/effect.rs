@@ -25,11 +25,9 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool) -> (
     put("envelope", Value::Bool(true));
     // A model that is known from the text is looked for before the run starts.
     if ["model", "agent", "evaluate"].contains(&kind) {
-        match step.text("model") {
-            Some(model) if model.contains("{{") => {}
-            model => {
-                drop(put("model", model.map_or_else(|| Value::from("default"), |model| Value::Str(model.clone()))))
-            }
+        let model = step.text("model").map_or("default", |model| &**model);
+        if !model.contains("{{") {
+            put("model", Value::from(model));
         }
     }
     if let Some(schema) = step.get("output_schema") {
