@@ -4,7 +4,8 @@
 //! raw answers; [`judge`] turns a raw answer into the value of a step or into its error, the same way for every runner.
 //! [`gate`] is for hosts that run their own models and tools, and only ask what is allowed.
 
-mod agents;
+pub mod agent;
+pub mod agents;
 mod driver;
 pub mod gate;
 mod hearing;
@@ -12,7 +13,9 @@ pub mod host;
 mod judge;
 mod local;
 mod memory;
+pub mod models;
 mod outside;
+mod record;
 mod resume;
 mod runner;
 mod script;
@@ -28,7 +31,9 @@ pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use judge::judge;
 pub use local::{Local, SecretStore};
 pub use memory::{Memory, Question};
+pub use models::Models;
 pub use outside::Outside;
+pub use record::{Recorder, cassette};
 pub use resume::refusal_code;
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Script};

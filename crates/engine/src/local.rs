@@ -1,11 +1,13 @@
 //! What this machine can do for a run: commands, files, and telling a person.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use branchpoint_expr::Value;
 
+use crate::agents;
 use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
 use crate::secrets::{Secrets, resolve};
@@ -34,6 +36,8 @@ pub struct Local {
     pub shell: Option<PathBuf>,
     /// Secrets by name, known to nobody but whoever makes a call.
     pub secrets: SecretStore,
+    /// How agents that are programs are started, by provider.
+    pub agents: BTreeMap<String, agents::Settings>,
 }
 
 impl Local {
@@ -45,6 +49,7 @@ impl Local {
             mask: Secrets::default(),
             shell: None,
             secrets: Arc::new(|_| None),
+            agents: BTreeMap::new(),
         }
     }
 

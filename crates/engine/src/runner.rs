@@ -86,6 +86,13 @@ pub enum Answer {
         /// What it used up.
         usage: Usage,
     },
+    /// What a model said when tools were offered: `{text, toolCalls, usage}`, as a value.
+    Reply {
+        /// The value.
+        value: Value,
+        /// What it used up.
+        usage: Usage,
+    },
     /// A value that needs no reading: the result of a tool, of a child run, of a script.
     Data {
         /// The value.
@@ -149,10 +156,15 @@ impl Answer {
         Self::Failed(Failed { kind: kind.into(), message: message.into(), again: true, answered: false })
     }
 
+    /// A failure that another attempt would only repeat.
+    pub fn refused(kind: &str, message: impl Into<Arc<str>>) -> Self {
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: false, answered: true })
+    }
+
     /// What the attempt used up.
     pub fn usage(&self) -> Usage {
         match self {
-            Self::Model { usage, .. } => *usage,
+            Self::Model { usage, .. } | Self::Reply { usage, .. } => *usage,
             _ => Usage::default(),
         }
     }

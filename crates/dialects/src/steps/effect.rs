@@ -24,6 +24,13 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool) -> (
     let mut put = |key: &str, value: Value| spec.insert(key.into(), value);
     put("step_type", Value::from(step.kind.name));
     put("envelope", Value::Bool(true));
+    // A model that is known from the text is looked for before the run starts.
+    if ["model", "agent", "evaluate"].contains(&kind) {
+        let model = step.text("model").map_or("default", |model| &**model);
+        if !model.contains("{{") {
+            put("model", Value::from(model));
+        }
+    }
     if let Some(schema) = step.get("output_schema") {
         put("output_schema", schema.to_value());
     }

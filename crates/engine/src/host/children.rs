@@ -6,6 +6,7 @@ use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
 use super::{Asker, Host, Order, Start, Taken};
+use crate::agent;
 use crate::judge::judge;
 use crate::runner::{Answer, Call};
 use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
@@ -17,7 +18,8 @@ impl Host {
             self.programs.contains_key(&(workflow, part.clone()))
                 || matches!(self.store.program(workflow, part), Ok(Some(_)))
         };
-        part(call).is_some_and(|part| known(&part))
+        let outside = call.step.as_ref().is_some_and(|step| self.outside.contains(step));
+        !outside && part(call).is_some_and(|part| known(&part))
     }
 
     pub(super) fn call_child(&mut self, parent: RunNo, call: Call, now_ms: i64) -> Result<(), Trouble> {
@@ -34,11 +36,7 @@ impl Host {
             watched: open.watched,
             folder: open.folder.clone(),
             secrets: crate::secrets::Secrets::from_values(open.packing.secrets.to_vec()),
-            ..Start::new(
-                open.workflow,
-                format!("{}.{}.{attempt}", open.id, effect.0),
-                call.input.get("inputs").cloned().unwrap_or_default(),
-            )
+            ..Start::new(open.workflow, format!("{}.{}.{attempt}", open.id, effect.0), input(&call))
         };
         let begun = match self.begin_new(start, now_ms)? {
             Ok(begun) => begun,
@@ -88,7 +86,7 @@ impl Host {
         let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
         let Some((_, call)) = flight.child.take() else { return Ok(()) };
         let result = self.look(&row)?.state.result().map(|(_, result)| result.clone()).unwrap_or_default();
-        self.settle(parent.run, &call, Answer::data(result));
+        self.settle(parent.run, &call, answer(&call, result));
         Ok(())
     }
 
@@ -108,8 +106,23 @@ impl Host {
     }
 }
 
-/// The part of the workflow that a call names, if it calls one.
+/// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
 fn part(call: &Call) -> Option<Part> {
-    let called = &*call.kind == Effect::CHILD_RUN;
-    call.spec.get("workflow").and_then(Value::as_str).filter(|name| called && !name.is_empty()).map(Part::from)
+    if &*call.kind == Effect::CHILD_RUN {
+        return call.spec.get("workflow").and_then(Value::as_str).filter(|name| !name.is_empty()).map(Part::from);
+    }
+    agent::is_turn(call).then(|| agent::part(&call.spec))
+}
+
+/// What a child run is started with.
+fn input(call: &Call) -> Value {
+    if &*call.kind == Effect::CHILD_RUN {
+        return call.input.get("inputs").cloned().unwrap_or_default();
+    }
+    agent::input(call)
+}
+
+/// What a child run came to, as the answer of its call.
+fn answer(call: &Call, result: Value) -> Answer {
+    if &*call.kind == Effect::CHILD_RUN { Answer::data(result) } else { agent::answer(&result) }
 }

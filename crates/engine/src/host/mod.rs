@@ -57,6 +57,8 @@ pub struct Host {
     facts: Facts,
     /// How many runs stay in memory that have nothing to do.
     idle_limit: usize,
+    /// Steps whose calls go out, even if they name a workflow that is known: somebody has written down their answers.
+    outside: BTreeSet<Arc<str>>,
     key: Option<Key>,
     programs: HashMap<(WorkflowNo, Part), Arc<Program>>,
     open: HashMap<RunNo, Box<Open>>,
@@ -131,6 +133,7 @@ impl Host {
             drives,
             facts,
             idle_limit: 1_000,
+            outside: BTreeSet::new(),
             key: None,
             programs: HashMap::new(),
             open: HashMap::new(),
@@ -159,6 +162,13 @@ impl Host {
     /// How many runs may stay in memory with nothing to do.
     pub fn keep_idle(&mut self, limit: usize) {
         self.idle_limit = limit;
+    }
+
+    /// The calls of these steps go out, even if they name a workflow that is known: somebody has written down their answers.
+    #[must_use]
+    pub fn answered_outside(mut self, steps: impl IntoIterator<Item = Arc<str>>) -> Self {
+        self.outside.extend(steps);
+        self
     }
 
     /// Leaves nothing to chance: for runs that are compared with others.

@@ -18,7 +18,7 @@ mod http;
 mod model;
 mod process;
 mod report;
-mod schema;
+pub(crate) mod schema;
 mod score;
 
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
     }
     let judged = match answer {
         Answer::Model { text, .. } => model::judge(call, &text)?,
+        Answer::Reply { value, .. } => Judged::plain(value),
         Answer::Data { value, content_type } => Judged { content_type, ..Judged::plain(value) },
         Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
         Answer::Process { exit, stdout, stderr } => process::judge(call, exit, &stdout, stderr)?,

@@ -57,7 +57,9 @@ fn told(call: &Call, answer: Answer) -> Report {
         Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
         Answer::Model { text, usage } => reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX)),
         Answer::Data { value, .. } if &*call.kind == Effect::CHILD_RUN => child(value),
-        Answer::Data { value, .. } => Report { fields: vec![("output", value)], failed: None },
+        Answer::Data { value, .. } | Answer::Reply { value, .. } => {
+            Report { fields: vec![("output", value)], failed: None }
+        }
         Answer::Http { status, body, .. } => {
             let message = format!("the answer has the status {status}");
             let output = match body {

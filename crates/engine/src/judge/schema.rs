@@ -19,7 +19,8 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
     }
 }
 
-fn problem(schema: &Value, value: &Value) -> Option<String> {
+/// What is wrong with a value, in one sentence; none if it has the shape.
+pub(crate) fn problem(schema: &Value, value: &Value) -> Option<String> {
     let (Ok(schema), Ok(value)) = (serde_json::to_value(schema), serde_json::to_value(value)) else {
         return Some("it cannot be written as JSON".into());
     };

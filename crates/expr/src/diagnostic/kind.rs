@@ -362,6 +362,8 @@ kinds! {
     // What a host cannot do for a document.
     /// A step that nothing here performs.
     NoRunner = "no_runner",
+    /// An agent that is a program, which is not installed here.
+    ProviderNotFound = "provider_not_found",
     /// A trigger that nothing here serves.
     TriggerNotServed = "trigger_not_served",
 

@@ -54,7 +54,15 @@ impl Lower {
             ("json_schema", *schema),
         ];
         let format = if *format == "text" { "text" } else { "json" };
-        let spec = [("non_empty", Value::Bool(true)), ("response_format", Value::from(format))];
+        // A model that is known from the text is looked for before the run starts; null is one that is not.
+        let named =
+            |part: Option<&Located>| part.map_or_else(|| Some(Value::from("default")), literal).unwrap_or_default();
+        let spec = [
+            ("non_empty", Value::Bool(true)),
+            ("response_format", Value::from(format)),
+            ("provider", named(*provider)),
+            ("model", named(*model)),
+        ];
         let mut request = Request::new("model", spec, &parts);
         let whole = ("maxTokens", "max_tokens", 1, i64::MAX, true);
         for (located, bounds) in [(*temperature, ("temperature", "temperature", 0, 2, false)), (*max_tokens, whole)] {

@@ -21,7 +21,10 @@ impl Lower<'_> {
         let answered = self.answered(node);
         let failed = self.call_failed(node);
         let input = self.request(node, agent);
-        let spec = [("toolNames".into(), Value::from(subagents::tool_names(self.graph, node)))];
+        // A model that the document names is looked for before the run starts; null leaves it to the installation.
+        let model = agent.model.clone().map_or(Value::Null, Value::Str);
+        let names = Value::from(subagents::tool_names(self.graph, node));
+        let spec = [("toolNames".into(), names), ("model".into(), model)];
         let spec = Value::from(spec.into_iter().collect::<Object>());
         let effect = self.b.effect(Effect { spec, step: Some(self.steps[node]), ..effect("agent") });
         let fail = Failure { to: failed, error: Some(self.slots.failure) };

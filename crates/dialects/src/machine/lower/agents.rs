@@ -108,7 +108,11 @@ impl<'d> Lower<'d> {
 
 pub(super) fn agent_spec(here: Here<'_>, agent: &Agent) -> Value {
     let format = if agent.json { "json_block" } else { "maybe_json" };
-    let spec = report(here.state, [("response_format", Value::from(format)), ("options", agent.options.clone())]);
+    // A provider that is known from the text is looked for before the run starts.
+    let provider = agent.provider.as_ref().map(Text::text).filter(|provider| !provider.contains("{{"));
+    let provider = provider.map_or(Value::Null, |provider| Value::Str(provider.clone()));
+    let parts = [("response_format", Value::from(format)), ("options", agent.options.clone()), ("provider", provider)];
+    let spec = report(here.state, parts);
     let texts = [("prompt", written(agent.prompt.as_ref())), ("system_prompt", agent.system_prompt.as_ref())];
     with_secrets(spec, texts)
 }

@@ -1,0 +1,160 @@
+//! What the run of an agent's turn is started with, from whatever a front-end asks an agent with.
+
+use branchpoint_expr::{Object, Value};
+
+use super::object;
+use crate::runner::Call;
+
+/// How many turns an agent may make whose document does not say.
+const MAX_TURNS: i64 = 10;
+
+/// Whether tools are offered: a list that is not empty, or flags of which one is set, or agents below.
+pub(super) fn has_tools(input: &Value) -> bool {
+    let below = input.get("subagents").and_then(Value::as_list).is_some_and(|below| !below.is_empty());
+    let offered = match input.get("tools") {
+        Some(Value::List(tools)) => !tools.is_empty(),
+        Some(Value::Object(flags)) => flags.iter().any(|(name, value)| is_tool_flag(name, value)),
+        _ => false,
+    };
+    below || offered
+}
+
+/// `{web_search: true}` offers a tool of that name; `subagents` only allows the agents below.
+fn is_tool_flag(name: &str, value: &Value) -> bool {
+    name != "subagents" && *value == Value::Bool(true)
+}
+
+/// The input of the program for a call.
+pub fn input(call: &Call) -> Value {
+    let names = call.spec.get("toolNames");
+    let node = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
+    let schema = call.spec.get("output_schema").cloned().unwrap_or_default();
+    let marked = call.spec.get("secrets").and_then(Value::as_list).unwrap_or_default();
+    let given = |names: &[&str]| {
+        let found = names.iter().find_map(|name| Some((*name, filled(&call.input, name)?)));
+        found.map(|(name, value)| {
+            // A list is one of texts and secrets only where the front-end says so.
+            let is_marked = marked.iter().any(|path| path.as_list() == Some(&[Value::from(name)]));
+            if is_marked || value.as_str().is_some() { value.clone() } else { Value::from(words(value)) }
+        })
+    };
+    let prompt = given(&["prompt", "prompt_template", "userContent"]).unwrap_or_else(|| Value::from(""));
+    let system = given(&["system", "system_template", "systemPrompt"]).unwrap_or_default();
+    let agent = Agent { root: &node, names, depth: 1 };
+    let fields = [
+        ("messages", Value::from(vec![user(prompt)])),
+        ("system", system),
+        ("provider", filled(&call.input, "provider").cloned().unwrap_or_default()),
+        ("names", filled(&call.input, "stop_when_names").cloned().unwrap_or_default()),
+        ("output_schema", schema),
+        ("nodeId", node.clone()),
+    ];
+    with_fields(&agent.common(&call.input), fields)
+}
+
+fn user(content: Value) -> Value {
+    object([("role", Value::from("user")), ("content", content)])
+}
+
+fn words(value: &Value) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn filled<'v>(input: &'v Value, name: &str) -> Option<&'v Value> {
+    input.get(name).filter(|value| **value != Value::Null)
+}
+
+fn with_fields(value: &Value, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    let mut all = value.as_object().cloned().unwrap_or_default();
+    all.extend(fields.into_iter().filter(|(_, value)| *value != Value::Null).map(|(key, value)| (key.into(), value)));
+    Value::from(all)
+}
+
+/// An agent in a tree of agents.
+struct Agent<'v> {
+    /// The agent at the top, on whose node everything is told.
+    root: &'v Value,
+    /// By node, what a model calls the tool that an agent is.
+    names: Option<&'v Value>,
+    /// How deep the agents below are.
+    depth: i64,
+}
+
+impl Agent<'_> {
+    /// What agents at every level have: a model, tools, bounds, and agents below.
+    fn common(&self, input: &Value) -> Value {
+        let take = |name: &str| filled(input, name).cloned().unwrap_or_default();
+        let effort = filled(input, "reasoningEffort").or(filled(input, "reasoning_effort")).cloned();
+        let mut tools = tools(input);
+        let mut below = Object::default();
+        for child in input.get("subagents").and_then(Value::as_list).unwrap_or_default() {
+            let (name, tool, described) = self.child(child);
+            below.insert(name.into(), described);
+            tools.push(tool);
+        }
+        object([
+            ("model", take("model")),
+            ("reasoningEffort", effort.unwrap_or_default()),
+            ("temperature", take("temperature")),
+            ("max_tokens", take("max_tokens")),
+            ("tools", Value::from(tools)),
+            ("subagents", if below.is_empty() { Value::Null } else { Value::from(below) }),
+            ("max_turns", filled(input, "max_turns").cloned().unwrap_or(Value::Int(MAX_TURNS))),
+            ("token_budget", take("token_budget")),
+            ("cost_budget_micros", take("cost_budget_micros")),
+            ("sequential", take("sequential")),
+        ])
+    }
+
+    /// An agent below: the name of the tool it is, the tool, and what a run of it begins with.
+    fn child(&self, child: &Value) -> (String, Value, Value) {
+        let take = |name: &str| filled(child, name).cloned().unwrap_or_default();
+        let node = take("nodeId");
+        let called = take("agentName");
+        let name = self.names.and_then(|names| names.get(node.as_str()?)).and_then(Value::as_str);
+        let name = name.map_or_else(|| format!("subagent_{node}"), str::to_owned);
+        let message = object([
+            ("type", Value::from("string")),
+            ("description", Value::from("What the agent is to do, with everything it needs to know.")),
+        ]);
+        let parameters = object([
+            ("type", Value::from("object")),
+            ("properties", object([("message", message)])),
+            ("required", Value::from(vec![Value::from("message")])),
+            ("additionalProperties", Value::Bool(false)),
+        ]);
+        let tool = object([
+            ("name", Value::from(name.as_str())),
+            ("description", Value::from(format!("Asks the agent {called}, and gives its answer."))),
+            ("parameters", parameters),
+        ]);
+        let inner = Agent { root: self.root, names: self.names, depth: self.depth + 1 };
+        let inputs = with_fields(&inner.common(child), [("system", take("systemPrompt")), ("nodeId", node.clone())]);
+        let described = object([
+            ("name", called),
+            ("nodeId", node),
+            ("rootId", self.root.clone()),
+            ("depth", Value::Int(self.depth)),
+            ("inputs", inputs),
+        ]);
+        (name, tool, described)
+    }
+}
+
+/// Tools as objects that have a name, whichever way they are written.
+fn tools(input: &Value) -> Vec<Value> {
+    let named = |name: &str| object([("name", Value::from(name))]);
+    match input.get("tools") {
+        Some(Value::List(tools)) => {
+            let tool = |tool: &Value| match tool.as_str() {
+                Some(name) => Some(named(name)),
+                None => tool.get("name").and_then(Value::as_str).map(|_| tool.clone()),
+            };
+            tools.iter().filter_map(tool).collect()
+        }
+        Some(Value::Object(flags)) => {
+            flags.iter().filter(|(name, value)| is_tool_flag(name, value)).map(|(name, _)| named(name)).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,108 @@
+//! Agents that use tools. Such a turn is a run of its own, of a program that is built in: hosts run it as they run any other
+//! child, and no second interpreter decides what happens next.
+//!
+//! A host that finds [`is_turn`] true for a call runs [`program`] with [`input`] one level deeper, and settles the call with
+//! [`answer`] of the result. The program is called [`NAME`] where it calls itself, for agents that are tools of another.
+
+mod input;
+mod program;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use branchpoint_core::Usage;
+use branchpoint_core::ir::Program;
+use branchpoint_expr::{Object, Problems, Value};
+
+pub use input::input;
+
+use crate::runner::{Answer, Call};
+
+/// What the program is called among the workflows that a run may call. No document can have this name.
+pub const NAME: &str = "branchpoint:agent";
+
+/// How deep agents may be nested as tools, and runs around them.
+pub const DEPTH: u32 = 16;
+
+/// The program of every agent whose document does not say when it ends.
+static PLAIN: LazyLock<Program> = LazyLock::new(|| {
+    program::build(None).unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
+});
+
+/// The program of an agent's turn, which is the same for all of them.
+pub fn program() -> &'static Program {
+    &PLAIN
+}
+
+/// The program for an effect whose spec says when the agent ends (`stop_when`); none for any other, which has the plain one.
+///
+/// # Errors
+///
+/// The condition cannot be compiled.
+pub fn program_for(spec: &Value) -> Result<Option<Program>, Problems> {
+    spec.get("stop_when").map(|written| program::build(Some(written))).transpose()
+}
+
+/// The programs that the agents of a workflow need, by the names under which a run calls them.
+///
+/// # Errors
+///
+/// A condition by which an agent ends cannot be compiled.
+pub fn parts<'p>(programs: impl IntoIterator<Item = &'p Program>) -> Result<BTreeMap<Arc<str>, Program>, Problems> {
+    let mut parts = BTreeMap::new();
+    let effects = programs.into_iter().flat_map(|program| &program.effects);
+    for effect in effects.filter(|effect| matches!(&*effect.kind, "agent" | "model")) {
+        parts.entry(NAME.into()).or_insert_with(|| program().clone());
+        if let Some(own) = program_for(&effect.spec)? {
+            parts.insert(part(&effect.spec), own);
+        }
+    }
+    Ok(parts)
+}
+
+/// The name of the program for an effect.
+pub(crate) fn part(spec: &Value) -> Arc<str> {
+    let Some(stop) = spec.get("stop_when") else { return NAME.into() };
+    // Equal conditions have equal programs, so a name that follows from the text is enough.
+    format!("{NAME} until {stop:?}").into()
+}
+
+/// Whether a call is a turn of an agent that has tools. Without tools there is one answer, which needs no run.
+pub fn is_turn(call: &Call) -> bool {
+    match &*call.kind {
+        "agent" => input::has_tools(&call.input),
+        // A prompt with tools is an agent by another name; a chat runs its own tools.
+        "model" => call.spec.get("reply").is_none() && input::has_tools(&call.input),
+        _ => false,
+    }
+}
+
+/// What the run of a turn came to, as the answer of its call.
+pub fn answer(result: &Value) -> Answer {
+    let text = |key: &str| result.get(key).and_then(Value::as_str);
+    if text("status") == Some("completed") {
+        return Answer::Model { text: text("output").unwrap_or_default().into(), usage: usage(result) };
+    }
+    let kind = text("kind").unwrap_or("step_failed");
+    // A turn that has used up what it may would do so again; a model that was busy is another matter.
+    let again = !["max_turns", "token_budget", "cost_budget", "no_runner", "no_llm"].contains(&kind);
+    let message = text("message").unwrap_or("the agent gave no answer");
+    match Answer::failed(kind, message) {
+        Answer::Failed(failed) => Answer::Failed(branchpoint_core::Failed { again, answered: true, ..failed }),
+        other => other,
+    }
+}
+
+/// What all calls of a turn used up together.
+fn usage(result: &Value) -> Usage {
+    let count = |key: &str| match result.get("usage").and_then(|usage| usage.get(key)) {
+        Some(Value::Int(count)) => u64::try_from(*count).unwrap_or_default(),
+        _ => 0,
+    };
+    Usage { tokens: count("tokens"), cost_micros: count("cost_micros") }
+}
+
+fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    let there = fields.into_iter().filter(|(_, value)| *value != Value::Null);
+    Value::from(there.map(|(key, value)| (key.into(), value)).collect::<Object>())
+}

@@ -1,0 +1,303 @@
+//! The built-in program of an agent's turn: the model with its tools, its calls, and the model again.
+//!
+//! Every call of the model and every call of a tool is an effect of the run, so a turn that was interrupted goes on after
+//! the last one that was answered. What goes wrong with a tool is told to the model, which may know what to do; what goes
+//! wrong with the model ends the turn.
+
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
+use branchpoint_core::ir::{
+    ConditionId, Effect, Exit, ExprId, Failure, Limits, OnFail, PlaceId, Program, ScopeId, SlotId, Status, StepId,
+    Write,
+};
+use branchpoint_expr::{Condition, Dialect, Located, Object, Problems, Value};
+
+use super::{DEPTH, NAME};
+
+/// How many calls of one reply go on at the same time.
+const WIDTH: u32 = 8;
+
+/// The dialect of the formulas here; it decides nothing but their grammar.
+const GRAMMAR: Dialect = Dialect::Session;
+
+/// Builds the program. The condition, if there is one, ends the turn when it holds for a reply; it reads `input`, the reply,
+/// and names that the agent was given values for.
+pub(super) fn build(stop_when: Option<&Value>) -> Result<Program, Problems> {
+    let mut b = Builder::new();
+    let limits = Limits { depth: DEPTH, ..Limits::default() };
+    b.limits(limits);
+    let mut turn = Turn::new(b);
+    let stop = stop_when.map(|written| turn.stop(written)).transpose()?;
+    turn.lay_out(stop.as_ref());
+    let program = turn.b.finish();
+    Ok(program.unwrap_or_else(|wrong| panic!("the built-in program of agents is valid, and this is wrong: {wrong:?}")))
+}
+
+struct Turn {
+    b: Builder,
+    /// The names of formulas.
+    known: Vec<(&'static str, SlotId)>,
+    messages: SlotId,
+    turns: SlotId,
+    tokens: SlotId,
+    cost: SlotId,
+    reply: SlotId,
+    results: SlotId,
+    error: SlotId,
+    model_step: StepId,
+    tool_step: StepId,
+}
+
+/// The condition that ends a turn, and what it reads.
+struct Stop {
+    condition: ConditionId,
+    writes: Vec<Write>,
+}
+
+impl Turn {
+    fn new(mut b: Builder) -> Self {
+        let input = b.input();
+        let zero = || Some(Value::Int(0));
+        let messages = b.slot(ROOT, "messages", None);
+        let turns = b.slot(ROOT, "turns", zero());
+        let tokens = b.slot(ROOT, "tokens", zero());
+        let cost = b.slot(ROOT, "cost", zero());
+        let reply = b.slot(ROOT, "reply", None);
+        let results = b.slot(ROOT, "results", None);
+        let error = b.slot(ROOT, "error", None);
+        let known = vec![
+            ("given", input),
+            ("messages", messages),
+            ("turns", turns),
+            ("tokens", tokens),
+            ("cost", cost),
+            ("reply", reply),
+            ("results", results),
+            ("error", error),
+        ];
+        let model_step = b.step("agent.model", "model", None, (0, 0));
+        let tool_step = b.step("agent.tool", "tool", None, (0, 0));
+        Self { b, known, messages, turns, tokens, cost, reply, results, error, model_step, tool_step }
+    }
+
+    /// Compiles the condition of a document over the latest reply and the values that came with the agent.
+    fn stop(&mut self, written: &Value) -> Result<Stop, Problems> {
+        let located = Located::from(written);
+        let latest = self.b.slot(ROOT, "latest", None);
+        self.b.name(ROOT, &["input"], latest);
+        let mut writes = vec![self.put(latest, "reply.text")];
+        let references = Condition::targets(&located, branchpoint_expr::Options::dialect(Dialect::Steps))?.references();
+        let mut seen: Vec<String> = Vec::new();
+        for reference in references {
+            let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).collect();
+            let taken = match parts[..] {
+                ["step", _, _, ..] => 3,
+                ["metadata" | "agent", _, ..] => 2,
+                _ => continue,
+            };
+            let name = parts[..taken].join(".");
+            if seen.contains(&name) {
+                continue;
+            }
+            let slot = self.b.slot(ROOT, &name, None);
+            self.b.name(ROOT, &parts[..taken], slot);
+            let key = [("key", Value::from(name.as_str()))];
+            let value = self.b.formula_with("get(given.names ?? {}, key)", GRAMMAR, &self.known, &key);
+            writes.push(Write::Put(slot, value));
+            seen.push(name);
+        }
+        let condition = self.b.condition_with(ROOT, Dialect::Steps, |options| Condition::targets(&located, options))?;
+        Ok(Stop { condition, writes })
+    }
+
+    fn lay_out(&mut self, stop: Option<&Stop>) {
+        let model = self.b.reserve();
+        let done = self.ended(Status::Completed, "{status: 'completed', ", "");
+        let calls = self.calls(model);
+        let replied = self.replied(stop, done, calls);
+        self.ask(model, replied);
+        let first = self.put(self.messages, "given.messages ?? []");
+        let start = self.b.set([first], model, None);
+        self.b.begin(ROOT, &[start]);
+    }
+
+    /// One call of the model, unless the turn has used up what it may.
+    fn ask(&mut self, model: PlaceId, replied: PlaceId) {
+        let failed = self.failed("error.kind", "error.message");
+        let bounds = [
+            ("turns >= (given.max_turns ?? 10)", "'max_turns'", "turns", "turns", "max_turns"),
+            (
+                "given.token_budget != nil && tokens >= given.token_budget",
+                "'token_budget'",
+                "tokens",
+                "tokens",
+                "token_budget",
+            ),
+            (
+                "given.cost_budget_micros != nil && cost >= given.cost_budget_micros",
+                "'cost_budget'",
+                "cost",
+                "millionths",
+                "cost_budget_micros",
+            ),
+        ];
+        let arms: Vec<(ConditionId, PlaceId)> = bounds
+            .into_iter()
+            .map(|(test, kind, count, unit, name)| {
+                let message = format!(
+                    "'the agent has used ' + string({count}) + ' {unit} and is not done; `{name}` allows no more'"
+                );
+                let over = self.failed(kind, &message);
+                (self.test(test), over)
+            })
+            .collect();
+        let asked = self.formula(
+            "{system: given.system, messages: messages, model: given.model, provider: given.provider, \
+             reasoningEffort: given.reasoningEffort, temperature: given.temperature, max_tokens: given.max_tokens, \
+             tools: given.tools ?? [], output_schema: given.output_schema}",
+        );
+        // Only the prompt and the system text may name secrets: everything else that is said comes from outside.
+        let prompt = vec![Value::from("messages"), Value::Int(0), Value::from("content")];
+        let secrets = Value::from(vec![Value::from(vec![Value::from("system")]), Value::from(prompt)]);
+        let spec = object([("reply", Value::Bool(true)), ("secrets", secrets)]);
+        let effect = self.b.effect(Effect { spec, step: Some(self.model_step), ..effect("model") });
+        let fail = Failure { to: failed, error: Some(self.error) };
+        let ask = self.b.do_(effect, asked, Some(self.reply), replied, Some(fail));
+        let count = self.put(self.turns, "turns + 1");
+        let count = self.b.set([count], ask, None);
+        self.b.at(model).decide(arms, count, None);
+    }
+
+    /// What follows a reply: the end, or its calls.
+    fn replied(&mut self, stop: Option<&Stop>, done: PlaceId, calls: PlaceId) -> PlaceId {
+        let has_calls = self.test("len(reply.toolCalls ?? []) > 0");
+        let next = self.b.decide([(has_calls, calls)], done, None);
+        let next = match stop {
+            Some(stop) => {
+                let broken = self.failed("error.kind", "error.message");
+                let fail = Failure { to: broken, error: Some(self.error) };
+                let judge = self.b.decide([(stop.condition, done)], next, Some(fail));
+                self.b.set(stop.writes.clone(), judge, Some(fail))
+            }
+            None => next,
+        };
+        let said = self.formula(
+            "let plain = {role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}; \
+             reply.thoughts == nil ? plain : putPath(plain, ['thoughts'], reply.thoughts)",
+        );
+        let writes = [
+            Write::Push(self.messages, said),
+            self.put(self.tokens, "tokens + (reply.usage.tokens ?? 0)"),
+            self.put(self.cost, "cost + (reply.usage.cost_micros ?? 0)"),
+        ];
+        self.b.set(writes, next, None)
+    }
+
+    /// The calls of a reply, several at a time, or one after the other if the agent wants it so.
+    fn calls(&mut self, model: PlaceId) -> PlaceId {
+        let told = [
+            self.put(self.messages, "concat(messages, map(results, .message))"),
+            self.put(self.tokens, "tokens + sum(map(results, .tokens ?? 0))"),
+            self.put(self.cost, "cost + sum(map(results, .cost ?? 0))"),
+        ];
+        let told = self.b.set(told, model, None);
+        let [wide, narrow] = [WIDTH, 1].map(|width| self.each(width, told));
+        let sequential = self.test("given.sequential == true");
+        self.b.decide([(sequential, narrow)], wide, None)
+    }
+
+    fn each(&mut self, width: u32, next: PlaceId) -> PlaceId {
+        let spec = ScopeSpec {
+            width,
+            on_fail: Some(OnFail::Keep),
+            into: Some(self.results),
+            next: Some(next),
+            ..Default::default()
+        };
+        let scope = self.b.scope(ROOT, spec);
+        let own = [("call", None), ("at", None), ("result", None), ("failure", None)]
+            .map(|(name, first): (&'static str, Option<Value>)| (name, self.b.slot(scope, name, first)));
+        let outer = self.known.len();
+        self.known.extend(own);
+        let [call, at, result, failure] = own.map(|(_, slot)| slot);
+        let tool = self.tool(scope, result, failure);
+        let subagent = self.subagent(scope, result, failure);
+        let unknown = "error: 'there is no tool `' + string(call.name) + '`; offered are: ' + join(map(given.tools ?? [], .name), ', ')";
+        let unknown = self.told(scope, unknown, "");
+        let arms = [
+            (self.test("get(given.subagents ?? {}, call.name) != nil"), subagent),
+            (self.test("any(given.tools ?? [], .name == call.name)"), tool),
+        ];
+        let entry = self.b.decide(arms, unknown, None);
+        let calls = self.formula("reply.toolCalls");
+        self.known.truncate(outer);
+        self.b.each(scope, calls, call, at, entry);
+        self.b.enter(scope)
+    }
+
+    fn tool(&mut self, scope: ScopeId, result: SlotId, failure: SlotId) -> PlaceId {
+        let effect = self.b.effect(Effect { step: Some(self.tool_step), ..effect("tool") });
+        let asked = self.formula(
+            "{id: call.id, tool: call.name, arguments: call.arguments, \
+             configuration: get(given.configurations ?? {}, call.name)}",
+        );
+        let good = self.told(scope, "content: result", "");
+        let bad = self.told(scope, "error: failure.message", "");
+        self.b.do_(effect, asked, Some(result), good, Some(Failure { to: bad, error: Some(failure) }))
+    }
+
+    /// An agent as a tool is a run of this program again, one level deeper.
+    fn subagent(&mut self, scope: ScopeId, result: SlotId, failure: SlotId) -> PlaceId {
+        let spec = object([("workflow", Value::from(NAME))]);
+        let effect = self.b.effect(Effect { spec, step: Some(self.tool_step), ..effect(Effect::CHILD_RUN) });
+        let asked = self.formula(
+            "let agent = get(given.subagents, call.name); \
+             let message = type(call.arguments) == 'object' ? call.arguments.message ?? toJSON(call.arguments) : call.arguments; \
+             {workflow: workflow, inputs: putPath(putPath(agent.inputs, ['messages'], [{role: 'user', content: string(message)}]), \
+              ['callId'], call.id), \
+             told: {nodeId: agent.rootId, event: {parentNodeId: given.nodeId, subagentNodeId: agent.nodeId, \
+              subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth, message: string(message)}}}",
+        );
+        let used = ", tokens: result.usage.tokens, cost: result.usage.cost_micros";
+        let good = self.told(scope, "content: result.output", used);
+        let bad = self.told(scope, "error: result.message ?? 'the agent failed'", used);
+        let lost = self.told(scope, "error: failure.message", "");
+        let ended_well = self.test("result.status == 'completed'");
+        let judged = self.b.decide([(ended_well, good)], bad, None);
+        self.b.do_(effect, asked, Some(result), judged, Some(Failure { to: lost, error: Some(failure) }))
+    }
+
+    /// What came of a call, for the model.
+    fn told(&mut self, scope: ScopeId, came: &str, used: &str) -> PlaceId {
+        let told = self.formula(&format!("{{message: {{role: 'tool', id: call.id, name: call.name, {came}}}{used}}}"));
+        self.b.leave(scope, Exit::Done(Some(told)))
+    }
+
+    fn failed(&mut self, kind: &str, message: &str) -> PlaceId {
+        let rest = format!(", kind: {kind}, message: {message}");
+        self.ended(Status::Failed, "{status: 'failed', ", &rest)
+    }
+
+    fn ended(&mut self, status: Status, begins: &str, rest: &str) -> PlaceId {
+        let result = format!(
+            "{begins}output: reply.text, messages: messages, turns: turns, usage: {{tokens: tokens, cost_micros: cost}}{rest}}}"
+        );
+        let result = self.formula(&result);
+        self.b.close(status, result)
+    }
+
+    fn put(&mut self, slot: SlotId, text: &str) -> Write {
+        Write::Put(slot, self.formula(text))
+    }
+
+    fn formula(&mut self, text: &str) -> ExprId {
+        self.b.formula_with(text, GRAMMAR, &self.known, &[("workflow", Value::from(NAME))])
+    }
+
+    fn test(&mut self, text: &str) -> ConditionId {
+        self.b.test(text, GRAMMAR, &self.known)
+    }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}

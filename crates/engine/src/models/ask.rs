@@ -1,0 +1,255 @@
+//! What a call asks a model, whichever front-end made it.
+//!
+//! | kind | what it is |
+//! |---|---|
+//! | `model` | one answer to a prompt or to messages; with `spec.reply`, one reply that may call tools |
+//! | `chat` | one reply of a chat, which may call tools |
+//! | `evaluate` | a score for what another step gave |
+//! | `extract` | data by a schema, for steps of the type `extract_data` that have one and no `path` |
+//! | `agent` | one answer of an agent without tools; one with tools is a run of its own, see [`crate::agent`] |
+
+use branchpoint_expr::Value;
+use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, ReasoningEffort};
+use serde_json::json;
+
+use super::messages::{self, Names};
+use super::providers::{COMPATIBLE, Lack, Target};
+use super::texts::{Texts, plain};
+use super::{Models, tools};
+use crate::runner::{Answer, Call};
+
+/// A question, ready to be sent.
+pub(super) struct Ask {
+    pub(super) target: Target,
+    pub(super) request: ChatRequest,
+    pub(super) options: ChatOptions,
+    pub(super) names: Names,
+    pub(super) shape: Shape,
+    /// Whether the answer is a reply `{text, toolCalls, usage}` and not its text alone.
+    pub(super) reply: bool,
+    /// Values that no message may tell.
+    pub(super) secrets: Vec<String>,
+}
+
+/// What an answer must look like.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Shape {
+    Free,
+    Json,
+    Schema(Value),
+}
+
+const JUDGE: &str = "You judge the work of somebody else. Answer with a JSON object that has `score`, a number from 0 (it \
+                     fails) to 1 (it could not be better), and `explanation`, one or two sentences.";
+
+const EXTRACTOR: &str = "You extract data from what the user sends. Answer with JSON that fits the schema and holds nothing \
+                         that is not there.";
+
+/// Whether calls of this kind are for models.
+pub(super) fn is_ours(kind: &str, spec: &Value) -> bool {
+    match kind {
+        "model" | "chat" | "evaluate" | "agent" => true,
+        "extract" => {
+            spec.get("step_type").and_then(Value::as_str) == Some("extract_data") && spec.get("output_schema").is_some()
+        }
+        _ => false,
+    }
+}
+
+impl Models {
+    pub(super) fn ask(&self, call: &Call) -> Result<Ask, Answer> {
+        let (call, mut secrets) = self.with_secrets(call)?;
+        let (call, texts) = (&call, Texts::new(&call));
+        let target = self.target_of(&call.kind, &call.spec, &call.input).map_err(|lack| no_runner(call, lack))?;
+        let offered = offered(&texts);
+        let names = Names::of(&offered);
+        let shape = shape(&texts);
+        let (system, messages) = said(&texts, &names);
+        let mut request = ChatRequest::from_messages(messages);
+        request.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
+        request.tools = Some(tools::wire(&offered, &names, &self.catalogue)).filter(|tools| !tools.is_empty());
+        let options = options(&texts, &target, &shape);
+        let reply = &*call.kind == "chat" || call.spec.get("reply") == Some(&Value::Bool(true));
+        secrets.extend(target.key.clone());
+        Ok(Ask { target, request, options, names, shape, reply, secrets })
+    }
+
+    /// Where a call of that kind goes, as far as it is known.
+    pub(super) fn target_of(&self, kind: &str, spec: &Value, input: &Value) -> Result<Target, Lack> {
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let nested = |outer: &str, key: &str| spec.get(outer).and_then(|value| text(value, key));
+        let node = text(spec, "node").and_then(|node| node.strip_prefix("llm.").map(str::to_owned));
+        let provider = text(input, "provider")
+            .or_else(|| text(spec, "provider"))
+            .or(node)
+            .map(|provider| self.api_of(kind, &provider));
+        let model = text(input, "model")
+            .or_else(|| text(spec, "model"))
+            .or_else(|| nested("configuration", "model"))
+            .or_else(|| nested("options", "model"));
+        let model = match (model, text(input, "model_variant").filter(|variant| !variant.is_empty())) {
+            (Some(model), Some(variant)) if model != "default" => Some(format!("{model}-{variant}")),
+            (model, variant) => variant.or(model),
+        };
+        let url = nested("options", "base_url");
+        self.target(provider.as_deref(), model.as_deref(), url.as_deref())
+    }
+
+    /// The provider behind the API of one that is a program.
+    fn api_of(&self, kind: &str, provider: &str) -> String {
+        let set = self.agents.get(provider).filter(|_| kind == "agent");
+        if let Some(named) = set.and_then(|set| set.provider.clone()) {
+            return named;
+        }
+        let api = match provider {
+            "claude" => "anthropic",
+            "codex" => "openai",
+            "mistral_vibe" => "mistral",
+            "github_copilot" | "opencode" => "default",
+            other => other,
+        };
+        api.to_owned()
+    }
+}
+
+fn offered(texts: &Texts<'_>) -> Vec<Value> {
+    let tools = texts.field("tools").and_then(Value::as_list).unwrap_or_default();
+    // A prompt that only has an answer has no use for tools: whoever runs its tools asks for replies.
+    let asks_for_replies = texts.call.spec.get("reply").is_some() || &*texts.call.kind == "chat";
+    if asks_for_replies { tools.to_vec() } else { Vec::new() }
+}
+
+/// The error of a call that nothing can perform. Graphs have a name of their own for it.
+pub(super) fn no_runner(call: &Call, Lack(message): Lack) -> Answer {
+    let kind = if call.spec.get("toolNames").is_some() { "no_llm" } else { "no_runner" };
+    Answer::refused(kind, message)
+}
+
+/// The system text, and the messages.
+fn said(texts: &Texts<'_>, names: &Names) -> (String, Vec<ChatMessage>) {
+    let kind = &*texts.call.kind;
+    if kind == "evaluate" {
+        return (JUDGE.to_owned(), vec![ChatMessage::user(judged(texts))]);
+    }
+    let own = texts.text(&["system", "system_template", "systemPrompt", "system_prompt"]).unwrap_or_default();
+    let role = texts.text(&["role"]).unwrap_or_default();
+    let mut system = [role, own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+    if kind == "extract" {
+        EXTRACTOR.clone_into(&mut system);
+    }
+    if let Some(written) = written_messages(texts) {
+        return (system, messages::read(&written, names));
+    }
+    let mut messages = match texts.field("session").and_then(|session| session.get("messages")) {
+        Some(history) => messages::read(history, names),
+        None => Vec::new(),
+    };
+    let before = texts.field("before").and_then(Value::as_list).unwrap_or_default().iter().map(plain);
+    let prompt = texts.text(&["prompt", "prompt_template", "userContent", "input"]).unwrap_or_default();
+    let prompt = before.chain([prompt]).collect::<Vec<_>>().join("\n\n");
+    messages.push(messages::user(prompt, texts.field("attachments")));
+    (system, messages)
+}
+
+/// Messages that were written out, by the agent's program or in a template of a document.
+fn written_messages(texts: &Texts<'_>) -> Option<Value> {
+    if let Some(messages) = texts.field("messages").filter(|messages| messages.as_list().is_some()) {
+        return Some(messages.clone());
+    }
+    let is_simple = texts.field("simple_format") != Some(&Value::Bool(false));
+    let template = texts.field("json_template").filter(|_| !is_simple)?;
+    let template = match template.as_str() {
+        Some(text) => serde_json::from_str(text).ok()?,
+        None => template.clone(),
+    };
+    let messages = template.get("messages").cloned().unwrap_or(template);
+    messages.as_list().is_some().then_some(messages)
+}
+
+fn judged(texts: &Texts<'_>) -> String {
+    let mut parts = vec![texts.text(&["evaluation_prompt"]).unwrap_or_else(|| "How good is this?".to_owned())];
+    if let Some(expected) = texts.field("expectation_config") {
+        parts.push(format!("What is expected:\n{}", plain(expected)));
+    }
+    let work = texts.field("target_output").or(texts.field("input")).map(plain).unwrap_or_default();
+    parts.push(format!("What is to be judged:\n{work}"));
+    parts.join("\n\n")
+}
+
+fn shape(texts: &Texts<'_>) -> Shape {
+    if &*texts.call.kind == "evaluate" {
+        let score = json!({"type": "object", "required": ["score", "explanation"], "additionalProperties": false,
+            "properties": {"score": {"type": "number"}, "explanation": {"type": "string"}}});
+        return Shape::Schema(Value::from(&score));
+    }
+    let written = texts.call.spec.get("output_schema").or(texts.field("output_schema")).or(texts.field("json_schema"));
+    let schema = written.and_then(|schema| match schema.as_str() {
+        Some(text) => serde_json::from_str(text).ok(),
+        None => Some(schema.clone()),
+    });
+    match schema.filter(|schema| schema.as_object().is_some()) {
+        Some(schema) => Shape::Schema(schema),
+        None if texts.call.spec.get("response_format").and_then(Value::as_str) == Some("json") => Shape::Json,
+        None => Shape::Free,
+    }
+}
+
+/// Not every server knows what a schema is, so it is told in words as well, except where we know better.
+fn with_shape(system: String, shape: &Shape, target: &Target) -> String {
+    let told = match shape {
+        Shape::Free => return system,
+        Shape::Json => "Answer with JSON and nothing else.".to_owned(),
+        Shape::Schema(_) if ["openai", "anthropic", "gemini"].contains(&&*target.provider) => return system,
+        Shape::Schema(schema) => in_words(schema),
+    };
+    if system.is_empty() { told } else { format!("{system}\n\n{told}") }
+}
+
+pub(super) fn in_words(schema: &Value) -> String {
+    format!("Answer with JSON that fits this JSON Schema, and with nothing else:\n{}", plain(schema))
+}
+
+fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> ChatOptions {
+    let outer = |name: &str| {
+        let within = ["configuration", "options"].iter().find_map(|key| texts.call.spec.get(key)?.get(name));
+        texts.field(name).or(within).filter(|value| **value != Value::Null)
+    };
+    let number = |names: [&str; 2]| names.iter().find_map(|name| outer(name)).and_then(number);
+    let effort = ["reasoningEffort", "reasoning_effort"].iter().find_map(|name| outer(name)).and_then(Value::as_str);
+    let effort = effort.and_then(ReasoningEffort::from_keyword);
+    // OpenAI refuses what a model does not have, and documents say both without knowing the model.
+    let is_openai = &*target.provider == "openai";
+    let (effort, cool) = if is_openai {
+        (effort.filter(|_| target.reasons()), !target.reasons())
+    } else {
+        (effort.clone(), effort.is_none() || &*target.provider == COMPATIBLE)
+    };
+    let mut options = ChatOptions::default().with_capture_usage(true).with_capture_content(true);
+    options = options.with_capture_tool_calls(true).with_capture_reasoning_content(true);
+    options.temperature = number(["temperature", "temperature"]).filter(|_| cool);
+    options.top_p = number(["topP", "top_p"]).filter(|_| cool);
+    options.max_tokens = number(["max_tokens", "maxTokens"]).and_then(whole);
+    options.reasoning_effort = effort;
+    options.response_format = match shape {
+        Shape::Free => None,
+        Shape::Json => Some(ChatResponseFormat::JsonMode),
+        Shape::Schema(schema) => {
+            let schema = serde_json::to_value(schema).unwrap_or_default();
+            Some(ChatResponseFormat::JsonSpec(JsonSpec::new("answer", schema)))
+        }
+    };
+    options
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(int) => Some(*int as f64),
+        Value::Float(float) => Some(*float),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds are checked")]
+fn whole(number: f64) -> Option<u32> {
+    (number >= 1.0 && number <= f64::from(u32::MAX)).then_some(number as u32)
+}

@@ -1,0 +1,159 @@
+//! Messages as the wire has them, from messages as runs keep them.
+//!
+//! A message is `{role, content}`. Content is text, or a list of `{type: text, text}` and of `{type: image | file, mime, data | url,
+//! name}`. One of an assistant may have `toolCalls` and `thoughts`, one of a tool has the `id` and `name` of its call, and
+//! `content` or `error`.
+
+use branchpoint_expr::Value;
+use genai::chat::{Binary, ChatMessage, ContentPart, MessageContent, ToolCall, ToolResponse};
+
+use super::texts::plain;
+
+/// Names of tools as the wire takes them, and as the run calls them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(Vec<(String, String)>);
+
+/// Letters, digits, `_` and `-`, at most so many, is what all providers take.
+const LONGEST: usize = 64;
+
+impl Names {
+    pub(super) fn of(tools: &[Value]) -> Self {
+        let mut names = Self::default();
+        for tool in tools {
+            let own = tool_name(tool);
+            let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+            let plain: String = own.chars().map(fits).take(LONGEST).collect();
+            let mut wire = plain.clone();
+            let mut count = 2;
+            while names.0.iter().any(|(taken, _)| *taken == wire) {
+                let end = format!("_{count}");
+                wire = plain.chars().take(LONGEST - end.len()).chain(end.chars()).collect();
+                count += 1;
+            }
+            names.0.push((wire, own.to_owned()));
+        }
+        names
+    }
+
+    pub(super) fn wire<'n>(&'n self, own: &'n str) -> &'n str {
+        self.0.iter().find(|(_, known)| known == own).map_or(own, |(wire, _)| wire)
+    }
+
+    pub(super) fn own<'n>(&'n self, wire: &'n str) -> &'n str {
+        self.0.iter().find(|(known, _)| known == wire).map_or(wire, |(_, own)| own)
+    }
+}
+
+/// A tool is a name, or an object with one.
+pub(super) fn tool_name(tool: &Value) -> &str {
+    tool.as_str().or_else(|| tool.get("name").and_then(Value::as_str)).unwrap_or_default()
+}
+
+pub(super) fn read(list: &Value, names: &Names) -> Vec<ChatMessage> {
+    let mut messages: Vec<ChatMessage> = Vec::new();
+    let mut results: Vec<ToolResponse> = Vec::new();
+    for message in list.as_list().unwrap_or_default() {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+        if role == "tool" {
+            results.push(result(message, names));
+            continue;
+        }
+        // The results of one reply are one message: Anthropic wants them so.
+        if !results.is_empty() {
+            messages.push(ChatMessage::tool(MessageContent::from_tool_responses(std::mem::take(&mut results))));
+        }
+        let content = message.get("content").cloned().unwrap_or_default();
+        messages.push(match role {
+            "assistant" => assistant(message, &content, names),
+            "system" => ChatMessage::system(plain(&content)),
+            _ => match parts(&content) {
+                Some(parts) => ChatMessage::user(MessageContent::from_parts(parts)),
+                None => ChatMessage::user(plain(&content)),
+            },
+        });
+    }
+    if !results.is_empty() {
+        messages.push(ChatMessage::tool(MessageContent::from_tool_responses(results)));
+    }
+    messages
+}
+
+/// A message of the user, with files that the provider may take.
+pub(super) fn user(text: String, files: Option<&Value>) -> ChatMessage {
+    let files = files.and_then(Value::as_list).unwrap_or_default().iter().filter_map(file);
+    let parts: Vec<ContentPart> = files.chain([ContentPart::Text(text)]).collect();
+    ChatMessage::user(MessageContent::from_parts(parts))
+}
+
+fn assistant(message: &Value, content: &Value, names: &Names) -> ChatMessage {
+    // What a model thought goes back as it came, because some providers sign it.
+    let thoughts = message.get("thoughts").filter(|thoughts| **thoughts != Value::Null);
+    let kept = thoughts.and_then(|thoughts| serde_json::to_value(thoughts).ok());
+    if let Some(kept) = kept.and_then(|kept| serde_json::from_value::<MessageContent>(kept).ok()) {
+        return ChatMessage::assistant(kept);
+    }
+    let text = plain(content);
+    let mut parts: Vec<ContentPart> = if text.is_empty() { Vec::new() } else { vec![ContentPart::Text(text)] };
+    for call in message.get("toolCalls").and_then(Value::as_list).unwrap_or_default() {
+        parts.push(ContentPart::ToolCall(ToolCall {
+            call_id: call.get("id").map(plain).unwrap_or_default(),
+            fn_name: names.wire(call.get("name").and_then(Value::as_str).unwrap_or_default()).to_owned(),
+            fn_arguments: call.get("arguments").and_then(|value| serde_json::to_value(value).ok()).unwrap_or_default(),
+            thought_signatures: None,
+        }));
+    }
+    ChatMessage::assistant(MessageContent::from_parts(parts))
+}
+
+fn result(message: &Value, names: &Names) -> ToolResponse {
+    let content = match message.get("error").filter(|error| **error != Value::Null) {
+        Some(error) => format!("error: {}", plain(error)),
+        None => message.get("content").map(plain).unwrap_or_default(),
+    };
+    let name = message.get("name").and_then(Value::as_str).unwrap_or_default();
+    ToolResponse::new(message.get("id").map(plain).unwrap_or_default(), content).with_fn_name(names.wire(name))
+}
+
+/// Content that is a list of typed parts; none for any other, which is text or a list of texts and secrets.
+fn parts(content: &Value) -> Option<Vec<ContentPart>> {
+    let list = content.as_list().filter(|list| !list.is_empty())?;
+    list.iter()
+        .map(|part| match part.get("type")?.as_str()? {
+            "text" => Some(ContentPart::Text(part.get("text").map(plain).unwrap_or_default())),
+            "image" | "file" => file(part),
+            _ => None,
+        })
+        .collect()
+}
+
+fn file(part: &Value) -> Option<ContentPart> {
+    let text = |key: &str| part.get(key).and_then(Value::as_str);
+    let mime = text("mime").or(text("content_type")).unwrap_or("application/octet-stream");
+    let name = text("name").map(str::to_owned);
+    let binary = match (text("data"), text("url")) {
+        (Some(data), _) => Binary::from_base64(mime, data, name),
+        (None, Some(url)) => Binary::from_url(mime, url, name),
+        (None, None) => return None,
+    };
+    Some(ContentPart::Binary(binary))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_wire_does_not_take_are_replaced_and_come_back() {
+        let tools = ["search.web", "search-web", "search_web", "x"].map(Value::from);
+        let names = Names::of(&tools);
+        assert_eq!(names.wire("search.web"), "search_web");
+        assert_eq!(names.wire("search_web"), "search_web_2");
+        for tool in &tools {
+            let own = tool_name(tool);
+            assert_eq!(names.own(names.wire(own)), own);
+        }
+        assert_eq!(names.own("made_up"), "made_up");
+        let long = Names::of(&[Value::from("a".repeat(80)), Value::from("a".repeat(90))]);
+        assert!(long.0.iter().all(|(wire, _)| wire.len() == LONGEST), "{long:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Models: performs calls of the kinds `model`, `chat`, `evaluate`, `extract` and `agent` by asking a provider over HTTP.
+//!
+//! The wire formats are those of the library `genai`; this module decides what is asked, how often, and what an answer is
+//! worth. The library fits: it takes any address, sends JSON Schemas, tools and efforts, streams calls of tools, tells an
+//! end from a break (its last event is missing), and keeps the headers of refusals, of which `Retry-After` is one. What it
+//! does not do is try again, count money, find near names and hold answers to a shape; that is here.
+
+mod ask;
+mod client;
+mod fault;
+mod messages;
+mod price;
+mod providers;
+mod retry;
+mod settings;
+mod shape;
+mod texts;
+mod tools;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_core::Usage;
+use branchpoint_expr::{Kind, Object, Value};
+
+pub use settings::{Price, Provider, Settings};
+pub use tools::{Catalogue, ToolDescription};
+
+use crate::agents;
+use crate::local::SecretStore;
+use crate::runner::{Answer, Call};
+use crate::stop::Stop;
+use ask::Ask;
+use client::Clients;
+use wire::Said;
+
+/// A part of an answer while it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// The next words.
+    Text(&'t str),
+    /// What was heard so far is void: the call begins again.
+    Again,
+}
+
+/// Hears answers while they come.
+pub type Listener = Arc<dyn Fn(&Call, Piece<'_>) + Send + Sync>;
+
+/// Asks models.
+#[derive(Clone)]
+pub struct Models {
+    /// What the operator has set.
+    pub settings: Settings,
+    /// The agents that are programs, by provider: those with `runner = "api"` are asked here.
+    pub agents: BTreeMap<String, agents::Settings>,
+    /// The environment, where keys and addresses stand by name.
+    pub environment: SecretStore,
+    /// Secrets that calls name.
+    pub secrets: SecretStore,
+    /// Describes tools that calls only name.
+    pub catalogue: Catalogue,
+    /// Hears answers while they come.
+    pub listener: Listener,
+    /// Whether documents may name addresses of private networks.
+    pub allow_private_network: bool,
+    clients: Arc<Clients>,
+}
+
+impl Models {
+    /// With the environment of this process, and nobody listening.
+    pub fn new(settings: Settings, agents: BTreeMap<String, agents::Settings>) -> Self {
+        Self {
+            settings,
+            agents,
+            environment: Arc::new(|name| std::env::var(name).ok()),
+            secrets: Arc::new(|_| None),
+            catalogue: Arc::new(|_| None),
+            listener: Arc::new(|_, _| {}),
+            allow_private_network: false,
+            clients: Arc::default(),
+        }
+    }
+
+    /// Performs a call for a model, on the thread of the caller, which must not be one of an async runtime. None: it is not
+    /// for a model.
+    pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+        if !ask::is_ours(&call.kind, &call.spec) || self.is_program(call) || by_path(call) {
+            return None;
+        }
+        if crate::agent::is_turn(call) {
+            let message = "this agent has tools, and whoever runs it must run it as a run of its own";
+            return Some(Answer::refused("no_runner", message));
+        }
+        Some(match self.ask(call) {
+            Ok(ask) => self.answered(call, ask, stop),
+            Err(answer) => answer,
+        })
+    }
+
+    /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of finding, and what is to
+    /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
+    pub fn lacks(&self, kind: &str, spec: &Value) -> Option<(Kind, String)> {
+        if !ask::is_ours(kind, spec) {
+            return None;
+        }
+        let provider = spec.get("provider").and_then(Value::as_str).filter(|_| kind == "agent");
+        if let Some(provider) = provider.filter(|provider| agents::program(&self.agents, provider).is_some()) {
+            return agents::missing(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
+        }
+        // A front-end that does not say which model it will be has left it to the run.
+        let told = ["model", "provider", "configuration"]
+            .iter()
+            .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
+        if !told && kind != "chat" {
+            return None;
+        }
+        self.target_of(kind, spec, &Value::Null).err().map(|lack| (Kind::NoRunner, lack.0))
+    }
+
+    /// Whether an agent is a program of this machine.
+    fn is_program(&self, call: &Call) -> bool {
+        let provider = call.input.get("provider").and_then(Value::as_str).filter(|_| &*call.kind == "agent");
+        provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
+    }
+
+    fn answered(&self, call: &Call, ask: Ask, stop: &Stop) -> Answer {
+        if ask.target.foreign
+            && !self.allow_private_network
+            && let Err(why) = client::may_be_called(&ask.target.url)
+        {
+            let message =
+                format!("{why}; allow it with --allow-private-network, or set it as the provider's `base_url`");
+            return Answer::refused("step_failed", message);
+        }
+        let guarded = ask.target.foreign && !self.allow_private_network;
+        let client = if guarded { self.clients.public() } else { self.clients.trusted() };
+        match client {
+            Ok(client) => retry::attended(self, client, call, ask, stop),
+            Err(why) => Answer::failed("step_failed", why),
+        }
+    }
+
+    /// What was said, as an answer. `tokens` counts everything that led to it.
+    fn answer(&self, ask: &Ask, said: Said) -> Answer {
+        let usage = said.tokens.usage(&ask.target.model, &self.settings.prices);
+        if ask.reply { reply(ask, &said, usage) } else { Answer::Model { text: said.text.into(), usage } }
+    }
+}
+
+/// `{text, toolCalls, usage}`, with `thoughts` where the provider wants them back.
+fn reply(ask: &Ask, said: &Said, usage: Usage) -> Answer {
+    let calls = said.calls.iter().map(|call| {
+        let arguments = match &call.fn_arguments {
+            // Some providers stream arguments as text; what is no JSON stays one, and the tool will say so.
+            serde_json::Value::String(text) => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()))
+            }
+            value => Value::from(value),
+        };
+        object([
+            ("id", Value::from(call.call_id.as_str())),
+            ("name", Value::from(ask.names.own(&call.fn_name))),
+            ("arguments", arguments),
+        ])
+    });
+    let mut value = vec![
+        ("text", Value::from(said.text.as_str())),
+        ("toolCalls", Value::from(calls.collect::<Vec<_>>())),
+        ("usage", said.tokens.value(usage)),
+    ];
+    value.extend(said.thoughts.as_ref().map(|thoughts| ("thoughts", Value::from(thoughts))));
+    Answer::Reply {
+        value: Value::from(value.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>()),
+        usage,
+    }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}
+
+/// What stands at a path needs no model to be found.
+fn by_path(call: &Call) -> bool {
+    &*call.kind == "extract" && call.input.get("path").is_some_and(|path| *path != Value::Null)
+}

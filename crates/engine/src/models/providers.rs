@@ -1,0 +1,234 @@
+//! Which provider serves a model, where it is, and what key it takes.
+
+use std::sync::Arc;
+
+use genai::adapter::AdapterKind;
+use genai::resolver::{AuthData, Endpoint};
+use genai::{ModelIden, ServiceTarget};
+
+use super::Models;
+
+/// A provider that is known without any setting.
+struct Known {
+    name: &'static str,
+    protocol: AdapterKind,
+    /// The variable that holds its key; empty if it needs none.
+    key_env: &'static str,
+    /// The variable that says where it is, and where it is otherwise.
+    url_env: &'static str,
+    url: &'static str,
+    /// How names of its models begin.
+    begins: &'static [&'static str],
+}
+
+const fn known(
+    name: &'static str,
+    protocol: AdapterKind,
+    [key_env, url_env, url]: [&'static str; 3],
+    begins: &'static [&'static str],
+) -> Known {
+    Known { name, protocol, key_env, url_env, url, begins }
+}
+
+/// The providers that people use most. The library brings more: settings reach them by `protocol`.
+const KNOWN: [Known; 9] = [
+    known(
+        "openai",
+        AdapterKind::OpenAI,
+        ["OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1/"],
+        &["gpt-", "o1", "o3", "o4", "chatgpt-"],
+    ),
+    known(
+        "anthropic",
+        AdapterKind::Anthropic,
+        ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1/"],
+        &["claude"],
+    ),
+    known(
+        "gemini",
+        AdapterKind::Gemini,
+        ["GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/"],
+        &["gemini"],
+    ),
+    known(
+        "mistral",
+        AdapterKind::Mistral,
+        ["MISTRAL_API_KEY", "MISTRAL_BASE_URL", "https://api.mistral.ai/v1/"],
+        &["mistral-", "magistral-", "ministral-", "codestral-"],
+    ),
+    known(
+        "deepseek",
+        AdapterKind::DeepSeek,
+        ["DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1/"],
+        &["deepseek-"],
+    ),
+    known("xai", AdapterKind::Xai, ["XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1/"], &["grok-"]),
+    known("groq", AdapterKind::Groq, ["GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com/openai/v1/"], &[]),
+    known(
+        "openrouter",
+        AdapterKind::OpenAI,
+        ["OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1/"],
+        &[],
+    ),
+    known("ollama", AdapterKind::Ollama, ["", "OLLAMA_HOST", "http://localhost:11434/"], &[]),
+];
+
+/// The provider of documents that say themselves where it is.
+pub(super) const COMPATIBLE: &str = "openai_compatible";
+
+/// Where a call goes.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) provider: Arc<str>,
+    pub(super) model: Arc<str>,
+    pub(super) protocol: AdapterKind,
+    pub(super) url: Arc<str>,
+    pub(super) key: Option<String>,
+    /// Whether somebody other than the operator said where it is.
+    pub(super) foreign: bool,
+}
+
+impl Target {
+    pub(super) fn service(&self) -> ServiceTarget {
+        ServiceTarget {
+            endpoint: self.endpoint(),
+            auth: self.auth(),
+            model: ModelIden::new(self.protocol, self.model.to_string()),
+        }
+    }
+
+    pub(super) fn endpoint(&self) -> Endpoint {
+        Endpoint::from_owned(self.url.clone())
+    }
+
+    /// A server that needs no key takes any; the library wants one.
+    pub(super) fn auth(&self) -> AuthData {
+        AuthData::Key(self.key.clone().unwrap_or_else(|| "none".to_owned()))
+    }
+
+    /// Whether the model thinks before it answers, by its name; such models of OpenAI take an effort and no temperature.
+    pub(super) fn reasons(&self) -> bool {
+        let name = self.model.rsplit('/').next().unwrap_or_default();
+        ["gpt-5", "o1", "o3", "o4"].iter().any(|begins| name.starts_with(begins)) && !name.contains("chat")
+    }
+}
+
+/// Why a model cannot be asked: nobody has set what it needs.
+#[derive(Debug)]
+pub(super) struct Lack(pub(super) String);
+
+impl Models {
+    /// Where a call goes that names a provider, a model and an address, each of which may be absent.
+    pub(super) fn target(
+        &self,
+        provider: Option<&str>,
+        model: Option<&str>,
+        url: Option<&str>,
+    ) -> Result<Target, Lack> {
+        let (provider, model, url) = (said(provider), said(model).map(str::to_owned), said(url));
+        let (provider, model) = match (provider, model) {
+            (Some(provider), model) => {
+                let own = self.settings.providers.get(provider).and_then(|set| set.model.clone());
+                (Some(provider.to_owned()), model.or(own).or_else(|| self.default_of(provider)))
+            }
+            (None, Some(model)) => split(&model, self),
+            (None, None) => match &self.settings.default {
+                Some(default) => split(default, self),
+                None => (None, None),
+            },
+        };
+        let Some(model) = model else {
+            return Err(Lack("no model is named; set `default` in `[models]`, or name one in the step".to_owned()));
+        };
+        let provider = provider.or_else(|| begins(&model)).or_else(|| self.settings.provider.clone());
+        let provider = provider.or_else(|| self.settings.default.as_deref().and_then(|default| split(default, self).0));
+        self.located(&provider.unwrap_or_else(|| "openai".to_owned()), &model, url)
+    }
+
+    /// The default model, if it is one of that provider.
+    fn default_of(&self, provider: &str) -> Option<String> {
+        let (of, model) = split(self.settings.default.as_deref()?, self);
+        let of = of.or_else(|| model.as_deref().and_then(begins));
+        model.filter(|_| of.as_deref() == Some(provider))
+    }
+
+    fn located(&self, provider: &str, model: &str, url: Option<&str>) -> Result<Target, Lack> {
+        let set = self.settings.providers.get(provider);
+        let known = KNOWN.iter().find(|known| known.name == provider);
+        let own_url = set.and_then(|set| set.base_url.clone());
+        let from_env = known.and_then(|known| (self.environment)(known.url_env)).filter(|url| !url.trim().is_empty());
+        let elsewhere = own_url.or(from_env);
+        let protocol = match set.and_then(|set| set.protocol.as_deref()) {
+            Some(named) => AdapterKind::from_lower_str(named).ok_or_else(|| {
+                Lack(format!("`{named}` is no wire format (`protocol` of `models.providers.{provider}`)"))
+            })?,
+            None => known.map_or(AdapterKind::OpenAI, |known| known.protocol),
+        };
+        if known.is_none() && set.is_none() && provider != COMPATIBLE {
+            let message =
+                format!("the provider `{provider}` is not known; describe it in `[models.providers.{provider}]`");
+            return Err(Lack(message));
+        }
+        let operators = elsewhere.as_deref().map(|url| slashed(url, protocol));
+        // An address that a document names gets the operator's key only if the operator has named the same address.
+        let named = url.map(|url| slashed(url, protocol));
+        let foreign = named.is_some() && named != operators;
+        let Some(url) = named.or(operators.clone()).or_else(|| known.map(|known| known.url.to_owned())) else {
+            return Err(Lack(format!(
+                "nothing says where the provider `{provider}` is; set `base_url` in `[models.providers.{provider}]`"
+            )));
+        };
+        let key = if foreign { None } else { self.key(provider, known, operators.is_some())? };
+        Ok(Target { provider: provider.into(), model: model.into(), protocol, url: url.into(), key, foreign })
+    }
+
+    /// The key of a provider. At an address of the operator's own choice there may be none.
+    fn key(&self, provider: &str, known: Option<&Known>, elsewhere: bool) -> Result<Option<String>, Lack> {
+        let set = self.settings.providers.get(provider).and_then(|set| set.key_env.as_deref());
+        let Some(name) = set.or(known.map(|known| known.key_env)).filter(|name| !name.is_empty()) else {
+            return Ok(None);
+        };
+        match (self.environment)(name).filter(|key| !key.trim().is_empty()) {
+            Some(key) => Ok(Some(key)),
+            None if elsewhere && set.is_none() => Ok(None),
+            None => Err(Lack(format!(
+                "the provider `{provider}` needs a key; set the environment variable {name}, or name another by `key_env` in \
+                 `[models.providers.{provider}]`"
+            ))),
+        }
+    }
+}
+
+/// What somebody said and meant: not nothing, and not the word for what the host has.
+fn said(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty() && *text != "default")
+}
+
+/// `provider/model` or `provider::model`, if the first part is a provider; model names have slashes too.
+fn split(name: &str, models: &Models) -> (Option<String>, Option<String>) {
+    let parts = name.split_once("::").or_else(|| name.split_once('/'));
+    let is_provider =
+        |part: &str| models.settings.providers.contains_key(part) || KNOWN.iter().any(|known| known.name == part);
+    match parts {
+        Some((provider, model)) if is_provider(provider) && !model.is_empty() => {
+            (Some(provider.to_owned()), Some(model.to_owned()))
+        }
+        _ => (None, Some(name.to_owned())),
+    }
+}
+
+/// The provider whose models have names that begin so.
+fn begins(model: &str) -> Option<String> {
+    let found = KNOWN.iter().find(|known| known.begins.iter().any(|begins| model.starts_with(begins)));
+    found.map(|known| known.name.to_owned())
+}
+
+/// The address as the library wants it: with a slash at its end, and with the version that Anthropic's has by custom not.
+fn slashed(url: &str, protocol: AdapterKind) -> String {
+    let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let url = url.trim().trim_end_matches('/');
+    match protocol {
+        AdapterKind::Anthropic if !url.ends_with("/v1") => format!("{url}/v1/"),
+        _ => format!("{url}/"),
+    }
+}

@@ -1,0 +1,278 @@
+//! A provider of models on this machine, over plain sockets: it speaks the formats of OpenAI and of Anthropic, streamed and
+//! not, and does what each answer of its list says.
+
+#![allow(dead_code, reason = "each test crate uses its part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+
+/// What the provider does with a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Does {
+    /// Says this.
+    Says(&'static str),
+    /// Calls tools: name and arguments.
+    Calls(&'static [(&'static str, &'static str)]),
+    /// Answers with a status, headers, and a body.
+    Refuses(u16, &'static [(&'static str, &'static str)], &'static str),
+    /// Begins to say this, and hangs up.
+    BreaksOff(&'static str),
+    /// Begins to say this, and reports an error of this type.
+    Errs(&'static str, &'static str),
+    /// Takes the request and never answers.
+    Hangs,
+}
+
+/// A request that came.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) headers: String,
+    pub(crate) body: Value,
+}
+
+pub(crate) struct Provider {
+    pub(crate) url: String,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Provider {
+    /// Answers with the list, one after the other; the last repeats.
+    pub(crate) fn new(does: Vec<Does>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("it is bound"));
+        let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
+        let kept = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (kept, does) = (Arc::clone(&kept), does.clone());
+                let serve = move || serve(stream, &kept, &does);
+                thread::Builder::new().stack_size(128 * 1024).spawn(serve).expect("a thread");
+            }
+        });
+        Self { url, requests }
+    }
+
+    /// The calls of models that came; questions for names of models are not among them.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().expect("nobody panics while holding it").clone()
+    }
+}
+
+/// Requests on one connection, until somebody closes it.
+fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, does: &[Does]) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+    let mut stream = stream;
+    while let Some(request) = read(&mut reader) {
+        if request.path.ends_with("/models") {
+            let models = json!({"data": [{"id": "test-model"}, {"id": "test-mode-large"}, {"id": "other"}]});
+            answer(&mut stream, 200, &[], &models.to_string());
+            continue;
+        }
+        let at = {
+            let mut kept = kept.lock().expect("nobody panics while holding it");
+            kept.push(request.clone());
+            kept.len() - 1
+        };
+        let does = does.get(at).or(does.last()).expect("a list that is not empty");
+        let anthropic = request.path.ends_with("/messages");
+        let streams = request.body["stream"] == json!(true);
+        match does {
+            Does::Refuses(status, headers, body) => answer(&mut stream, *status, headers, body),
+            Does::Hangs => {
+                thread::park();
+            }
+            Does::BreaksOff(text) => {
+                let whole = chunks(&Does::Says(text), anthropic);
+                send(&mut stream, &whole[..whole.len() / 2]);
+                return;
+            }
+            does if streams => {
+                send(&mut stream, &chunks(does, anthropic));
+                let _ = stream.write_all(b"0\r\n\r\n");
+            }
+            does => answer(&mut stream, 200, &[], &whole(does, anthropic).to_string()),
+        }
+    }
+}
+
+fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut headers = String::new();
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        if header.trim().is_empty() {
+            break;
+        }
+        let header = header.to_lowercase();
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        headers.push_str(&header);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request { path, headers, body: serde_json::from_slice(&body).unwrap_or_default() })
+}
+
+fn answer(stream: &mut TcpStream, status: u16, headers: &[(&str, &str)], body: &str) {
+    let mut head =
+        format!("HTTP/1.1 {status} Whatever\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    head.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
+    let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
+}
+
+/// Sends events, each as a chunk of its own.
+fn send(stream: &mut TcpStream, events: &[String]) {
+    let _ =
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n");
+    for event in events {
+        let _ = stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
+    }
+}
+
+fn chunks(does: &Does, anthropic: bool) -> Vec<String> {
+    if anthropic { anthropic_events(does) } else { openai_events(does) }
+}
+
+fn whole(does: &Does, anthropic: bool) -> Value {
+    match (does, anthropic) {
+        (Does::Says(text), false) => json!({"model": "test-model", "choices": [{"index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text}}], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}),
+        (Does::Calls(calls), false) => {
+            let calls: Vec<_> = calls.iter().enumerate().map(|(at, (name, arguments))| {
+                json!({"id": format!("call_{at}"), "type": "function", "function": {"name": name, "arguments": arguments}})
+            }).collect();
+            json!({"model": "test-model", "choices": [{"index": 0, "finish_reason": "tool_calls",
+                "message": {"role": "assistant", "content": null, "tool_calls": calls}}],
+                "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}})
+        }
+        (Does::Says(text), true) => json!({"model": "test-model", "role": "assistant", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 100, "output_tokens": 10}}),
+        (Does::Calls(calls), true) => {
+            let calls: Vec<_> = calls
+                .iter()
+                .enumerate()
+                .map(|(at, (name, arguments))| {
+                    let input: Value = serde_json::from_str(arguments).expect("arguments are JSON");
+                    json!({"type": "tool_use", "id": format!("call_{at}"), "name": name, "input": input})
+                })
+                .collect();
+            json!({"model": "test-model", "role": "assistant", "stop_reason": "tool_use", "content": calls,
+                "usage": {"input_tokens": 100, "output_tokens": 10}})
+        }
+        (other, _) => panic!("{other:?} is not answered whole"),
+    }
+}
+
+fn openai_events(does: &Does) -> Vec<String> {
+    let data = |value: Value| format!("data: {value}\n\n");
+    let choice = |delta: Value, finish: Value| {
+        data(json!({"id": "c", "object": "chat.completion.chunk", "model": "test-model",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
+    };
+    let usage = data(
+        json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}),
+    );
+    let mut events = Vec::new();
+    match does {
+        Does::Says(text) => {
+            events.push(choice(json!({"role": "assistant", "content": ""}), Value::Null));
+            events.extend(pieces(text).map(|piece| choice(json!({"content": piece}), Value::Null)));
+            events.push(choice(json!({}), json!("stop")));
+        }
+        Does::Calls(calls) => {
+            for (at, (name, arguments)) in calls.iter().enumerate() {
+                let begin = json!({"index": at, "id": format!("call_{at}"), "type": "function", "function": {"name": name, "arguments": ""}});
+                events.push(choice(json!({"tool_calls": [begin]}), Value::Null));
+                for piece in pieces(arguments) {
+                    let more = json!({"index": at, "function": {"arguments": piece}});
+                    events.push(choice(json!({"tool_calls": [more]}), Value::Null));
+                }
+            }
+            events.push(choice(json!({}), json!("tool_calls")));
+        }
+        Does::Errs(text, kind) => {
+            events.push(choice(json!({"content": text}), Value::Null));
+            events.push(data(json!({"error": {"message": "it went wrong", "type": kind}})));
+            return events;
+        }
+        other => panic!("{other:?} is not streamed"),
+    }
+    events.push(usage);
+    events.push("data: [DONE]\n\n".to_owned());
+    events
+}
+
+fn anthropic_events(does: &Does) -> Vec<String> {
+    let event = |name: &str, value: Value| format!("event: {name}\ndata: {value}\n\n");
+    let mut events = vec![event(
+        "message_start",
+        json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [], "model": "test-model",
+            "usage": {"input_tokens": 100, "output_tokens": 1}}}),
+    )];
+    let reason = match does {
+        Does::Says(text) => {
+            events.push(event(
+                "content_block_start",
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+            ));
+            events.extend(pieces(text).map(|piece| {
+                event(
+                    "content_block_delta",
+                    json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}}),
+                )
+            }));
+            events.push(event("content_block_stop", json!({"type": "content_block_stop", "index": 0})));
+            "end_turn"
+        }
+        Does::Calls(calls) => {
+            for (at, (name, arguments)) in calls.iter().enumerate() {
+                events.push(event(
+                    "content_block_start",
+                    json!({"type": "content_block_start", "index": at,
+                    "content_block": {"type": "tool_use", "id": format!("call_{at}"), "name": name, "input": {}}}),
+                ));
+                events.extend(pieces(arguments).map(|piece| {
+                    event(
+                        "content_block_delta",
+                        json!({"type": "content_block_delta", "index": at,
+                        "delta": {"type": "input_json_delta", "partial_json": piece}}),
+                    )
+                }));
+                events.push(event("content_block_stop", json!({"type": "content_block_stop", "index": at})));
+            }
+            "tool_use"
+        }
+        Does::Errs(_, kind) => {
+            events.push(event("error", json!({"type": "error", "error": {"type": kind, "message": "it went wrong"}})));
+            return events;
+        }
+        other => panic!("{other:?} is not streamed"),
+    };
+    events.push(event(
+        "message_delta",
+        json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 10}}),
+    ));
+    events.push(event("message_stop", json!({"type": "message_stop"})));
+    events
+}
+
+/// A text in pieces of a few characters.
+fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
+    let characters: Vec<char> = text.chars().collect();
+    characters.chunks(4).map(|piece| piece.iter().collect()).collect::<Vec<String>>().into_iter()
+}
+
+/// Reads one request and forgets it.
+pub(crate) fn skip(reader: &mut BufReader<TcpStream>) -> Option<()> {
+    read(reader).map(drop)
+}
