@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Program;
-use branchpoint_dialects::{Library, LoadOptions, Loaded, load_from, load_with};
+use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
 use branchpoint_expr::{Dialect, Severity, render_terminal};
 
 use crate::source::{Source, is_stdin};
@@ -50,8 +50,7 @@ impl Library for Beside<'_> {
 
 /// Loads a document with the workflows that it calls, which stand beside it.
 pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
-    let loaded = load_with(text, options);
-    if loaded.dialect == Some(Dialect::Machine) { load_from(text, loaded.dialect, &Beside(path)) } else { loaded }
+    load_all(text, options, &Beside(path))
 }
 
 /// The names of the workflows beside a document.

@@ -16,7 +16,7 @@ mod steps;
 mod trigger;
 
 pub use format::format;
-pub use load::{Library, LoadOptions, Loaded, load, load_from, load_with, preflight};
+pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight};
 pub use reader::read;
 pub use recognise::recognise;
 pub use schema::schema;

@@ -130,6 +130,11 @@ impl Condition {
         self.program.slots()
     }
 
+    /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
+    pub fn each_slot(&self, visit: impl FnMut(u32)) {
+        self.program.each_slot(visit);
+    }
+
     /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.
     #[inline]
     pub fn evaluate<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {

@@ -18,7 +18,8 @@ pub(super) struct Drawn {
 
 /// Follows the code from everywhere a step begins.
 pub(super) fn draw(program: &Program, source: &str) -> Drawn {
-    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program) };
+    let titles = program.steps.iter().map(|step| &*step.id).collect();
+    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program), titles };
     let mut arrows = Vec::new();
     let root = program.scope(Program::ROOT);
     for entry in super::super::flow::entries(root) {
@@ -27,13 +28,13 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
         arrows.extend(within(record));
         if let Some(from) = record.marks.iter().rev().find_map(begins) {
-            for way in walk.ways(place, record) {
+            for way in walk.ways(place, record, Some(from)) {
                 walk.follow(of_step(from), way, Some(place), &mut arrows);
             }
         }
         walk.meet(record, &mut arrows);
     }
-    tidy(&mut arrows);
+    tidy(&mut arrows, failed(program));
     Drawn { looks: looks(program, &walk.owners, &arrows), arrows }
 }
 
@@ -64,13 +65,17 @@ struct Walk<'p> {
     owners: Owners,
     /// Where failures go. Whoever comes there otherwise has made its own error.
     handlers: BTreeSet<PlaceId>,
+    /// The ids of all steps.
+    titles: BTreeSet<&'p str>,
 }
 
 impl Walk<'_> {
     /// A merge is reached from the steps that fill its edges.
     fn meet(&self, record: &Place, arrows: &mut Vec<Arrow>) {
         let Op::Meet { edges, next, .. } = &record.op else { return };
-        let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| self.owners.of(*place)).collect();
+        // Where an edge is filled and no step begins, a strand is on its way to the merge itself, and will be followed there.
+        let filling = |place: PlaceId| self.program.place(place).marks.iter().rev().find_map(begins);
+        let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| filling(*place)).collect();
         for step in from {
             // What it hands on is its way on; that its own branch ends is none.
             arrows.retain(|arrow| arrow.from != of_step(step));
@@ -96,7 +101,7 @@ impl Walk<'_> {
                     let record = self.program.place(way.to);
                     let way = way.past(record);
                     let ways = self
-                        .ways(way.to, record)
+                        .ways(way.to, record, self.step(from))
                         .into_iter()
                         .rev()
                         .filter(|next| way.known.allows(self.program, record, next.to));
@@ -126,8 +131,13 @@ impl Walk<'_> {
         }
     }
 
-    /// The ways on from a place, in document order.
-    fn ways(&self, place: PlaceId, record: &Place) -> Vec<Way> {
+    fn step(&self, node: usize) -> Option<StepId> {
+        let step = u32::try_from(node.checked_sub(1)?).ok()?;
+        self.program.steps.get(step as usize).map(|_| StepId(step))
+    }
+
+    /// The ways on from a place, in document order, for a strand that was followed from a step.
+    fn ways(&self, place: PlaceId, record: &Place, from: Option<StepId>) -> Vec<Way> {
         let mut ways = Vec::new();
         match &record.op {
             Op::Do { next, fail, .. } | Op::Set { next, fail, .. } => {
@@ -135,8 +145,10 @@ impl Walk<'_> {
                 ways.extend(failure(*fail));
             }
             Op::Decide { arms, otherwise, fail } => {
-                let conditions: Vec<Option<String>> =
-                    arms.iter().map(|(guard, _)| self.condition(*guard, self.owners.of(place))).collect();
+                // A step may choose its way on after it has ended, when it no longer owns the place.
+                let authors = [self.owners.of(place), from];
+                let written = |guard| authors.into_iter().find_map(|author| self.condition(guard, author));
+                let conditions: Vec<Option<String>> = arms.iter().map(|(guard, _)| written(*guard)).collect();
                 let otherwise_label = if conditions.iter().any(Option::is_some) { "else" } else { "" };
                 let arms = arms.iter().zip(&conditions);
                 ways.extend(arms.map(|((_, to), label)| self.labelled(*to, label.as_deref().unwrap_or_default())));
@@ -201,6 +213,8 @@ impl Walk<'_> {
         });
         let label = match marker {
             Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
+            // That a way leads to the step that it names can be seen.
+            Some(name) if self.titles.contains(name) => condition.to_owned(),
             Some(name) => format!("{name}: {condition}"),
             None => condition.to_owned(),
         };
@@ -285,10 +299,12 @@ fn begins(mark: &Mark) -> Option<StepId> {
 }
 
 /// Each arrow once. One for a failure that leads where the others do anyway tells nothing.
-fn tidy(arrows: &mut Vec<Arrow>) {
+fn tidy(arrows: &mut Vec<Arrow>, failed: usize) {
     let normal: BTreeSet<(usize, usize)> =
         arrows.iter().filter(|arrow| !arrow.failure).map(|arrow| (arrow.from, arrow.to)).collect();
     arrows.retain(|arrow| !arrow.failure || !normal.contains(&(arrow.from, arrow.to)));
+    // A run that is refused before its first step is no way that an author drew.
+    arrows.retain(|arrow| (arrow.from, arrow.to) != (START, failed));
     let mut seen = BTreeSet::new();
     arrows.retain(|arrow| seen.insert(arrow.clone()));
     arrows.sort_by_key(|arrow| arrow.from);

@@ -1,6 +1,6 @@
 //! Effects: what is asked, and what becomes of the answer.
 
-use branchpoint_core::ir::{Effect, EffectId, ExprId, PlaceId, Write};
+use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value};
 
 use super::{Lower, To, Where};
@@ -26,7 +26,23 @@ impl Lower<'_, '_> {
         let answered = self.answered(no, finish);
         let effect = self.effect_of(no, &request);
         let input = self.asked_with(no, at, request);
-        self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure))
+        let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
+        if self.document.steps[no].is("send_email") { self.addressed(no, at, ask, failure) } else { ask }
+    }
+
+    /// A mail to nobody fails before anyone is asked to send it, so that a script cannot hide it.
+    fn addressed(&mut self, no: No, at: Where, ask: PlaceId, failure: Failure) -> PlaceId {
+        let lost = self.fault("step_failed", "this mail has no recipient", failure);
+        let Some(to) = self.document.steps[no].get("to") else { return lost };
+        // A secret is known only to the one who sends.
+        if mentions_secret(to) {
+            return ask;
+        }
+        let value = self.written(at.scope, |options| Expression::formed(to, Form::Value, options));
+        let nobody = r#"p == nil || type(p) == "string" && trim(p) == "" || type(p) == "array" && len(p) == 0"#;
+        let nobody = self.when(nobody, &[("p", self.l.probe)]);
+        let decide = self.b.decide([(nobody, lost)], ask, None);
+        self.b.set([Write::Put(self.l.probe, value)], decide, Some(failure))
     }
 
     fn effect_of(&mut self, no: No, request: &Request) -> EffectId {
@@ -72,6 +88,15 @@ impl Lower<'_, '_> {
             }
         }
         self.b.set(writes, finish, None)
+    }
+}
+
+fn mentions_secret(value: &Located) -> bool {
+    match &value.shape {
+        Shape::Str { text, .. } => text.contains("secret."),
+        Shape::List(items) => items.iter().any(mentions_secret),
+        Shape::Object(fields) => fields.iter().any(|field| mentions_secret(&field.value)),
+        _ => false,
     }
 }
 
