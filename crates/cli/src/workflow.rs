@@ -40,7 +40,9 @@ struct Beside<'f>(&'f Path);
 impl Library for Beside<'_> {
     fn workflow(&self, name: &str) -> Option<String> {
         let folder = self.0.parent()?;
-        ["yaml", "yml"].iter().find_map(|ending| std::fs::read_to_string(folder.join(format!("{name}.{ending}"))).ok())
+        ["yaml", "yml", "json"]
+            .iter()
+            .find_map(|ending| std::fs::read_to_string(folder.join(format!("{name}.{ending}"))).ok())
     }
 
     fn root(&self) -> Option<&str> {
@@ -70,13 +72,22 @@ impl File {
 
     /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
     pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
-        self.load_scripted(&BTreeSet::new())
+        self.load_with(&BTreeSet::new(), None)
     }
 
     /// The same, for a run in which these steps do not run but give what someone wrote down.
     pub(crate) fn load_scripted(&self, steps: &BTreeSet<String>) -> Result<Result<Workflow, ExitCode>> {
+        // What is run must be there; a picture can be drawn without what it calls.
+        self.load_with(steps, (!self.is_stdin()).then(|| beside(&self.file)))
+    }
+
+    fn load_with(
+        &self,
+        steps: &BTreeSet<String>,
+        callees: Option<BTreeSet<String>>,
+    ) -> Result<Result<Workflow, ExitCode>> {
         let source = Source::file(&self.file)?;
-        let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), ..LoadOptions::default() };
+        let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), callees };
         let loaded = load(&source.text, &options, &self.file);
         terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
         if let Some(program) = loaded.program {

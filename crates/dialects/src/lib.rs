@@ -5,6 +5,7 @@
 mod flow;
 mod format;
 mod graph;
+mod help;
 mod load;
 mod machine;
 mod reader;

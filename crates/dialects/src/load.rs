@@ -85,9 +85,17 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
         Dialect::Session => session::load(&document),
         Dialect::Graph => graph::load(&document),
     };
+    let diagnostics = match dialect {
+        Dialect::Steps | Dialect::Flow => diagnostics.into_iter().map(crate::help::with_help).collect(),
+        _ => diagnostics,
+    };
     let mut loaded = Loaded { dialect: Some(dialect), program, children: BTreeMap::new(), diagnostics };
-    if let (Dialect::Machine, Some(library)) = (dialect, library) {
-        let (children, findings) = machine::children(&document, library);
+    if let Some(library) = library {
+        let (children, findings) = match dialect {
+            Dialect::Machine => machine::children(&document, library),
+            Dialect::Steps => steps::children(&document, options, library),
+            Dialect::Flow | Dialect::Session | Dialect::Graph => (BTreeMap::new(), Vec::new()),
+        };
         loaded.children = children;
         loaded.diagnostics.extend(findings);
     }

@@ -238,9 +238,13 @@ impl Lower {
     }
 
     fn test(&mut self, scope: ScopeId, test: Test<'_>) -> ConditionId {
+        if let Test::Both(group, condition) = test {
+            self.test(scope, Test::Group(group));
+            return self.test(scope, Test::If(condition));
+        }
         let compiled = self.b.condition_with(scope, Dialect::Flow, |options| match test {
             Test::Group(group) => Condition::group(group, options),
-            Test::If(condition) => Condition::under_if(condition, options),
+            Test::If(condition) | Test::Both(_, condition) => Condition::under_if(condition, options),
         });
         compiled.unwrap_or_else(|problems| {
             self.refused(problems);

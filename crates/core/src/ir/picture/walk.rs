@@ -6,7 +6,7 @@ use super::super::{
     Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, Status, StepId,
 };
 use super::known::Known;
-use super::looks::looks;
+use super::looks::{is_inside, looks};
 use super::owners::Owners;
 use super::{Arrow, Look, START, done, failed, of_step};
 
@@ -19,7 +19,8 @@ pub(super) struct Drawn {
 /// Follows the code from everywhere a step begins.
 pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     let titles = program.steps.iter().map(|step| &*step.id).collect();
-    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program), titles };
+    let first_step = program.steps.iter().map(|step| step.origin.0).min().unwrap_or_default();
+    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program), first_step, titles };
     let mut arrows = Vec::new();
     let root = program.scope(Program::ROOT);
     for entry in super::super::flow::entries(root) {
@@ -28,14 +29,21 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
         arrows.extend(within(record));
         if let Some(from) = record.marks.iter().rev().find_map(begins) {
-            for way in walk.ways(place, record, Some(from)) {
+            for way in walk.ways(place, record) {
                 walk.follow(of_step(from), way, Some(place), &mut arrows);
             }
         }
         walk.meet(record, &mut arrows);
     }
     tidy(&mut arrows, failed(program));
-    Drawn { looks: looks(program, &walk.owners, &arrows), arrows }
+    let looks = looks(program, &walk.owners, &arrows);
+    // A loop that counts for itself goes into its body without a condition that anybody wrote.
+    for arrow in arrows.iter_mut().filter(|arrow| arrow.label.is_empty() && !arrow.failure) {
+        if looks[arrow.from] == Look::Loop && is_inside(program, arrow.to, arrow.from) {
+            "each round".clone_into(&mut arrow.label);
+        }
+    }
+    Drawn { looks, arrows }
 }
 
 /// The label of a way that is taken when something failed.
@@ -65,6 +73,8 @@ struct Walk<'p> {
     owners: Owners,
     /// Where failures go. Whoever comes there otherwise has made its own error.
     handlers: BTreeSet<PlaceId>,
+    /// Where the text of the first step begins.
+    first_step: u32,
     /// The ids of all steps.
     titles: BTreeSet<&'p str>,
 }
@@ -101,7 +111,7 @@ impl Walk<'_> {
                     let record = self.program.place(way.to);
                     let way = way.past(record);
                     let ways = self
-                        .ways(way.to, record, self.step(from))
+                        .ways(way.to, record)
                         .into_iter()
                         .rev()
                         .filter(|next| way.known.allows(self.program, record, next.to));
@@ -120,7 +130,8 @@ impl Walk<'_> {
         match &record.op {
             // A failure that leads round again is not a way that the author drew.
             _ if back && way.failure => Arrival::Nowhere,
-            _ if back => self.owners.of(way.to).map_or(Arrival::Nowhere, |step| Arrival::At(of_step(step))),
+            // Round to a step that goes on; else the code only stands earlier than what leads there.
+            _ if back => self.owners.of(way.to).map_or(Arrival::On, |step| Arrival::At(of_step(step))),
             Op::Leave { how: Exit::Close(verdict), .. } => match verdict.status {
                 Status::Completed => Arrival::At(done(self.program)),
                 Status::Failed if !way.failure => Arrival::At(failed(self.program)),
@@ -131,13 +142,8 @@ impl Walk<'_> {
         }
     }
 
-    fn step(&self, node: usize) -> Option<StepId> {
-        let step = u32::try_from(node.checked_sub(1)?).ok()?;
-        self.program.steps.get(step as usize).map(|_| StepId(step))
-    }
-
-    /// The ways on from a place, in document order, for a strand that was followed from a step.
-    fn ways(&self, place: PlaceId, record: &Place, from: Option<StepId>) -> Vec<Way> {
+    /// The ways on from a place, in document order.
+    fn ways(&self, place: PlaceId, record: &Place) -> Vec<Way> {
         let mut ways = Vec::new();
         match &record.op {
             Op::Do { next, fail, .. } | Op::Set { next, fail, .. } => {
@@ -145,10 +151,7 @@ impl Walk<'_> {
                 ways.extend(failure(*fail));
             }
             Op::Decide { arms, otherwise, fail } => {
-                // A step may choose its way on after it has ended, when it no longer owns the place.
-                let authors = [self.owners.of(place), from];
-                let written = |guard| authors.into_iter().find_map(|author| self.condition(guard, author));
-                let conditions: Vec<Option<String>> = arms.iter().map(|(guard, _)| written(*guard)).collect();
+                let conditions: Vec<Option<String>> = arms.iter().map(|(guard, _)| self.condition(*guard)).collect();
                 let otherwise_label = if conditions.iter().any(Option::is_some) { "else" } else { "" };
                 let arms = arms.iter().zip(&conditions);
                 ways.extend(arms.map(|((_, to), label)| self.labelled(*to, label.as_deref().unwrap_or_default())));
@@ -222,18 +225,28 @@ impl Walk<'_> {
     }
 
     /// A condition as it was written, if it was written as an expression; else as an expression. None for what the author
-    /// did not write, such as the counting of a loop: that has no place in the text of its step.
-    fn condition(&self, id: ConditionId, owner: Option<StepId>) -> Option<String> {
+    /// did not write, such as the counting of a loop: its place is in a text of its own, which begins before any step.
+    fn condition(&self, id: ConditionId) -> Option<String> {
         let condition = self.program.conditions.get(id.index())?;
-        let (start, end) = self.program.steps.get(owner?.index())?.origin;
         let span = condition.span();
-        (start <= span.start && span.end <= end).then_some(())?;
+        (self.first_step <= span.start).then_some(())?;
         let shown = condition.to_string();
         let written = span.text(self.source).trim();
         let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || "()'\"".contains(c), "");
         let as_written = !written.contains('\n') && bare(written) == bare(&shown);
-        Some(if as_written { written.to_owned() } else { shown })
+        Some(if as_written { written.to_owned() } else { unwrapped(&shown).to_owned() })
     }
+}
+
+/// A text without the brackets around the whole of it.
+fn unwrapped(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
+    let mut depth = 0_i32;
+    let is_whole = inner.chars().all(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth >= 0
+    });
+    if is_whole { inner } else { text }
 }
 
 enum Arrival {
@@ -300,6 +313,12 @@ fn begins(mark: &Mark) -> Option<StepId> {
 
 /// Each arrow once. One for a failure that leads where the others do anyway tells nothing.
 fn tidy(arrows: &mut Vec<Arrow>, failed: usize) {
+    // What an arrow for a failure says is its condition, if it has one: that something failed can be seen.
+    for arrow in arrows.iter_mut().filter(|arrow| arrow.failure) {
+        let told = arrow.label.strip_prefix(ON_ERROR).map(|rest| rest.strip_prefix(", ").unwrap_or(rest));
+        let told = told.unwrap_or(&arrow.label);
+        arrow.label = if told.is_empty() { ON_ERROR.to_owned() } else { told.to_owned() };
+    }
     let normal: BTreeSet<(usize, usize)> =
         arrows.iter().filter(|arrow| !arrow.failure).map(|arrow| (arrow.from, arrow.to)).collect();
     arrows.retain(|arrow| !arrow.failure || !normal.contains(&(arrow.from, arrow.to)));

@@ -49,7 +49,8 @@ impl Lower<'_, '_> {
         let step = &self.document.steps[no];
         let children = self.list(no, Role::Children).map(|list| &list.steps[..]).unwrap_or_default();
         let streamed = children.iter().any(|child| self.document.steps[*child].is("streaming_result"));
-        let (kind, spec) = effect::constants(step, request, streamed);
+        let scripted = self.options.scripted.contains(&*step.id);
+        let (kind, spec) = effect::constants(step, request, streamed, scripted);
         let retry = step.get("retry").and_then(guard::policy);
         let attempt_limit_ms = step.get("timeout").and_then(guard::duration_ms);
         self.b.effect(Effect { kind, spec, retry, attempt_limit_ms, step: Some(self.ids[no]) })
@@ -61,6 +62,9 @@ impl Lower<'_, '_> {
             let judged = format!("{{{{step.{target}.output}}}}");
             request.fields.push(field("target_output", Form::Value, &judged, step.located));
             request.fields.push(field("target_step_id", Form::Text, target, step.located));
+        }
+        if step.is("call_workflow") && !self.options.scripted.contains(&*step.id) {
+            called_with(&mut request, step.located);
         }
         if let Some(written) = step.get("stop_when") {
             let names = condition_names(&condition::under(written), step.located);
@@ -88,6 +92,30 @@ impl Lower<'_, '_> {
             }
         }
         self.b.set(writes, finish, None)
+    }
+}
+
+/// What a called workflow starts with, under the names that hosts of child runs know: `inputs`, and facts of its own.
+fn called_with(request: &mut Request, near: &Located) {
+    for (name, form, value) in std::mem::take(&mut request.fields) {
+        let (name, value) = match &*name {
+            "input" => ("inputs".into(), value),
+            "metadata" => {
+                let metadata = Field { key: name, key_span: near.span, value };
+                ("facts".into(), Located { shape: Shape::Object(vec![metadata]), span: near.span })
+            }
+            _ => (name, value),
+        };
+        request.fields.push((name, form, value));
+    }
+    for secret in &mut request.secrets {
+        for (own, known) in [("input", "inputs"), ("metadata", "facts/metadata")] {
+            let rest = secret.strip_prefix(own).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            if let Some(rest) = rest {
+                *secret = format!("{known}{rest}");
+                break;
+            }
+        }
     }
 }
 
