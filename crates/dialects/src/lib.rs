@@ -8,6 +8,7 @@ mod graph;
 mod help;
 mod load;
 mod machine;
+mod picture;
 mod reader;
 mod recognise;
 mod report;
@@ -18,6 +19,7 @@ mod trigger;
 
 pub use format::format;
 pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight};
+pub use picture::picture;
 pub use reader::read;
 pub use recognise::recognise;
 pub use schema::schema;

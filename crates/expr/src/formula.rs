@@ -76,7 +76,9 @@ impl<T: Fillable> Formula<T> {
         let mut filled = self.compiled.clone();
         let program = filled.tables().0;
         for (places, value) in self.holes.iter().zip(values) {
-            places.iter().for_each(|place| program.constants[*place] = value.clone());
+            for place in places {
+                program.constants[*place] = value.clone();
+            }
         }
         for compare in &mut program.compares {
             if let Node::Constant(constant) = program.nodes[compare.right as usize] {

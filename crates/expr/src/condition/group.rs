@@ -28,9 +28,10 @@ impl Unit<'_> {
             return UNKNOWN;
         }
         if !located.is_object() || located.get("conditions").is_none() {
-            let message = match located.is_object() {
-                true => "a group needs `conditions`".to_owned(),
-                false => format!("a group is an object with `conditions`, and this is {}", located.describe()),
+            let message = if located.is_object() {
+                "a group needs `conditions`".to_owned()
+            } else {
+                format!("a group is an object with `conditions`, and this is {}", located.describe())
             };
             self.error(Kind::InvalidCondition, located.span, message).help =
                 Some("write {\"combinator\": \"and\", \"conditions\": [...]}".into());

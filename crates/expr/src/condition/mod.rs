@@ -115,6 +115,11 @@ impl Condition {
         &self.warnings
     }
 
+    /// Whether its place in the source reads like what it does, because it was written as an expression.
+    pub fn is_verbatim(&self) -> bool {
+        self.program.verbatim.iter().any(|nodes| nodes.contains(&(self.program.root as usize)))
+    }
+
     /// Its place in the document, if it was compiled from one.
     pub fn span(&self) -> Span {
         self.program.spans[self.program.root as usize]

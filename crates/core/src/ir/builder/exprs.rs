@@ -74,13 +74,11 @@ impl Builder {
             return expr;
         };
         // The same text over the same slots is the same expression, unless values of the document differ.
-        match constants {
-            [] => made.1,
-            _ => {
-                let filled = made.0.fill(&values(constants));
-                self.push_expr(filled)
-            }
+        if constants.is_empty() {
+            return made.1;
         }
+        let filled = made.0.fill(&values(constants));
+        self.push_expr(filled)
     }
 
     /// As [`Self::formula`], a condition.
@@ -105,10 +103,10 @@ impl Builder {
             self.formulas.tests.insert(written, (made, test));
             return test;
         };
-        match constants {
-            [] => made.1,
-            _ => ConditionId(push(&mut self.program.conditions, made.0.fill(&values(constants)))),
+        if constants.is_empty() {
+            return made.1;
         }
+        ConditionId(push(&mut self.program.conditions, made.0.fill(&values(constants))))
     }
 
     /// A value that is known.

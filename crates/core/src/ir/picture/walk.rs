@@ -38,8 +38,11 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     tidy(&mut arrows, failed(program));
     let looks = looks(program, &walk.owners, &arrows);
     // A loop that counts for itself goes into its body without a condition that anybody wrote.
-    for arrow in arrows.iter_mut().filter(|arrow| arrow.label.is_empty() && !arrow.failure) {
-        if looks[arrow.from] == Look::Loop && is_inside(program, arrow.to, arrow.from) {
+    let plain = |arrow: &&Arrow| !arrow.failure && looks[arrow.from] == Look::Loop;
+    let outward = arrows.iter().filter(plain).filter(|arrow| !is_inside(program, arrow.to, arrow.from));
+    let leaves: BTreeSet<usize> = outward.map(|arrow| arrow.from).collect();
+    for arrow in arrows.iter_mut().filter(|arrow| arrow.label.is_empty() && leaves.contains(&arrow.from)) {
+        if is_inside(program, arrow.to, arrow.from) {
             "each round".clone_into(&mut arrow.label);
         }
     }
@@ -49,6 +52,9 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
 /// The label of a way that is taken when something failed.
 const ON_ERROR: &str = "on error";
 
+/// A step from which more ways lead than this is not drawn in full: nobody would see anything.
+const MOST_WAYS: usize = 10_000;
+
 /// One way on from a place.
 #[derive(Clone)]
 struct Way {
@@ -57,13 +63,15 @@ struct Way {
     failure: bool,
     /// It only shows where a loop goes on; it is not followed.
     back: bool,
+    /// It has led to an earlier place already: it does not do so again, or it would never end.
+    turned: bool,
     /// What is known of the strand that goes this way.
     known: Known,
 }
 
 impl Way {
     fn to(to: PlaceId) -> Self {
-        Self { to, label: String::new(), failure: false, back: false, known: Known::default() }
+        Self { to, label: String::new(), failure: false, back: false, turned: false, known: Known::default() }
     }
 }
 
@@ -97,7 +105,7 @@ impl Walk<'_> {
     fn follow(&self, from: usize, way: Way, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
         let mut seen = BTreeSet::new();
         let mut open = vec![(at, way)];
-        while let Some((at, mut way)) = open.pop() {
+        while let Some((at, mut way)) = open.pop().filter(|_| seen.len() < MOST_WAYS) {
             if !way.failure && self.handlers.contains(&way.to) {
                 way = Way { failure: true, label: ON_ERROR.to_owned(), ..way };
             }
@@ -107,7 +115,8 @@ impl Walk<'_> {
             match self.arrival(at, &way) {
                 Arrival::At(to) => arrows.push(Arrow { from, to, label: way.label, failure: way.failure }),
                 Arrival::Nowhere => {}
-                Arrival::On => {
+                arrival @ (Arrival::On | Arrival::Round) => {
+                    way.turned |= matches!(arrival, Arrival::Round);
                     let record = self.program.place(way.to);
                     let way = way.past(record);
                     let ways = self
@@ -131,7 +140,11 @@ impl Walk<'_> {
             // A failure that leads round again is not a way that the author drew.
             _ if back && way.failure => Arrival::Nowhere,
             // Round to a step that goes on; else the code only stands earlier than what leads there.
-            _ if back => self.owners.of(way.to).map_or(Arrival::On, |step| Arrival::At(of_step(step))),
+            _ if back => match self.owners.of(way.to) {
+                Some(step) => Arrival::At(of_step(step)),
+                None if way.turned => Arrival::Nowhere,
+                None => Arrival::Round,
+            },
             Op::Leave { how: Exit::Close(verdict), .. } => match verdict.status {
                 Status::Completed => Arrival::At(done(self.program)),
                 Status::Failed if !way.failure => Arrival::At(failed(self.program)),
@@ -230,11 +243,9 @@ impl Walk<'_> {
         let condition = self.program.conditions.get(id.index())?;
         let span = condition.span();
         (self.first_step <= span.start).then_some(())?;
-        let shown = condition.to_string();
         let written = span.text(self.source).trim();
-        let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || "()'\"".contains(c), "");
-        let as_written = !written.contains('\n') && bare(written) == bare(&shown);
-        Some(if as_written { written.to_owned() } else { unwrapped(&shown).to_owned() })
+        let as_written = condition.is_verbatim() && !written.contains('\n');
+        Some(if as_written { written.to_owned() } else { unwrapped(&condition.to_string()).to_owned() })
     }
 }
 
@@ -254,6 +265,8 @@ enum Arrival {
     At(usize),
     /// The code goes on.
     On,
+    /// It goes on at an earlier place.
+    Round,
     /// There is nothing to draw.
     Nowhere,
 }
@@ -280,7 +293,8 @@ impl Way {
             (false, false) if self.label != next.label => format!("{}, {}", self.label, next.label),
             (false, _) => self.label,
         };
-        Self { label, failure: self.failure || next.failure, known: self.known, ..next }
+        let (failure, turned) = (self.failure || next.failure, self.turned);
+        Self { label, failure, turned, known: self.known, ..next }
     }
 }
 
