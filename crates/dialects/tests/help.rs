@@ -43,10 +43,9 @@ fn every_refused_vector_says_what_to_do() {
     }
 }
 
-/// Every field of a step with a value that it hardly takes.
-#[test]
-fn every_odd_field_says_what_to_do() {
-    let odd = [
+/// Values that a field hardly takes.
+fn odd() -> [Value; 12] {
+    [
         json!(true),
         json!(-1),
         json!(1.5),
@@ -59,90 +58,33 @@ fn every_odd_field_says_what_to_do() {
         json!([{}]),
         json!({}),
         json!({"a": 1}),
-    ];
-    let steps = [
-        "prompt_call",
-        "agent",
-        "http",
-        "command",
-        "send_email",
-        "wait",
-        "regex_replace",
-        "if_else",
-        "conditional",
-        "switch",
-        "for_each",
-        "while",
-        "parallel",
-        "gate",
-        "join",
-        "retry",
-        "human_in_the_loop",
-        "evaluate_step",
-        "call_workflow",
-    ];
-    let keys = [
-        "id",
-        "step_type",
-        "child_steps",
-        "if",
-        "conditions",
-        "match",
-        "cases",
-        "then",
-        "elif",
-        "rules",
-        "body",
-        "branches",
-        "template",
-        "target",
-        "timeout",
-        "retry",
-        "on_error",
-        "output_schema",
-        "choices",
-        "max_iterations",
-        "limit",
-        "discriminator",
-        "value_type",
-        "attachment_rules",
-        "stop_when",
-        "expect_status",
-        "duration",
-        "until",
-        "on_match",
-    ];
-    for step in steps {
-        for key in keys {
-            for value in &odd {
+    ]
+}
+
+#[test]
+fn every_odd_field_of_steps_says_what_to_do() {
+    let types = "prompt_call agent http command send_email wait regex_replace if_else conditional switch for_each while parallel \
+                 gate join retry human_in_the_loop evaluate_step call_workflow";
+    let keys = "id step_type child_steps if conditions match cases then elif rules body branches template target timeout retry \
+                on_error output_schema choices max_iterations limit discriminator value_type attachment_rules stop_when \
+                expect_status duration until on_match";
+    for step in types.split(' ') {
+        for key in keys.split(' ') {
+            for value in odd() {
                 check(&json!({"steps": [{"step_type": step, key: value}]}).to_string(), Dialect::Steps);
             }
         }
     }
-    let types =
-        ["flow_variables", "setVariables", "conditional", "switch", "loop", "llmInstruction", "apiCall", "finish"];
-    let keys = [
-        "variables",
-        "condition",
-        "if",
-        "truePath",
-        "variable",
-        "cases",
-        "loopType",
-        "iterableVariable",
-        "itemVariable",
-        "maxIterations",
-        "timeout",
-        "url",
-        "headers",
-        "temperature",
-        "resultVariable",
-        "directOutput",
-        "responseFormat",
-    ];
-    for step in types {
-        for key in keys {
-            for value in &odd {
+}
+
+#[test]
+fn every_odd_field_of_flows_says_what_to_do() {
+    let types = "flow_variables setVariables conditional switch loop llmInstruction apiCall finish";
+    let keys = "variables condition if truePath variable cases loopType iterableVariable itemVariable maxIterations timeout url \
+                headers temperature resultVariable directOutput responseFormat";
+    for step in types.split(' ') {
+        for key in keys.split(' ') {
+            for value in odd() {
                 let flow = json!({"name": "n", "steps": [{"type": step, "config": {key: value}}]});
                 check(&flow.to_string(), Dialect::Flow);
             }

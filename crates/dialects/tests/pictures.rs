@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use branchpoint_core::ir::picture::{Look, Picture, dot, mermaid, picture};
-use branchpoint_dialects::load;
+use branchpoint_core::ir::picture::{Look, Picture, dot, mermaid};
+use branchpoint_dialects::{load, picture};
 use branchpoint_expr::Dialect;
 use serde_json::Value;
 
 fn draw(source: &str, dialect: Dialect) -> Option<Picture> {
     let program = load(source, Some(dialect)).program?;
-    Some(picture(&program, source))
+    Some(picture(&program, source, Some(dialect)))
 }
 
 /// The arrows of a document of steps, a line each: `from -> to: label`.
@@ -99,6 +99,25 @@ fn the_ways_of_a_switch_in_a_flow_are_labelled_with_their_values() {
     let picture = draw(source, Dialect::Flow).expect("it loads");
     let labels: Vec<&str> = picture.arrows.iter().map(|arrow| &*arrow.label).collect();
     assert_eq!(labels, ["", "case gold", "default", ""]);
+}
+
+fn example(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
+    std::fs::read_to_string(path).expect("an example")
+}
+
+#[test]
+fn a_graph_and_a_session_are_drawn_as_they_are_written() {
+    let picture = draw(&example("graph/triage.json"), Dialect::Graph).expect("it loads");
+    let from = |title: &str| -> Vec<&str> {
+        let arrows = picture.arrows.iter().filter(|arrow| &*picture.nodes[arrow.from].title == title);
+        arrows.map(|arrow| &*picture.nodes[arrow.to].title).collect()
+    };
+    assert_eq!(from("start"), ["classify"]);
+    assert_eq!(from("route"), ["billing", "engineer", "other"]);
+    assert_eq!(from("billing"), ["end"]);
+    let picture = draw(&example("session/guard.json"), Dialect::Session).expect("it loads");
+    assert!(picture.arrows.len() >= 4 && picture.arrows.iter().all(|arrow| arrow.from == 0 && !arrow.label.is_empty()));
 }
 
 #[test]

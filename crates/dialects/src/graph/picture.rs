@@ -20,7 +20,9 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
         for way in &ways {
             let label = label(&graph, from, way, source);
             let after = graph.after(from, way);
-            after.iter().for_each(|to| arrow(*to, &label));
+            for to in &after {
+                arrow(*to, &label);
+            }
             if after.is_empty() {
                 arrow(finish, &label);
             }
@@ -29,7 +31,9 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
             arrow(finish, "");
         }
         let tools = graph.leaving(from).filter(|connection| connection.is_subagent());
-        tools.for_each(|connection| arrow(connection.target, "tool"));
+        for connection in tools {
+            arrow(connection.target, "tool");
+        }
     }
     // A tool answers whoever called it; that it has no way on does not end anything.
     let tools: Vec<usize> = graph.connections.iter().filter(|one| one.is_subagent()).map(|one| one.target).collect();

@@ -22,7 +22,7 @@ pub(super) struct Plan {
     /// By retry: the step it goes back to, and everything that is done again.
     pub(super) retries: BTreeMap<No, (No, BTreeSet<No>)>,
     targets: BTreeSet<No>,
-    /// By for_each, none is the root: the steps that leave their values in an iteration, those of while bodies included.
+    /// By loop over items, none is the root: the steps that leave their values in an iteration, while bodies included.
     pub(super) at_home: BTreeMap<Option<No>, Vec<No>>,
     /// Whether a branch can deliver nothing at all.
     pub(super) has_gaps: bool,
