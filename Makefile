@@ -60,6 +60,7 @@ sim: need-cargo ## the simulation, optimised with assertions on; other seeds wit
 bench: need-cargo ## our benchmarks
 	$(CARGO) bench $(LOCKED) -p branchpoint-expr --bench conditions
 	$(CARGO) bench $(LOCKED) -p branchpoint-core --bench advance
+	$(CARGO) bench $(LOCKED) -p branchpoint-dialects --bench load
 	$(CARGO) bench $(LOCKED) -p branchpoint-sim --bench sessions
 
 .PHONY: bench-peers

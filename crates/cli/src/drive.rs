@@ -14,9 +14,8 @@ use branchpoint_expr::Value;
 
 use crate::notices::Notices;
 use crate::opened::Opened;
-use crate::outside::Here;
+use crate::outside::{Here, Manner};
 use crate::project::StoreArguments;
-use crate::run::Answers;
 use crate::runs::{Follower, pending};
 use crate::{exit, masked, moment, terminal};
 
@@ -58,8 +57,7 @@ impl Drive {
     pub(crate) fn new(opened: Opened, arguments: &StoreArguments, what: &str) -> Result<Self> {
         let Opened { project, store } = opened;
         let said = Arc::new(|said: &str| terminal::tell(said));
-        let outside: Arc<dyn Outside> =
-            Arc::new(Here::new(&project, &project.user(None), Answers::none(), false, said)?);
+        let outside: Arc<dyn Outside> = Arc::new(Here::new(&project, Manner::unattended(&project), said)?);
         let (known, limits) = (Arc::clone(&outside), project.limits());
         let facts = Arc::new(move |name: &str| known.fact(name));
         let mut notices = Notices::new(&project, &project.store_path(arguments)?)?;

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_core::ir::picture::{dot, mermaid, picture};
+use branchpoint_core::ir::picture::{dot, mermaid};
+use branchpoint_dialects::picture;
 use clap::ValueEnum;
 
 use crate::{terminal, workflow};
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
-    let picture = picture(&workflow.program, &workflow.source.text);
+    let picture = picture(&workflow.program, &workflow.source.text, workflow.dialect);
     terminal::print(&match arguments.format {
         Format::Mermaid => mermaid(&picture),
         Format::Dot => dot(&picture),

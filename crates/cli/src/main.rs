@@ -26,6 +26,7 @@ mod outside;
 mod project;
 mod prune;
 mod run;
+mod runners;
 mod runs;
 mod schema;
 mod session;

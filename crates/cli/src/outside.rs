@@ -8,14 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use branchpoint_core::ir::Effect;
 use branchpoint_engine::{Answer, Call, Local, Outside, Runner, Secrets, Stop};
-use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_expr::{Kind, Object, Value};
 
 use crate::project::Project;
 use crate::run::Answers;
-
-/// The kinds of calls that this machine performs for state machines without any setting.
-const SERVED: [&str; 5] = ["shell", "read", "log", "run", "agent"];
+use crate::runners::Runners;
 
 /// How often a call that hangs looks whether it is to end.
 const NAP: Duration = Duration::from_millis(20);
@@ -26,6 +25,7 @@ pub(crate) type Said = Arc<dyn Fn(&str) + Send + Sync>;
 /// This machine, and the answers of the script.
 pub(crate) struct Here {
     local: Local,
+    runners: Runners,
     answers: Mutex<Answers>,
     /// The keys of calls that the script lets hang.
     hanging: Mutex<BTreeSet<String>>,
@@ -58,11 +58,30 @@ impl Masks {
     }
 }
 
+/// For whom calls are performed, and how.
+pub(crate) struct Manner {
+    pub(crate) user: String,
+    pub(crate) answers: Answers,
+    /// Whether somebody sits at the terminal.
+    pub(crate) attached: bool,
+    /// Whether documents may name addresses of private networks.
+    pub(crate) allow_private_network: bool,
+}
+
+impl Manner {
+    /// Nobody is there, and nothing was written down.
+    pub(crate) fn unattended(project: &Project) -> Self {
+        let (user, answers) = (project.user(None), Answers::none());
+        Self { user, answers, attached: false, allow_private_network: false }
+    }
+}
+
 impl Here {
-    pub(crate) fn new(project: &Project, user: &str, answers: Answers, attached: bool, said: Said) -> Result<Self> {
+    pub(crate) fn new(project: &Project, manner: Manner, said: Said) -> Result<Self> {
+        let Manner { user, answers, attached, allow_private_network } = manner;
         let masks = Masks::default();
         let (file, fetched, shown) = (project.secrets()?, masks.clone(), masks.clone());
-        let local = Local {
+        let mut local = Local {
             listener: Arc::new(move |_, text| said(&shown.mask(text))),
             // Whatever was put into a call is not shown when the call repeats it.
             secrets: Arc::new(move |name| {
@@ -72,13 +91,15 @@ impl Here {
             }),
             ..Local::new(env::current_dir()?)
         };
-        let (answers, hanging) = (Mutex::new(answers), Mutex::default());
-        Ok(Self { local, answers, hanging, masks, account: account(project, user), attached, anywhere: true })
+        let runners = Runners::new(project, &local, allow_private_network)?;
+        local.agents = runners.agents().clone();
+        let (answers, hanging, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
+        Ok(Self { local, runners, answers, hanging, masks, account, attached, anywhere: true })
     }
 
     /// The same for a worker: it works only in the folders of the runs.
     pub(crate) fn for_worker(project: &Project, said: Said) -> Result<Self> {
-        let here = Self::new(project, &project.user(None), Answers::none(), false, said)?;
+        let here = Self::new(project, Manner::unattended(project), said)?;
         Ok(Self { anywhere: false, ..here })
     }
 
@@ -100,7 +121,17 @@ impl Here {
             let message = format!("the folder of the run, {}, is not there", folder.display());
             return Some(Answer::failed("exit_code", message));
         }
-        self.local.perform(call, stop).or_else(|| self.local.agent(call, stop))
+        self.local.perform(call, stop).or_else(|| self.agent(call, stop))
+    }
+
+    /// Agents that are programs; the others are asked over their API.
+    fn agent(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+        if &*call.kind == "agent" { self.local.agent(call, stop) } else { None }
+    }
+
+    /// Why calls of an effect cannot be performed here; none if they can.
+    pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+        if matches!(&*effect.kind, "shell" | "read" | "log") { None } else { self.runners.lacks(effect) }
     }
 }
 
@@ -112,7 +143,7 @@ impl Outside for Here {
             }
             return Answer::Never;
         }
-        self.local(call, stop).unwrap_or_else(|| {
+        self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
             let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind);
             Answer::failed(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
         })
@@ -141,11 +172,6 @@ impl Outside for Here {
             name => fact(name),
         }
     }
-}
-
-/// Whether this machine performs a kind of call without a script.
-pub(crate) fn serves(dialect: Option<Dialect>, kind: &str) -> bool {
-    dialect == Some(Dialect::Machine) && SERVED.contains(&kind)
 }
 
 /// What is known of this machine under a name. Nobody is attached to a run that is only tried.

@@ -123,6 +123,20 @@ impl Project {
         Store::open(&path, durability).with_context(|| format!("the store {} cannot be opened", path.display()))
     }
 
+    /// The sections that tools read.
+    pub(crate) fn tools(&self) -> toml::Table {
+        let sections = [
+            ("http", &self.http),
+            ("search", &self.search),
+            ("mail", &self.mail),
+            ("files", &self.files),
+            ("webhook", &self.webhook),
+            ("mcp", &self.mcp),
+        ];
+        let given = sections.into_iter().filter(|(_, section)| !section.is_empty());
+        given.map(|(name, section)| (name.to_owned(), section.clone().into())).collect()
+    }
+
     /// How much is done at a time.
     pub(crate) fn limits(&self) -> Limits {
         let default = Limits::default();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Program;
-use branchpoint_dialects::{Library, LoadOptions, Loaded, load_from, load_with};
+use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
 use branchpoint_expr::{Dialect, Severity, render_terminal};
 
 use crate::source::{Source, is_stdin};
@@ -40,7 +40,9 @@ struct Beside<'f>(&'f Path);
 impl Library for Beside<'_> {
     fn workflow(&self, name: &str) -> Option<String> {
         let folder = self.0.parent()?;
-        ["yaml", "yml"].iter().find_map(|ending| std::fs::read_to_string(folder.join(format!("{name}.{ending}"))).ok())
+        ["yaml", "yml", "json"]
+            .iter()
+            .find_map(|ending| std::fs::read_to_string(folder.join(format!("{name}.{ending}"))).ok())
     }
 
     fn root(&self) -> Option<&str> {
@@ -50,8 +52,7 @@ impl Library for Beside<'_> {
 
 /// Loads a document with the workflows that it calls, which stand beside it.
 pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
-    let loaded = load_with(text, options);
-    if loaded.dialect == Some(Dialect::Machine) { load_from(text, loaded.dialect, &Beside(path)) } else { loaded }
+    load_all(text, options, &Beside(path))
 }
 
 /// The names of the workflows beside a document.
@@ -71,13 +72,22 @@ impl File {
 
     /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
     pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
-        self.load_scripted(&BTreeSet::new())
+        self.load_with(&BTreeSet::new(), None)
     }
 
     /// The same, for a run in which these steps do not run but give what someone wrote down.
     pub(crate) fn load_scripted(&self, steps: &BTreeSet<String>) -> Result<Result<Workflow, ExitCode>> {
+        // What is run must be there; a picture can be drawn without what it calls.
+        self.load_with(steps, (!self.is_stdin()).then(|| beside(&self.file)))
+    }
+
+    fn load_with(
+        &self,
+        steps: &BTreeSet<String>,
+        callees: Option<BTreeSet<String>>,
+    ) -> Result<Result<Workflow, ExitCode>> {
         let source = Source::file(&self.file)?;
-        let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), ..LoadOptions::default() };
+        let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), callees };
         let loaded = load(&source.text, &options, &self.file);
         terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
         if let Some(program) = loaded.program {

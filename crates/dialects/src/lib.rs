@@ -5,8 +5,10 @@
 mod flow;
 mod format;
 mod graph;
+mod help;
 mod load;
 mod machine;
+mod picture;
 mod reader;
 mod recognise;
 mod report;
@@ -17,7 +19,8 @@ mod steps;
 mod trigger;
 
 pub use format::format;
-pub use load::{Library, LoadOptions, Loaded, load, load_from, load_with, preflight};
+pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight};
+pub use picture::picture;
 pub use reader::read;
 pub use recognise::recognise;
 pub use schema::schema;

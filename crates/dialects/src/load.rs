@@ -46,16 +46,7 @@ pub trait Library {
 
 /// Loads a document with everything that it calls: what is wrong with a called workflow is wrong with the document.
 pub fn load_from(source: &str, dialect: Option<Dialect>, library: &dyn Library) -> Loaded {
-    let mut loaded = load(source, dialect);
-    if loaded.dialect == Some(Dialect::Machine)
-        && let Ok(document) = read(source)
-    {
-        let (children, findings) = machine::children(&document, library);
-        loaded.children = children;
-        loaded.diagnostics.extend(findings);
-        settle(&mut loaded);
-    }
-    loaded
+    load_all(source, &LoadOptions { dialect, ..LoadOptions::default() }, library)
 }
 
 /// Loads a document of a dialect, or of whichever dialect its content shows. The workflows that it calls are not looked for.
@@ -65,6 +56,15 @@ pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
 
 /// As [`load`], with everything that can be chosen.
 pub fn load_with(source: &str, options: &LoadOptions) -> Loaded {
+    read_and_load(source, options, None)
+}
+
+/// As [`load_from`], with everything that can be chosen.
+pub fn load_all(source: &str, options: &LoadOptions, library: &dyn Library) -> Loaded {
+    read_and_load(source, options, Some(library))
+}
+
+fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Library>) -> Loaded {
     let document = match read(source) {
         Ok(document) => document,
         Err(diagnostics) => {
@@ -85,7 +85,20 @@ pub fn load_with(source: &str, options: &LoadOptions) -> Loaded {
         Dialect::Session => session::load(&document),
         Dialect::Graph => graph::load(&document),
     };
+    let diagnostics = match dialect {
+        Dialect::Steps | Dialect::Flow => diagnostics.into_iter().map(crate::help::with_help).collect(),
+        _ => diagnostics,
+    };
     let mut loaded = Loaded { dialect: Some(dialect), program, children: BTreeMap::new(), diagnostics };
+    if let Some(library) = library {
+        let (children, findings) = match dialect {
+            Dialect::Machine => machine::children(&document, library),
+            Dialect::Steps => steps::children(&document, options, library),
+            Dialect::Flow | Dialect::Session | Dialect::Graph => (BTreeMap::new(), Vec::new()),
+        };
+        loaded.children = children;
+        loaded.diagnostics.extend(findings);
+    }
     settle(&mut loaded);
     loaded
 }

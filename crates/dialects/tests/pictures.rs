@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use branchpoint_core::ir::picture::{Look, Picture, dot, mermaid, picture};
-use branchpoint_dialects::load;
+use branchpoint_core::ir::picture::{Look, Picture, dot, mermaid};
+use branchpoint_dialects::{load, picture};
 use branchpoint_expr::Dialect;
 use serde_json::Value;
 
 fn draw(source: &str, dialect: Dialect) -> Option<Picture> {
     let program = load(source, Some(dialect)).program?;
-    Some(picture(&program, source))
+    Some(picture(&program, source, Some(dialect)))
 }
 
 /// The arrows of a document of steps, a line each: `from -> to: label`.
@@ -59,6 +59,65 @@ fn a_join_leads_to_its_merge() {
         "  - id: a\n    step_type: text\n    template: t\n    child_steps:\n      - {id: g, step_type: gate, if: input == 'x', child_steps: [{id: j, step_type: join, target: m}]}\n      - {id: m, step_type: merge}\n",
         &["start -> a", "a -> g", "a -> m", "g -> j: input == 'x'", "g -> end: else", "j -> m", "m -> end"],
     );
+}
+
+#[test]
+fn a_merge_in_an_arm_leaves_the_decision_its_ways() {
+    check(
+        "  - id: p\n    step_type: text\n    template: t\n    child_steps:\n      - {id: x, step_type: text, template: t, child_steps: [{id: j, step_type: join, target: m}]}\n      - {id: k, step_type: if_else, if: input == 'x', then_steps: [{id: m, step_type: merge}], else_steps: [{id: e, step_type: text, template: t}]}\n",
+        &[
+            "start -> p",
+            "p -> x",
+            "p -> k",
+            "x -> j",
+            "j -> m",
+            "k -> m: then: input == 'x'",
+            "k -> e: else",
+            "m -> end",
+            "e -> end",
+        ],
+    );
+}
+
+#[test]
+fn the_ways_of_a_machine_are_labelled_with_their_conditions() {
+    let source = "name: n\nstates:\n  initial: a\n  a:\n    command: x\n    transitions:\n      - {when: states.a.ExitCode == 0, goto: l}\n      - goto: bad\n  l: {type: while, while: states.b.ExitCode != 0, break_when: states.b.Output == 'stop', body: [b], on_complete: good}\n  b: {command: y}\n  good: {type: terminal}\n  bad: {type: terminal, status: failure}\n";
+    let picture = draw(source, Dialect::Machine).unwrap_or_else(|| panic!("{:?}", load(source, None)));
+    let labels = |from: &str| -> Vec<String> {
+        let arrows = picture.arrows.iter().filter(|arrow| &*picture.nodes[arrow.from].title == from);
+        arrows.map(|arrow| format!("{}: {}", picture.nodes[arrow.to].title, arrow.label)).collect()
+    };
+    assert_eq!(labels("a"), ["l: states.a.ExitCode == 0", "bad: else"]);
+    assert_eq!(labels("start"), ["a: "]);
+    assert!(labels("l").contains(&"b: states.b.ExitCode != 0".to_owned()), "{:?}", labels("l"));
+    assert!(labels("b").contains(&"good: states.b.Output == 'stop'".to_owned()), "{:?}", labels("b"));
+}
+
+#[test]
+fn the_ways_of_a_switch_in_a_flow_are_labelled_with_their_values() {
+    let source = r#"{"name": "n", "steps": [{"id": "s", "type": "switch", "config": {"variable": "{{ $x }}", "cases": [{"value": "gold", "blocks": [{"id": "a", "type": "finish", "config": {}}]}]}}]}"#;
+    let picture = draw(source, Dialect::Flow).expect("it loads");
+    let labels: Vec<&str> = picture.arrows.iter().map(|arrow| &*arrow.label).collect();
+    assert_eq!(labels, ["", "case gold", "default", ""]);
+}
+
+fn example(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
+    std::fs::read_to_string(path).expect("an example")
+}
+
+#[test]
+fn a_graph_and_a_session_are_drawn_as_they_are_written() {
+    let picture = draw(&example("graph/triage.json"), Dialect::Graph).expect("it loads");
+    let from = |title: &str| -> Vec<&str> {
+        let arrows = picture.arrows.iter().filter(|arrow| &*picture.nodes[arrow.from].title == title);
+        arrows.map(|arrow| &*picture.nodes[arrow.to].title).collect()
+    };
+    assert_eq!(from("start"), ["classify"]);
+    assert_eq!(from("route"), ["billing", "engineer", "other"]);
+    assert_eq!(from("billing"), ["end"]);
+    let picture = draw(&example("session/guard.json"), Dialect::Session).expect("it loads");
+    assert!(picture.arrows.len() >= 4 && picture.arrows.iter().all(|arrow| arrow.from == 0 && !arrow.label.is_empty()));
 }
 
 #[test]

@@ -94,8 +94,57 @@ fn wrong_flow_steps_are_refused() {
 }
 
 #[test]
+fn every_state_machine_that_loads_is_taken() {
+    let validator = validator(Dialect::Machine);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/machine-runs.json");
+    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("vectors")).expect("JSON");
+    let texts = file["vectors"].as_array().expect("a list").iter().filter_map(|vector| vector["yaml"].as_str());
+    let mut taken = 0;
+    for text in texts.filter(|text| branchpoint_dialects::load(text, Some(Dialect::Machine)).program.is_some()) {
+        let errors: Vec<String> = validator.iter_errors(&yaml(text)).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{text}");
+        taken += 1;
+    }
+    assert!(taken >= 50, "only {taken} documents");
+}
+
+#[test]
+fn every_example_is_taken() {
+    let folders = [(Dialect::Steps, "steps"), (Dialect::Flow, "flow"), (Dialect::Machine, "machine")];
+    for (dialect, folder) in folders {
+        let validator = validator(dialect);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder);
+        let files = std::fs::read_dir(folder).expect("examples").map(|file| file.expect("a file").path());
+        let is_document = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            !name.contains(".script.") && (name.ends_with(".yaml") || name.ends_with(".json"))
+        };
+        for path in files.filter(is_document) {
+            let document = yaml(&std::fs::read_to_string(&path).expect("an example"));
+            let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+            assert_eq!(errors, Vec::<String>::new(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn wrong_states_are_refused() {
+    let validator = validator(Dialect::Machine);
+    let check = |state: Value, expect: &str| {
+        let document = json!({"name": "n", "states": {"initial": "a", "a": state}});
+        let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.iter().any(|error| error.contains(expect)), "{errors:?}");
+    };
+    check(json!("text"), "text");
+    check(json!({"command": ["x"]}), "x");
+    check(json!({"transitions": {"when": "a"}}), "array");
+    check(json!({"type": "agent", "conversation": {"max_turns": 200}}), "200");
+    check(json!({"on_failure": {"status": 2}}), "valid under");
+}
+
+#[test]
 fn every_field_tells_what_it_is_for() {
-    for dialect in [Dialect::Steps, Dialect::Flow] {
+    for dialect in [Dialect::Steps, Dialect::Flow, Dialect::Machine] {
         let schema: Value = serde_json::from_str(schema(dialect).expect("a schema")).expect("JSON");
         let mut silent = Vec::new();
         for (name, definition) in schema["$defs"].as_object().expect("definitions") {

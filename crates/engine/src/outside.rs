@@ -24,3 +24,21 @@ pub trait Outside: Send + Sync {
         None
     }
 }
+
+impl<O: Outside + ?Sized> Outside for std::sync::Arc<O> {
+    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        (**self).perform(call, stop)
+    }
+
+    fn at_once(&self, call: &Call) -> Option<Answer> {
+        (**self).at_once(call)
+    }
+
+    fn fact(&self, name: &str) -> Value {
+        (**self).fact(name)
+    }
+
+    fn line(&self) -> Option<String> {
+        (**self).line()
+    }
+}

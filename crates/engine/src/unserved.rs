@@ -2,25 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use branchpoint_core::ir::{Index, Program};
+use branchpoint_core::ir::{Effect, Index, Program};
 use branchpoint_expr::{Diagnostic, Kind, Span};
 
-/// One finding for each step whose calls nobody performs. `served` tells by kind of effect and id of step.
-pub fn unserved(program: &Program, served: impl Fn(&str, &str) -> bool) -> Vec<Diagnostic> {
+/// One finding for each step whose calls nobody performs. `lacks` tells by the effect and the id of its step why it cannot be
+/// performed and what kind of finding that is; an empty reason means that nobody here does such work at all.
+pub fn unserved(program: &Program, lacks: impl Fn(&Effect, &str) -> Option<(Kind, String)>) -> Vec<Diagnostic> {
     let mut told = BTreeSet::new();
-    let effects = program.effects.iter().filter_map(|effect| {
-        let number = effect.step?;
+    let mut findings = Vec::new();
+    for effect in &program.effects {
+        let Some(number) = effect.step else { continue };
         let step = &program.steps[number.index()];
-        (!served(&effect.kind, &step.id) && told.insert(number)).then_some((effect, step))
-    });
-    let mut findings: Vec<Diagnostic> = effects
-        .map(|(effect, step)| {
-            let message = format!("nothing here performs the step `{}`, which calls `{}`", step.id, effect.kind);
-            let help = format!("write its answers into the file of --script: `{}: [\"an answer\"]`", step.id);
-            let (start, end) = step.origin;
-            Diagnostic::error(Kind::NoRunner, Span { start, end }, message).with_help(help)
-        })
-        .collect();
+        let Some((kind, why)) = lacks(effect, &step.id).filter(|_| told.insert(number)) else { continue };
+        let message = format!("nothing here performs the step `{}`, which calls `{}`", step.id, effect.kind);
+        let answers = format!("write its answers into the file of --script: `{}: [\"an answer\"]`", step.id);
+        let help = if why.is_empty() { answers } else { format!("{why}; or {answers}") };
+        let (start, end) = step.origin;
+        findings.push(Diagnostic::error(kind, Span { start, end }, message).with_help(help));
+    }
     findings.sort_by_key(|finding| finding.span.start);
     findings
 }

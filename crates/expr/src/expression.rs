@@ -150,6 +150,11 @@ impl Expression {
         self.program.slots()
     }
 
+    /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
+    pub fn each_slot(&self, visit: impl FnMut(u32)) {
+        self.program.each_slot(visit);
+    }
+
     /// The names it reads, with their places in the source.
     pub fn references(&self) -> Vec<Reference> {
         self.program.references()

@@ -26,6 +26,7 @@ mod eval;
 mod explain;
 mod expression;
 mod fault;
+mod formula;
 mod limits;
 mod located;
 mod names;
@@ -51,6 +52,7 @@ pub use diagnostic::{Diagnostic, Examined, Kind, Severity, Span, render_json, re
 pub use error::EvalError;
 pub use explain::{Explanation, Part};
 pub use expression::{Expression, Form};
+pub use formula::{Fillable, Formula};
 pub use located::{Field, Located, Shape};
 pub use program::{Name, Reference};
 pub use rules::Dialect;

@@ -276,6 +276,11 @@ impl Program {
         slots
     }
 
+    /// Calls `visit` with every slot that it reads, as often as it reads it.
+    pub(crate) fn each_slot(&self, visit: impl FnMut(u32)) {
+        self.paths.iter().filter_map(|path| path.root.slot).for_each(visit);
+    }
+
     /// The names it reads, with their places in the source.
     pub(crate) fn references(&self) -> Vec<Reference> {
         let paths = self.nodes.iter().zip(&self.spans).filter_map(|(node, span)| match node {

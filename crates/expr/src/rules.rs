@@ -7,7 +7,7 @@ use crate::program::Access;
 use crate::syntax::Grammar;
 
 /// The dialect whose rules a condition or a template follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dialect {
     /// State machines: expressions; missing is nil; texts of `inputs` are coerced.
     #[default]

@@ -124,7 +124,10 @@ impl<'o> Unit<'o> {
             Err(refused) => findings = refused,
             Ok(expr) => {
                 let types = check::check(&expr, dialect, self.options.inner, &mut findings);
-                names::check(&expr, dialect, &mut findings);
+                // The names of a front-end are its own: no document is to be warned of them.
+                if !self.options.inner {
+                    names::check(&expr, dialect, &mut findings);
+                }
                 if findings.iter().all(|finding| finding.severity == Severity::Warning) {
                     compiled = (self.compile(&expr, place, access), types);
                 }

@@ -47,6 +47,7 @@ fn every_text_comes_back_from_a_cassette() {
             let path = if step == "data" { vec![at, 0] } else { Vec::new() };
             calls.push(Call {
                 run: "run".into(),
+                folder: "".into(),
                 effect: EffectNo(1),
                 attempt: 1,
                 answers: 0,

@@ -10,7 +10,7 @@ use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms};
 
-/// An example, what it is run with, who votes what, and the output.
+/// An example, what it is run with, the vote if it is not the one of the script, and the output.
 const RUNS: &[(&str, &str, Option<&str>, &str)] = &[
     ("content-type-route", "{}", None, "News"),
     ("premium-email", "{plan: premium, email: ada@example.com}", None, "mail-1"),
@@ -22,12 +22,12 @@ const RUNS: &[(&str, &str, Option<&str>, &str)] = &[
     ("row-enrichment", "{}", None, r#"["n0","n1"]"#),
     ("retry-retrieval", "{}", None, r#"["found"]"#),
     ("quality-gate", "{}", None, "A good report."),
-    ("approved-email", "{email: bob@example.com}", Some("approve"), "mail-1"),
+    ("approved-email", "{email: bob@example.com}", None, "mail-1"),
     ("approved-email", "{email: bob@example.com}", Some("deny"), "Rejected: deny"),
-    ("low-confidence-review", "{email: bob@example.com}", Some("approve"), "mail-1"),
+    ("low-confidence-review", "{email: bob@example.com}", None, "mail-1"),
     ("low-confidence-review", "{email: bob@example.com}", Some("deny"), "Held back: deny"),
     ("score-tiers", "{}", None, "Not sent."),
-    ("safety-buckets", "{}", Some("ship_it"), r#"{"outcome":"ship_it""#),
+    ("safety-buckets", "{}", None, r#"{"outcome":"ship_it""#),
     (
         "gate-filters",
         "{category: technology, published_date: 2026-02-17, status: final, language: en}",
@@ -74,8 +74,11 @@ fn run(name: &str, metadata: &str, vote: Option<&str>) -> String {
     let mut host = Memory::new(&program, instant_ms("2026-02-18T12:00:00Z").unwrap());
     host.start(Value::from("a long enough input"), facts(metadata)).unwrap();
     host.go_on(&mut script);
-    if let (Some(choice), Some(question)) = (vote, host.questions().first().map(|question| question.request)) {
-        host.vote(question, "u1", choice, None).unwrap();
+    if let Some(question) = host.questions().first().cloned() {
+        let step = question.spec.get("step").and_then(Value::as_str).unwrap().into();
+        let scripted = script.entry(&step, &[]).map(ToString::to_string);
+        let choice = vote.map(ToOwned::to_owned).or(scripted).unwrap_or_else(|| panic!("{name} has no vote"));
+        host.vote(question.request, "u1", &choice, None).unwrap();
         host.go_on(&mut script);
     }
     // A run is pinned to the bytes of its program: what is read back from them tells the same story.

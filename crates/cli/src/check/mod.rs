@@ -59,7 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.watch {
         let report = Report::new(&arguments.files, arguments.dialect);
         report.print(arguments.format, "")?;
-        return Ok(report.exit_code(arguments.deny_warnings));
+        let exit_code = report.exit_code(arguments.deny_warnings);
+        // The process ends here, so nobody needs the memory: taking a large program apart would only take time.
+        std::mem::forget(report);
+        return Ok(exit_code);
     }
     if stdins > 0 {
         bail!("stdin cannot be watched\nhelp: give the name of a file");

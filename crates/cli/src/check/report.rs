@@ -175,5 +175,10 @@ fn checked(source: &Source, dialect: Option<Dialect>, path: &Path) -> Loaded {
             finding.severity = Severity::Warning;
         }
     }
+    // Only a text with the word in it is read once more for it.
+    if loaded.dialect == Some(Dialect::Steps) && source.text.contains("trigger") {
+        loaded.diagnostics.extend(branchpoint_dialects::unserved_trigger(&source.text));
+        loaded.diagnostics.sort_by_key(|finding| finding.span.start);
+    }
     loaded
 }

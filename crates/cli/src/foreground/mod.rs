@@ -14,9 +14,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{Note, RequestNo};
-use branchpoint_engine::Driver;
 use branchpoint_engine::host::{Act, Drives, Host, Look, People, Refused};
 use branchpoint_engine::store::{RunNo, Store};
+use branchpoint_engine::{Driver, Outside, Recorder, Secrets, cassette};
 use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;
@@ -26,7 +26,7 @@ pub(crate) use self::view::View;
 use crate::exit::{self, System};
 use crate::lines;
 use crate::notices::Notices;
-use crate::outside::{Here, Masks};
+use crate::outside::{self, Here, Masks};
 use crate::project::{Project, StoreArguments};
 use crate::run::Answers;
 
@@ -44,6 +44,10 @@ pub(crate) struct Manner {
     pub(crate) quiet: bool,
     /// What is written down for calls and questions.
     pub(crate) answers: Answers,
+    /// Whether documents may name addresses of private networks.
+    pub(crate) allow_private_network: bool,
+    /// Whether answers of the outside are written down.
+    pub(crate) records: bool,
 }
 
 /// Drives runs and shows them.
@@ -53,6 +57,7 @@ pub(crate) struct Foreground {
     store: Store,
     heard: Receiver<Heard>,
     here: Arc<Here>,
+    recorder: Option<Arc<Recorder<Arc<Here>>>>,
     view: View,
     desk: Desk,
 }
@@ -86,18 +91,35 @@ impl Foreground {
         let (sender, heard) = channel();
         let printed = sender.clone();
         let said = Arc::new(move |text: &str| drop(printed.send(Heard::Printed(text.to_owned()))));
-        let here = Arc::new(Here::new(project, &manner.user, manner.answers, is_attended(), said)?);
+        let scripted: Vec<Arc<str>> = manner.answers.steps.iter().map(|step| step.as_str().into()).collect();
+        let performs = outside::Manner {
+            user: manner.user.clone(),
+            answers: manner.answers,
+            attached: is_attended(),
+            allow_private_network: manner.allow_private_network,
+        };
+        let here = Arc::new(Here::new(project, performs, said)?);
         let facts = Arc::clone(&here);
         let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
         let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
+        let host = host.answered_outside(scripted);
         let notices = Notices::new(project, &path)?;
         let listener = listener(sender.clone(), notices);
-        let outside: Arc<dyn branchpoint_engine::Outside> = here.clone();
+        let recorder = manner.records.then(|| Arc::new(Recorder::new(Arc::clone(&here), Secrets::default())));
+        let outside: Arc<dyn Outside> = match &recorder {
+            Some(recorder) => recorder.clone(),
+            None => here.clone(),
+        };
         let driver = Driver::new(host, outside, project.limits(), listener);
         on_interrupt(sender.clone())?;
         let view = View::new(manner.quiet, here.masks().clone());
         let desk = Desk::new(manner.user, sender);
-        Ok(Self { driver, store: Store::read_only(&path)?, heard, here, view, desk })
+        Ok(Self { driver, store: Store::read_only(&path)?, heard, here, recorder, view, desk })
+    }
+
+    /// What was written down, as a script.
+    pub(crate) fn recorded(&self) -> Option<String> {
+        self.recorder.as_ref().map(|recorder| cassette(&recorder.script()))
     }
 
     pub(crate) fn driver(&self) -> &Driver {

@@ -14,10 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use branchpoint_engine::Secrets;
+use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_engine::host::{Start, Taken, new_id};
 use branchpoint_engine::store::{self, Document, Store};
+use branchpoint_engine::{Secrets, agent};
 use branchpoint_expr::{Dialect, Object, Value};
 use jiff::Timestamp;
 
@@ -72,6 +72,14 @@ pub(crate) struct Arguments {
     #[arg(long = "as", value_name = "USER")]
     user: Option<String>,
 
+    /// Let addresses that the workflow names lead into private networks
+    #[arg(long)]
+    allow_private_network: bool,
+
+    /// Write down every answer of the outside, as a script that plays it again
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "detach"])]
+    record: Option<PathBuf>,
+
     #[command(flatten)]
     store: StoreArguments,
 }
@@ -94,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let account = outside::account(&project, &user);
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
-    if let Some(refused) = prologue::check(&workflow, &answers, arguments.dry_run) {
+    if let Some(refused) = prologue::check(&workflow, &answers, &project, arguments.dry_run)? {
         return Ok(refused);
     }
     if arguments.dry_run {
@@ -134,7 +142,14 @@ impl Arguments {
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let number = save(&project.open(&self.store)?, workflow, now_ms)?;
-        let mut foreground = Foreground::open(project, &self.store, Manner { user, quiet: self.quiet, answers })?;
+        let manner = Manner {
+            user,
+            quiet: self.quiet,
+            answers,
+            allow_private_network: self.allow_private_network,
+            records: self.record.is_some(),
+        };
+        let mut foreground = Foreground::open(project, &self.store, manner)?;
         let secrets = Secrets::of(&input);
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
@@ -162,6 +177,9 @@ impl Arguments {
         }
         let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
         let masks = foreground.masks().clone();
+        if let (Some(file), Some(cassette)) = (&self.record, foreground.recorded()) {
+            fs::write(file, masks.mask(&cassette)).with_context(|| format!("cannot write {}", file.display()))?;
+        }
         foreground.leave()?;
         outcome::tell(&left, &outcome::Manner { id: &id, json: self.json, quiet: self.quiet, masks })
     }
@@ -176,7 +194,10 @@ fn save(store: &Store, workflow: &Workflow, now_ms: i64) -> Result<store::Workfl
             .map_or_else(|_| workflow.source.origin.clone(), |path| path.display().to_string()),
         text: workflow.source.text.clone(),
     };
-    let kept = store::Workflow { document: &document, program: &workflow.program, children: &workflow.children };
+    let mut children = workflow.children.clone();
+    let agents = agent::parts([&workflow.program].into_iter().chain(children.values()));
+    children.extend(agents.map_err(|problems| anyhow!("an agent's `stop_when` cannot be compiled: {problems}"))?);
+    let kept = store::Workflow { document: &document, program: &workflow.program, children: &children };
     store.save(kept, now_ms).context("the workflow cannot be kept")
 }
 

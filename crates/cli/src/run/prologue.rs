@@ -1,41 +1,60 @@
 //! What is told before a run starts: what it would call and nobody performs, and that its trigger is not listened to.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use anyhow::Result;
+use branchpoint_core::ir::Effect;
 use branchpoint_engine::unserved;
-use branchpoint_expr::{Diagnostic, Located, Span, render_terminal};
+use branchpoint_expr::{Diagnostic, Located, Span, Value, render_terminal};
 
 use super::answers::Answers;
+use crate::outside::{Here, Manner};
+use crate::project::Project;
 use crate::workflow::Workflow;
-use crate::{exit, explain, outside, terminal};
+use crate::{exit, explain, terminal};
 
 /// Tells it; when the run cannot start, all that is left is to exit. A dry run may start, because it can ask; a script may
 /// be for one way only, and a run that leaves that way fails where it does.
-pub(crate) fn check(workflow: &Workflow, answers: &Answers, dry_run: bool) -> Option<ExitCode> {
+pub(crate) fn check(
+    workflow: &Workflow,
+    answers: &Answers,
+    project: &Project,
+    dry_run: bool,
+) -> Result<Option<ExitCode>> {
     show(workflow, &branchpoint_dialects::unserved_trigger(&workflow.source.text).into_iter().collect::<Vec<_>>());
     if dry_run {
-        return None;
+        return Ok(None);
     }
-    let served = |kind: &str, step: &str| outside::serves(workflow.dialect, kind) || answers.knows(step);
-    let mut findings = unserved(&workflow.program, served);
+    let here = Here::new(project, Manner::unattended(project), Arc::new(|_| {}))?;
+    let lacks = |effect: &Effect, step: &str| {
+        if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect) }
+    };
+    let mut findings = unserved(&workflow.program, lacks);
     if let Ok(document) = branchpoint_dialects::read(&workflow.source.text) {
         for finding in &mut findings {
             finding.span = name(&document, finding.span).unwrap_or(finding.span);
         }
     }
-    let first = findings.first()?;
+    let Some(first) = findings.first() else { return Ok(None) };
     if !answers.steps.is_empty() {
         let names: Vec<&str> = findings.iter().map(|finding| finding.span.text(&workflow.source.text)).collect();
         terminal::tell(&format!(
             "The script has no answers for: {}. A run that comes there fails.\n",
             names.join(", ")
         ));
-        return None;
+        return Ok(None);
     }
     show(workflow, &findings);
     explain::refer(first.kind.as_str());
     terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
-    Some(ExitCode::from(exit::REJECTED))
+    Ok(Some(ExitCode::from(exit::REJECTED)))
+}
+
+/// Whether an effect is a run of a workflow that was found.
+fn calls_known(workflow: &Workflow, effect: &Effect) -> bool {
+    let called = effect.spec.get("workflow").and_then(Value::as_str).filter(|_| effect.is_child_run());
+    called.is_some_and(|name| workflow.children.contains_key(name))
 }
 
 /// The place of a step's id, or of its first key: a step may be pages long, and that is enough to find it.

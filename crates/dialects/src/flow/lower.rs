@@ -161,8 +161,8 @@ impl Lower {
         let id = StepId(step.number);
         let mut set = set_by(step);
         set.retain(|name| around.local(name).is_none());
-        let told = format!(r#"{{"data": $data, "variables": pick($variables, {})}}"#, written_list(&set));
-        let told = self.formula(&told);
+        let told = r#"{"data": $data, "variables": pick($variables, $set)}"#;
+        let told = self.formula_of_values(told, &[], &[("set", listed(&set))]);
         let mut place = self.b.set([], next, None);
         self.b.mark(place, Mark::End(id, Some(told)));
         if step.direct {
@@ -194,9 +194,8 @@ impl Lower {
 
     /// Where an op of a step goes when it fails: the error is told under the step's name.
     fn failing(&mut self, name: &str, failed: PlaceId) -> Failure {
-        let error =
-            format!(r#"{{"kind": $error.kind, "step": {}, "message": $error.message}}"#, written(&Value::from(name)));
-        let error = self.formula(&error);
+        let error = r#"{"kind": $error.kind, "step": $step, "message": $error.message}"#;
+        let error = self.formula_of_values(error, &[], &[("step", Value::from(name))]);
         let to = self.b.set([Write::Put(self.error, error)], failed, None);
         Failure { to, error: Some(self.error) }
     }
@@ -223,9 +222,14 @@ impl Lower {
 
     /// The same over some more slots.
     fn formula_with(&mut self, text: &str, more: &[(&str, SlotId)]) -> ExprId {
+        self.formula_of_values(text, more, &[])
+    }
+
+    /// The same with names for values of the document.
+    fn formula_of_values(&mut self, text: &str, more: &[(&str, SlotId)], values: &[(&str, Value)]) -> ExprId {
         let shared = [("variables", self.vars), ("data", self.data), ("error", self.error), ("work", self.work)];
         let slots: Vec<_> = shared.iter().chain(more).copied().collect();
-        self.b.formula(text, Dialect::Flow, &slots)
+        self.b.formula_with(text, Dialect::Flow, &slots, values)
     }
 
     /// A value of the document in which every text may hold placeholders.
@@ -234,9 +238,13 @@ impl Lower {
     }
 
     fn test(&mut self, scope: ScopeId, test: Test<'_>) -> ConditionId {
+        if let Test::Both(group, condition) = test {
+            self.test(scope, Test::Group(group));
+            return self.test(scope, Test::If(condition));
+        }
         let compiled = self.b.condition_with(scope, Dialect::Flow, |options| match test {
             Test::Group(group) => Condition::group(group, options),
-            Test::If(condition) => Condition::under_if(condition, options),
+            Test::If(condition) | Test::Both(_, condition) => Condition::under_if(condition, options),
         });
         compiled.unwrap_or_else(|problems| {
             self.refused(problems);
@@ -279,5 +287,9 @@ fn written(value: &Value) -> String {
 }
 
 fn written_list(parts: &[Arc<str>]) -> String {
-    written(&Value::from(parts.iter().cloned().map(Value::Str).collect::<Vec<_>>()))
+    written(&listed(parts))
+}
+
+fn listed(parts: &[Arc<str>]) -> Value {
+    Value::from(parts.iter().cloned().map(Value::Str).collect::<Vec<_>>())
 }

@@ -78,6 +78,8 @@ pub(super) enum Test<'d> {
     Group(&'d Located),
     /// What stands under `if`, as in every dialect.
     If(&'d Located),
+    /// Both, which was refused: what is wrong in either is told all the same.
+    Both(&'d Located, &'d Located),
 }
 
 /// A case of a switch.

@@ -17,6 +17,7 @@
 //! | an answer is refused or taken whole | the check of the signal `resume` | `bad_answer_refused_then_good_answer_accepted` |
 
 mod lower;
+mod picture;
 mod preflight;
 mod raw;
 mod subagents;
@@ -24,6 +25,8 @@ mod wiring;
 
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Located, Severity};
+
+pub(crate) use picture::picture;
 
 use crate::report::Report;
 use raw::Graph;

@@ -4,11 +4,12 @@
 
 use branchpoint_expr::Dialect;
 
-/// The JSON Schema (2020-12) of a dialect's documents; none while the dialect cannot be loaded.
+/// The JSON Schema (2020-12) of a dialect's documents; none while a dialect has none.
 pub fn schema(dialect: Dialect) -> Option<&'static str> {
     match dialect {
         Dialect::Steps => Some(include_str!("steps.json")),
         Dialect::Flow => Some(include_str!("flow.json")),
-        Dialect::Machine | Dialect::Session | Dialect::Graph => None,
+        Dialect::Machine => Some(include_str!("machine.json")),
+        Dialect::Session | Dialect::Graph => None,
     }
 }

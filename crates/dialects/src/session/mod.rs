@@ -14,11 +14,14 @@
 //! | expiry is a reset by time | `After` in the `Wait` closes the run | `expired_session_restarts_from_default` |
 
 mod lower;
+mod picture;
 mod raw;
 mod warnings;
 
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Located, Severity};
+
+pub(crate) use picture::picture;
 
 use crate::report::Report;
 

@@ -15,8 +15,10 @@ pub(super) use branchpoint_expr::instant_ms;
 const PASS_THRESHOLD: f64 = 0.5;
 
 /// The kind of runner, and what is the same for every call.
-pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool) -> (Arc<str>, Value) {
+pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool, scripted: bool) -> (Arc<str>, Value) {
     let kind = match step.kind.family {
+        // What someone wrote down comes before the workflow that would be called.
+        Family::Effect(_) if scripted && step.is("call_workflow") => "scripted",
         Family::Effect(kind) => kind,
         Family::Pure | Family::Control => "scripted",
     };
@@ -43,6 +45,7 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool) -> (
     }
     if step.is("call_workflow") {
         put("workflow", step.get("workflow").map(Located::to_value).unwrap_or_default());
+        put("child", Value::Bool(true));
     }
     if let Some(condition) = step.get("stop_when") {
         put("stop_when", super::condition::under(condition).to_value());

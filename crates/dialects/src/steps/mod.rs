@@ -4,6 +4,7 @@
 //! may hold is one table (`types`); what an effect is asked with is made of it (`request`, `effect`).
 
 mod attachments;
+mod calls;
 mod condition;
 mod effect;
 mod guard;
@@ -17,6 +18,8 @@ mod types;
 
 use branchpoint_core::ir::{Invalid, Program, Wrong};
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
+
+pub(crate) use calls::children;
 
 use crate::load::LoadOptions;
 

@@ -1,5 +1,6 @@
 //! The dialect `steps`: every rule of loading, and programs as text.
 
+mod calls;
 mod programs;
 mod rules;
 mod warnings;

@@ -104,7 +104,8 @@ fn conditions() {
     step_refused("{id: a, step_type: switch, cases: []}", "no_cases", "[]");
     step_refused("{id: a, step_type: switch, cases: [{match: x}]}", "case_name", "{match");
     step_refused("{id: a, step_type: switch, cases: [{name: x}]}", "case_match_missing", "{name");
-    step_refused("{id: a, step_type: switch, cases: [{name: else, match: x}]}", "case_name_reserved", "{name");
+    step_refused("{id: a, step_type: switch, cases: [{name: else, match: x}]}", "case_name_reserved", "else");
+    step_refused("{id: a, step_type: switch, cases: [{name: '', match: x}]}", "case_name", "''");
     step_refused(
         "{id: a, step_type: switch, value_type: number, cases: [{name: x, match: one}]}",
         "case_match_format",

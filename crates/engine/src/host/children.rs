@@ -1,6 +1,8 @@
 //! Child runs: a call of another workflow is a run of its own, under an id that its parent's call gives it. So a parent that is
 //! taken up again finds the child that it has started.
 
+use std::collections::BTreeMap;
+
 use branchpoint_core::ir::Effect;
 use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
@@ -35,6 +37,7 @@ impl Host {
             depth: open.state.depth() + 1,
             watched: open.watched,
             folder: open.folder.clone(),
+            facts: facts(&call),
             secrets: crate::secrets::Secrets::from_values(open.packing.secrets.to_vec()),
             ..Start::new(open.workflow, format!("{}.{}.{attempt}", open.id, effect.0), input(&call))
         };
@@ -120,6 +123,12 @@ fn input(call: &Call) -> Value {
         return call.input.get("inputs").cloned().unwrap_or_default();
     }
     agent::input(call)
+}
+
+/// Facts that the call gives its child, beside what the host knows.
+fn facts(call: &Call) -> BTreeMap<String, Value> {
+    let facts = call.input.get("facts").and_then(Value::as_object).into_iter().flatten();
+    facts.map(|(name, fact)| (name.to_string(), fact.clone())).collect()
 }
 
 /// What a child run came to, as the answer of its call.

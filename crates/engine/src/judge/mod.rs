@@ -12,8 +12,10 @@
 //! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt |
 //! | `pass_threshold` | all | the answer is a score, and passes from here on |
 //! | `report` | all | a number: every answer is a value, failures of the attempt with that number included; see `report.rs` |
+//! | `child` | `run` | true: the result of a run is judged by its `status`, and its `output` is the value |
 //! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |
 
+mod child;
 mod http;
 mod model;
 mod process;
@@ -36,9 +38,14 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
     let judged = match answer {
         Answer::Model { text, .. } => model::judge(call, &text)?,
         Answer::Reply { value, .. } => Judged::plain(value),
+        Answer::Data { value, .. } if child::is_result(call, &value) => child::judge(&value)?,
         Answer::Data { value, content_type } => Judged { content_type, ..Judged::plain(value) },
         Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
         Answer::Process { exit, stdout, stderr } => process::judge(call, exit, &stdout, stderr)?,
+        // A host may not have been able to start the workflow at all.
+        Answer::Failed(failed) if flag(call, "child") && &*failed.kind == "child" => {
+            return Err(Failed { kind: "callee_failed".into(), ..failed });
+        }
         Answer::Failed(failed) => return Err(failed),
         Answer::TimedOut { .. } | Answer::Never => return Err(timeout(call)),
     };

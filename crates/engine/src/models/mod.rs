@@ -112,10 +112,14 @@ impl Models {
         let told = ["model", "provider", "configuration"]
             .iter()
             .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
-        if !told && kind != "chat" {
-            return None;
-        }
+        // What the run computes may name a model; that there is none at all is known before it.
+        let spec = if told || kind == "chat" { spec } else { &Value::Null };
         self.target_of(kind, spec, &Value::Null).err().map(|lack| (Kind::NoRunner, lack.0))
+    }
+
+    /// Whether calls of that kind are for a model.
+    pub fn serves(kind: &str, spec: &Value) -> bool {
+        ask::is_ours(kind, spec)
     }
 
     /// Whether an agent is a program of this machine.

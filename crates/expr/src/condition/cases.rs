@@ -1,5 +1,6 @@
 //! The decisions of a step tree: a gate that passes or blocks, a switch that picks a case.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Condition;
@@ -14,7 +15,7 @@ use crate::rules::Dialect;
 use crate::template::Single;
 use crate::unit::{Options, Problems, UNKNOWN, Unit};
 use crate::value::Value;
-use crate::{EvalError, Kind};
+use crate::{EvalError, Kind, Span};
 
 /// A gate: a condition, and whether it passes or blocks when the condition holds.
 #[derive(Clone, Debug)]
@@ -33,7 +34,8 @@ impl Gate {
             Some((on_match, written)) => {
                 let written = written.unwrap_or(on_match.describe());
                 let message = format!("`on_match` is `continue` or `stop`, not `{written}`");
-                unit.error(Kind::UnknownOnMatch, on_match.span, message);
+                unit.error(Kind::UnknownOnMatch, on_match.span, message).help =
+                    Some("`continue` lets pass what matches, `stop` holds it back".into());
                 false
             }
         };
@@ -72,15 +74,19 @@ impl Cases {
         let discriminator = unit.discriminator(step);
         let cases = step.get("cases").and_then(Located::items).unwrap_or_default();
         if cases.is_empty() {
-            unit.error(Kind::NoCases, step.get("cases").unwrap_or(step).span, "a switch needs at least one case");
+            let span = step.get("cases").unwrap_or(step).span;
+            unit.error(Kind::NoCases, span, "a switch needs at least one case").help =
+                Some("write `cases: [{name: …, match: …, steps: […]}]`".into());
         }
         let mut names: Vec<Arc<str>> = Vec::new();
-        let mut seen = Vec::new();
+        let (mut known, mut seen) = (BTreeSet::new(), BTreeSet::new());
         let mut arms = Vec::new();
         for case in cases {
             let name = unit.case_name(case);
-            if names.contains(&name) && !name.is_empty() {
-                unit.error(Kind::CaseNameDuplicate, case.span, format!("there are two cases named `{name}`"));
+            if !known.insert(name.clone()) && !name.is_empty() {
+                let message = format!("there are two cases named `{name}`");
+                unit.error(Kind::CaseNameDuplicate, name_span(case), message).help =
+                    Some("give one of them another name, or both values to one case".into());
             }
             names.push(name);
             arms.push(unit.case_test(case, value_type, discriminator, &mut seen));
@@ -115,7 +121,7 @@ impl Unit<'_> {
     pub(super) fn one_case(&mut self, switch: &Located, case: &Located) -> Id {
         let value_type = self.value_type(switch, &TYPES).unwrap_or(ValueType::Text);
         let input = self.known_path(&["input"], crate::program::Access::JsonText, case.span);
-        self.case_test(case, value_type, input, &mut Vec::new())
+        self.case_test(case, value_type, input, &mut BTreeSet::new())
     }
 
     /// The discriminator's text; blank means the input.
@@ -133,21 +139,36 @@ impl Unit<'_> {
         let name = case.get("name").and_then(Located::text).filter(|name| !name.trim().is_empty());
         match name {
             None => {
-                self.error(Kind::CaseName, case.span, "a case needs a `name`");
+                let message = match case.get("name").filter(|name| !name.is_null()) {
+                    None => "a case needs a `name`".to_owned(),
+                    Some(name) if name.text().is_some() => "the name of a case is not blank".to_owned(),
+                    Some(name) => format!("the name of a case is text, and this is {}", name.describe()),
+                };
+                self.error(Kind::CaseName, name_span(case), message).help =
+                    Some("give it a `name`, by which the trace tells it from the others".into());
             }
             Some(name) if &**name == "else" => {
                 let message = "a case cannot be named `else`: that is the marker of what no case matched";
-                self.error(Kind::CaseNameReserved, case.span, message);
+                self.error(Kind::CaseNameReserved, name_span(case), message).help =
+                    Some("give it another name, or put its steps into `else_steps`".into());
             }
             Some(_) => {}
         }
         name.cloned().unwrap_or_default()
     }
 
-    fn case_test(&mut self, case: &Located, value_type: ValueType, discriminator: Id, seen: &mut Vec<Value>) -> Id {
+    fn case_test(
+        &mut self,
+        case: &Located,
+        value_type: ValueType,
+        discriminator: Id,
+        seen: &mut BTreeSet<String>,
+    ) -> Id {
         let matches = case.get("match").filter(|matches| !matches.is_null());
         let Some(matches) = matches.filter(|matches| matches.items().is_none_or(|items| !items.is_empty())) else {
-            self.error(Kind::CaseMatchMissing, case.span, "a case needs a `match` value or a list of them");
+            let span = case.get("match").filter(|matches| !matches.is_null()).map_or(case.span, |matches| matches.span);
+            self.error(Kind::CaseMatchMissing, span, "a case needs a `match` value or a list of them").help =
+                Some("write `match: value`, or `match: [one, other]`".into());
             return UNKNOWN;
         };
         let single = std::slice::from_ref(matches);
@@ -155,13 +176,12 @@ impl Unit<'_> {
             let value = literal.to_value();
             if !has_format(value_type, value.view()) {
                 let message = format!("{} is no {}", crate::fault::shown(value.view()), value_type.as_str());
-                self.error(Kind::CaseMatchFormat, literal.span, message);
+                self.error(Kind::CaseMatchFormat, literal.span, message).help = Some(value_type.help().into());
             }
-            let text = Value::from(value.to_string());
-            if seen.contains(&text) {
-                self.warn(Kind::DuplicateMatch, literal.span, "another case matches this value already");
+            if !seen.insert(value.to_string()) {
+                self.warn(Kind::DuplicateMatch, literal.span, "another case matches this value already").help =
+                    Some("take it out here: the first case that matches wins".into());
             }
-            seen.push(text);
         }
         // Dates have to look like dates, but they are compared as the texts they are.
         let compared = if value_type == ValueType::Number { ValueType::Number } else { ValueType::Text };
@@ -176,4 +196,9 @@ impl Unit<'_> {
         let right = self.program.constant(list, matches.span);
         self.program.test(Test { rule, left: discriminator, right: Some(right), now: None }, matches.span)
     }
+}
+
+/// Where a name is wrong: at the name, if there is one.
+fn name_span(case: &Located) -> Span {
+    case.get("name").filter(|name| !name.is_null()).map_or(case.span, |name| name.span)
 }

@@ -15,7 +15,8 @@ impl Unit<'_> {
     pub(crate) fn entries<'l>(&mut self, conditions: &'l Located, kind: Kind) -> Option<&'l [Located]> {
         let items = conditions.items();
         if items.is_none() {
-            self.odd_shape(kind, conditions, "`conditions` is a list");
+            self.odd_shape(kind, conditions, "`conditions` is a list").help =
+                Some("put the conditions in square brackets".into());
         }
         items
     }
@@ -24,7 +25,8 @@ impl Unit<'_> {
     pub(crate) fn unknown_keys(&mut self, located: &Located, known: &[&'static str]) {
         for field in located.fields() {
             if !known.contains(&&*field.key) {
-                self.warn(Kind::UnknownKey, field.key_span, format!("the key `{}` has no meaning here", field.key));
+                self.warn(Kind::UnknownKey, field.key_span, format!("the key `{}` has no meaning here", field.key))
+                    .help = Some("remove it".into());
                 self.suggest(&field.key, known.iter().copied());
             }
         }

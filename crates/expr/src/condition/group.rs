@@ -23,11 +23,17 @@ impl Unit<'_> {
 
     fn group_at(&mut self, located: &Located, depth: u16) -> Id {
         if depth >= limits::DEPTH {
-            self.error(Kind::DepthLimit, located.span, "these groups are nested too deeply");
+            self.error(Kind::DepthLimit, located.span, "these groups are nested too deeply").help =
+                Some("put parts of the condition into conditions of their own".into());
             return UNKNOWN;
         }
         if !located.is_object() || located.get("conditions").is_none() {
-            self.odd_shape(Kind::InvalidCondition, located, "a group is an object with `conditions`").help =
+            let message = if located.is_object() {
+                "a group needs `conditions`".to_owned()
+            } else {
+                format!("a group is an object with `conditions`, and this is {}", located.describe())
+            };
+            self.error(Kind::InvalidCondition, located.span, message).help =
                 Some("write {\"combinator\": \"and\", \"conditions\": [...]}".into());
             return UNKNOWN;
         }
@@ -58,7 +64,8 @@ impl Unit<'_> {
             other => {
                 let written = other.map_or_else(|| combinator.describe().to_owned(), |text| format!("`{text}`"));
                 let message = format!("a combinator is `and`, `or` or `not`, not {written}");
-                self.error(Kind::InvalidCombinator, combinator.span, message);
+                self.error(Kind::InvalidCombinator, combinator.span, message).help =
+                    Some("write it in lower case, in quotes".into());
                 if let Some(text) = other {
                     self.suggest(text, ["and", "or", "not"]);
                 }
@@ -71,7 +78,8 @@ impl Unit<'_> {
         let conditions = located.get("conditions")?;
         let items = self.entries(conditions, Kind::InvalidCondition)?;
         if items.is_empty() {
-            self.error(Kind::EmptyConditions, conditions.span, "a group needs at least one condition");
+            self.error(Kind::EmptyConditions, conditions.span, "a group needs at least one condition").help =
+                Some("add {\"variable\": …, \"operator\": …, \"value\": …}".into());
             return None;
         }
         if combinator == Some("not") && items.len() != 1 {
@@ -91,12 +99,16 @@ impl Unit<'_> {
         let value = located.get("value").filter(|value| !value.is_null());
         if operator.takes_value() && value.is_none() {
             let message = format!("`{}` needs a `value` that is not null", operator.as_str());
-            self.error(Kind::MissingValue, located.span, message);
+            self.error(Kind::MissingValue, located.span, message).help =
+                Some("add `value`, or ask with is_empty or is_not_empty".into());
             return UNKNOWN;
         }
         if !operator.works_on(ty) {
             let message = format!("`{}` does not work on the type `{}`", operator.as_str(), ty.as_str());
-            self.error(Kind::InvalidOperatorForType, located.span, message);
+            let working = Operator::ALL.into_iter().filter(|known| known.works_on(ty)).map(Operator::as_str);
+            let working = working.collect::<Vec<_>>().join(", ");
+            self.error(Kind::InvalidOperatorForType, located.span, message).help =
+                Some(format!("on `{}` work {working}", ty.as_str()));
             return UNKNOWN;
         }
         let test = TypedTest { operator, ty };
@@ -114,22 +126,27 @@ impl Unit<'_> {
 
     fn clause_head(&mut self, located: &Located) -> Option<(Operator, Type)> {
         if !located.is_object() {
-            self.odd_shape(Kind::InvalidCondition, located, "a condition is an object");
+            self.odd_shape(Kind::InvalidCondition, located, "a condition is an object").help =
+                Some("write {\"variable\": …, \"operator\": …, \"value\": …}".into());
             return None;
         }
         self.unknown_keys(located, &CLAUSE_KEYS);
         if located.get("variable").is_none() {
-            self.error(Kind::InvalidCondition, located.span, "a condition needs a `variable`");
+            self.error(Kind::InvalidCondition, located.span, "a condition needs a `variable`").help =
+                Some("add `variable`, the value that is looked at".into());
             return None;
         }
         let operator = located.get("operator");
         let Some(written) = operator.and_then(Located::text) else {
-            self.error(Kind::InvalidCondition, located.span, "a condition needs an `operator`, which is text");
+            self.error(Kind::InvalidCondition, located.span, "a condition needs an `operator`, which is text").help =
+                Some("add `operator`, such as `equals`".into());
             return None;
         };
         let Some(known) = Operator::ALL.into_iter().find(|known| known.as_str() == &**written) else {
             let span = operator.map_or(located.span, |operator| operator.span);
-            self.error(Kind::UnknownOperator, span, format!("there is no operator `{written}`"));
+            let known = Operator::ALL.map(Operator::as_str).join(", ");
+            self.error(Kind::UnknownOperator, span, format!("there is no operator `{written}`")).help =
+                Some(format!("the operators are {known}"));
             self.suggest(written, Operator::ALL.map(Operator::as_str));
             return None;
         };
@@ -138,7 +155,9 @@ impl Unit<'_> {
             Some(ty) => {
                 let written = ty.text().map_or("", |text| &**text);
                 let Some(known) = Type::ALL.into_iter().find(|known| known.as_str() == written) else {
-                    self.error(Kind::UnknownType, ty.span, format!("there is no type `{written}`"));
+                    let known = Type::ALL.map(Type::as_str).join(", ");
+                    self.error(Kind::UnknownType, ty.span, format!("there is no type `{written}`")).help =
+                        Some(format!("the types are {known}"));
                     self.suggest(written, Type::ALL.map(Type::as_str));
                     return None;
                 };
@@ -157,15 +176,22 @@ impl Unit<'_> {
         let views: Vec<_> = literals.iter().map(|(located, ..)| keep(located.to_value().view(), &bump)).collect();
         for ((located, _, is_value), view) in literals.iter().zip(&views) {
             if let Err(fault) = test.check_operand(&work, *view, *is_value) {
-                self.error(fault.kind, located.span, fault.message);
+                self.error(fault.kind, located.span, fault.message).help = Some(other_value(test));
                 return;
             }
         }
         if let ([(left, ..), _], [left_view, right_view]) = (&literals[..], &views[..])
             && let Err(fault) = test.holds(&work, *left_view, *right_view)
         {
-            self.error(fault.kind, left.span, fault.message);
+            self.error(fault.kind, left.span, fault.message).help = Some(other_value(test));
         }
+    }
+}
+
+fn other_value(test: TypedTest) -> String {
+    match test.ty {
+        Type::Auto => "compare values of one kind, or say with `type` how they are meant".to_owned(),
+        ty => format!("write a value of the type `{}`, or change `type`", ty.as_str()),
     }
 }
 

@@ -115,6 +115,11 @@ impl Condition {
         &self.warnings
     }
 
+    /// Whether its place in the source reads like what it does, because it was written as an expression.
+    pub fn is_verbatim(&self) -> bool {
+        self.program.verbatim.iter().any(|nodes| nodes.contains(&(self.program.root as usize)))
+    }
+
     /// Its place in the document, if it was compiled from one.
     pub fn span(&self) -> Span {
         self.program.spans[self.program.root as usize]
@@ -128,6 +133,11 @@ impl Condition {
     /// The host's slots that it reads, each once, in ascending order.
     pub fn slots(&self) -> Vec<u32> {
         self.program.slots()
+    }
+
+    /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
+    pub fn each_slot(&self, visit: impl FnMut(u32)) {
+        self.program.each_slot(visit);
     }
 
     /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.

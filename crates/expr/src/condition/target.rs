@@ -125,6 +125,18 @@ impl ValueType {
             Self::RelativeTime => "relative_time",
         }
     }
+
+    /// What to write for a value of this type.
+    pub(crate) fn help(self) -> &'static str {
+        match self {
+            Self::Text => "write a text",
+            Self::Number => "write a number such as 1.5, or take another `value_type`",
+            Self::Boolean => "write true or false, or take another `value_type`",
+            Self::Date => "write a date such as 2026-02-18, or take another `value_type`",
+            Self::Datetime => "write a time such as 2026-02-18T12:00:00Z, or take another `value_type`",
+            Self::RelativeTime => "write a time such as `now`, `today`, `last week` or `3 days ago`",
+        }
+    }
 }
 
 /// A value read by its type: only values read by one type are ever compared.

@@ -46,7 +46,8 @@ impl Unit<'_> {
             Shape::Object(_) => self.group(located),
             _ => {
                 let kind = if self.dialect() == Dialect::Steps { Kind::BadField } else { Kind::InvalidCondition };
-                self.odd_shape(kind, located, "`if` takes an expression or a group");
+                self.odd_shape(kind, located, "`if` takes an expression or a group").help =
+                    Some("write an expression such as `input == 'yes'`".into());
                 UNKNOWN
             }
         }
@@ -58,7 +59,8 @@ impl Unit<'_> {
             Some((_, Some("any"))) => false,
             Some((mode, written)) => {
                 let message = format!("`match` is `all` or `any`, not `{}`", written.unwrap_or(mode.describe()));
-                self.error(Kind::UnknownMatch, mode.span, message);
+                self.error(Kind::UnknownMatch, mode.span, message).help =
+                    Some("`all` wants every condition to hold, `any` one of them".into());
                 true
             }
         };
@@ -66,7 +68,8 @@ impl Unit<'_> {
             return UNKNOWN;
         };
         if items.is_empty() {
-            self.error(Kind::NoConditions, conditions.span, "this list of conditions is empty");
+            self.error(Kind::NoConditions, conditions.span, "this list of conditions is empty").help =
+                Some("add `{target: input, operator: $eq, value: …}`".into());
             return UNKNOWN;
         }
         let ids: Vec<_> = items.iter().map(|item| self.target_entry(item)).collect();
@@ -80,7 +83,8 @@ impl Unit<'_> {
             Shape::Object(_) if super::group::is_group(entry) => self.group(entry),
             Shape::Object(_) => self.comparison(entry),
             _ => {
-                self.odd_shape(Kind::BadField, entry, "a condition is an object or an expression");
+                self.odd_shape(Kind::BadField, entry, "a condition is an object or an expression").help =
+                    Some("write `{target: input, operator: $eq, value: …}`".into());
                 UNKNOWN
             }
         }
@@ -95,7 +99,8 @@ impl Unit<'_> {
         let unordered = operator.is_ordering() || operator.takes_pattern();
         if value_type == ValueType::Boolean && unordered {
             let message = format!("`{}` does not work on booleans", operator.as_str());
-            self.error(Kind::OperatorValueType, entry.span, message);
+            self.error(Kind::OperatorValueType, entry.span, message).help =
+                Some("booleans are compared with $eq, $ne, $in and $nin".into());
             return UNKNOWN;
         }
         let mut test = TargetTest { operator, value_type, pattern: None };
@@ -117,7 +122,8 @@ impl Unit<'_> {
 
     fn target(&mut self, entry: &Located) -> Id {
         let Some(target) = entry.get("target") else {
-            self.warn(Kind::TargetOmitted, entry.span, "this condition has no `target`; `input` is meant");
+            self.warn(Kind::TargetOmitted, entry.span, "this condition has no `target`; `input` is meant").help =
+                Some("write `target: input`".into());
             return self.known_path(&["input"], Access::JsonText, entry.span);
         };
         let written = target.text().map_or("", |text| &**text);
@@ -131,7 +137,10 @@ impl Unit<'_> {
             "input" | "input_content_type" => self.known_path(&[written], Access::JsonText, target.span),
             "input_length" => self.input_length(target.span),
             _ => {
-                self.error(Kind::UnknownTarget, target.span, format!("there is no target `{written}`"));
+                self.error(Kind::UnknownTarget, target.span, format!("there is no target `{written}`")).help = Some(
+                    "targets are input, input_length, input_content_type and metadata.<path>; `if` takes any reference"
+                        .into(),
+                );
                 self.suggest(written, ["input", "input_length", "input_content_type", "metadata."]);
                 UNKNOWN
             }
@@ -155,7 +164,12 @@ impl Unit<'_> {
         }
         let known = Operator::ALL.into_iter().find(|known| known.as_str() == written);
         if known.is_none() {
-            self.error(Kind::UnknownOperator, span, format!("there is no operator `{written}`"));
+            let message = match entry.get("operator") {
+                None => "this condition has no `operator`".to_owned(),
+                Some(_) => format!("there is no operator `{written}`"),
+            };
+            let known = Operator::ALL.map(Operator::as_str).join(", ");
+            self.error(Kind::UnknownOperator, span, message).help = Some(format!("the operators are {known}"));
             let dollar = format!("${}", written.trim_start_matches('$'));
             self.suggest(&dollar, Operator::ALL.map(Operator::as_str));
         }
@@ -169,7 +183,9 @@ impl Unit<'_> {
         let written = value_type.text().map_or("", |text| &**text);
         let known = allowed.iter().copied().find(|known| known.as_str() == written);
         if known.is_none() {
-            self.error(Kind::UnknownValueType, value_type.span, format!("there is no value type `{written}`"));
+            let known: Vec<&str> = allowed.iter().map(|known| known.as_str()).collect();
+            self.error(Kind::UnknownValueType, value_type.span, format!("there is no value type `{written}`")).help =
+                Some(format!("the value types are {}", known.join(", ")));
             self.suggest(written, allowed.iter().map(|known| known.as_str()));
         }
         known
@@ -181,7 +197,8 @@ impl Unit<'_> {
             Ok(pattern) => return Some(pattern),
             Err(error) => error.to_string(),
         };
-        self.error(Kind::BadRegex, value.span, refused);
+        self.error(Kind::BadRegex, value.span, refused).help =
+            Some("mend the regular expression; a backslash makes the sign after it plain".into());
         None
     }
 
@@ -211,7 +228,7 @@ impl Unit<'_> {
         }
         if let Some(code) = literals.into_iter().find_map(|literal| refusal(test.value_type, literal)) {
             let message = format!("{} cannot be read as {}", crate::fault::shown(view), test.value_type.as_str());
-            self.error(code, value.span, message);
+            self.error(code, value.span, message).help = Some(test.value_type.help().into());
         }
     }
 }

@@ -9,10 +9,14 @@ pub(crate) fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'
         return None;
     }
     let allowed = (written.chars().count() / 3).clamp(1, 3);
+    let from = fold(written);
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST && *candidate != written)
-        .map(|candidate| (distance(&fold(written), &fold(candidate)), candidate))
+        .map(|candidate| (fold(candidate), candidate))
+        // Each letter that one has more than the other must be inserted.
+        .filter(|(to, _)| to.len().abs_diff(from.len()) <= allowed)
+        .map(|(to, candidate)| (distance(&from, &to), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

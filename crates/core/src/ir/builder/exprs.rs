@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Name, Options, Problems, Value};
+use branchpoint_expr::{
+    Bind, Bound, Condition, Dialect, Expression, Fillable, Formula, Located, Name, Options, Problems, Value,
+};
 
 use super::super::{ConditionId, ExprId, Index, Scope, ScopeId, SlotId};
 use super::{Builder, push};
@@ -64,11 +66,19 @@ impl Builder {
         slots: &[(&str, SlotId)],
         constants: &[(&str, Value)],
     ) -> ExprId {
-        let given = Given { slots, constants };
-        let compiled = Expression::compile(text, Options::dialect(dialect).bound(&given).inner());
-        let expression =
-            compiled.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
-        self.push_expr(expression)
+        let written = Written::new(text, dialect, slots, constants);
+        let Some(made) = self.formulas.exprs.get(&written) else {
+            let made = compiled(text, dialect, slots, constants, Expression::compile);
+            let expr = self.push_expr(made.fill(&values(constants)));
+            self.formulas.exprs.insert(written, (made, expr));
+            return expr;
+        };
+        // The same text over the same slots is the same expression, unless values of the document differ.
+        if constants.is_empty() {
+            return made.1;
+        }
+        let filled = made.0.fill(&values(constants));
+        self.push_expr(filled)
     }
 
     /// As [`Self::formula`], a condition.
@@ -86,10 +96,17 @@ impl Builder {
         slots: &[(&str, SlotId)],
         constants: &[(&str, Value)],
     ) -> ConditionId {
-        let given = Given { slots, constants };
-        let compiled = Condition::expression(text, Options::dialect(dialect).bound(&given).inner());
-        let condition = compiled.unwrap_or_else(|problems| panic!("the test `{text}` does not compile: {problems}"));
-        ConditionId(push(&mut self.program.conditions, condition))
+        let written = Written::new(text, dialect, slots, constants);
+        let Some(made) = self.formulas.tests.get(&written) else {
+            let made = compiled(text, dialect, slots, constants, Condition::expression);
+            let test = ConditionId(push(&mut self.program.conditions, made.fill(&values(constants))));
+            self.formulas.tests.insert(written, (made, test));
+            return test;
+        };
+        if constants.is_empty() {
+            return made.1;
+        }
+        ConditionId(push(&mut self.program.conditions, made.0.fill(&values(constants))))
     }
 
     /// A value that is known.
@@ -125,10 +142,52 @@ impl Builder {
     }
 }
 
+/// The formulas so far. A document has thousands of them, and few that differ in more than a value.
+#[derive(Debug, Default)]
+pub(super) struct Formulas {
+    exprs: BTreeMap<Written, (Formula<Expression>, ExprId)>,
+    tests: BTreeMap<Written, (Formula<Condition>, ConditionId)>,
+}
+
+/// What tells one formula from another.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Written {
+    text: Box<str>,
+    dialect: Dialect,
+    slots: Box<[(Box<str>, SlotId)]>,
+    holes: Box<[Box<str>]>,
+}
+
+impl Written {
+    /// Slots that the text does not name make no difference.
+    fn new(text: &str, dialect: Dialect, slots: &[(&str, SlotId)], constants: &[(&str, Value)]) -> Self {
+        let slots = slots.iter().filter(|(name, _)| text.contains(name)).map(|(name, slot)| ((*name).into(), *slot));
+        let holes = constants.iter().map(|(name, _)| (*name).into());
+        Self { text: text.into(), dialect, slots: slots.collect(), holes: holes.collect() }
+    }
+}
+
+#[track_caller]
+fn compiled<T: Fillable>(
+    text: &str,
+    dialect: Dialect,
+    slots: &[(&str, SlotId)],
+    constants: &[(&str, Value)],
+    compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
+) -> Formula<T> {
+    let given = Given { slots };
+    let holes: Vec<&str> = constants.iter().map(|(name, _)| *name).collect();
+    let formula = Formula::compile(text, Options::dialect(dialect).bound(&given).inner(), &holes, compile);
+    formula.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"))
+}
+
+fn values(constants: &[(&str, Value)]) -> Vec<Value> {
+    constants.iter().map(|(_, value)| value.clone()).collect()
+}
+
 /// The names of a formula.
 struct Given<'b> {
     slots: &'b [(&'b str, SlotId)],
-    constants: &'b [(&'b str, Value)],
 }
 
 impl Bind for Given<'_> {
@@ -136,10 +195,6 @@ impl Bind for Given<'_> {
         let root = path.first()?;
         let (_, slot) = self.slots.iter().find(|(name, _)| name == root)?;
         Some(Bound { slot: slot.0, parts: 1 })
-    }
-
-    fn constant(&self, name: &str) -> Option<Value> {
-        self.constants.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     }
 }
 

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Value};
 
-use super::validate::{Invalid, Wrong, check_ids, validate};
+use super::validate::{Invalid, Wrong, check_ids, validate_named};
 use super::{
     Early, Effect, EffectId, ExprId, Index, Limits, Mark, Op, Place, PlaceId, Program, SEMANTICS, ScopeId, Signal,
     SignalId, SlotId, Status, Step, StepId, View, ViewId,
@@ -72,6 +72,7 @@ pub struct Builder {
     now: Option<SlotId>,
     constants: BTreeMap<String, ExprId>,
     reads: BTreeMap<SlotId, ExprId>,
+    formulas: exprs::Formulas,
     warnings: Vec<Diagnostic>,
     wrong: Vec<Invalid>,
 }
@@ -126,6 +127,7 @@ impl Builder {
             now: None,
             constants: BTreeMap::new(),
             reads: BTreeMap::new(),
+            formulas: exprs::Formulas::default(),
             warnings: Vec::new(),
             wrong: Vec::new(),
         };
@@ -262,7 +264,8 @@ impl Builder {
             return Err(self.wrong);
         }
         layout::document_order(&mut self.program, &self.back);
-        validate(&self.program)?;
+        // New numbers name what the old ones named.
+        validate_named(&self.program)?;
         Ok(self.program)
     }
 }

@@ -39,9 +39,11 @@ impl Known {
                 let named = *otherwise == to || arms.iter().any(|(_, arm)| *arm == to);
                 !named || self.open(program, arms, *otherwise).contains(&to)
             }
-            // A merge that was given something on this very way does not lack it.
+            // A merge that was given something on this very way does not lack it; one that was not runs because of others,
+            // and it is from them that arrows lead to it.
             Op::Meet { edges, none, next } if none != next => {
-                to != *none || !edges.iter().any(|(slot, _)| self.set.contains(slot))
+                let given = edges.iter().any(|(slot, _)| self.set.contains(slot));
+                to == if given { *next } else { *none } || ![*next, *none].contains(&to)
             }
             _ => true,
         }

@@ -60,7 +60,7 @@ fn begun_after(program: &Program, mut place: PlaceId) -> Option<StepId> {
 }
 
 /// Whether one box stands for a step inside of the other's.
-fn is_inside(program: &Program, inner: usize, outer: usize) -> bool {
+pub(super) fn is_inside(program: &Program, inner: usize, outer: usize) -> bool {
     let step = |node: usize| node.checked_sub(1).and_then(|step| program.steps.get(step));
     let parent = |node: usize| step(node).and_then(|step| step.parent).map(of_step);
     std::iter::successors(parent(inner), |node| parent(*node)).any(|node| node == outer)

@@ -6,7 +6,7 @@ use super::super::{
     Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, Status, StepId,
 };
 use super::known::Known;
-use super::looks::looks;
+use super::looks::{is_inside, looks};
 use super::owners::Owners;
 use super::{Arrow, Look, START, done, failed, of_step};
 
@@ -18,7 +18,9 @@ pub(super) struct Drawn {
 
 /// Follows the code from everywhere a step begins.
 pub(super) fn draw(program: &Program, source: &str) -> Drawn {
-    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program) };
+    let titles = program.steps.iter().map(|step| &*step.id).collect();
+    let first_step = program.steps.iter().map(|step| step.origin.0).min().unwrap_or_default();
+    let walk = Walk { program, source, owners: Owners::new(program), handlers: handlers(program), first_step, titles };
     let mut arrows = Vec::new();
     let root = program.scope(Program::ROOT);
     for entry in super::super::flow::entries(root) {
@@ -33,12 +35,25 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
         }
         walk.meet(record, &mut arrows);
     }
-    tidy(&mut arrows);
-    Drawn { looks: looks(program, &walk.owners, &arrows), arrows }
+    tidy(&mut arrows, failed(program));
+    let looks = looks(program, &walk.owners, &arrows);
+    // A loop that counts for itself goes into its body without a condition that anybody wrote.
+    let plain = |arrow: &&Arrow| !arrow.failure && looks[arrow.from] == Look::Loop;
+    let outward = arrows.iter().filter(plain).filter(|arrow| !is_inside(program, arrow.to, arrow.from));
+    let leaves: BTreeSet<usize> = outward.map(|arrow| arrow.from).collect();
+    for arrow in arrows.iter_mut().filter(|arrow| arrow.label.is_empty() && leaves.contains(&arrow.from)) {
+        if is_inside(program, arrow.to, arrow.from) {
+            "each round".clone_into(&mut arrow.label);
+        }
+    }
+    Drawn { looks, arrows }
 }
 
 /// The label of a way that is taken when something failed.
 const ON_ERROR: &str = "on error";
+
+/// A step from which more ways lead than this is not drawn in full: nobody would see anything.
+const MOST_WAYS: usize = 10_000;
 
 /// One way on from a place.
 #[derive(Clone)]
@@ -48,13 +63,15 @@ struct Way {
     failure: bool,
     /// It only shows where a loop goes on; it is not followed.
     back: bool,
+    /// It has led to an earlier place already: it does not do so again, or it would never end.
+    turned: bool,
     /// What is known of the strand that goes this way.
     known: Known,
 }
 
 impl Way {
     fn to(to: PlaceId) -> Self {
-        Self { to, label: String::new(), failure: false, back: false, known: Known::default() }
+        Self { to, label: String::new(), failure: false, back: false, turned: false, known: Known::default() }
     }
 }
 
@@ -64,13 +81,19 @@ struct Walk<'p> {
     owners: Owners,
     /// Where failures go. Whoever comes there otherwise has made its own error.
     handlers: BTreeSet<PlaceId>,
+    /// Where the text of the first step begins.
+    first_step: u32,
+    /// The ids of all steps.
+    titles: BTreeSet<&'p str>,
 }
 
 impl Walk<'_> {
     /// A merge is reached from the steps that fill its edges.
     fn meet(&self, record: &Place, arrows: &mut Vec<Arrow>) {
         let Op::Meet { edges, next, .. } = &record.op else { return };
-        let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| self.owners.of(*place)).collect();
+        // Where an edge is filled and no step begins, a strand is on its way to the merge itself, and will be followed there.
+        let filling = |place: PlaceId| self.program.place(place).marks.iter().rev().find_map(begins);
+        let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| filling(*place)).collect();
         for step in from {
             // What it hands on is its way on; that its own branch ends is none.
             arrows.retain(|arrow| arrow.from != of_step(step));
@@ -82,7 +105,7 @@ impl Walk<'_> {
     fn follow(&self, from: usize, way: Way, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
         let mut seen = BTreeSet::new();
         let mut open = vec![(at, way)];
-        while let Some((at, mut way)) = open.pop() {
+        while let Some((at, mut way)) = open.pop().filter(|_| seen.len() < MOST_WAYS) {
             if !way.failure && self.handlers.contains(&way.to) {
                 way = Way { failure: true, label: ON_ERROR.to_owned(), ..way };
             }
@@ -92,7 +115,8 @@ impl Walk<'_> {
             match self.arrival(at, &way) {
                 Arrival::At(to) => arrows.push(Arrow { from, to, label: way.label, failure: way.failure }),
                 Arrival::Nowhere => {}
-                Arrival::On => {
+                arrival @ (Arrival::On | Arrival::Round) => {
+                    way.turned |= matches!(arrival, Arrival::Round);
                     let record = self.program.place(way.to);
                     let way = way.past(record);
                     let ways = self
@@ -115,7 +139,12 @@ impl Walk<'_> {
         match &record.op {
             // A failure that leads round again is not a way that the author drew.
             _ if back && way.failure => Arrival::Nowhere,
-            _ if back => self.owners.of(way.to).map_or(Arrival::Nowhere, |step| Arrival::At(of_step(step))),
+            // Round to a step that goes on; else the code only stands earlier than what leads there.
+            _ if back => match self.owners.of(way.to) {
+                Some(step) => Arrival::At(of_step(step)),
+                None if way.turned => Arrival::Nowhere,
+                None => Arrival::Round,
+            },
             Op::Leave { how: Exit::Close(verdict), .. } => match verdict.status {
                 Status::Completed => Arrival::At(done(self.program)),
                 Status::Failed if !way.failure => Arrival::At(failed(self.program)),
@@ -135,8 +164,7 @@ impl Walk<'_> {
                 ways.extend(failure(*fail));
             }
             Op::Decide { arms, otherwise, fail } => {
-                let conditions: Vec<Option<String>> =
-                    arms.iter().map(|(guard, _)| self.condition(*guard, self.owners.of(place))).collect();
+                let conditions: Vec<Option<String>> = arms.iter().map(|(guard, _)| self.condition(*guard)).collect();
                 let otherwise_label = if conditions.iter().any(Option::is_some) { "else" } else { "" };
                 let arms = arms.iter().zip(&conditions);
                 ways.extend(arms.map(|((_, to), label)| self.labelled(*to, label.as_deref().unwrap_or_default())));
@@ -201,6 +229,8 @@ impl Walk<'_> {
         });
         let label = match marker {
             Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
+            // That a way leads to the step that it names can be seen.
+            Some(name) if self.titles.contains(name) => condition.to_owned(),
             Some(name) => format!("{name}: {condition}"),
             None => condition.to_owned(),
         };
@@ -208,18 +238,26 @@ impl Walk<'_> {
     }
 
     /// A condition as it was written, if it was written as an expression; else as an expression. None for what the author
-    /// did not write, such as the counting of a loop: that has no place in the text of its step.
-    fn condition(&self, id: ConditionId, owner: Option<StepId>) -> Option<String> {
+    /// did not write, such as the counting of a loop: its place is in a text of its own, which begins before any step.
+    fn condition(&self, id: ConditionId) -> Option<String> {
         let condition = self.program.conditions.get(id.index())?;
-        let (start, end) = self.program.steps.get(owner?.index())?.origin;
         let span = condition.span();
-        (start <= span.start && span.end <= end).then_some(())?;
-        let shown = condition.to_string();
+        (self.first_step <= span.start).then_some(())?;
         let written = span.text(self.source).trim();
-        let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || "()'\"".contains(c), "");
-        let as_written = !written.contains('\n') && bare(written) == bare(&shown);
-        Some(if as_written { written.to_owned() } else { shown })
+        let as_written = condition.is_verbatim() && !written.contains('\n');
+        Some(if as_written { written.to_owned() } else { unwrapped(&condition.to_string()).to_owned() })
     }
+}
+
+/// A text without the brackets around the whole of it.
+fn unwrapped(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
+    let mut depth = 0_i32;
+    let is_whole = inner.chars().all(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth >= 0
+    });
+    if is_whole { inner } else { text }
 }
 
 enum Arrival {
@@ -227,6 +265,8 @@ enum Arrival {
     At(usize),
     /// The code goes on.
     On,
+    /// It goes on at an earlier place.
+    Round,
     /// There is nothing to draw.
     Nowhere,
 }
@@ -253,7 +293,8 @@ impl Way {
             (false, false) if self.label != next.label => format!("{}, {}", self.label, next.label),
             (false, _) => self.label,
         };
-        Self { label, failure: self.failure || next.failure, known: self.known, ..next }
+        let (failure, turned) = (self.failure || next.failure, self.turned);
+        Self { label, failure, turned, known: self.known, ..next }
     }
 }
 
@@ -285,10 +326,18 @@ fn begins(mark: &Mark) -> Option<StepId> {
 }
 
 /// Each arrow once. One for a failure that leads where the others do anyway tells nothing.
-fn tidy(arrows: &mut Vec<Arrow>) {
+fn tidy(arrows: &mut Vec<Arrow>, failed: usize) {
+    // What an arrow for a failure says is its condition, if it has one: that something failed can be seen.
+    for arrow in arrows.iter_mut().filter(|arrow| arrow.failure) {
+        let told = arrow.label.strip_prefix(ON_ERROR).map(|rest| rest.strip_prefix(", ").unwrap_or(rest));
+        let told = told.unwrap_or(&arrow.label);
+        arrow.label = if told.is_empty() { ON_ERROR.to_owned() } else { told.to_owned() };
+    }
     let normal: BTreeSet<(usize, usize)> =
         arrows.iter().filter(|arrow| !arrow.failure).map(|arrow| (arrow.from, arrow.to)).collect();
     arrows.retain(|arrow| !arrow.failure || !normal.contains(&(arrow.from, arrow.to)));
+    // A run that is refused before its first step is no way that an author drew.
+    arrows.retain(|arrow| (arrow.from, arrow.to) != (START, failed));
     let mut seen = BTreeSet::new();
     arrows.retain(|arrow| seen.insert(arrow.clone()));
     arrows.sort_by_key(|arrow| arrow.from);

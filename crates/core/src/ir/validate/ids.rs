@@ -1,7 +1,7 @@
 //! Every number names something. Nothing else may be asked of a program before this holds.
 
 use super::super::uses::{self, Use};
-use super::super::{Arm, Entries, Exit, Home, Index, Mark, Op, Place, PlaceId, Program, StepId, flow};
+use super::super::{Arm, Entries, Exit, Home, Index, Mark, Op, Place, PlaceId, Program, SlotId, StepId, flow};
 use super::{Invalid, Wrong};
 
 pub(crate) fn check_ids(program: &Program) -> Vec<Invalid> {
@@ -75,9 +75,8 @@ impl Check<'_> {
                 self.used(Use::Slot(*index));
             }
         }
-        let slots_read = program.exprs.iter().flat_map(branchpoint_expr::Expression::slots);
-        let slots_checked = program.conditions.iter().flat_map(branchpoint_expr::Condition::slots);
-        slots_read.chain(slots_checked).for_each(|slot| self.used(Use::Slot(super::super::SlotId(slot))));
+        program.exprs.iter().for_each(|expr| expr.each_slot(|slot| self.used(Use::Slot(SlotId(slot)))));
+        program.conditions.iter().for_each(|condition| condition.each_slot(|slot| self.used(Use::Slot(SlotId(slot)))));
         for slot in &program.slots {
             if let Home::Frame(scope, _) = slot.home {
                 self.id("scope", scope, program.scopes.len());

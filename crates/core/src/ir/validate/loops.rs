@@ -2,8 +2,6 @@
 //!
 //! A place runs in one scope, so a cycle of jumps lies in one scope by construction. A cycle over frames closes them.
 
-use branchpoint_expr::Expression;
-
 use super::super::{Entries, Exit, Index, Op, PlaceId, Program, ScopeId, Write, flow};
 use super::{Odd, Warning};
 
@@ -82,7 +80,11 @@ fn parks(op: &Op) -> bool {
 fn counts(program: &Program, op: &Op) -> bool {
     let Op::Set { writes, .. } = op else { return false };
     writes.iter().any(|write| match write {
-        Write::Put(slot, expr) => Expression::slots(&program.exprs[expr.index()]).contains(&slot.0),
+        Write::Put(slot, expr) => {
+            let mut reads_itself = false;
+            program.exprs[expr.index()].each_slot(|read| reads_itself |= read == slot.0);
+            reads_itself
+        }
         Write::Push(..) => true,
         Write::Clear(_) => false,
     })

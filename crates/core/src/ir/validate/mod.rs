@@ -96,6 +96,11 @@ pub enum Odd {
 /// Checks a program. All defects of one stage are told; a later stage relies on what the earlier ones have proved.
 pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
     stage(check_ids(program))?;
+    validate_named(program)
+}
+
+/// As [`validate`], for a program whose numbers were found to name something already.
+pub(super) fn validate_named(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
     stage(sane::check(program))?;
     let nesting = Nesting::new(program).map_err(|lost| structure::outside_the_root(&lost))?;
     let mut wrong = Vec::new();

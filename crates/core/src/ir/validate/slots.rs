@@ -8,14 +8,7 @@ use super::super::{Entries, Home, Index, PlaceId, Program, ScopeId, SlotId};
 use super::{Invalid, Wrong};
 
 pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
-    let mut check = Check {
-        program,
-        nesting,
-        exprs: program.exprs.iter().map(branchpoint_expr::Expression::slots).collect(),
-        conditions: program.conditions.iter().map(branchpoint_expr::Condition::slots).collect(),
-        at: None,
-        wrong: Vec::new(),
-    };
+    let mut check = Check { program, nesting, at: None, wrong: Vec::new() };
     check.homes();
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         if let Some(home) = homes[id.index()] {
@@ -37,9 +30,6 @@ pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeI
 struct Check<'p> {
     program: &'p Program,
     nesting: &'p Nesting,
-    /// The slots that each expression reads.
-    exprs: Vec<Vec<u32>>,
-    conditions: Vec<Vec<u32>>,
     at: Option<PlaceId>,
     wrong: Vec<Invalid>,
 }
@@ -78,10 +68,11 @@ impl Check<'_> {
     }
 
     fn used(&mut self, used: Use, home: ScopeId) {
+        let program = self.program;
         match used {
-            Use::Value(expr) => self.read(self.exprs[expr.index()].clone(), home, false),
-            Use::Guard(condition) => self.read(self.conditions[condition.index()].clone(), home, false),
-            Use::Check(condition) => self.read(self.conditions[condition.index()].clone(), home, true),
+            Use::Value(expr) => program.exprs[expr.index()].each_slot(|slot| self.read(SlotId(slot), home, false)),
+            Use::Guard(test) => program.conditions[test.index()].each_slot(|slot| self.read(SlotId(slot), home, false)),
+            Use::Check(test) => program.conditions[test.index()].each_slot(|slot| self.read(SlotId(slot), home, true)),
             Use::Slot(slot) => {
                 if matches!(self.program.slot(slot).home, Home::Payload | Home::Now | Home::Clock { .. }) {
                     let name = &self.program.slot(slot).name;
@@ -92,14 +83,12 @@ impl Check<'_> {
         }
     }
 
-    fn read(&mut self, slots: Vec<u32>, home: ScopeId, checks_payload: bool) {
-        for slot in slots.into_iter().map(SlotId) {
-            if self.program.slot(slot).home == Home::Payload && !checks_payload {
-                let message = "the payload is known only to the check of a signal; keep it in a slot".to_owned();
-                self.refuse(Wrong::SlotNotAlive, message);
-            }
-            self.alive(slot, home);
+    fn read(&mut self, slot: SlotId, home: ScopeId, checks_payload: bool) {
+        if self.program.slot(slot).home == Home::Payload && !checks_payload {
+            let message = "the payload is known only to the check of a signal; keep it in a slot".to_owned();
+            self.refuse(Wrong::SlotNotAlive, message);
         }
+        self.alive(slot, home);
     }
 
     fn alive(&mut self, slot: SlotId, home: ScopeId) {
@@ -112,7 +101,7 @@ impl Check<'_> {
     }
 
     fn view(&mut self, expr: usize, name: &str) {
-        for slot in self.exprs[expr].clone().into_iter().map(SlotId) {
+        for slot in self.program.exprs[expr].slots().into_iter().map(SlotId) {
             if !matches!(self.program.slot(slot).home, Home::Frame(Program::ROOT, _) | Home::Now) {
                 let slot = &self.program.slot(slot).name;
                 let message = format!("view `{name}` reads slot `{slot}`, and a view sees only those of the root");

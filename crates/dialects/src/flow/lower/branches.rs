@@ -1,10 +1,12 @@
 //! What chooses between blocks, and what ends the flow.
 
+use std::collections::BTreeSet;
+
 use branchpoint_core::ir::{ExprId, Mark, PlaceId, Write};
 use branchpoint_expr::{Dialect, Kind, Located, Shape, Value};
 
 use super::super::raw::{Case, Step, Test};
-use super::{Around, Lower, Ways, literal, written};
+use super::{Around, Lower, Ways, literal};
 
 impl Lower {
     pub(super) fn conditional(
@@ -39,7 +41,7 @@ impl Lower {
                 r#"{{"condition_result": {index}, "matched_case": $cases[{index}] == nil ? "case_null" : "case_" + toString($cases[{index}])}}"#
             );
             let data = self.formula_with(&matched, &slots);
-            let way = self.way(&case.blocks, &format!("case {index}"), data, around, ways);
+            let way = self.way(&case.blocks, &marker(case, index), data, around, ways);
             let same = self.b.test(&format!("sameAs($subject, $cases[{index}])"), Dialect::Flow, &slots);
             arms.push((same, way));
         }
@@ -56,14 +58,20 @@ impl Lower {
 
     /// A case that an earlier one always hides is refused.
     fn duplicates(&mut self, cases: &[Case<'_>]) {
-        let mut earlier: Vec<Value> = Vec::new();
+        // By their texts, which decide for everything but lists and objects: those can be the same in another order.
+        let mut texts: BTreeSet<String> = BTreeSet::new();
+        let mut collections: Vec<Value> = Vec::new();
         for located in cases.iter().filter_map(|case| case.value) {
             let Some(value) = literal(located) else { continue };
-            if earlier.iter().any(|known| known.is_same_as(&value)) {
+            let is_collection = matches!(value, Value::List(_) | Value::Object(_));
+            let is_known = !texts.insert(value.to_string().to_lowercase());
+            if is_known || is_collection && collections.iter().any(|known| known.is_same_as(&value)) {
                 let message = format!("an earlier case matches {value:?} already");
                 self.error(Kind::DuplicateCase, located.span, message, "put the steps of both into one case");
             }
-            earlier.push(value);
+            if is_collection {
+                collections.push(value);
+            }
         }
     }
 
@@ -94,10 +102,21 @@ impl Lower {
             writes.push(Write::Push(self.work, self.template(around.scope, data)));
             custom = r#", "custom_data": $work[1]"#;
         }
-        let (step, flow) = (written(&Value::from(name)), written(&self.flow_id));
-        let output = self
-            .formula(&format!(r#"{{"message": $work[0], "terminated_at_step": {step}, "flow_id": {flow}{custom}}}"#));
+        let output = format!(r#"{{"message": $work[0], "terminated_at_step": $step, "flow_id": $flow{custom}}}"#);
+        let values = [("step", Value::from(name)), ("flow", self.flow_id.clone())];
+        let output = self.formula_of_values(&output, &[], &values);
         writes.push(Write::Put(self.data, output));
         self.b.set(writes, ways.end, Some(ways.fail))
+    }
+}
+
+/// A case as its author tells it from the others: by its value, which may be long.
+fn marker(case: &Case<'_>, index: usize) -> String {
+    const LONGEST: usize = 60;
+    let Some(value) = case.value else { return format!("case {index}") };
+    let text = value.to_value().to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("case {}…", &text[..end]),
+        None => format!("case {text}"),
     }
 }

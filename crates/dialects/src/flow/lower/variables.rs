@@ -6,7 +6,7 @@ use branchpoint_core::ir::{PlaceId, Write};
 use branchpoint_expr::{Located, Typing, Value};
 
 use super::super::raw::{Assignment, Declaration};
-use super::{Around, Lower, Ways, literal, written, written_list};
+use super::{Around, Lower, Ways, listed, literal, written, written_list};
 
 impl Lower {
     /// The settings of the step are expanded once, then each variable is made its type.
@@ -65,11 +65,12 @@ impl Lower {
             writes.push(Write::Put(local, expr));
             return;
         }
-        let put = self.formula(&format!("putPath($variables, {}, {value})", written_list(path)));
+        let put = format!("putPath($variables, $path, {value})");
+        let put = self.formula_of_values(&put, &[], &[("path", listed(path))]);
         writes.push(Write::Put(self.vars, put));
         for touched in &around.touched {
-            let text = format!("putPath($touched, {}, true)", written_list(&path[..1]));
-            let expr = self.formula_with(&text, &[("touched", *touched)]);
+            let values = [("path", listed(&path[..1]))];
+            let expr = self.formula_of_values("putPath($touched, $path, true)", &[("touched", *touched)], &values);
             writes.push(Write::Put(*touched, expr));
         }
     }

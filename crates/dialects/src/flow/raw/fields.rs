@@ -149,10 +149,10 @@ impl Reading {
     /// The condition of a step, in exactly one of its spellings.
     pub(super) fn condition<'d>(&mut self, config: Config<'d>) -> Option<Test<'d>> {
         match (config.located.get("condition"), config.located.get("if")) {
-            (Some(_), Some(second)) => {
+            (Some(group), Some(second)) => {
                 let message = "this step has both `condition` and `if`";
                 self.error(Kind::TwoConditions, second.span, message, "keep one of them");
-                None
+                Some(Test::Both(group, second))
             }
             (Some(group), None) => Some(Test::Group(group)),
             (None, Some(condition)) => Some(Test::If(condition)),

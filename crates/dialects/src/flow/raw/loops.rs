@@ -46,7 +46,12 @@ impl Reading {
         self.loop_keys(config, &["startValue", "endValue", "stepValue", "counterVariable"]);
         let (from, to) = (self.required(config, "startValue"), self.required(config, "endValue"));
         let counter = self.loop_variable(config, "counterVariable");
-        Some(Rounds::For { from: from?, to: to?, step: config.get("stepValue"), counter: counter? })
+        Some(Rounds::For {
+            from: from?,
+            to: to?,
+            step: config.get("stepValue"),
+            counter: counter.unwrap_or_else(unnamed),
+        })
     }
 
     fn each<'d>(&mut self, config: Config<'d>) -> Option<Rounds<'d>> {
@@ -60,7 +65,7 @@ impl Reading {
             let message = "the item and its index cannot have one name";
             self.error(Kind::InvalidConfig, located.span, message, "rename one of them");
         }
-        Some(Rounds::Each { items: items?, item: item?, index })
+        Some(Rounds::Each { items: items?, item: item.unwrap_or_else(unnamed), index })
     }
 
     fn repeated_while<'d>(&mut self, config: Config<'d>) -> Option<Rounds<'d>> {
@@ -76,4 +81,9 @@ impl Reading {
     fn loop_keys(&mut self, config: Config<'_>, of_type: &[&'static str]) {
         self.unknown_keys(config.located, &[&COMMON, &["loopType", "loopBlocks", "maxIterations"], of_type]);
     }
+}
+
+/// The name of a variable that was refused: with it, the rest of the loop is looked at all the same.
+fn unnamed() -> Arc<str> {
+    "".into()
 }

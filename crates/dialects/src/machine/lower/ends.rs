@@ -1,6 +1,7 @@
 //! How a run ends: terminal states, inline failures, failures that nothing handles, cancellation.
 
 use branchpoint_core::ir::{Mark, PlaceId, Status, StepId};
+use branchpoint_expr::Value;
 
 use super::Lower;
 use super::context::ROOT_CONTEXT;
@@ -67,15 +68,15 @@ impl<'d> Lower<'d> {
         self.b.set([verdict], self.ends.failed, None)
     }
 
-    /// The run fails because of a state. `message` and `error` are formulas; without an error it is told from the message.
+    /// The run fails because of a state. `message` and `error` are formulas, in which STATE is its name; without an error it
+    /// is told from the message.
     pub(super) fn failed_run(&mut self, here: Here<'d>, kind: &str, message: &str, error: &str) -> PlaceId {
         let of = if kind == "condition_error" { "condition" } else { "exit_code" };
-        let state = quoted(&here.state.name);
         let text = format!(
-            r#"{{"kind": "{kind}", "message": {message}, "state": {state},
-                "error": {error} ?? {{"Message": {message}, "State": {state}, "ExitCode": 1, "Type": "{of}"}}}}"#
+            r#"{{"kind": "{kind}", "message": {message}, "state": STATE,
+                "error": {error} ?? {{"Message": {message}, "State": STATE, "ExitCode": 1, "Type": "{of}"}}}}"#
         );
-        let verdict = self.put(self.slots.verdict, &text, &[]);
+        let verdict = self.put_with(self.slots.verdict, &text, &[("STATE", Value::from(&*here.state.name))]);
         let end = self.leave_to_root(here.context, self.ends.failed);
         self.b.set([verdict], end, None)
     }

@@ -127,6 +127,12 @@ impl Lower<'_> {
         self.b.formula(text, Dialect::Session, &names)
     }
 
+    /// A slot becomes the value of a formula that names values of the document.
+    #[track_caller]
+    pub(super) fn put_with(&mut self, slot: SlotId, text: &str, constants: &[(&str, Value)]) -> Write {
+        Write::Put(slot, self.b.formula_with(text, Dialect::Session, &self.slots.names(), constants))
+    }
+
     /// As [`Self::formula`], a condition.
     #[track_caller]
     pub(super) fn test(&mut self, text: &str, more: &[(&str, SlotId)]) -> ConditionId {

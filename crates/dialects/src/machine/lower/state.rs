@@ -1,6 +1,7 @@
 //! One state in one context: it begins, does its work, its result is stored, and the next state is chosen.
 
 use branchpoint_core::ir::{Failure, Mark, PlaceId, StepId, Write};
+use branchpoint_expr::Value;
 
 use super::context::ContextId;
 use super::slots::quoted;
@@ -27,7 +28,7 @@ pub(super) struct Here<'d> {
 
 /// What a state leaves behind, by what came of it.
 const RESULT: &str = r#"{"Output": answer.output ?? "", "Stderr": answer.stderr ?? "", "ExitCode": EXIT,
-    "Status": STATUS, "Response": answer.response, "TokensUsed": answer.tokens ?? 0}"#;
+    "Status": STATUS_WORD, "Response": answer.response, "TokensUsed": answer.tokens ?? 0}"#;
 
 impl<'d> Lower<'d> {
     /// Where a state begins in a context. Whoever asks makes it part of the program.
@@ -65,7 +66,7 @@ impl<'d> Lower<'d> {
         let work = self.work(here, outcomes);
         let hooked = self.hooks(context, &state.pre, here.step, work, None);
         let mut writes = self.begin_writes(&state.name);
-        let nothing = self.b.value(branchpoint_expr::Value::Null);
+        let nothing = self.b.value(Value::Null);
         writes.push(Write::Put(self.slots.error, nothing));
         self.b.at(place).set(writes, hooked, None);
         self.b.mark(place, Mark::Begin(here.step, None));
@@ -89,12 +90,10 @@ impl<'d> Lower<'d> {
             return Vec::new();
         }
         let name = self.document.name.as_ref().map_or("", |name| name.text().as_ref());
-        let text = format!(
-            r#"{{"ID": facts.run_id, "Name": {}, "CurrentState": {}, "Duration": elapsedText(started, instantMs(now))}}"#,
-            quoted(name),
-            quoted(state),
-        );
-        vec![self.put(self.slots.workflow, &text, &[])]
+        let text = r#"{"ID": facts.run_id, "Name": NAME, "CurrentState": STATE,
+            "Duration": elapsedText(started, instantMs(now))}"#;
+        let constants = [("NAME", Value::from(name)), ("STATE", Value::from(state))];
+        vec![self.put_with(self.slots.workflow, text, &constants)]
     }
 
     /// Stores the result, runs the hooks after it, and chooses the next state.
@@ -104,11 +103,9 @@ impl<'d> Lower<'d> {
         let ok = self.stored(here, true, next);
 
         let chosen = self.after_failure(here);
-        let error = format!(
-            r#"{{"Message": answer.error.message, "State": {}, "ExitCode": answer.exit_code ?? 1, "Type": answer.error.kind}}"#,
-            quoted(&here.state.name),
-        );
-        let error = self.put(self.slots.error, &error, &[]);
+        let error = r#"{"Message": answer.error.message, "State": STATE, "ExitCode": answer.exit_code ?? 1,
+            "Type": answer.error.kind}"#;
+        let error = self.put_with(self.slots.error, error, &[("STATE", Value::from(&*here.state.name))]);
         let told = self.b.set([error], chosen, None);
         let told = self.hooks(here.context, &here.state.post, here.step, told, None);
         let bad = self.stored(here, false, told);
@@ -118,9 +115,10 @@ impl<'d> Lower<'d> {
 
     fn stored(&mut self, here: Here<'d>, ok: bool, next: PlaceId) -> PlaceId {
         let (exit, status) = if ok { ("0", "\"completed\"") } else { ("answer.exit_code ?? 1", "\"failed\"") };
-        let result = RESULT.replace("EXIT", exit).replace("STATUS", status);
-        let stored = format!("putPath(states, [{}], {result})", quoted(&here.state.name));
-        let mut writes = vec![self.put(self.slots.states, &stored, &[])];
+        let result = RESULT.replace("EXIT", exit).replace("STATUS_WORD", status);
+        let stored = format!("putPath(states, [STATE], {result})");
+        let constants = [("STATE", Value::from(&*here.state.name))];
+        let mut writes = vec![self.put_with(self.slots.states, &stored, &constants)];
         writes.extend(self.begin_writes(&here.state.name));
         let place = self.b.set(writes, next, None);
         let mark = if ok {

@@ -94,8 +94,8 @@ impl<'d> Lower<'d> {
                 self.b.leave(scope, Exit::Fail(error))
             }
             Within::Root | Within::Branch if ok => {
-                let message = quoted(&format!("`{}` succeeded, and none of its ways on matches", here.state.name));
-                self.failed_run(here, "no_transition", &message, "nil")
+                let message = r#"("`" + STATE + "` succeeded, and none of its ways on matches")"#;
+                self.failed_run(here, "no_transition", message, "nil")
             }
             Within::Root | Within::Branch => {
                 let message = "answer.error.message";

@@ -1,6 +1,6 @@
 //! Effects: what is asked, and what becomes of the answer.
 
-use branchpoint_core::ir::{Effect, EffectId, ExprId, PlaceId, Write};
+use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value};
 
 use super::{Lower, To, Where};
@@ -26,14 +26,31 @@ impl Lower<'_, '_> {
         let answered = self.answered(no, finish);
         let effect = self.effect_of(no, &request);
         let input = self.asked_with(no, at, request);
-        self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure))
+        let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
+        if self.document.steps[no].is("send_email") { self.addressed(no, at, ask, failure) } else { ask }
+    }
+
+    /// A mail to nobody fails before anyone is asked to send it, so that a script cannot hide it.
+    fn addressed(&mut self, no: No, at: Where, ask: PlaceId, failure: Failure) -> PlaceId {
+        let lost = self.fault("step_failed", "this mail has no recipient", failure);
+        let Some(to) = self.document.steps[no].get("to") else { return lost };
+        // A secret is known only to the one who sends.
+        if mentions_secret(to) {
+            return ask;
+        }
+        let value = self.written(at.scope, |options| Expression::formed(to, Form::Value, options));
+        let nobody = r#"p == nil || type(p) == "string" && trim(p) == "" || type(p) == "array" && len(p) == 0"#;
+        let nobody = self.when(nobody, &[("p", self.l.probe)]);
+        let decide = self.b.decide([(nobody, lost)], ask, None);
+        self.b.set([Write::Put(self.l.probe, value)], decide, Some(failure))
     }
 
     fn effect_of(&mut self, no: No, request: &Request) -> EffectId {
         let step = &self.document.steps[no];
         let children = self.list(no, Role::Children).map(|list| &list.steps[..]).unwrap_or_default();
         let streamed = children.iter().any(|child| self.document.steps[*child].is("streaming_result"));
-        let (kind, spec) = effect::constants(step, request, streamed);
+        let scripted = self.options.scripted.contains(&*step.id);
+        let (kind, spec) = effect::constants(step, request, streamed, scripted);
         let retry = step.get("retry").and_then(guard::policy);
         let attempt_limit_ms = step.get("timeout").and_then(guard::duration_ms);
         self.b.effect(Effect { kind, spec, retry, attempt_limit_ms, step: Some(self.ids[no]) })
@@ -45,6 +62,9 @@ impl Lower<'_, '_> {
             let judged = format!("{{{{step.{target}.output}}}}");
             request.fields.push(field("target_output", Form::Value, &judged, step.located));
             request.fields.push(field("target_step_id", Form::Text, target, step.located));
+        }
+        if step.is("call_workflow") && !self.options.scripted.contains(&*step.id) {
+            called_with(&mut request, step.located);
         }
         if let Some(written) = step.get("stop_when") {
             let names = condition_names(&condition::under(written), step.located);
@@ -72,6 +92,38 @@ impl Lower<'_, '_> {
             }
         }
         self.b.set(writes, finish, None)
+    }
+}
+
+/// What a called workflow starts with, under the names that hosts of child runs know: `inputs`, and facts of its own.
+fn called_with(request: &mut Request, near: &Located) {
+    for (name, form, value) in std::mem::take(&mut request.fields) {
+        let (name, value) = match &*name {
+            "input" => ("inputs".into(), value),
+            "metadata" => {
+                let metadata = Field { key: name, key_span: near.span, value };
+                ("facts".into(), Located { shape: Shape::Object(vec![metadata]), span: near.span })
+            }
+            _ => (name, value),
+        };
+        request.fields.push((name, form, value));
+    }
+    for secret in &mut request.secrets {
+        let known: &[&str] = match secret.first().and_then(Value::as_str) {
+            Some("input") => &["inputs"],
+            Some("metadata") => &["facts", "metadata"],
+            _ => continue,
+        };
+        secret.splice(..1, known.iter().map(|key| Value::from(*key)));
+    }
+}
+
+fn mentions_secret(value: &Located) -> bool {
+    match &value.shape {
+        Shape::Str { text, .. } => text.contains("secret."),
+        Shape::List(items) => items.iter().any(mentions_secret),
+        Shape::Object(fields) => fields.iter().any(|field| mentions_secret(&field.value)),
+        _ => false,
     }
 }
 

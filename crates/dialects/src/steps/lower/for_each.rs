@@ -61,7 +61,7 @@ impl Lower<'_, '_> {
         self.items.insert(no, item);
         self.rounds.insert(no, index);
         self.bodies.insert(no, scope);
-        self.keep_in(scope, &self.at_home(Some(no)));
+        self.keep_in(scope, Some(no));
         self.edges_in(scope, Some(no));
         let inside = Where { scope, home: scope };
         debug_assert!(inside.home != at.home, "an iteration is a home of its own");

@@ -1,7 +1,7 @@
 //! Where the error of a step goes: up, nowhere, or to the steps that handle it.
 
 use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, PlaceId, Write};
-use branchpoint_expr::{Located, Value};
+use branchpoint_expr::{Dialect, Located, Value};
 
 use super::{Lower, Where};
 use crate::steps::tree::{No, Role};
@@ -22,9 +22,9 @@ impl Lower<'_, '_> {
 
     /// The error with the innermost step that failed: this one, if none is named.
     fn error_of(&mut self, no: No) -> ExprId {
-        let id = serde_json::Value::from(&*self.document.steps[no].id);
-        let text = format!(r#"{{"kind": e.kind, "message": e.message, "step": e.step ?? {id}}}"#);
-        self.inner(&text, &[("e", self.l.failed)])
+        let id = Value::Str(self.document.steps[no].id.clone());
+        let text = r#"{"kind": e.kind, "message": e.message, "step": e.step ?? id}"#;
+        self.b.formula_with(text, Dialect::Machine, &[("e", self.l.failed)], &[("id", id)])
     }
 
     fn gone_on(&mut self, no: No, error: ExprId, finish: PlaceId) -> PlaceId {

@@ -22,6 +22,8 @@ pub(super) struct Plan {
     /// By retry: the step it goes back to, and everything that is done again.
     pub(super) retries: BTreeMap<No, (No, BTreeSet<No>)>,
     targets: BTreeSet<No>,
+    /// By loop over items, none is the root: the steps that leave their values in an iteration, while bodies included.
+    pub(super) at_home: BTreeMap<Option<No>, Vec<No>>,
     /// Whether a branch can deliver nothing at all.
     pub(super) has_gaps: bool,
     /// Whether attachments matter.
@@ -42,6 +44,7 @@ impl Plan {
             revives: vec![false; document.steps.len()],
             retries: BTreeMap::new(),
             targets: BTreeSet::new(),
+            at_home: at_home(document),
             has_gaps: document.steps.iter().any(|step| ["gate", "join", "merge"].contains(&step.kind.name)),
             has_files: document.steps.iter().any(|step| step.flag("iterate_attachments", false))
                 || mentions(document, "attachments["),
@@ -121,6 +124,21 @@ pub(super) fn owners(document: &Document<'_>, no: No) -> Vec<Owner> {
     owners.push(None);
     owners.reverse();
     owners
+}
+
+fn at_home(document: &Document<'_>) -> BTreeMap<Option<No>, Vec<No>> {
+    let mut homes: Vec<Option<No>> = Vec::with_capacity(document.steps.len());
+    let mut at_home: BTreeMap<Option<No>, Vec<No>> = BTreeMap::new();
+    for no in 0..document.steps.len() {
+        // Whatever is around a step stands before it in the text.
+        let home = document.parent(no).and_then(|holder| {
+            let is_body = document.list_of(no).role == Role::Body && document.steps[holder].is("for_each");
+            if is_body { Some(holder) } else { homes[holder] }
+        });
+        homes.push(home);
+        at_home.entry(home).or_default().push(no);
+    }
+    at_home
 }
 
 /// Whether any text of the document holds these letters.

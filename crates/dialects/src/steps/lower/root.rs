@@ -6,7 +6,6 @@ use branchpoint_expr::{Located, Value};
 
 use super::plan::mentions;
 use super::{Lower, Where};
-use crate::steps::tree::{No, Role};
 
 /// What a document may say the run's input is.
 const INPUT_TYPES: [&str; 4] = ["text/plain", "text/html", "application/json", "application/xml"];
@@ -16,7 +15,7 @@ impl Lower<'_, '_> {
         self.names();
         self.selectors();
         let at = Where { scope: ROOT, home: ROOT };
-        self.keep_in(ROOT, &self.at_home(None));
+        self.keep_in(ROOT, None);
         self.edges_in(ROOT, None);
         let result = self.completed_result();
         let end = self.b.close(Status::Completed, result);
@@ -34,17 +33,6 @@ impl Lower<'_, '_> {
         let begin = self.typed_input(begin, failed);
         let start = self.start(begin);
         self.b.begin(ROOT, &[start]);
-    }
-
-    /// The steps that leave their values in an iteration, or in the root: those of while bodies included.
-    pub(super) fn at_home(&self, iteration: Option<No>) -> Vec<No> {
-        let home = |no: No| {
-            let around = self.document.around(no);
-            let mut loops =
-                around.filter(|(holder, list)| list.role == Role::Body && self.document.steps[*holder].is("for_each"));
-            loops.next().map(|(holder, _)| holder)
-        };
-        (0..self.document.steps.len()).filter(|no| home(*no) == iteration).collect()
     }
 
     /// The names of section 4 of the spec, but for those of steps.

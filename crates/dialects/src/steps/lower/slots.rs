@@ -61,8 +61,8 @@ pub(super) struct Kept {
 
 impl Lower<'_, '_> {
     /// Declares what the steps of an iteration, or of the root, leave behind.
-    pub(super) fn keep_in(&mut self, home: ScopeId, steps: &[No]) {
-        for no in steps.iter().copied() {
+    pub(super) fn keep_in(&mut self, home: ScopeId, iteration: Option<No>) {
+        for no in self.plan.at_home.remove(&iteration).unwrap_or_default() {
             let step = &self.document.steps[no];
             let id = step.id.clone();
             if !self.plan.is_named(&id) {

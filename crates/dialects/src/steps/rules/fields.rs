@@ -44,12 +44,12 @@ impl Check<'_, '_> {
         let present = |name: &str| step.get(name).is_some();
         match step.kind.name {
             "call_workflow" if !present("workflow") => self.missing(step, "workflow"),
-            "command" if !present("command") && !present("argv") => self.missing(step, "command"),
+            "command" if !present("command") && !present("argv") => self.missing_one_of(step, ["command", "argv"]),
             "command" if present("command") && present("argv") => {
                 let span = step.get("argv").map_or(step.span(), |argv| argv.span);
                 self.error(Kind::BadField, span, "both `command` and `argv` are given", "keep one of them");
             }
-            "wait" if !present("duration") && !present("until") => self.missing(step, "duration"),
+            "wait" if !present("duration") && !present("until") => self.missing_one_of(step, ["duration", "until"]),
             "wait" if present("duration") && present("until") => {
                 let span = step.get("until").map_or(step.span(), |until| until.span);
                 self.error(Kind::BadField, span, "both `duration` and `until` are given", "keep one of them");
@@ -61,6 +61,11 @@ impl Check<'_, '_> {
     fn missing(&mut self, step: &Step<'_>, name: &str) {
         let message = format!("a {} step needs `{name}`", step.kind.name);
         self.error(Kind::MissingField, step.span(), message, &format!("give it `{name}`"));
+    }
+
+    fn missing_one_of(&mut self, step: &Step<'_>, [one, other]: [&str; 2]) {
+        let message = format!("a {} step needs `{one}` or `{other}`", step.kind.name);
+        self.error(Kind::MissingField, step.span(), message, &format!("give it one of `{one}` and `{other}`"));
     }
 
     fn field(&mut self, step: &Step<'_>, name: &str, field: Field, value: &Located) {

@@ -17,7 +17,7 @@ use crate::load::LoadOptions;
 
 /// Everything that is wrong with the steps of a document, and everything that is suspicious.
 pub(super) fn check(document: &Document<'_>, options: &LoadOptions, findings: &mut Vec<Diagnostic>) {
-    let mut check = Check { document, options, findings };
+    let mut check = Check { document, options, findings, suggestions: 0 };
     check.document();
     for (no, step) in document.steps.iter().enumerate() {
         // A step of an unknown type is told once; what its keys mean is not known.
@@ -33,7 +33,12 @@ struct Check<'c, 'd> {
     document: &'c Document<'d>,
     options: &'c LoadOptions,
     findings: &'c mut Vec<Diagnostic>,
+    /// How many names were compared with all ids.
+    suggestions: usize,
 }
+
+/// Looking for the nearest of all ids takes time, and nobody reads a thousand suggestions.
+const MOST_SUGGESTIONS: usize = 50;
 
 const DOCUMENT_KEYS: [&str; 7] =
     ["steps", "child_steps", "name", "description", "tags", "trigger", "input_content_type"];
@@ -112,9 +117,24 @@ impl<'d> Check<'_, 'd> {
         }
     }
 
+    /// A warning about a reference to a step that is not there.
+    fn unknown_step(&mut self, id: &str, span: Span, message: String) {
+        let mut finding = Diagnostic::warning(Kind::UnknownReference, span, message);
+        finding = finding.with_help("name a step of this document");
+        if self.suggestions < MOST_SUGGESTIONS {
+            self.suggestions += 1;
+            finding = finding.suggest(id, self.document.ids.keys().map(|id| &**id));
+        }
+        self.findings.push(finding);
+    }
+
     /// Whether a called workflow exists is asked only where that can be known.
     fn callee(&mut self, step: &Step<'_>) {
         let (Some(known), Some(name)) = (&self.options.callees, step.get("workflow")) else { return };
+        // A step whose answers someone wrote down calls nobody.
+        if self.options.scripted.contains(&*step.id) {
+            return;
+        }
         if let Some(written) = name.text().filter(|written| !known.contains(&***written)) {
             let finding =
                 Diagnostic::error(Kind::WorkflowNotFound, name.span, format!("there is no workflow `{written}`"));

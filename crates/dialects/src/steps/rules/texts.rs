@@ -45,9 +45,7 @@ impl Check<'_, '_> {
             && let Some(id) = target.text()
             && self.document.find(id).is_none()
         {
-            let ids = self.document.ids.keys().map(|id| &**id);
-            let finding = Diagnostic::warning(Kind::UnknownReference, target.span, format!("there is no step `{id}`"));
-            self.findings.push(finding.with_help("name a step of this document").suggest(id, ids));
+            self.unknown_step(id, target.span, format!("there is no step `{id}`"));
         }
         if let Some(expected) =
             step.get("expect_status").filter(|expected| super::super::effect::statuses(expected).is_none())
@@ -111,10 +109,7 @@ impl Check<'_, '_> {
         if &**root != "step" || self.document.find(id).is_some() {
             return;
         }
-        let message = format!("there is no step `{id}`, so this is always empty");
-        let finding = Diagnostic::warning(Kind::UnknownReference, reference.span, message);
-        let ids = self.document.ids.keys().map(|id| &**id);
-        self.findings.push(finding.with_help("name a step of this document").suggest(id, ids));
+        self.unknown_step(id, reference.span, format!("there is no step `{id}`, so this is always empty"));
     }
 }
 

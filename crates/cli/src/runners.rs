@@ -1,0 +1,76 @@
+//! The real runners of the command line, set up from `branchpoint.toml` and the environment: tools and models.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use branchpoint_core::ir::Effect;
+use branchpoint_engine::models::{self, ToolDescription};
+use branchpoint_engine::tools::{self, Commands, Tools};
+use branchpoint_engine::{Answer, Call, Local, Models, Stop, agents};
+use branchpoint_expr::{Kind, Value};
+use serde::de::DeserializeOwned;
+
+use crate::project::{FILE, Project};
+
+/// What this program can do for runs beyond its own machine.
+pub(crate) struct Runners {
+    tools: Arc<Tools>,
+    models: Models,
+    agents: BTreeMap<String, agents::Settings>,
+}
+
+impl Runners {
+    /// Sets the runners up. Nothing is called yet.
+    pub(crate) fn new(project: &Project, local: &Local, allow_private_network: bool) -> Result<Self> {
+        let mut settings: tools::Settings = read("tools", &project.tools())?;
+        settings.http.allow_private_network |= allow_private_network;
+        let allow_private_network = settings.http.allow_private_network;
+        let commands = Commands { local: local.clone(), environment: None };
+        let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;
+        let tools = Arc::new(tools.with_commands(commands));
+        let agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
+        let catalogue = Arc::clone(&tools);
+        let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
+        models.secrets = Arc::clone(&local.secrets);
+        models.catalogue = Arc::new(move |name| described(&catalogue, name));
+        models.allow_private_network = allow_private_network;
+        Ok(Self { tools, models, agents })
+    }
+
+    /// How agents that are programs are started.
+    pub(crate) fn agents(&self) -> &BTreeMap<String, agents::Settings> {
+        &self.agents
+    }
+
+    /// Performs a call; none if it is for nobody here.
+    pub(crate) fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+        self.models.perform(call, stop).or_else(|| self.tools.perform(call, stop))
+    }
+
+    /// Why calls of an effect cannot be performed, and what kind of finding that is; none if they can.
+    pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+        let (kind, spec) = (&*effect.kind, &effect.spec);
+        if Models::serves(kind, spec) {
+            return self.models.lacks(kind, spec);
+        }
+        if Tools::serves(kind, spec) {
+            return self.tools.lacks(kind, spec).map(|why| (Kind::NoRunner, why));
+        }
+        Some((Kind::NoRunner, String::new()))
+    }
+}
+
+/// What a server says about one of its tools.
+fn described(tools: &Tools, name: &str) -> Option<ToolDescription> {
+    let offered = tools.offered(&Stop::default()).ok()?;
+    let named =
+        |offered: &tools::Offered| *offered.name == *name || format!("{}.{}", offered.server, offered.name) == name;
+    let found = offered.into_iter().find(named)?;
+    let parameters = Some(found.schema).filter(|schema| *schema != Value::Null);
+    Some(ToolDescription { description: found.description, parameters })
+}
+
+fn read<T: DeserializeOwned>(what: &str, table: &toml::Table) -> Result<T> {
+    table.clone().try_into().with_context(|| format!("the settings of {what} in {FILE} are not understood"))
+}

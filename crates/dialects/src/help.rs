@@ -1,0 +1,29 @@
+//! What to do about a finding of `steps` or `flow` that does not say it itself: most come from compiling expressions.
+
+use branchpoint_expr::{Diagnostic, Kind, Severity};
+
+/// The finding with a way out, if it is an error.
+pub(crate) fn with_help(finding: Diagnostic) -> Diagnostic {
+    if finding.help.is_some() || finding.severity == Severity::Warning {
+        return finding;
+    }
+    let help = help(finding.cause()).or_else(|| help(finding.kind));
+    finding.with_help(help.unwrap_or("`branchpoint explain` and the name of this error tell more"))
+}
+
+fn help(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::NotBoolean => "compare it with something, such as `== 'yes'`",
+        Kind::UnknownFunction => "docs/spec lists the functions of each dialect",
+        Kind::BadRegex => "mend the regular expression; a backslash makes the sign after it plain",
+        Kind::BadTemplate => "between `{{` and `}}` stands a reference, such as `{{input}}`",
+        Kind::BadExpression => "compare and join values, such as `a == 'x' && b > 1`; texts stand in quotes",
+        Kind::TypeMismatch | Kind::Incomparable => "write a value of the type that is wanted here",
+        Kind::Parse => "write it in the form of its type, such as 2026-02-18T12:00:00Z for a time",
+        Kind::BadField | Kind::InvalidConfig | Kind::InvalidFlow => "change it to what is wanted here",
+        Kind::InvalidCondition => "write {\"variable\": …, \"operator\": …, \"value\": …}",
+        Kind::NodeLimit | Kind::DepthLimit => "cut it into smaller parts",
+        Kind::SecretNotAllowed => "secrets are for the fields of steps that call the outside",
+        _ => return None,
+    })
+}

@@ -1,0 +1,32 @@
+//! Documents as pictures. Most are drawn from their programs; graphs and sessions are pictures already.
+//!
+//! The program of a graph is one driver that takes nodes as they come, and that of a session a chain of decisions at every
+//! event: neither shows what its author drew.
+
+use branchpoint_core::ir::Program;
+use branchpoint_core::ir::picture::{self, Look, Node, Picture};
+use branchpoint_expr::{Condition, Dialect};
+
+use crate::{graph, read, session};
+
+/// Draws a document that was loaded.
+pub fn picture(program: &Program, source: &str, dialect: Option<Dialect>) -> Picture {
+    let document = || read(source).ok();
+    let drawn = match dialect {
+        Some(Dialect::Graph) => document().and_then(|document| graph::picture(&document, source)),
+        Some(Dialect::Session) => document().map(|document| session::picture(&document, source)),
+        _ => None,
+    };
+    drawn.unwrap_or_else(|| picture::picture(program, source))
+}
+
+/// The start or an end.
+pub(crate) fn end(title: &str) -> Node {
+    Node { title: title.into(), kind: "".into(), look: Look::End }
+}
+
+/// A condition in the words of its author, if it was written as an expression.
+pub(crate) fn told(condition: &Condition, source: &str) -> String {
+    let written = condition.span().text(source).trim();
+    if condition.is_verbatim() && !written.contains('\n') { written.to_owned() } else { condition.to_string() }
+}

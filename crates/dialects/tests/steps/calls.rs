@@ -1,0 +1,73 @@
+//! Workflows that a document calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
+use branchpoint_expr::Dialect;
+
+struct Files(BTreeMap<&'static str, &'static str>);
+
+impl Library for Files {
+    fn workflow(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|text| (*text).to_owned())
+    }
+
+    fn root(&self) -> Option<&str> {
+        Some("main")
+    }
+}
+
+const CALL: &str = "steps: [{id: sub, step_type: call_workflow, workflow: child}]";
+
+fn loaded(files: &[(&'static str, &'static str)], scripted: &[&str]) -> Loaded {
+    let scripted = scripted.iter().map(|step| (*step).to_owned()).collect();
+    let options = LoadOptions { dialect: Some(Dialect::Steps), scripted, ..LoadOptions::default() };
+    load_all(CALL, &options, &Files(files.iter().copied().collect()))
+}
+
+#[track_caller]
+fn check(files: &[(&'static str, &'static str)], children: &[&str], kinds: &[&str]) {
+    let loaded = loaded(files, &[]);
+    let found: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+    assert_eq!(found, kinds, "{:?}", loaded.diagnostics);
+    assert_eq!(loaded.children.keys().map(|name| &**name).collect::<Vec<_>>(), children);
+    assert_eq!(loaded.program.is_some(), kinds.is_empty());
+}
+
+#[test]
+fn called_workflows_are_loaded_with_those_that_they_call() {
+    check(&[("child", "steps: [{step_type: text, template: hi}]")], &["child"], &[]);
+    check(
+        &[("child", r#"{"name": "n", "description": "d", "uuid": "u", "steps": [{"type": "finish", "config": {}}]}"#)],
+        &["child"],
+        &[],
+    );
+    let deeper = "steps: [{step_type: call_workflow, workflow: deep}]";
+    check(&[("child", deeper), ("deep", "steps: [{step_type: text, template: hi}]")], &["child", "deep"], &[]);
+}
+
+#[test]
+fn what_is_wrong_with_a_called_workflow_is_wrong_with_the_document() {
+    check(&[("child", "steps: []")], &[], &["no_steps"]);
+    check(&[("child", "steps: [{step_type: call_workflow, workflow: main}]")], &["child"], &["circular_call"]);
+    check(&[("child", "steps: [{step_type: call_workflow, workflow: child}]")], &["child"], &["circular_call"]);
+    check(&[("child", "name: n\nstates: {initial: a, a: {type: terminal}}")], &[], &["unsupported"]);
+}
+
+#[test]
+fn one_that_is_not_there_is_told_where_it_is_known_what_there_is() {
+    check(&[], &[], &[]);
+    let options =
+        LoadOptions { dialect: Some(Dialect::Steps), callees: Some(BTreeSet::new()), ..LoadOptions::default() };
+    let loaded = load_all(CALL, &options, &Files(BTreeMap::new()));
+    assert_eq!(loaded.diagnostics[0].kind.as_str(), "workflow_not_found");
+}
+
+#[test]
+fn an_answer_that_someone_wrote_down_comes_before_the_workflow() {
+    let files = [("child", "steps: [{step_type: text, template: hi}]")];
+    let kind = |loaded: &Loaded| loaded.program.as_ref().map(|program| program.effects[0].kind.to_string());
+    assert_eq!(kind(&loaded(&files, &[])).as_deref(), Some("run"));
+    assert_eq!(kind(&loaded(&files, &["sub"])).as_deref(), Some("scripted"));
+    assert!(loaded(&files, &["sub"]).children.is_empty());
+}

@@ -1,0 +1,111 @@
+//! Expressions of a front-end, compiled once for many uses that differ in a few values.
+
+use std::sync::Arc;
+
+use crate::compile::{Bind, Bound};
+use crate::condition::Condition;
+use crate::expression::Expression;
+use crate::program::{Node, Program};
+use crate::unit::{Options, Problems};
+use crate::value::Value;
+
+/// A compiled text with holes: names whose values are put in afterwards. Filling it costs a copy, and no parsing.
+///
+/// ```
+/// use branchpoint_expr::{Expression, Formula, Options, Value};
+/// use serde_json::json;
+///
+/// let greeting = Formula::compile("word + name", Options::default(), &["word"], Expression::compile)?;
+/// let hello = greeting.fill(&[Value::from("hello ")]);
+/// assert_eq!(hello.value(&json!({"name": "you"}))?, Value::from("hello you"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Formula<T> {
+    compiled: T,
+    /// By hole: the constants that stand for it.
+    holes: Vec<Vec<usize>>,
+}
+
+/// What can have holes.
+pub trait Fillable: Clone {
+    #[doc(hidden)]
+    fn tables(&mut self) -> Tables<'_>;
+}
+
+/// The part of a compiled text that filling changes.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Tables<'t>(&'t mut Program);
+
+impl Fillable for Expression {
+    fn tables(&mut self) -> Tables<'_> {
+        Tables(&mut self.program)
+    }
+}
+
+impl Fillable for Condition {
+    fn tables(&mut self) -> Tables<'_> {
+        Tables(&mut self.program)
+    }
+}
+
+impl<T: Fillable> Formula<T> {
+    /// Compiles a text in which these names are holes. Nothing that is compiled depends on the values of names.
+    pub fn compile(
+        text: &str,
+        options: Options<'_>,
+        holes: &[&str],
+        compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
+    ) -> Result<Self, Problems> {
+        // Each mark is a text of its own, so that it can be told from every other text by its address.
+        let marks: Vec<Arc<str>> = holes.iter().map(|hole| Arc::from(*hole)).collect();
+        let names = Marked { holes, marks: &marks, bind: options.bind };
+        let mut compiled = compile(text, options.bound(&names))?;
+        let constants = &compiled.tables().0.constants;
+        let places = |mark: &Arc<str>| {
+            let is_mark = |value: &Value| matches!(value, Value::Str(text) if Arc::ptr_eq(text, mark));
+            constants.iter().enumerate().filter(|(_, value)| is_mark(value)).map(|(place, _)| place).collect()
+        };
+        let holes = marks.iter().map(places).collect();
+        Ok(Self { compiled, holes })
+    }
+
+    /// The text with these values in its holes, in the order in which the holes were named.
+    pub fn fill(&self, values: &[Value]) -> T {
+        let mut filled = self.compiled.clone();
+        let program = filled.tables().0;
+        for (places, value) in self.holes.iter().zip(values) {
+            for place in places {
+                program.constants[*place] = value.clone();
+            }
+        }
+        for compare in &mut program.compares {
+            if let Node::Constant(constant) = program.nodes[compare.right as usize] {
+                compare.constant = program.constants[constant as usize].clone();
+            }
+        }
+        filled
+    }
+}
+
+/// The names of a formula: holes first, then whatever the host knows.
+struct Marked<'m> {
+    holes: &'m [&'m str],
+    marks: &'m [Arc<str>],
+    bind: Option<&'m dyn Bind>,
+}
+
+impl Bind for Marked<'_> {
+    fn bind(&self, path: &[&str]) -> Option<Bound> {
+        self.bind.and_then(|bind| bind.bind(path))
+    }
+
+    fn constant(&self, name: &str) -> Option<Value> {
+        let hole = self.holes.iter().position(|hole| *hole == name);
+        match hole {
+            Some(hole) => Some(Value::Str(Arc::clone(&self.marks[hole]))),
+            None => self.bind.and_then(|bind| bind.constant(name)),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Workflows of steps that call other workflows, run to their end.
+
+use std::collections::BTreeMap;
+
+use branchpoint_dialects::{Library, LoadOptions, load_all};
+use branchpoint_engine::{Memory, Script};
+use branchpoint_expr::{Dialect, Object, Value};
+
+struct Files(BTreeMap<&'static str, &'static str>);
+
+impl Library for Files {
+    fn workflow(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|text| (*text).to_owned())
+    }
+}
+
+const CALLER: &str = "steps:\n  - {id: sub, step_type: call_workflow, workflow: child, input: 'to {{input}}'}\n  - {id: end, step_type: text, template: 'got {{input}}'}\n";
+
+#[track_caller]
+fn check(child: &'static str, script: &str, expect: &str) {
+    let script = branchpoint_dialects::read(script).unwrap().to_value();
+    let scripted = script.as_object().unwrap().keys().map(ToString::to_string).collect();
+    let options = LoadOptions { dialect: Some(Dialect::Steps), scripted, ..LoadOptions::default() };
+    let loaded = load_all(CALLER, &options, &Files([("child", child)].into_iter().collect()));
+    let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let mut host = Memory::new(&program, 0).calling(&loaded.children);
+    let facts: Object = [("metadata", Value::Null), ("content_type", Value::Null)]
+        .into_iter()
+        .map(|(key, value)| (key.into(), value))
+        .collect();
+    host.start(Value::from("you"), facts).unwrap();
+    host.go_on(&mut Script::read(&script).unwrap());
+    let result = host.result().expect("it has ended");
+    let told = match result.get("error") {
+        Some(error) if *error != Value::Null => error.get("kind"),
+        _ => result.get("output"),
+    };
+    assert_eq!(told.map(ToString::to_string).as_deref(), Some(expect), "{result:?}");
+}
+
+#[test]
+fn the_output_of_a_called_workflow_is_that_of_the_step() {
+    check("steps: [{id: a, step_type: text, template: 'hello {{input}}'}]", "{}", "got hello to you");
+}
+
+#[test]
+fn a_called_workflow_that_fails_fails_the_step() {
+    check("steps: [{id: a, step_type: send_email, text_body: x}]", "{}", "callee_failed");
+}
+
+#[test]
+fn an_answer_that_someone_wrote_down_comes_before_the_called_workflow() {
+    check("steps: [{id: a, step_type: text, template: x}]", "{sub: [written]}", "got written");
+}
