@@ -27,10 +27,12 @@ impl Lower<'_, '_> {
         let effect = self.effect_of(no, &request);
         let input = self.asked_with(no, at, request);
         let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
-        if self.document.steps[no].is("send_email") { self.addressed(no, at, ask, failure) } else { ask }
+        let step = &self.document.steps[no];
+        let sends = step.is("send_email") && !self.options.scripted.contains(&*step.id);
+        if sends { self.addressed(no, at, ask, failure) } else { ask }
     }
 
-    /// A mail to nobody fails before anyone is asked to send it, so that a script cannot hide it.
+    /// A mail to nobody fails before anyone is asked to send it. What someone wrote down for the step comes first.
     fn addressed(&mut self, no: No, at: Where, ask: PlaceId, failure: Failure) -> PlaceId {
         let lost = self.fault("step_failed", "this mail has no recipient", failure);
         let Some(to) = self.document.steps[no].get("to") else { return lost };
