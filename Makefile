@@ -12,6 +12,8 @@ CARGO ?= cargo
 LOCKED ?= --locked
 # Vector files to run; give others with: make vectors VECTORS="a.json b.json"
 VECTORS ?= vectors/expr-golden.json vectors/machine-conditions.json vectors/flow-conditions.json vectors/steps-conditions.json vectors/steps-runs.json vectors/flow-runs.json vectors/machine-runs.json vectors/session-runs.json vectors/session-load.json vectors/graph-runs.json
+# Where stores of vectors lie. Nothing of them must survive a loss of power, so memory will do.
+SCRATCH ?= $(or $(wildcard /dev/shm),/tmp)
 # Seeds to simulate.
 SEEDS ?= 0..20000
 # Where cargo puts the program. If your cargo configuration says another place, set CARGO_TARGET_DIR to it.
@@ -50,6 +52,8 @@ test-quick: setup fmt-check unit ## for daily work: format and tests, without li
 vectors: need-cargo ## the conformance vectors, optimised with assertions on
 	@echo '== vectors'
 	$(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin vectors -- $(VECTORS)
+	@echo '== vectors of runs in a file that is opened anew after every event'
+	TMPDIR=$(SCRATCH) $(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin vectors -- --host sqlite --crash-every-event $(filter %-runs.json,$(VECTORS))
 
 .PHONY: sim
 sim: need-cargo ## the simulation, optimised with assertions on; other seeds with: make sim SEEDS=7..8
@@ -62,6 +66,8 @@ bench: need-cargo ## our benchmarks
 	$(CARGO) bench $(LOCKED) -p branchpoint-core --bench advance
 	$(CARGO) bench $(LOCKED) -p branchpoint-dialects --bench load
 	$(CARGO) bench $(LOCKED) -p branchpoint-sim --bench sessions
+	$(CARGO) bench $(LOCKED) -p branchpoint-sim --bench store
+	$(CARGO) bench $(LOCKED) -p branchpoint-engine --bench models
 
 .PHONY: bench-peers
 bench-peers: need-cargo ## the same conditions on other engines, beside ours (own lock file, builds for minutes)

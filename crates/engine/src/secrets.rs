@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use branchpoint_core::Failed;
 use branchpoint_expr::{Object, Value};
 
 use crate::local::SecretStore;
+use crate::runner::{Answer, Body};
 
 const MASK: &str = "***";
 const PREFIXES: [&str; 4] = ["SECRET_", "API_KEY", "PASSWORD", "TOKEN"];
@@ -50,6 +52,34 @@ impl Secrets {
         }
         self.0.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
         self.0.dedup();
+    }
+
+    /// What came back from a call, with every secret masked. It is for secrets that calls were given by name: what repeats them must
+    /// not bring them into what is kept.
+    pub fn mask_answer(&self, answer: Answer) -> Answer {
+        if self.0.is_empty() {
+            return answer;
+        }
+        let text = |text: &Arc<str>| Arc::from(self.mask(text).as_ref());
+        match answer {
+            Answer::Model { text: said, usage } => Answer::Model { text: text(&said), usage },
+            Answer::Reply { value, usage } => Answer::Reply { value: self.mask_value(&value), usage },
+            Answer::Data { value, content_type } => Answer::Data { value: self.mask_value(&value), content_type },
+            Answer::Http { status, headers, body } => {
+                let headers = self.mask_value(&Value::from(headers)).as_object().cloned().unwrap_or_default();
+                let body = match body {
+                    Body::Text(body) => Body::Text(text(&body)),
+                    Body::Decoded(value) => Body::Decoded(self.mask_value(&value)),
+                };
+                Answer::Http { status, headers, body }
+            }
+            Answer::Process { exit, stdout, stderr } => {
+                Answer::Process { exit, stdout: text(&stdout), stderr: text(&stderr) }
+            }
+            Answer::TimedOut { stdout, stderr } => Answer::TimedOut { stdout: text(&stdout), stderr: text(&stderr) },
+            Answer::Failed(failed) => Answer::Failed(Failed { message: text(&failed.message), ..failed }),
+            Answer::Never => Answer::Never,
+        }
     }
 
     /// The text with every secret masked. It may be a text of JSON.

@@ -4,6 +4,7 @@
 //! writes what is printed now; read the difference before you commit it.
 
 mod authoring;
+mod canary;
 mod check;
 mod completions;
 mod conditions;

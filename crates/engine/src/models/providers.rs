@@ -30,6 +30,17 @@ const fn known(
     Known { name, protocol, key_env, url_env, url, begins }
 }
 
+/// Names the model of steps that name none, where the settings do not.
+const DEFAULT_MODEL: &str = "BRANCHPOINT_MODEL";
+
+/// What is asked when nobody names a model: that of the first provider whose key is there.
+const DEFAULTS: [(&str, &str); 4] = [
+    ("openai", "gpt-5-mini"),
+    ("anthropic", "claude-haiku-4-5"),
+    ("gemini", "gemini-2.5-flash"),
+    ("mistral", "mistral-small-latest"),
+];
+
 /// The providers that people use most. The library brings more: settings reach them by `protocol`.
 const KNOWN: [Known; 9] = [
     known(
@@ -132,17 +143,28 @@ impl Models {
                 (Some(provider.to_owned()), model.or(own).or_else(|| self.default_of(provider)))
             }
             (None, Some(model)) => split(&model, self),
-            (None, None) => match &self.settings.default {
-                Some(default) => split(default, self),
-                None => (None, None),
+            (None, None) => match self.settings.default.clone().or_else(|| (self.environment)(DEFAULT_MODEL)) {
+                Some(default) => split(&default, self),
+                None => self.first_with_a_key().unwrap_or_default(),
             },
         };
         let Some(model) = model else {
-            return Err(Lack("no model is named; set `default` in `[models]`, or name one in the step".to_owned()));
+            let message = "no model is named; set `OPENAI_API_KEY` or another key, `BRANCHPOINT_MODEL`, or `default` in `[models]`";
+            return Err(Lack(message.to_owned()));
         };
         let provider = provider.or_else(|| begins(&model)).or_else(|| self.settings.provider.clone());
         let provider = provider.or_else(|| self.settings.default.as_deref().and_then(|default| split(default, self).0));
         self.located(&provider.unwrap_or_else(|| "openai".to_owned()), &model, url)
+    }
+
+    /// The provider whose key the environment has, and a model of it that does for most things.
+    fn first_with_a_key(&self) -> Option<(Option<String>, Option<String>)> {
+        let has_key = |provider: &str| {
+            let known = KNOWN.iter().find(|known| known.name == provider)?;
+            (self.environment)(known.key_env).filter(|key| !key.trim().is_empty())
+        };
+        let (provider, model) = DEFAULTS.iter().find(|(provider, _)| has_key(provider).is_some())?;
+        Some((Some((*provider).to_owned()), Some((*model).to_owned())))
     }
 
     /// The default model, if it is one of that provider.

@@ -27,7 +27,7 @@ fn every_provider_is_asked_in_its_own_way_and_gives_the_same_form() {
         ("/res/v1/web/search?q=a+%26+b&count=1", "test_key", ""),
     );
     let results = r#"{"results": [{"title": "T", "url": "https://t.example/", "content": "S"}, {"title": "U"}]}"#;
-    check("tavily", results, ("/search", "Bearer test_key", r#"{"max_results":1,"query":"a & b"}"#));
+    check("tavily", results, ("/search", "Bearer test_key", r#"{"query":"a & b","max_results":1}"#));
     check("searxng", results, ("/search?q=a+%26+b&format=json", "Bearer test_key", ""));
 }
 

@@ -1,0 +1,80 @@
+//! Secrets are planted, and every file of the store, every message and every trace is searched for them.
+
+use std::fs;
+use std::path::Path;
+
+use super::run_in;
+
+/// A secret input, a secret of the host, and steps that repeat both wherever they can.
+const WORKFLOW: &str = r#"
+name: canary
+inputs: [{name: api_key, type: string, required: true}]
+states:
+  initial: use
+  use:
+    type: command
+    command: "echo got {{.inputs.api_key}} and {{.secret.PLANTED}}; echo {{.inputs.api_key}} {{.secret.PLANTED}} >&2"
+    transitions:
+      - {when: "states.use.Output contains 'nothing'", goto: bad}
+      - {goto: fails}
+  fails: {type: command, command: "echo {{.states.use.Output}}; exit 3", continue_on_error: true, on_success: done}
+  bad: {type: terminal, status: failure, message: "{{.states.use.Output}}"}
+  done: {type: terminal, message: "all is well"}
+"#;
+
+const INPUT: &str = "canary-input-7f3a";
+const SECRET: &str = "canary-secret-9b1c";
+
+#[test]
+fn a_planted_secret_is_in_no_file_no_message_and_no_trace() {
+    let folder = tempfile::tempdir().expect("there is room");
+    fs::write(folder.path().join("canary.yaml"), WORKFLOW).expect("there is room");
+    let store = folder.path().join("kept");
+    let store = store.join("store.db");
+    let environment = [("PLANTED", SECRET), ("BRANCHPOINT_STORE", store.to_str().expect("a plain path"))];
+    let input = format!("api_key={INPUT}");
+    let run = |arguments: &[&str]| {
+        let output = run_in(folder.path(), arguments, "", &environment);
+        let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code(), told)
+    };
+    let (status, [stdout, stderr]) = run(&["run", "canary.yaml", "-i", &input, "--id", "planted"]);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("got *** and ***"), "what was printed is shown, without its secrets: {stderr}");
+    clean("what `run` tells", &stderr);
+    let commands: [&[&str]; 9] = [
+        &["runs", "list"],
+        &["runs", "show", "planted"],
+        &["runs", "show", "planted", "--json"],
+        &["runs", "trace", "planted"],
+        &["runs", "trace", "planted", "--json"],
+        &["runs", "explain", "planted", "use"],
+        &["runs", "explain", "planted", "fails", "--json"],
+        &["runs", "export", "planted"],
+        &["doctor"],
+    ];
+    for command in commands {
+        let (status, [stdout, stderr]) = run(command);
+        assert_eq!(status, Some(0), "{command:?}: {stdout}{stderr}");
+        clean(&format!("{command:?}"), &(stdout + &stderr));
+    }
+    let files = everything(store.parent().expect("it has a folder"));
+    assert!(files.len() >= 2, "there is a store and a key: {files:?}");
+    for file in files {
+        let bytes = fs::read(&file).expect("it can be read");
+        clean(&file.display().to_string(), &String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[track_caller]
+fn clean(what: &str, text: &str) {
+    for canary in [INPUT, SECRET] {
+        assert!(!text.contains(canary), "{what} holds {canary}:\n{text}");
+    }
+}
+
+/// All files of a folder and the folders in it.
+fn everything(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).expect("it is there").flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { everything(&path) } else { vec![path] }).collect()
+}

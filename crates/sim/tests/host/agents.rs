@@ -1,0 +1,66 @@
+//! Turns of agents with tools: each call of a model and of a tool is recorded, so a killed process goes on after the last that ended.
+
+use branchpoint_core::Usage;
+use branchpoint_engine::agent;
+use branchpoint_engine::store::{Document, Workflow};
+
+use super::*;
+
+const DOCUMENT: &str = "steps:
+  - {id: helper, step_type: agent, prompt: \"five things\", tools: [look], max_turns: 4}
+";
+
+const FIVE: &str = r#"{"text": "", "toolCalls": [
+    {"id": "1", "name": "look", "arguments": {"n": 1}}, {"id": "2", "name": "look", "arguments": {"n": 2}},
+    {"id": "3", "name": "look", "arguments": {"n": 3}}, {"id": "4", "name": "look", "arguments": {"n": 4}},
+    {"id": "5", "name": "look", "arguments": {"n": 5}}]}"#;
+
+fn reply(text: &str) -> Answer {
+    Answer::Reply { value: serde_json::from_str(text).expect("this is JSON"), usage: Usage::default() }
+}
+
+#[test]
+fn a_turn_that_was_killed_between_its_tools_goes_on_after_the_last_that_ended() {
+    let folder = Folder::new();
+    let mut host = folder.host(Drives::All);
+    let loaded = branchpoint_dialects::load(DOCUMENT, None);
+    let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let name = |name: &str| name.to_owned();
+    let document = Document { name: name("a"), dialect: name("steps"), origin: name("a"), text: DOCUMENT.into() };
+    let children = agent::parts([&program]).expect("it has no condition");
+    let workflow = Workflow { document: &document, program: &program, children: &children };
+    let workflow = host.store().save(workflow, 0).expect("the store takes it");
+    start(&mut host, workflow, "r");
+    let mut heard = Heard::default();
+    heard.listen(&mut host, 1);
+    let (run, model) = heard.calls.pop().expect("the model is asked");
+    assert_eq!(&*model.kind, "model", "{model:?}");
+    host.settle(run, &model, reply(FIVE));
+    heard.listen(&mut host, 2);
+    assert_eq!(heard.calls.len(), 5, "five tools at once");
+    let done: Vec<String> = heard
+        .calls
+        .drain(..3)
+        .map(|(run, call)| {
+            host.settle(run, &call, Answer::data("found"));
+            call.key()
+        })
+        .collect();
+    heard.listen(&mut host, 3);
+    drop(host);
+
+    let mut host = folder.host(Drives::All);
+    let mut heard = Heard::default();
+    heard.listen(&mut host, 4);
+    let again: Vec<String> = heard.calls.iter().map(|(_, call)| call.key()).collect();
+    assert_eq!(again.len(), 2, "only what had not ended is called again: {again:?}");
+    assert!(again.iter().all(|key| !done.contains(key)));
+    for (run, call) in std::mem::take(&mut heard.calls) {
+        host.settle(run, &call, Answer::data("found"));
+    }
+    heard.listen(&mut host, 5);
+    let (run, model) = heard.calls.pop().expect("the model hears what the tools found");
+    host.settle(run, &model, reply(r#"{"text": "all five", "toolCalls": []}"#));
+    heard.listen(&mut host, 6);
+    assert_eq!(heard.output("r"), &Value::from("all five"));
+}
