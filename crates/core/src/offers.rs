@@ -7,7 +7,7 @@ use branchpoint_expr::{EvalError, Value};
 use crate::advance::{Clock, Sight};
 use crate::ir::{Arm, Index, Op, Program, Status, ViewId};
 use crate::request::Request;
-use crate::state::{Parked, RequestNo, State, StrandNo};
+use crate::state::{Parked, RequestNo, State, Strand, StrandNo};
 
 /// Something that a run would accept now.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,15 @@ pub fn offers(program: &Program, state: &State) -> Vec<Offer> {
     offers
 }
 
+/// Whether a run would accept anything, told without making the list.
+fn is_asking(program: &Program, state: &State) -> bool {
+    let waits = |strand: &Strand| match (&strand.parked, &program.place(strand.at).op) {
+        (Parked::Wait { .. }, Op::Wait { arms, .. }) => arms.iter().any(|arm| matches!(arm, Arm::Signal { .. })),
+        _ => false,
+    };
+    !state.requests.is_empty() || state.strands.values().any(waits)
+}
+
 /// How a run stands.
 pub fn status(program: &Program, state: &State) -> Status {
     if let Some(ended) = &state.ended {
@@ -55,7 +64,7 @@ pub fn status(program: &Program, state: &State) -> Status {
     let working = !state.ready.is_empty() || state.effects.values().any(|effect| effect.backoff.is_none());
     if working {
         Status::Running
-    } else if !offers(program, state).is_empty() {
+    } else if is_asking(program, state) {
         Status::WaitingPeople
     } else if !state.timers.is_empty() {
         Status::WaitingTimer

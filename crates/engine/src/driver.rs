@@ -6,7 +6,7 @@
 mod calls;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +14,7 @@ use branchpoint_core::Event;
 
 use crate::host::{Act, Host, Look, Refused, Start, Taken, Ticket};
 use crate::outside::Outside;
+use crate::runner::Answer;
 use crate::store::{RunNo, Trouble};
 pub use calls::Limits;
 use calls::{Calls, Done};
@@ -29,6 +30,9 @@ const STOPPING: Duration = Duration::from_secs(2);
 
 /// How many messages wait for the driver before whoever sends another has to wait too.
 const MAILBOX: usize = 10_000;
+
+/// How many messages are taken before the next turn: about as many as a turn takes, so that what does not fit waits outside.
+const AT_ONCE: usize = 4_096;
 
 /// Hears what happens, in order, on the driver's own thread: it must not take long.
 pub type Listener = Box<dyn FnMut(&Act) + Send>;
@@ -61,7 +65,7 @@ impl Driver {
         let body = move || {
             let done = Box::new(move |done| drop(back.send(Message::Done(Box::new(done)))));
             let calls = Calls::new(outside, limits, done);
-            Loop { host, calls, listener, asked: Vec::new(), leaving: None }.run(&messages)
+            Loop { host, calls, listener, asked: Vec::new(), free: Vec::new(), leaving: None }.run(&messages)
         };
         Self { mailbox, thread: Some(thread::spawn(body)) }
     }
@@ -143,12 +147,25 @@ struct Loop {
     listener: Listener,
     /// Who waits for the answer to which ticket: the number of the ticket is the place in this list.
     asked: Vec<Option<Sender<Handed>>>,
+    /// Places in it that are free.
+    free: Vec<usize>,
     /// When it is over, once it was told to leave.
     leaving: Option<Instant>,
 }
 
 impl Loop {
+    /// However it ends, nothing that it has begun goes on after it.
     fn run(mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
+        let drove = self.drive(messages);
+        self.calls.stop_all();
+        self.await_stopped(messages);
+        drove?;
+        // What has really ended meanwhile is kept.
+        self.host.turn(now_ms())?;
+        self.host.close()
+    }
+
+    fn drive(&mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
         let (mut noticed, mut round) = (Instant::now(), Instant::now());
         loop {
             self.receive(messages);
@@ -166,12 +183,9 @@ impl Loop {
             if self.leaving.is_none() {
                 self.launch();
             } else if self.is_over() {
-                break;
+                return Ok(());
             }
         }
-        self.calls.stop_all();
-        self.await_stopped(messages);
-        self.host.close()
     }
 
     /// Whoever performs a call has processes and connections to end, and the process may be gone as soon as this returns.
@@ -179,9 +193,16 @@ impl Loop {
         let until = Instant::now() + STOPPING;
         while !self.calls.is_empty() {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Message::Done(done)) => drop(self.calls.ended(&done)),
+                Ok(Message::Done(done)) => {
+                    // A call that was stopped has no answer; its effect is performed again by whoever goes on.
+                    let ended_itself =
+                        matches!(done.answer, Answer::Data { .. } | Answer::Model { .. } | Answer::Http { .. });
+                    if self.calls.ended(&done) && ended_itself {
+                        self.host.settle(done.run, &done.call, done.answer);
+                    }
+                }
                 Ok(_) => {}
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+                Err(_) => break,
             }
         }
     }
@@ -197,17 +218,14 @@ impl Loop {
         let mut next = if pause.is_zero() {
             messages.try_recv().ok()
         } else {
-            match messages.recv_timeout(pause) {
-                Ok(message) => Some(message),
-                // Calls hold a sender, so the mailbox is never closed.
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            }
+            // Calls hold a sender, so the mailbox is never closed.
+            messages.recv_timeout(pause).ok()
         };
         let mut taken = 0;
         while let Some(message) = next {
             self.hear(message);
             taken += 1;
-            next = if taken < MAILBOX { messages.try_recv().ok() } else { None };
+            next = if taken < AT_ONCE { messages.try_recv().ok() } else { None };
         }
     }
 
@@ -243,12 +261,12 @@ impl Loop {
     }
 
     fn ticket(&mut self, reply: Sender<Handed>) -> Ticket {
-        let free = self.asked.iter().position(Option::is_none).unwrap_or(self.asked.len());
-        if free == self.asked.len() {
+        let place = self.free.pop().unwrap_or_else(|| {
             self.asked.push(None);
-        }
-        self.asked[free] = Some(reply);
-        Ticket(free as u64)
+            self.asked.len() - 1
+        });
+        self.asked[place] = Some(reply);
+        Ticket(place as u64)
     }
 
     fn carry_out(&mut self, act: Act) {
@@ -257,11 +275,15 @@ impl Loop {
             Act::Perform { run, workflow, call } => self.calls.push(run, workflow, call),
             Act::Withdraw { run, effect, .. } => self.calls.withdraw(run, effect),
             Act::Answered { ticket, outcome } => {
-                let reply = usize::try_from(ticket.0).ok().and_then(|place| self.asked.get_mut(place)?.take());
+                let place = usize::try_from(ticket.0).unwrap_or(usize::MAX);
+                let reply = self.asked.get_mut(place).and_then(Option::take);
+                self.free.extend(reply.is_some().then_some(place));
                 // Whoever asked may not wait any more.
-                reply.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
+                if let Some(reply) = reply {
+                    drop(reply.send(outcome));
+                }
             }
-            Act::Told { .. } | Act::People { .. } | Act::Stands { .. } => {}
+            Act::Told { .. } | Act::People { .. } | Act::Broken { .. } | Act::Stands { .. } => {}
         }
     }
 

@@ -106,7 +106,7 @@ impl<'p> Memory<'p> {
         let document = Document { name: text(&self.id), dialect: text(""), origin: text(""), text: text("") };
         let workflow = Workflow { document: &document, program: self.program, children: &self.children };
         let workflow = self.host.store().save(workflow, self.now_ms).expect("the program can be kept");
-        let facts = facts.iter().map(|(name, fact)| (name.to_string(), fact.clone())).collect();
+        let facts = facts.into_iter().map(|(name, fact)| (name.to_string(), fact)).collect();
         let start = Start { facts, watched: true, ..Start::new(workflow, self.id.clone(), input) };
         self.host.start(start, Ticket::default());
         self.turn();
@@ -368,6 +368,7 @@ impl<'p> Memory<'p> {
                     self.people(request, what);
                 }
             }
+            Act::Broken { why, .. } => panic!("what was written can be read, and the host said: {why}"),
             Act::Stands { .. } => {}
         }
     }

@@ -337,6 +337,7 @@ fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_engine::D
             Act::Told { run, notes } => Heard::Told(*run, notes.clone()),
             Act::Stands { run, status, .. } => Heard::Stands(*run, *status),
             Act::People { run, request, what, .. } => Heard::Question(*run, *request, *what == People::Closed),
+            Act::Broken { why, .. } => Heard::Printed(format!("{why}\n")),
             Act::Perform { .. } | Act::Withdraw { .. } | Act::Answered { .. } => return,
         };
         // Nobody may listen any more.

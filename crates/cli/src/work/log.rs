@@ -28,6 +28,8 @@ pub(super) enum Line {
     Works(RunNo, Arc<str>),
     Stands(RunNo, Arc<str>, Status, Option<String>),
     Question(RunNo, Arc<str>, RequestNo, &'static str),
+    /// A run cannot be opened.
+    Broken(String),
 }
 
 impl Line {
@@ -42,6 +44,7 @@ impl Line {
                 };
                 Some(Self::Stands(*run, id.clone(), *status, result.as_ref().and_then(error)))
             }
+            Act::Broken { why, .. } => Some(Self::Broken(why.clone())),
             Act::People { run, id, request, what } => {
                 let what = match what {
                     People::Asked(_) => "asked",
@@ -92,6 +95,7 @@ impl Log {
                 let approval = reference(id, &What::Vote(*request));
                 self.tell(*run, id, what, &[("approval", approval)]);
             }
+            Line::Broken(why) => self.plain("broken", why),
         }
     }
 

@@ -90,19 +90,25 @@ impl Calls {
         self.flying.insert((run, call.effect), (call.attempt, workflow, stop.clone()));
         *self.busy.entry(workflow).or_default() += 1;
         let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
-        thread::spawn(move || {
+        let (failing, unheard) = (call.clone(), Arc::clone(&self.told));
+        let body = move || {
             let performed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| outside.perform(&call, &stop)));
             // A defect of a runner is the failure of its call, not the end of everybody else's.
             let answer = performed.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
             told(Done { run, workflow, call, answer });
-        });
+        };
+        if let Err(error) = thread::Builder::new().spawn(body) {
+            let answer = Answer::failed("runner", format!("there is no thread for this call: {error}"));
+            unheard(Done { run, workflow, call: failing, answer });
+        }
         None
     }
 
     /// Notes that a call has ended. False: nobody waits for it.
     pub(super) fn ended(&mut self, done: &Done) -> bool {
-        let busy = self.busy.get_mut(&done.workflow);
-        busy.into_iter().for_each(|busy| *busy = busy.saturating_sub(1));
+        if let Some(busy) = self.busy.get_mut(&done.workflow) {
+            *busy = busy.saturating_sub(1);
+        }
         let key = (done.run, done.call.effect);
         let waited = self.flying.get(&key).is_some_and(|(attempt, ..)| *attempt == done.call.attempt);
         if waited {

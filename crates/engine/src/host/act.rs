@@ -55,6 +55,13 @@ pub enum Act {
         /// What about it.
         what: People,
     },
+    /// A run cannot be opened; it stays as it is until somebody mends what is wrong.
+    Broken {
+        /// Which.
+        run: RunNo,
+        /// What is wrong.
+        why: String,
+    },
     /// A run stands otherwise than before.
     Stands {
         /// Which.
@@ -104,6 +111,9 @@ pub enum Refused {
     /// There is no such run.
     #[error("there is no such run")]
     NoRun,
+    /// What is stored of the run cannot be used. The others go on.
+    #[error("{0}")]
+    Broken(String),
     /// The workflow has no such program.
     #[error("the workflow has no part `{0}`")]
     NoPart(String),

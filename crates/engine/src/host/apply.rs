@@ -61,16 +61,22 @@ impl Host {
         for _ in 0..self.unfinished.len() {
             let Some(run) = self.unfinished.pop_front() else { break };
             if !self.open.get(&run).is_some_and(|open| open.state.is_unfinished()) {
+                self.hear_waiting(run);
                 continue;
             }
             // What was begun is finished at its own time, before anything else comes.
             let went_on = self.apply(run, Event::Continue, i64::MIN)?;
             assert!(went_on.is_ok(), "a run that is not finished goes on, and it said: {went_on:?}");
-            let Some(open) = self.open.get_mut(&run).filter(|open| !open.state.is_unfinished()) else { continue };
-            let waiting: Vec<_> = open.waiting.drain(..).collect();
-            self.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
+            self.hear_waiting(run);
         }
         Ok(())
+    }
+
+    /// What came while a run was at work is handed in when it has finished.
+    fn hear_waiting(&mut self, run: RunNo) {
+        let Some(open) = self.open.get_mut(&run).filter(|open| !open.state.is_unfinished()) else { return };
+        let waiting: Vec<_> = open.waiting.drain(..).collect();
+        self.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
     }
 
     /// Advances a run, and writes what follows.
@@ -89,7 +95,7 @@ impl Host {
         };
         let (event, packed) = match open.packing.event(&stamp, &event) {
             Ok(packed) => (event, packed),
-            Err(error) => match unstorable(event, &error) {
+            Err(error) => match unstorable(&event, &error) {
                 // What a call gave must not be lost without a word: the attempt has failed.
                 Some(event) => {
                     let packed = open.packing.event(&stamp, &event);
@@ -144,9 +150,9 @@ impl Host {
             Command::Withdraw { effect } => {
                 let flight = open.flights.remove(&effect);
                 self.store.answered(run, effect)?;
-                match flight.and_then(|flight| flight.child) {
-                    Some((child, _)) => self.queue.push_back(Order::Abandon(child)),
-                    None => self.acts.push(Act::Withdraw { run, id: open.id.clone(), effect }),
+                self.acts.push(Act::Withdraw { run, id: open.id.clone(), effect });
+                if flight.is_some() {
+                    self.abandon_children(run, effect)?;
                 }
             }
             Command::SetTimer { timer, at_ms } => {
@@ -241,7 +247,7 @@ fn settles(event: &Event) -> Option<EffectNo> {
     }
 }
 
-fn key_of(event: &Event) -> Option<Arc<str>> {
+pub(super) fn key_of(event: &Event) -> Option<Arc<str>> {
     match event {
         Event::Signal { key, .. } => key.clone(),
         _ => None,
@@ -249,8 +255,8 @@ fn key_of(event: &Event) -> Option<Arc<str>> {
 }
 
 /// An answer that cannot be stored is a failed attempt; other events are refused.
-fn unstorable(event: Event, error: &branchpoint_core::codec::CodecError) -> Option<Event> {
-    let Event::Settled { effect, attempt, usage, .. } = event else { return None };
+fn unstorable(event: &Event, error: &branchpoint_core::codec::CodecError) -> Option<Event> {
+    let Event::Settled { effect, attempt, usage, .. } = *event else { return None };
     let failed = Failed { kind: "too_deep".into(), message: error.to_string().into(), again: false, answered: true };
     Some(Event::Settled { effect, attempt, result: Err(failed), usage })
 }

@@ -93,6 +93,20 @@ impl Host {
         Ok(())
     }
 
+    /// Nobody waits for the children of a call any more. That they are to end is written in the transaction that says so: one that
+    /// this process drives is cancelled in the next turn, and the order is kept until then.
+    pub(super) fn abandon_children(&mut self, parent: RunNo, effect: EffectNo) -> Result<(), Trouble> {
+        for child in self.store.called_by(parent, effect)? {
+            let event = Event::Cancel { reason: None };
+            let item = self.store.post(child, &event)?;
+            let mine = self.open.contains_key(&child) || self.store.row(child)?.owner.is_none();
+            if mine {
+                self.queue_sent(item, child, event);
+            }
+        }
+        Ok(())
+    }
+
     /// Attempts that are child runs and have taken too long: nobody waits for what they would say.
     pub(super) fn end_child_attempts(&mut self, now_ms: i64) {
         while let Some(over) = self.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {

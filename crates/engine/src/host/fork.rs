@@ -47,12 +47,20 @@ impl Host {
         let mut left = Left::default();
         for (stamp, event, mark) in journal {
             left.settled(&event);
+            let key = super::apply::key_of(&event);
             let packed = packed_event(&open.packing, &stamp, &event, &new.id)?;
             let outcome = advance(&open.program, &mut open.state, &stamp, event).map_err(|rejected| {
                 Trouble::Strayed { run: new.id.clone(), seq: open.state.seq() + 1, reason: rejected.to_string() }
             })?;
+            if outcome.check != mark {
+                let reason = "it leads elsewhere than it did when it was written".to_owned();
+                return Err(Trouble::Strayed { run: new.id, seq: open.state.seq(), reason });
+            }
             open.tail_bytes += packed.bytes.len();
             self.store.append(run, open.state.seq(), mark, &packed)?;
+            if let Some(key) = key {
+                self.store.take_key(run, &key)?;
+            }
             outcome.commands.into_iter().for_each(|command| left.commanded(command, stamp.now_ms));
         }
         self.touched.push(run);

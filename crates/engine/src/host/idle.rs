@@ -63,7 +63,9 @@ impl Host {
             let _ = self.ensure_open(run)?;
         }
         self.write_rows()?;
-        self.closed_due_ms = self.store.first_due_ms()?;
+        let first = self.store.first_due_ms()?;
+        // One that cannot be opened would be due for ever.
+        self.closed_due_ms = first.filter(|_| self.broken.is_empty()).or(first.filter(|due_ms| *due_ms > now_ms));
         Ok(())
     }
 

@@ -57,6 +57,10 @@ pub struct Host {
     facts: Facts,
     /// How many runs stay in memory that have nothing to do.
     idle_limit: usize,
+    /// Runs that cannot be opened here, and were told of.
+    broken: BTreeSet<RunNo>,
+    /// Inbox items that are queued.
+    sent: BTreeSet<i64>,
     /// Steps whose calls go out, even if they name a workflow that is known: somebody has written down their answers.
     outside: BTreeSet<Arc<str>>,
     key: Option<Key>,
@@ -133,6 +137,8 @@ impl Host {
             drives,
             facts,
             idle_limit: 1_000,
+            broken: BTreeSet::new(),
+            sent: BTreeSet::new(),
             outside: BTreeSet::new(),
             key: None,
             programs: HashMap::new(),
@@ -239,7 +245,11 @@ impl Host {
             return Ok(Vec::new());
         }
         self.turns += 1;
-        self.store.begin()?;
+        match self.store.begin() {
+            // Another process writes for long; nothing was begun, so the next turn does it.
+            Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),
+            begun => begun?,
+        }
         if let Err(trouble) = self.work(now_ms).and_then(|()| self.store.commit()) {
             self.store.roll_back();
             return Err(trouble);
@@ -309,6 +319,7 @@ impl Host {
             Asker::Inbox(item) => {
                 let told = outcome.map_or_else(|refused| refused.to_string(), |_| String::new());
                 self.store.tell_outcome(item, &told)?;
+                self.sent.remove(&item);
             }
         }
         Ok(())

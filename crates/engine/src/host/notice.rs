@@ -1,5 +1,7 @@
 //! What other processes did meanwhile. It is looked at when the store's version has changed, not all the time.
 
+use branchpoint_core::Event;
+
 use super::{Asker, Drives, Host, Order, RunNo};
 use crate::store::Trouble;
 
@@ -26,7 +28,7 @@ impl Host {
     pub(super) fn look_around(&mut self) -> Result<(), Trouble> {
         self.version = self.store.version()?;
         for (item, run, event) in self.store.sent_to(self.owner.number)? {
-            self.queue.push_back(Order::Take(run, event, Asker::Inbox(item)));
+            self.queue_sent(item, run, event);
         }
         let children: Vec<RunNo> = self
             .open
@@ -34,16 +36,32 @@ impl Host {
             .flat_map(|open| open.flights.values())
             .filter_map(|flight| flight.child.as_ref().map(|(child, _)| *child))
             .collect();
-        for child in children {
-            if !self.open.contains_key(&child) && self.store.row(child)?.status.is_final() {
+        for child in children.into_iter().filter(|child| !self.open.contains_key(child)).collect::<Vec<_>>() {
+            let row = self.store.row(child)?;
+            if row.status.is_final() {
                 self.queue.push_back(Order::ChildEnded(child));
+            } else if row.owner.is_none() {
+                // Whoever drove it has left it.
+                self.queue.push_back(Order::Wake { run: child, watched: false, asker: Asker::Nobody });
             }
         }
         if self.drives == Drives::All {
-            let adrift = self.store.adrift(TAKEN_UP)?;
+            let mut adrift = self.store.adrift(TAKEN_UP)?;
+            if adrift.len() == TAKEN_UP {
+                // There may be more; what this process writes itself would not make it look again.
+                self.version = -1;
+            }
+            adrift.retain(|run| !self.broken.contains(run));
             self.queue.extend(adrift.into_iter().map(|run| Order::Wake { run, watched: false, asker: Asker::Nobody }));
             self.closed_due_ms = self.store.first_due_ms()?;
         }
         Ok(())
+    }
+
+    /// Queues what another process has sent, once.
+    pub(super) fn queue_sent(&mut self, item: i64, run: RunNo, event: Event) {
+        if self.sent.insert(item) {
+            self.queue.push_back(Order::Take(run, event, Asker::Inbox(item)));
+        }
     }
 }

@@ -84,11 +84,25 @@ impl Open {
 }
 
 impl Host {
-    /// Has the run in memory, driven by this process. What it waits for is performed again.
+    /// Has the run in memory, driven by this process. What it waits for is performed again. A run whose own bytes cannot be used
+    /// is told of and left alone: it must not stop the others.
     pub(super) fn ensure_open(&mut self, run: RunNo) -> Result<Result<(), Refused>, Trouble> {
         if self.open.contains_key(&run) {
             return Ok(Ok(()));
         }
+        match self.opened(run) {
+            Err(trouble) if trouble.is_of_one_run() => {
+                let why = trouble.to_string();
+                if self.broken.insert(run) {
+                    self.acts.push(Act::Broken { run, why: why.clone() });
+                }
+                Ok(Err(Refused::Broken(why)))
+            }
+            other => other,
+        }
+    }
+
+    fn opened(&mut self, run: RunNo) -> Result<Result<(), Refused>, Trouble> {
         let Ok(row) = self.store.row(run) else { return Ok(Err(Refused::NoRun)) };
         if row.owner.is_some_and(|owner| owner != self.owner.number && self.store.is_alive(owner)) {
             return Ok(Err(Refused::Driven));
@@ -106,14 +120,18 @@ impl Host {
         // Its row is written in this turn: from then on, it is driven from here.
         open.touched = true;
         open.turn = self.turns;
+        let pending = self.store.pending(run, &open.packing)?;
         self.timers.extend(open.timers.iter().map(|(timer, due_ms)| (*due_ms, run, *timer)));
         if open.state.is_unfinished() {
             self.unfinished.push_back(run);
         }
-        let pending = self.store.pending(run, &open.packing)?;
         self.touched.push(run);
         self.open.insert(run, open);
         self.perform_again(run, pending);
+        // Somebody may have sent it something while another process drove it.
+        for (item, event) in self.store.sent_to_run(run)? {
+            self.queue_sent(item, run, event);
+        }
         Ok(Ok(()))
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use branchpoint_core::{Event, Stamp, codec};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use super::journal::damaged;
 use super::{RunNo, Store, Trouble};
@@ -25,27 +25,32 @@ pub enum Sent {
 impl Store {
     /// Sends an event to the process that drives a run, and waits for what comes of it.
     pub fn send(&self, run: RunNo, event: &Event) -> Result<Sent, Trouble> {
-        let bytes = codec::encode_event(&Stamp::default(), event).map_err(|error| damaged(run, error))?;
-        self.db.execute("INSERT INTO inbox (run, bytes) VALUES (?1, ?2)", params![run.0, bytes])?;
-        let item = self.db.last_insert_rowid();
+        let item = self.post(run, event)?;
+        let forget = "DELETE FROM inbox WHERE item = ?1";
         loop {
-            // The outcome is forgotten with being read.
-            let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NOT NULL RETURNING outcome";
-            let outcome: Option<String> =
-                self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0)).optional()?;
-            match outcome {
-                Some(outcome) if outcome.is_empty() => return Ok(Sent::Taken),
-                Some(refusal) => return Ok(Sent::Refused(refusal)),
-                None if self.row(run)?.owner.is_some_and(|owner| self.is_alive(owner)) => std::thread::sleep(NAP),
-                None => {
-                    // It may have been taken in this very moment.
-                    let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL";
-                    if self.db.prepare_cached(sql)?.execute([item])? == 1 {
-                        return Ok(Sent::Undriven);
-                    }
-                }
+            let sql = "SELECT outcome FROM inbox WHERE item = ?1";
+            let outcome: Option<String> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
+            if let Some(outcome) = outcome {
+                self.db.prepare_cached(forget)?.execute([item])?;
+                return Ok(if outcome.is_empty() { Sent::Taken } else { Sent::Refused(outcome) });
+            }
+            if self.row(run)?.owner.is_some_and(|owner| self.is_alive(owner)) {
+                std::thread::sleep(NAP);
+                continue;
+            }
+            // It may have been taken in this very moment.
+            let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL";
+            if self.db.prepare_cached(sql)?.execute([item])? == 1 {
+                return Ok(Sent::Undriven);
             }
         }
+    }
+
+    /// Leaves an event for whoever drives a run, now or later.
+    pub(crate) fn post(&self, run: RunNo, event: &Event) -> Result<i64, Trouble> {
+        let bytes = codec::encode_event(&Stamp::default(), event).map_err(|error| damaged(run, error))?;
+        self.db.prepare_cached("INSERT INTO inbox (run, bytes) VALUES (?1, ?2)")?.execute(params![run.0, bytes])?;
+        Ok(self.db.last_insert_rowid())
     }
 
     /// What was sent to this process and not taken yet.
@@ -62,8 +67,21 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
+    /// What was sent to a run and not taken yet, whoever drove it then.
+    pub(crate) fn sent_to_run(&self, run: RunNo) -> Result<Vec<(i64, Event)>, Trouble> {
+        let sql = "SELECT item, bytes FROM inbox WHERE run = ?1 AND outcome IS NULL ORDER BY item";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows = found.query_map([run.0], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))?;
+        let rows: Vec<(i64, Vec<u8>)> = rows.collect::<Result<_, _>>()?;
+        let read = |(item, bytes): (i64, Vec<u8>)| {
+            let (_, event) = codec::decode_event(&bytes).map_err(|error| damaged(run, error))?;
+            Ok((item, event))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
     pub(crate) fn tell_outcome(&self, item: i64, outcome: &str) -> Result<(), Trouble> {
-        let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1";
+        let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1 AND outcome IS NULL";
         Ok(self.db.prepare_cached(sql)?.execute(params![item, outcome]).map(drop)?)
     }
 }

@@ -116,6 +116,18 @@ pub enum Trouble {
     Sealed(String),
 }
 
+impl Trouble {
+    /// Whether it concerns what is stored of one run only.
+    pub(crate) fn is_of_one_run(&self) -> bool {
+        matches!(self, Self::Bytes { .. } | Self::Strayed { .. } | Self::Missing(_) | Self::Sealed(_))
+    }
+
+    /// Whether another process is writing, so that it is worth trying again.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sql(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::DatabaseBusy)
+    }
+}
+
 /// One connection to a store.
 #[derive(Debug)]
 pub struct Store {
@@ -140,7 +152,9 @@ impl Store {
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
         db.pragma_update(None, "cache_size", -32_000)?;
         db.set_prepared_statement_cache_capacity(64);
-        Ok(Self { db, path: Some(path.into()) })
+        // The files beside it are those of the real file, by whatever name it was opened.
+        let path = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
+        Ok(Self { db, path: Some(path) })
     }
 
     /// A store that is gone with the process: for runs that are only tried.
@@ -156,7 +170,8 @@ impl Store {
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
         db.busy_timeout(PATIENCE)?;
-        let mut store = Self { db, path: Some(path.into()) };
+        let real = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
+        let mut store = Self { db, path: Some(real) };
         schema::migrate(&mut store.db)?;
         store.db.pragma_update(None, "query_only", true)?;
         store.db.set_prepared_statement_cache_capacity(64);

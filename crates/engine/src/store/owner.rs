@@ -4,7 +4,7 @@
 //! ends, and a process that only sleeps keeps it. So no clock decides whether somebody is dead, nothing must be renewed, and
 //! what a killed process drove can be taken over at once.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rusqlite::params;
@@ -83,8 +83,11 @@ impl Store {
     /// Whether the process lives: nobody else can take the lock of one that does.
     pub(crate) fn is_alive(&self, owner: i64) -> bool {
         let Some(path) = self.lock_path(owner) else { return true };
-        let Ok(file) = File::open(path) else { return false };
-        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+        // Only who has no file, or a file that anybody may lock, is gone; what cannot be told counts as alive.
+        match File::open(path) {
+            Ok(file) => !matches!(file.try_lock(), Ok(())),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
     }
 
     fn lock_path(&self, owner: i64) -> Option<PathBuf> {

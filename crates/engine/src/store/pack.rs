@@ -1,7 +1,7 @@
 //! Values are whole in memory. In stored bytes, a large one is its hash and a secret is its number.
 //!
 //! Only rows whose `packed` is set hold such stand-ins. There, a text that begins with a zero byte is never what it seems:
-//! `\0b` and a hash stands for a large value, and after `\0s` each zero byte begins an escape, `\0\0` for itself and `\0n;` for
+//! `\0b` and a hash stands for a large value, `\0n` and a number for a secret that is a number, and after `\0s` each zero byte begins an escape, `\0\0` for itself and `\0n;` for
 //! the secret of that number.
 
 use std::fmt::Write;
@@ -85,7 +85,12 @@ fn map_event(event: &mut Event, map: &mut dyn FnMut(&mut Value)) {
             failed.message = message.as_str().unwrap_or_default().into();
         }
         Event::Adopt(state) => state.map_values(map),
-        Event::TimerFired(_) | Event::Cancel { .. } | Event::Continue => {}
+        Event::Cancel { reason: Some(reason) } => {
+            let mut said = Value::Str(reason.clone());
+            map(&mut said);
+            *reason = said.as_str().unwrap_or_default().into();
+        }
+        Event::TimerFired(_) | Event::Cancel { reason: None } | Event::Continue => {}
     }
 }
 
@@ -125,6 +130,7 @@ impl Packer<'_> {
                 let packed = fields.collect::<Object>();
                 (Value::from(packed), bytes)
             }
+            number @ (Value::Int(_) | Value::Float(_)) => (self.number(number), 8),
             other => (other.clone(), 8),
         };
         if bytes <= APART_BYTES { (packed, bytes) } else { self.apart(&packed) }
@@ -149,14 +155,33 @@ impl Packer<'_> {
         (Value::from(stand_in), length)
     }
 
+    /// A number that is a secret is kept as a text which says so.
+    fn number(&self, number: &Value) -> Value {
+        let written = number.to_string();
+        let found = self.secrets.iter().position(|secret| *secret == written);
+        found.map_or_else(|| number.clone(), |found| Value::from(format!("\0n{found}")))
+    }
+
     fn text(&self, text: &Arc<str>) -> Arc<str> {
         let secret = self.secrets.iter().any(|secret| text.contains(secret.as_str()));
         if !secret && !text.starts_with('\0') {
             return text.clone();
         }
-        let mut hidden = text.replace('\0', "\0\0");
-        for (number, secret) in self.secrets.iter().enumerate() {
-            hidden = hidden.replace(&secret.replace('\0', "\0\0"), &format!("\0{number};"));
+        let (mut hidden, mut rest) = (String::new(), &**text);
+        // The longest stand first, so the first that fits is the longest. What was written is not looked at again.
+        while let Some(letter) = rest.chars().next() {
+            let found = self.secrets.iter().enumerate().find(|(_, secret)| rest.starts_with(secret.as_str()));
+            if let Some((number, secret)) = found {
+                // Writing into a text cannot fail.
+                let _ = write!(hidden, "\0{number};");
+                rest = &rest[secret.len()..];
+                continue;
+            }
+            if letter == '\0' {
+                hidden.push('\0');
+            }
+            hidden.push(letter);
+            rest = &rest[letter.len_utf8()..];
         }
         format!("\0s{hidden}").into()
     }
@@ -208,7 +233,7 @@ impl Store {
         Ok(match value {
             Value::Str(text) => match text.strip_prefix("\0b") {
                 Some(hash) => self.unpack(packing, &self.blob(hash)?)?,
-                None => Value::Str(shown(packing, text)),
+                None => number(packing, text).unwrap_or_else(|| Value::Str(shown(packing, text))),
             },
             Value::List(list) => Value::from(
                 list.iter().map(|item| self.unpack(packing, item)).collect::<std::result::Result<Vec<_>, _>>()?,
@@ -227,6 +252,12 @@ impl Store {
         let bytes = bytes.ok_or_else(|| Trouble::Missing(format!("large value {hash}")))?;
         codec::decode_value(&bytes).map_err(|error| Trouble::Bytes { run: format!("large value {hash}"), error })
     }
+}
+
+/// The number that stands behind a stored text, if one does.
+fn number(packing: &Packing, text: &str) -> Option<Value> {
+    let secret = packing.secrets.get(text.strip_prefix("\0n")?.parse::<usize>().ok()?)?;
+    serde_json::from_str(secret).ok()
 }
 
 /// The text that stands behind a stored one.
@@ -295,5 +326,6 @@ mod tests {
     fn secrets_are_numbers_in_texts_and_keys() {
         let value = json(r#"{"hunter2": "say hunter2, hunter2x and \u0000;", "b": ["\u0000s\u00000;", "0;"]}"#);
         check(&["hunter2x", "hunter2"], &value, "hunter");
+        check(&["abcdef", "0", "1"], &json(r#"{"a": "abcdef0", "b": [0, 1, 10, "\u00001;"]}"#), "abcdef");
     }
 }

@@ -134,6 +134,15 @@ impl Store {
         Ok(found)
     }
 
+    /// The child runs of a call that have not ended.
+    pub(crate) fn called_by(&self, parent: RunNo, effect: branchpoint_core::EffectNo) -> Result<Vec<RunNo>, Trouble> {
+        let sql = "SELECT run FROM runs WHERE parent = ?1 AND effect = ?2
+            AND status NOT IN ('completed', 'failed', 'cancelled')";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows = found.query_map(params![parent.0, effect.0], |row| row.get(0).map(RunNo))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// How many runs stand how.
     pub fn counts(&self) -> Result<Vec<(String, u64)>, Trouble> {
         let mut found = self.db.prepare_cached("SELECT status, count(*) FROM runs GROUP BY status")?;

@@ -52,6 +52,8 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_by_status ON runs (status, run);
 CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
+CREATE INDEX runs_adrift ON runs (run) WHERE owner IS NULL AND status = 'running';
+CREATE INDEX runs_of_workflow ON runs (workflow);
 CREATE INDEX runs_of_parent ON runs (parent, effect) WHERE parent IS NOT NULL;
 
 -- The journal: appended, never changed. `mark` is the check word of the event; `packed` says that values are kept apart.
@@ -87,6 +89,8 @@ CREATE TABLE timers (
     timer  INTEGER NOT NULL,
     PRIMARY KEY (due_ms, run, timer)
 ) WITHOUT ROWID;
+
+CREATE INDEX timers_of_run ON timers (run, due_ms);
 
 -- Questions to people. `closed_ms` is null while one is open.
 CREATE TABLE requests (

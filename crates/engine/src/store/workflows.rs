@@ -65,7 +65,7 @@ impl Store {
     pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, Trouble> {
         let document = workflow.document;
         let text = [&document.name, &document.dialect, &document.origin, &document.text];
-        let document_hash = hash(text.map(|text| text.as_bytes()));
+        let document_hash = hash(text.map(String::as_bytes));
         let mut parts: Vec<(&str, [u8; 32], Vec<u8>)> = Vec::new();
         let children = workflow.children.iter().map(|(name, program)| (&**name, program));
         for (name, program) in [("", workflow.program)].into_iter().chain(children) {
