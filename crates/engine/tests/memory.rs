@@ -47,8 +47,7 @@ fn check(program: &Program, entries: &str, status: Status, result: &str, took_ms
     run.go_on(&mut script(&format!(r#"{{"ask": {entries}}}"#)));
     let got = run.result().map(|result| result.get("kind").unwrap_or(result).to_string());
     assert_eq!((run.status(), got.as_deref(), run.now_ms() - START_MS), (status, Some(result), took_ms));
-    let (state, notes) =
-        replay(program, State::new(), run.journal().to_vec()).expect("the journal can be folded again");
+    let (state, notes) = replay(program, State::new(), run.journal()).expect("the journal can be folded again");
     assert_eq!((&state, notes.as_slice()), (run.state(), run.notes()), "the journal is the truth");
 }
 

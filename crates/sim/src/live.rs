@@ -101,10 +101,8 @@ impl Stage<'_, '_> {
 
     fn go_on(&mut self, heard: &Receiver<(RunNo, Call, Answer)>) {
         while !self.ended {
-            if self.host.next_ms().is_some_and(|at_ms| at_ms <= now_ms()) {
-                self.turn();
-                self.turned();
-            } else if self.flights.is_empty() && self.user_speaks() {
+            let due = self.host.next_ms().is_some_and(|at_ms| at_ms <= now_ms());
+            if due || self.flights.is_empty() && self.user_speaks() {
                 self.turn();
                 self.turned();
             } else if self.flights.is_empty() && self.host.next_ms().is_none() {

@@ -40,8 +40,7 @@ fn told(path: &Path) -> String {
     host.go_on(&mut Script::read(&script).expect("the script is one"));
     // A run is pinned to the bytes of its program: what is read back from them tells the same story.
     let stored = decode_program(&encode_program(&program).unwrap()).unwrap();
-    let (state, notes) =
-        replay(&stored, State::new(), host.journal().to_vec()).expect("the journal can be folded again");
+    let (state, notes) = replay(&stored, State::new(), host.journal()).expect("the journal can be folded again");
     assert_eq!((&state, notes.as_slice()), (host.state(), host.notes()), "{}", path.display());
     let mut lines = Vec::new();
     for record in steps(&program, host.notes(), host.status()) {

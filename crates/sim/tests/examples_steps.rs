@@ -83,8 +83,7 @@ fn run(name: &str, metadata: &str, vote: Option<&str>) -> String {
     }
     // A run is pinned to the bytes of its program: what is read back from them tells the same story.
     let stored = decode_program(&encode_program(&program).unwrap()).unwrap();
-    let (state, notes) =
-        replay(&stored, State::new(), host.journal().to_vec()).expect("the journal can be folded again");
+    let (state, notes) = replay(&stored, State::new(), host.journal()).expect("the journal can be folded again");
     assert_eq!((&state, notes.as_slice()), (host.state(), host.notes()), "{name}");
     let result = host.result().unwrap_or_else(|| panic!("{name} has not ended"));
     assert_eq!(result.get("status").and_then(Value::as_str), Some("completed"), "{name}: {result:?}");

@@ -28,7 +28,7 @@ states:
 "#;
 
 /// How long the last worker may take for what the killed ones have left.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 type Journal = Vec<(Stamp, Event, u32)>;
 

@@ -53,7 +53,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How much of the log is written before it is moved into the file, in pages: large enough that a busy store moves each page
 /// once for many changes of it.
-const CHECKPOINT_PAGES: i64 = 8_000;
+const CHECKPOINT_PAGES: i64 = 2_000;
 
 /// What survives a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,6 +6,9 @@ use rusqlite::{Connection, params};
 
 use super::Folder;
 
+/// How many runs take turns.
+const RUNS: usize = 1_000;
+
 /// Transitions a second of a loop that writes the rows of a transition and nothing else.
 pub(super) struct Floor {
     /// One small row, commits of 100.
@@ -56,7 +59,6 @@ fn same_rows(transitions: usize, batch: usize) -> f64 {
          CREATE TABLE outbox (run INTEGER, effect INTEGER, packed INTEGER, bytes BLOB, PRIMARY KEY (run, effect)) WITHOUT ROWID",
     )
     .expect("tables");
-    const RUNS: usize = 1_000;
     for run in 0..RUNS {
         db.execute(
             "INSERT INTO runs (id, status, seq, touched_ms) VALUES (?1, 'running', 0, 0)",

@@ -8,6 +8,7 @@ mod long;
 mod paused;
 mod throughput;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -84,7 +85,7 @@ fn saved(store: &Store, text: &str) -> WorkflowNo {
     let program = program(text);
     let name = |name: &str| name.to_owned();
     let document = Document { name: name("bench"), dialect: name("steps"), origin: name("bench"), text: text.into() };
-    let workflow = Workflow { document: &document, program: &program, children: &Default::default() };
+    let workflow = Workflow { document: &document, program: &program, children: &BTreeMap::new() };
     store.save(workflow, 0).expect("the store takes it")
 }
 

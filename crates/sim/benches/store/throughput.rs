@@ -1,6 +1,7 @@
 //! The workflow "start, if/else, one of two steps, merge, ten sequential steps": 12 recorded transitions, 1,000 runs at a time.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -21,7 +22,8 @@ fn document() -> String {
         "steps:\n  - id: route\n    step_type: if_else\n    if: \"input == 'left'\"\n    then_steps: [{id: left, step_type: prompt_call, prompt_template: \"{{input}}\"}]\n    else_steps: [{id: right, step_type: prompt_call, prompt_template: \"{{input}}\"}]\n",
     );
     for step in 0..10 {
-        text.push_str(&format!("  - {{id: s{step}, step_type: prompt_call, prompt_template: \"{{{{input}}}}\"}}\n"));
+        // Writing into a text cannot fail.
+        let _ = writeln!(text, "  - {{id: s{step}, step_type: prompt_call, prompt_template: \"{{{{input}}}}\"}}");
     }
     text
 }

@@ -4,6 +4,8 @@ use branchpoint_core::State;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{Event, replay};
 
+use branchpoint_engine::store::Filter;
+
 use super::*;
 
 #[test]
@@ -106,7 +108,7 @@ fn runs_that_wait_are_put_out_of_memory_and_opened_when_something_comes() {
         heard.listen(&mut host, 1);
     }
     let store = folder.store();
-    let driven = store.runs(&Default::default()).expect("it reads").iter().filter(|run| run.owner.is_some()).count();
+    let driven = store.runs(&Filter::default()).expect("it reads").iter().filter(|run| run.owner.is_some()).count();
     assert!(driven < 12, "{driven} runs are still driven");
     for number in 0..40 {
         let run = store.run(&format!("r{number}")).expect("it reads").expect("it is there").run;
@@ -173,10 +175,7 @@ fn a_child_is_a_run_of_its_own_and_is_not_started_twice() {
     host.start(Start::new(workflow, "p".into(), Value::from(Object::default())), Ticket::default());
     let mut heard = Heard::default();
     heard.listen(&mut host, 1);
-    let runs = host
-        .store()
-        .runs(&branchpoint_engine::store::Filter { children: true, ..Default::default() })
-        .expect("it reads");
+    let runs = host.store().runs(&Filter { children: true, ..Filter::default() }).expect("it reads");
     assert_eq!(runs.len(), 2, "{runs:?}");
     drop(host);
     heard.calls.clear();
@@ -185,9 +184,6 @@ fn a_child_is_a_run_of_its_own_and_is_not_started_twice() {
     assert_eq!(heard.calls.len(), 1, "the child's call is made again, and nothing else");
     assert_eq!(heard.answer_all(&mut host, 3), 1);
     assert_eq!(heard.ended.get("p").expect("it has ended").0, Status::Completed);
-    let runs = host
-        .store()
-        .runs(&branchpoint_engine::store::Filter { children: true, ..Default::default() })
-        .expect("it reads");
+    let runs = host.store().runs(&Filter { children: true, ..Filter::default() }).expect("it reads");
     assert_eq!(runs.len(), 2, "{runs:?}");
 }

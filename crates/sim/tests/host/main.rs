@@ -91,7 +91,7 @@ impl Heard {
                 match act {
                     Act::Perform { run, call, .. } => self.calls.push((run, call)),
                     Act::Withdraw { id, effect, .. } => {
-                        self.calls.retain(|(_, call)| call.run != id || call.effect != effect)
+                        self.calls.retain(|(_, call)| call.run != id || call.effect != effect);
                     }
                     Act::Answered { outcome, .. } => self.answers.push(outcome),
                     Act::Stands { id, status, result, .. } if status.is_final() => {
