@@ -228,7 +228,7 @@ impl Host {
         let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
         let packed = open.packing.state(&open.state);
         let packed = packed.map_err(|error| Trouble::Bytes { run: open.id.to_string(), error })?;
-        self.store.keep_snapshot(run, open.state.seq(), &packed)?;
+        self.store.keep_snapshot(run, open.state.seq(), &packed, open.snapshot_bytes == 0)?;
         (open.snapshot_bytes, open.tail_bytes) = (packed.bytes.len(), 0);
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Store {
         }
         let packed = Packing::default().state(state);
         let packed = packed.map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
-        self.keep_snapshot(run, state.seq(), &packed)?;
+        self.keep_snapshot(run, state.seq(), &packed, true)?;
         self.restate(run, state.seq(), state.now_ms(), status(program, state), None)
     }
 

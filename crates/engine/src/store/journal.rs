@@ -107,11 +107,14 @@ impl Store {
     }
 
     /// Keeps a snapshot. Older ones are thinned: one stays for each doubling of the distance, as starting points for whoever
-    /// looks back.
-    pub(crate) fn keep_snapshot(&self, run: RunNo, seq: u64, state: &Packed) -> Result<(), Trouble> {
+    /// looks back. Where this is the first, there is nothing to thin.
+    pub(crate) fn keep_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), Trouble> {
         let sql = "INSERT OR REPLACE INTO snapshots (run, seq, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
         self.db.prepare_cached(sql)?.execute(params![run.0, seq, state.packed, state.bytes])?;
         self.keep_apart(run, state)?;
+        if first {
+            return Ok(());
+        }
         let sql = "SELECT seq FROM snapshots WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC";
         let mut found = self.db.prepare_cached(sql)?;
         let older: Vec<u64> = found.query_map(params![run.0, seq], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -53,7 +53,6 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_status ON runs (status, run);
 CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX runs_adrift ON runs (run) WHERE owner IS NULL AND status = 'running';
-CREATE INDEX runs_of_workflow ON runs (workflow);
 CREATE INDEX runs_of_parent ON runs (parent, effect) WHERE parent IS NOT NULL;
 
 -- The journal: appended, never changed. `mark` is the check word of the event; `packed` says that values are kept apart.

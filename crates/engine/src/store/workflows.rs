@@ -155,8 +155,10 @@ impl Store {
     /// All workflows, the oldest first.
     pub fn workflows(&self) -> Result<Vec<Listed>, Trouble> {
         let sql = "SELECT workflow, name, dialect, origin, lower(hex(workflows.hash)), workflows.added_ms,
-                (SELECT count(*) FROM runs WHERE runs.workflow = workflows.workflow)
-            FROM workflows JOIN documents ON documents.hash = document ORDER BY workflow";
+                coalesce(count, 0)
+            FROM workflows JOIN documents ON documents.hash = document
+            LEFT JOIN (SELECT workflow AS of, count(*) AS count FROM runs GROUP BY workflow) ON of = workflow
+            ORDER BY workflow";
         let mut found = self.db.prepare_cached(sql)?;
         let listed = found.query_map([], listed)?.collect::<Result<_, _>>()?;
         Ok(listed)
