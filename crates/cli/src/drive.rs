@@ -57,11 +57,13 @@ impl Drive {
     pub(crate) fn new(opened: Opened, arguments: &StoreArguments, what: &str) -> Result<Self> {
         let Opened { project, store } = opened;
         let said = Arc::new(|said: &str| terminal::tell(said));
-        let outside: Arc<dyn Outside> = Arc::new(Here::new(&project, Manner::unattended(&project), said)?);
+        let here = Here::new(&project, Manner::unattended(&project), said)?;
+        let secrets = here.secrets();
+        let outside: Arc<dyn Outside> = Arc::new(here);
         let (known, limits) = (Arc::clone(&outside), project.limits());
         let facts = Arc::new(move |name: &str| known.fact(name));
         let mut notices = Notices::new(&project, &project.store_path(arguments)?)?;
-        let host = Host::new(store, what, Drives::Named, facts, moment::now_ms())?;
+        let host = Host::new(store, what, Drives::Named, facts, moment::now_ms())?.with_secrets(secrets);
         let driver = Driver::new(host, outside, limits, Box::new(move |act| notices.hear(act)));
         let stop = Stop::default();
         let word = stop.clone();

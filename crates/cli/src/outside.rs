@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
-use branchpoint_engine::{Answer, Call, Local, Outside, Runner, Secrets, Stop};
+use branchpoint_engine::{Answer, Call, Local, Outside, Runner, SecretStore, Secrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
 
 use crate::project::Project;
@@ -114,6 +114,11 @@ impl Here {
 
     pub(crate) fn masks(&self) -> &Masks {
         &self.masks
+    }
+
+    /// Secrets by name, for calls of other workflows.
+    pub(crate) fn secrets(&self) -> SecretStore {
+        Arc::clone(&self.local.secrets)
     }
 
     pub(crate) fn answers(&self) -> MutexGuard<'_, Answers> {

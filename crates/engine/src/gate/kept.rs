@@ -93,6 +93,12 @@ impl<'p> KeptSessions<'p> {
         }
     }
 
+    /// Opens a session anew, going on from what a host has kept elsewhere: `{activeStep, recentlyUsedTools, sequenceIndex}`.
+    pub fn restore(&mut self, name: &str, kept: Value, now_ms: i64) -> Result<(), KeptTrouble> {
+        let known = self.host.store().session(&self.document, name)?;
+        self.begin(name, known, kept, now_ms, false).map(drop)
+    }
+
     /// Takes what other processes have sent and what is due. Whoever waits for the next request calls it meanwhile.
     pub fn tend(&mut self, now_ms: i64) -> Result<(), Trouble> {
         self.host.notice()?;

@@ -11,6 +11,7 @@ use super::{Asker, Host, Order, Start, Taken};
 use crate::agent;
 use crate::judge::judge;
 use crate::runner::{Answer, Call};
+use crate::secrets::{Secrets, resolve};
 use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
 
 impl Host {
@@ -31,6 +32,17 @@ impl Host {
         if open.flights.get(&effect).is_none_or(|flight| flight.attempt != attempt) {
             return Ok(());
         }
+        // A secret that the call names is put in here, and sealed with the child's own.
+        let (resolved, known) = match resolve(&call.input, &call.spec, &self.secrets) {
+            Ok(resolved) if &*call.kind == Effect::CHILD_RUN => resolved,
+            Ok(_) => (call.input.clone(), Vec::new()),
+            Err(name) => {
+                self.settle(parent, &call, Answer::failed("child", format!("there is no secret `{name}` here")));
+                return Ok(());
+            }
+        };
+        let call = Call { input: resolved, ..call };
+        let known = open.packing.secrets.iter().cloned().chain(known);
         let start = Start {
             part: part(&call).unwrap_or_default(),
             parent: Some(Parent { run: parent, effect: effect.0, attempt }),
@@ -38,7 +50,7 @@ impl Host {
             watched: open.watched,
             folder: open.folder.clone(),
             facts: facts(&call),
-            secrets: crate::secrets::Secrets::from_values(open.packing.secrets.to_vec()),
+            secrets: Secrets::from_values(known),
             ..Start::new(open.workflow, format!("{}.{}.{attempt}", open.id, effect.0), input(&call))
         };
         let begun = match self.begin_new(start, now_ms)? {

@@ -27,6 +27,7 @@ use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse};
 use branchpoint_expr::Value;
 
 use crate::judge::judge;
+use crate::local::SecretStore;
 use crate::runner::{Answer, Call};
 use crate::store::{Key, Owner, Part, RunNo, Store, Trouble, WorkflowNo};
 pub use act::{Act, People, Refused, Taken, Ticket};
@@ -57,6 +58,8 @@ pub struct Host {
     facts: Facts,
     /// How many runs stay in memory that have nothing to do.
     idle_limit: usize,
+    /// Where secrets are that calls of other workflows name.
+    secrets: SecretStore,
     /// Runs that cannot be opened here, and were told of.
     broken: BTreeSet<RunNo>,
     /// Inbox items that are queued.
@@ -137,6 +140,7 @@ impl Host {
             drives,
             facts,
             idle_limit: 1_000,
+            secrets: Arc::new(|_| None),
             broken: BTreeSet::new(),
             sent: BTreeSet::new(),
             outside: BTreeSet::new(),
@@ -174,6 +178,13 @@ impl Host {
     #[must_use]
     pub fn answered_outside(mut self, steps: impl IntoIterator<Item = Arc<str>>) -> Self {
         self.outside.extend(steps);
+        self
+    }
+
+    /// Where secrets are that calls of other workflows name: what a child run is started with is sealed in the store.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: SecretStore) -> Self {
+        self.secrets = secrets;
         self
     }
 

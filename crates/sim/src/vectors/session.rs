@@ -1,15 +1,22 @@
 //! `session-runs.json` and `session-load.json`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use branchpoint_core::{State, ir::Program, view};
 use branchpoint_dialects::{Loaded, load as load_document};
-use branchpoint_engine::gate::{Answer, Gate, Request, Session, TTL_S};
+use branchpoint_engine::gate::{Answer, Gate, KeptSessions, Request, Session, TTL_S};
+use branchpoint_engine::host::{Drives, Host};
+use branchpoint_engine::store::{Document, Durability, Store, Workflow};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
 
+use super::stage::{Directory, Hosting, hosting};
 use super::{Verdict, object, verdict, verdict_of};
 
 const HOUR_MS: i64 = 3_600_000;
+
+/// The name of the session, and of its document.
+const NAME: &str = "vector";
 
 /// A session: its events one after the other, asked after each.
 pub(super) fn run(vector: &Value) -> Verdict {
@@ -31,26 +38,73 @@ fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
     let tools: Vec<&str> = list(vector, "allTools").iter().filter_map(Value::as_str).collect();
     let gate = Gate::new(program, Some(&tools), TTL_S).map_err(|refused| refused.to_string())?;
     let mut now_ms = 0;
-    let mut session = gate.open(vector.get("initialState").cloned(), now_ms).map_err(|refused| refused.to_string())?;
+    let mut player = Player::new(gate, program, vector.get("initialState").cloned())?;
     let mut trace = Vec::new();
-    let ask = |session: &mut Session, request: Request, now_ms: i64| {
-        gate.request(session, request, None, now_ms, false).map_err(|refused| refused.to_string())
-    };
     let mut last = None;
     for event in list(vector, "events") {
         match request(event) {
-            Some(request) => drop(ask(&mut session, request, now_ms)?),
+            Some(request) => drop(player.ask(request, now_ms)?),
             None => now_ms += TTL_S * HOUR_MS,
         }
-        let answer = ask(&mut session, Request::Ask, now_ms)?;
+        let answer = player.ask(Request::Ask, now_ms)?;
         trace.push(part(&answer, &["activeStep", "allowedTools"]));
         last = Some(answer);
     }
     let last = match last {
         Some(last) => last,
-        None => ask(&mut session, Request::Ask, now_ms)?,
+        None => player.ask(Request::Ask, now_ms)?,
     };
     Ok((part(&last, &["activeStep", "allowedTools", "recentlyUsedTools", "sequenceIndex"]), Value::from(trace)))
+}
+
+/// A session on the host that vectors run on.
+enum Player<'p> {
+    Memory(Gate<'p>, Box<Session>),
+    Kept { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<KeptSessions<'p>>> },
+}
+
+impl<'p> Player<'p> {
+    fn new(gate: Gate<'p>, program: &'p Program, kept: Option<Value>) -> Result<Self, String> {
+        if hosting() == Hosting::Plain {
+            let session = gate.open(kept, 0).map_err(|refused| refused.to_string())?;
+            return Ok(Self::Memory(gate, Box::new(session)));
+        }
+        let folder = Directory::new();
+        let mut sessions = kept_sessions(&folder, gate.clone(), program, 0);
+        if let Some(kept) = kept {
+            sessions.restore(NAME, kept, 0).map_err(|trouble| trouble.to_string())?;
+        }
+        Ok(Self::Kept { gate, program, folder, sessions: Some(Box::new(sessions)) })
+    }
+
+    fn ask(&mut self, request: Request, now_ms: i64) -> Result<Answer, String> {
+        match self {
+            Self::Memory(gate, session) => {
+                gate.request(session, request, None, now_ms, false).map_err(|refused| refused.to_string())
+            }
+            Self::Kept { gate, program, folder, sessions } => {
+                let reopened = || Box::new(kept_sessions(folder, gate.clone(), program, now_ms));
+                let open = sessions.take().unwrap_or_else(reopened);
+                let open = sessions.insert(open);
+                let answer = open.request(NAME, request, None, now_ms, false).map_err(|trouble| trouble.to_string());
+                if hosting() == Hosting::Crashing {
+                    *sessions = None;
+                }
+                answer
+            }
+        }
+    }
+}
+
+/// Sessions in the store of a folder, in a process that was just started.
+fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, now_ms: i64) -> KeptSessions<'p> {
+    let store = Store::open(&folder.0.join("store.db"), Durability::Normal).expect("a store can be made");
+    let text = |text: &str| text.to_owned();
+    let document = Document { name: text(NAME), dialect: text("session"), origin: text(""), text: text("") };
+    let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
+    let workflow = store.save(workflow, now_ms).expect("it is kept");
+    let host = Host::new(store, "vectors", Drives::Named, Arc::new(|_| Value::Null), now_ms);
+    KeptSessions::new(host.expect("a host can be made"), gate, workflow, text(NAME))
 }
 
 /// What an event says; none is the time running out.
