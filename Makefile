@@ -118,6 +118,7 @@ setup: need-cargo ## check the tools; adds rustfmt and clippy if rustup can
 
 .PHONY: need-cargo
 need-cargo:
+	@command -v cc >/dev/null || { echo 'There is no C compiler on the PATH, and SQLite is built with one. Debian has it as: apt-get install build-essential' >&2; exit 1; }
 	@command -v $(CARGO) >/dev/null || { echo 'cargo is not on the PATH. Install Rust 1.95 or newer (https://rustup.rs), then try again.' >&2; exit 1; }
 
 .PHONY: fmt-check
