@@ -1,4 +1,4 @@
-//! Notices to people outside: a command of the project hears when a question is asked, reminded of, or settled.
+//! Notices to people outside: a command of the project, or an address, hears when a question is asked, reminded of, or settled.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,9 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_core::RequestNo;
+use branchpoint_core::{EffectNo, RequestNo};
 use branchpoint_engine::host::{Act, People};
 use branchpoint_engine::store::{RunNo, Store, Trouble};
+use branchpoint_engine::tools::{Settings, Tools};
+use branchpoint_engine::{Answer, Call, Stop};
 use branchpoint_expr::{Object, Value};
 
 use crate::foreground::{What, command, reference};
@@ -40,13 +42,10 @@ struct Notice {
 impl Notices {
     /// What the project wants; nothing if it wants nothing.
     pub(crate) fn new(project: &Project, store: &Path) -> Result<Self> {
-        if project.notify.webhook.is_some() {
-            bail!(
-                "`[notify] webhook` in branchpoint.toml is not served by this build\n\
-                 help: use `[notify] command`, for example with curl"
-            );
+        let (command, webhook) = (project.notify.command.clone(), Webhook::new(project)?);
+        if command.is_none() && webhook.is_none() {
+            return Ok(Self { to: None });
         }
-        let Some(command) = project.notify.command.clone() else { return Ok(Self { to: None }) };
         let store = Store::read_only(store)?;
         let (sender, notices) = channel::<Notice>();
         let (done, flushed) = channel();
@@ -55,10 +54,17 @@ impl Notices {
             // The specs of questions are only known when they are asked; later they are looked up.
             let mut specs = BTreeMap::new();
             for notice in notices {
-                let told = telling(&store, &notice, &mut specs)
-                    .map_err(Into::into)
-                    .and_then(|text| run(&command, &folder, &text));
-                if let Err(trouble) = told {
+                let told = telling(&store, &notice, &mut specs).map_err(Into::into);
+                // Both are told, whatever becomes of the first.
+                let told = told.map(|text| {
+                    let heard = command.as_ref().map(|command| run(command, &folder, &text));
+                    [heard, webhook.as_ref().map(|webhook| webhook.post(&notice.id, &text))]
+                });
+                let troubles = match told {
+                    Ok(told) => told.into_iter().flatten().filter_map(Result::err).collect(),
+                    Err(trouble) => vec![trouble],
+                };
+                for trouble in troubles {
                     terminal::tell(&format!("warning: a notice about run `{}` failed: {trouble:#}\n", notice.id));
                 }
             }
@@ -171,4 +177,44 @@ fn run(command: &str, folder: &PathBuf, notice: &str) -> Result<()> {
     child.kill()?;
     child.wait()?;
     bail!("`{command}` took more than {} s and was ended", LIMIT.as_secs())
+}
+
+/// An address that notices are posted to. The operator has set it, so it may lead anywhere.
+struct Webhook {
+    address: String,
+    tools: Tools,
+}
+
+impl Webhook {
+    fn new(project: &Project) -> Result<Option<Self>> {
+        let Some(address) = project.notify.webhook.clone() else { return Ok(None) };
+        let mut settings = Settings::default();
+        settings.http.allow_private_network = true;
+        let tools = Tools::new(settings, Arc::new(|_| None)).context("the webhook cannot be set up")?;
+        Ok(Some(Self { address, tools }))
+    }
+
+    fn post(&self, run: &Arc<str>, notice: &str) -> Result<()> {
+        let body: Value = serde_json::from_str(notice).unwrap_or_default();
+        let parts = [("method", Value::from("POST")), ("url", Value::from(self.address.as_str())), ("body", body)];
+        let call = Call {
+            run: run.clone(),
+            folder: "".into(),
+            effect: EffectNo(0),
+            attempt: 1,
+            answers: 0,
+            kind: "http".into(),
+            spec: Value::Null,
+            input: Value::from(parts.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>()),
+            attempt_limit_ms: u64::try_from(LIMIT.as_millis()).ok(),
+            step: None,
+            path: Vec::new(),
+        };
+        match self.tools.perform(&call, &Stop::default()) {
+            Some(Answer::Http { status, .. }) if (200..300).contains(&status) => Ok(()),
+            Some(Answer::Http { status, .. }) => bail!("the webhook answered with status {status}"),
+            Some(Answer::Failed(failed)) => bail!("the webhook cannot be reached: {}", failed.message),
+            _ => bail!("the webhook did not answer in time"),
+        }
+    }
 }

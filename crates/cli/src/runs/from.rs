@@ -57,6 +57,8 @@ pub(super) fn resume(opened: Opened, arguments: &StoreArguments, name: &str, jso
     // A run that was called goes on together with the one that has called it.
     let run = opened.store.root_of(row.run)?;
     let drive = Drive::new(opened, arguments, "runs resume")?;
+    // What happens from the moment on in which it is taken up is told.
+    let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     for taken in [row.run, run] {
         match drive.wake(taken)? {
             Ok(()) => {}
@@ -67,7 +69,6 @@ pub(super) fn resume(opened: Opened, arguments: &StoreArguments, name: &str, jso
         }
     }
     wake_children(&drive, run)?;
-    let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     let (store, stands) = drive.until(Until::People, run, follower)?;
     tell(&store, run, stands, json)
 }
