@@ -28,6 +28,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// A time that a command waits for by itself.
 const SHORT_MS: i64 = 60_000;
 
+/// What is said when another process drives a run and is silent.
+const UNHEARD: &str = "the process that drives this run does not answer, and nothing was changed; stop it (`branchpoint doctor` names it), then try again";
+
 /// A driver for the runs that a command names, and the store beside it.
 pub(crate) struct Drive {
     driver: Driver,
@@ -97,6 +100,7 @@ impl Drive {
                 Err(Refused::Driven) => match self.store.send(run, event)? {
                     Sent::Taken => return Ok(Ok(TakenBy::Another)),
                     Sent::Refused(reason) => return Ok(Err(reason)),
+                    Sent::Unheard => return Ok(Err(UNHEARD.into())),
                     // It has just left: now nobody is in the way.
                     Sent::Undriven => {}
                 },

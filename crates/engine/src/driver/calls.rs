@@ -42,30 +42,54 @@ pub(super) struct Calls {
     outside: Arc<dyn Outside>,
     limits: Limits,
     told: Told,
-    /// Calls that wait for their turn, by workflow.
+    /// Calls that wait for their turn, by workflow. Some of them may have been withdrawn.
     waiting: BTreeMap<WorkflowNo, VecDeque<(RunNo, Call)>>,
-    /// How many are in flight, by workflow.
+    /// The attempts that somebody waits for and that have not begun.
+    wanted: HashMap<(RunNo, EffectNo), u32>,
+    /// How many threads are at work: one whose call was withdrawn counts until it has ended.
+    threads: usize,
+    /// The same, by workflow.
     busy: HashMap<WorkflowNo, usize>,
-    flying: HashMap<(RunNo, EffectNo), (u32, WorkflowNo, Stop)>,
+    flying: HashMap<(RunNo, EffectNo), (u32, Stop)>,
     /// The workflow whose turn was last: they take turns.
     last: Option<WorkflowNo>,
 }
 
 impl Calls {
     pub(super) fn new(outside: Arc<dyn Outside>, limits: Limits, told: Box<dyn Fn(Done) + Send + Sync>) -> Self {
-        let (waiting, busy, flying) = (BTreeMap::new(), HashMap::new(), HashMap::new());
-        Self { outside, limits, told: told.into(), waiting, busy, flying, last: None }
+        Self {
+            outside,
+            limits,
+            told: told.into(),
+            waiting: BTreeMap::new(),
+            wanted: HashMap::new(),
+            threads: 0,
+            busy: HashMap::new(),
+            flying: HashMap::new(),
+            last: None,
+        }
     }
 
     pub(super) fn push(&mut self, run: RunNo, workflow: WorkflowNo, call: Call) {
+        self.wanted.insert((run, call.effect), call.attempt);
         self.waiting.entry(workflow).or_default().push_back((run, call));
     }
 
     /// The next call that may begin; workflows take turns, so that a busy one does not keep others waiting.
     pub(super) fn next(&mut self) -> Option<((RunNo, WorkflowNo), Call)> {
-        if self.flying.len() >= self.limits.calls {
-            return None;
+        while self.threads < self.limits.calls {
+            let (workflow, run, call) = self.first_waiting()?;
+            let key = (run, call.effect);
+            if self.wanted.get(&key) == Some(&call.attempt) {
+                self.wanted.remove(&key);
+                self.last = Some(workflow);
+                return Some(((run, workflow), call));
+            }
         }
+        None
+    }
+
+    fn first_waiting(&mut self) -> Option<(WorkflowNo, RunNo, Call)> {
         let has_room = |(workflow, _): &(&WorkflowNo, &VecDeque<_>)| {
             self.busy.get(workflow).is_none_or(|busy| *busy < self.limits.calls_per_workflow)
         };
@@ -77,8 +101,7 @@ impl Calls {
         if queue.is_empty() {
             self.waiting.remove(&workflow);
         }
-        self.last = Some(workflow);
-        Some(((run, workflow), call))
+        Some((workflow, run, call))
     }
 
     /// Performs a call on a thread of its own; one that needs no waiting is answered here.
@@ -87,7 +110,8 @@ impl Calls {
             return Some((call, answer));
         }
         let stop = Stop::default();
-        self.flying.insert((run, call.effect), (call.attempt, workflow, stop.clone()));
+        self.flying.insert((run, call.effect), (call.attempt, stop.clone()));
+        self.threads += 1;
         *self.busy.entry(workflow).or_default() += 1;
         let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
         let (failing, unheard) = (call.clone(), Arc::clone(&self.told));
@@ -106,6 +130,7 @@ impl Calls {
 
     /// Notes that a call has ended. False: nobody waits for it.
     pub(super) fn ended(&mut self, done: &Done) -> bool {
+        self.threads = self.threads.saturating_sub(1);
         if let Some(busy) = self.busy.get_mut(&done.workflow) {
             *busy = busy.saturating_sub(1);
         }
@@ -117,11 +142,10 @@ impl Calls {
         waited
     }
 
+    /// Nobody waits for a call any more. One that has not begun is passed over when its turn comes.
     pub(super) fn withdraw(&mut self, run: RunNo, effect: EffectNo) {
-        for queue in self.waiting.values_mut() {
-            queue.retain(|(of, call)| (*of, call.effect) != (run, effect));
-        }
-        if let Some((_, _, stop)) = self.flying.remove(&(run, effect)) {
+        self.wanted.remove(&(run, effect));
+        if let Some((_, stop)) = self.flying.remove(&(run, effect)) {
             stop.set();
         }
     }
@@ -131,6 +155,6 @@ impl Calls {
     }
 
     pub(super) fn stop_all(&mut self) {
-        self.flying.values().for_each(|(_, _, stop)| stop.set());
+        self.flying.values().for_each(|(_, stop)| stop.set());
     }
 }

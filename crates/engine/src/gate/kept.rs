@@ -4,6 +4,8 @@
 //! request opens a new one. A changed document opens a new run too, which goes on from what the old one remembered.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Event, Note, Rejected, view};
@@ -15,6 +17,9 @@ use crate::store::{RunNo, Sent, Trouble, WorkflowNo};
 
 /// The parts of a session's view that a new run goes on from.
 const REMEMBERED: [&str; 3] = ["activeStep", "recentlyUsedTools", "sequenceIndex"];
+
+/// How long to wait before looking again for what another process has answered.
+const NAP: Duration = Duration::from_millis(5);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +33,9 @@ pub enum KeptTrouble {
     /// Another process drives the session, and it refused.
     #[error("the session did not take this: {0}")]
     Elsewhere(String),
+    /// Another process drives the session, and it does not answer.
+    #[error("another process drives the session and does not answer; stop that process, then try again")]
+    Unheard,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Trouble),
@@ -82,14 +90,34 @@ impl<'p> KeptSessions<'p> {
                 }
                 // It has expired in this very turn; the next one is new.
                 Err(host::Refused::Rejected(Rejected::Ended)) => {}
-                Err(host::Refused::Driven) => match self.host.store().send(run, &event)? {
-                    Sent::Taken => return told(&self.host.look_at(run)?, &[]),
+                Err(host::Refused::Driven) => match self.send(run, &event, now_ms)? {
+                    Sent::Taken => {
+                        if forgets {
+                            self.host.store().forget_keys(run, key)?;
+                        }
+                        return told(&self.host.look_at(run)?, &[]);
+                    }
                     Sent::Refused(reason) => return Err(KeptTrouble::Elsewhere(reason)),
+                    Sent::Unheard => return Err(KeptTrouble::Unheard),
                     Sent::Undriven => {}
                 },
                 Err(host::Refused::Rejected(rejected)) => return Err(Refused::Event(rejected).into()),
                 Err(refused) => return Err(KeptTrouble::Host(refused)),
             }
+        }
+    }
+
+    /// Sends an event to the process that drives a session. Meanwhile this one takes what is sent to it: that process may be
+    /// waiting for this one.
+    fn send(&mut self, run: RunNo, event: &Event, now_ms: i64) -> Result<Sent, Trouble> {
+        let item = self.host.store().post(run, event)?;
+        let since = Instant::now();
+        loop {
+            if let Some(sent) = self.host.store().outcome(item, run, since)? {
+                return Ok(sent);
+            }
+            self.tend(now_ms)?;
+            thread::sleep(NAP);
         }
     }
 

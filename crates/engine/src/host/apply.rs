@@ -48,8 +48,7 @@ impl Host {
         if open.state.is_unfinished() {
             return Ok(false);
         }
-        let first = open.timers.iter().map(|(timer, due_ms)| (*due_ms, *timer)).min();
-        let Some((due_ms, timer)) = first.filter(|(due_ms, _)| *due_ms <= now_ms) else { return Ok(false) };
+        let Some((due_ms, timer)) = open.timers.first().filter(|(due_ms, _)| *due_ms <= now_ms) else { return Ok(false) };
         self.clear_timer(run, timer)?;
         let fired = self.apply(run, Event::TimerFired(timer), due_ms)?;
         assert!(fired.is_ok(), "a run takes the timers that it has set, and it said: {fired:?}");
@@ -156,7 +155,7 @@ impl Host {
                 }
             }
             Command::SetTimer { timer, at_ms } => {
-                open.timers.insert(timer, at_ms);
+                open.timers.set(timer, at_ms);
                 self.timers.insert((at_ms, run, timer));
                 self.store.set_timer(run, timer, at_ms)?;
             }
@@ -185,7 +184,7 @@ impl Host {
 
     fn clear_timer(&mut self, run: RunNo, timer: TimerNo) -> Result<(), Trouble> {
         let open = self.open.get_mut(&run).expect("timers are those of runs that are open");
-        if let Some(due_ms) = open.timers.remove(&timer) {
+        if let Some(due_ms) = open.timers.clear(timer) {
             self.timers.remove(&(due_ms, run, timer));
             self.store.clear_timer(run, timer, due_ms)?;
         }

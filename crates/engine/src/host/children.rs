@@ -120,18 +120,19 @@ impl Host {
     }
 
     /// Attempts that are child runs and have taken too long: nobody waits for what they would say.
-    pub(super) fn end_child_attempts(&mut self, now_ms: i64) {
+    pub(super) fn end_child_attempts(&mut self, now_ms: i64) -> Result<(), Trouble> {
         while let Some(over) = self.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {
             self.limits.remove(&over);
             let (_, parent, effect, attempt) = over;
             let flight = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect));
             let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };
-            let Some((child, call)) = flight.child.take() else { continue };
-            self.queue.push_back(Order::Abandon(child));
+            let Some((_, call)) = flight.child.take() else { continue };
+            self.abandon_children(parent, effect)?;
             let result = judge(&call, Answer::Never);
             let settled = Event::Settled { effect, attempt, result, usage: Usage::default() };
-            self.queue.push_back(Order::Take(parent, settled, Asker::Nobody));
+            self.take_event(parent, settled, Asker::Nobody, now_ms)?;
         }
+        Ok(())
     }
 }
 

@@ -10,9 +10,13 @@ const OPENED_A_TURN: usize = 256;
 impl Host {
     /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
     pub(super) fn put_idle_away(&mut self) -> Result<(), Trouble> {
-        if self.open.len() <= self.idle_limit || self.drives == super::Drives::Named {
+        // A run becomes idle by an event, so looking at all of them is worth its while only after many.
+        self.since_idle_away += self.touched.len();
+        let rare = self.since_idle_away >= self.open.len() / 2;
+        if !rare || self.open.len() <= self.idle_limit || self.drives == super::Drives::Named {
             return Ok(());
         }
+        self.since_idle_away = 0;
         let mut idle: Vec<(u64, RunNo)> = self
             .open
             .iter()
@@ -44,9 +48,9 @@ impl Host {
     }
 
     fn forget_timers(&mut self, run: RunNo, open: &Open) {
-        for (timer, due_ms) in &open.timers {
-            self.timers.remove(&(*due_ms, run, *timer));
-            self.closed_due_ms = Some(self.closed_due_ms.map_or(*due_ms, |known| known.min(*due_ms)));
+        for (due_ms, timer) in open.timers.in_order() {
+            self.timers.remove(&(due_ms, run, timer));
+            self.closed_due_ms = Some(self.closed_due_ms.map_or(due_ms, |known| known.min(due_ms)));
         }
         if self.drives == super::Drives::Named {
             self.closed_due_ms = None;

@@ -17,6 +17,7 @@ mod notice;
 mod open;
 mod rebuild;
 mod start;
+mod timers;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub struct Host {
     idle_limit: usize,
     /// Where secrets are that calls of other workflows name.
     secrets: SecretStore,
+    /// How many runs took events since idle runs were looked for.
+    since_idle_away: usize,
     /// Runs that cannot be opened here, and were told of.
     broken: BTreeSet<RunNo>,
     /// Inbox items that are queued.
@@ -115,8 +118,6 @@ enum Order {
     Child(RunNo, Box<Call>),
     /// A child run has ended; its parent hears of it.
     ChildEnded(RunNo),
-    /// A child run was called for an attempt that nobody waits for.
-    Abandon(RunNo),
 }
 
 /// Who hears what became of an order.
@@ -140,6 +141,7 @@ impl Host {
             drives,
             facts,
             idle_limit: 1_000,
+            since_idle_away: 0,
             secrets: Arc::new(|_| None),
             broken: BTreeSet::new(),
             sent: BTreeSet::new(),
@@ -279,7 +281,7 @@ impl Host {
         }
         self.wake_closed(now_ms)?;
         self.fire_timers(now_ms)?;
-        self.end_child_attempts(now_ms);
+        self.end_child_attempts(now_ms)?;
         self.go_on()?;
         self.put_idle_away()?;
         self.write_rows()
@@ -288,6 +290,11 @@ impl Host {
     fn obey(&mut self, order: Order, now_ms: i64) -> Result<(), Trouble> {
         match order {
             Order::Start(start, asker) => self.begin_run(*start, asker, now_ms),
+            // Whoever sent it may have given up waiting, and then it was never sent.
+            Order::Take(_, _, Asker::Inbox(item)) if !self.store.is_waiting(item)? => {
+                self.sent.remove(&item);
+                Ok(())
+            }
             Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
             Order::Fork { from, events, id, watched, asker } => {
                 let forked = self.fork_run(from, events, id, watched, now_ms)?;
@@ -304,12 +311,6 @@ impl Host {
             }
             Order::Child(parent, call) => self.call_child(parent, *call, now_ms),
             Order::ChildEnded(child) => self.child_ended(child),
-            Order::Abandon(child) => {
-                if self.ensure_open(child)?.is_ok() {
-                    self.take_event(child, Event::Cancel { reason: None }, Asker::Nobody, now_ms)?;
-                }
-                Ok(())
-            }
         }
     }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Command, EffectNo, Event, Stamp, State, TimerNo, advance};
+use branchpoint_core::{Command, EffectNo, Event, Stamp, State, advance};
 
+use super::timers::Timers;
 use super::{Asker, Host, Order, Refused};
 use crate::host::Act;
 use crate::runner::Call;
@@ -23,7 +24,7 @@ pub(super) struct Open {
     pub(super) parent: Option<Parent>,
     /// How it stands by its row, and whether the row says that this process drives it.
     pub(super) row: (Status, bool),
-    pub(super) timers: BTreeMap<TimerNo, i64>,
+    pub(super) timers: Timers,
     pub(super) flights: BTreeMap<EffectNo, Flight>,
     /// Events that came while the last one was not finished.
     pub(super) waiting: VecDeque<(Event, Asker)>,
@@ -59,7 +60,7 @@ impl Open {
             state: State::new(),
             parent: row.parent,
             row: (row.status, false),
-            timers: BTreeMap::new(),
+            timers: Timers::default(),
             flights: BTreeMap::new(),
             waiting: VecDeque::new(),
             snapshot_bytes: 0,
@@ -121,7 +122,7 @@ impl Host {
         open.touched = true;
         open.turn = self.turns;
         let pending = self.store.pending(run, &open.packing)?;
-        self.timers.extend(open.timers.iter().map(|(timer, due_ms)| (*due_ms, run, *timer)));
+        self.timers.extend(open.timers.in_order().map(|(due_ms, timer)| (due_ms, run, timer)));
         if open.state.is_unfinished() {
             self.unfinished.push_back(run);
         }
@@ -129,7 +130,7 @@ impl Host {
         self.open.insert(run, open);
         self.perform_again(run, pending);
         // Somebody may have sent it something while another process drove it.
-        for (item, event) in self.store.sent_to_run(run)? {
+        for (item, run, event) in self.store.sent_to_run(run)? {
             self.queue_sent(item, run, event);
         }
         Ok(Ok(()))

@@ -1,8 +1,9 @@
 //! Events for runs that another process drives: they wait here until it takes them, and it writes what came of it.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use branchpoint_core::{Event, Stamp, codec};
+use branchpoint_core::{Event, Stamp};
 use rusqlite::params;
 
 use super::journal::damaged;
@@ -10,6 +11,9 @@ use super::{RunNo, Store, Trouble};
 
 /// How often the sender looks for the answer.
 const NAP: Duration = Duration::from_millis(10);
+
+/// How long the sender waits: whoever drives the run looks many times a second.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What came of an event that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,62 +24,75 @@ pub enum Sent {
     Refused(String),
     /// Nobody drives the run any more, and it has not seen the event.
     Undriven,
+    /// The process that drives the run does not answer, and the event was taken back.
+    Unheard,
 }
 
 impl Store {
     /// Sends an event to the process that drives a run, and waits for what comes of it.
     pub fn send(&self, run: RunNo, event: &Event) -> Result<Sent, Trouble> {
         let item = self.post(run, event)?;
-        let forget = "DELETE FROM inbox WHERE item = ?1";
+        let since = Instant::now();
         loop {
-            let sql = "SELECT outcome FROM inbox WHERE item = ?1";
-            let outcome: Option<String> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
-            if let Some(outcome) = outcome {
-                self.db.prepare_cached(forget)?.execute([item])?;
-                return Ok(if outcome.is_empty() { Sent::Taken } else { Sent::Refused(outcome) });
+            if let Some(sent) = self.outcome(item, run, since)? {
+                return Ok(sent);
             }
-            if self.row(run)?.owner.is_some_and(|owner| self.is_alive(owner)) {
-                std::thread::sleep(NAP);
-                continue;
-            }
-            // It may have been taken in this very moment.
-            let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL";
-            if self.db.prepare_cached(sql)?.execute([item])? == 1 {
-                return Ok(Sent::Undriven);
-            }
+            thread::sleep(NAP);
         }
+    }
+
+    /// What came of an event that was posted at that time; none while its sender has to wait.
+    pub(crate) fn outcome(&self, item: i64, run: RunNo, since: Instant) -> Result<Option<Sent>, Trouble> {
+        let sql = "SELECT outcome FROM inbox WHERE item = ?1";
+        let outcome: Option<String> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
+        if let Some(outcome) = outcome {
+            self.db.prepare_cached("DELETE FROM inbox WHERE item = ?1")?.execute([item])?;
+            return Ok(Some(if outcome.is_empty() { Sent::Taken } else { Sent::Refused(outcome) }));
+        }
+        let driven = self.row(run)?.owner.is_some_and(|owner| self.is_alive(owner));
+        if driven && since.elapsed() < PATIENCE {
+            return Ok(None);
+        }
+        // It may have been taken in this very moment.
+        let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL";
+        let taken_back = self.db.prepare_cached(sql)?.execute([item])? == 1;
+        Ok(taken_back.then_some(if driven { Sent::Unheard } else { Sent::Undriven }))
     }
 
     /// Leaves an event for whoever drives a run, now or later.
     pub(crate) fn post(&self, run: RunNo, event: &Event) -> Result<i64, Trouble> {
-        let bytes = codec::encode_event(&Stamp::default(), event).map_err(|error| damaged(run, error))?;
-        self.db.prepare_cached("INSERT INTO inbox (run, bytes) VALUES (?1, ?2)")?.execute(params![run.0, bytes])?;
+        let packed = self.packing(run)?.event(&Stamp::default(), event).map_err(|error| damaged(run, error))?;
+        // Whoever takes the item must find what it refers to.
+        self.keep_apart(run, &packed)?;
+        let sql = "INSERT INTO inbox (run, packed, bytes) VALUES (?1, ?2, ?3)";
+        self.db.prepare_cached(sql)?.execute(params![run.0, packed.packed, packed.bytes])?;
         Ok(self.db.last_insert_rowid())
+    }
+
+    /// Whether an item waits to be taken.
+    pub(crate) fn is_waiting(&self, item: i64) -> Result<bool, Trouble> {
+        let sql = "SELECT 1 FROM inbox WHERE item = ?1 AND outcome IS NULL";
+        Ok(self.db.prepare_cached(sql)?.exists([item])?)
     }
 
     /// What was sent to this process and not taken yet.
     pub(crate) fn sent_to(&self, owner: i64) -> Result<Vec<(i64, RunNo, Event)>, Trouble> {
-        let sql = "SELECT item, inbox.run, bytes FROM inbox JOIN runs ON runs.run = inbox.run
-            WHERE outcome IS NULL AND owner = ?1 ORDER BY item";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows = found.query_map([owner], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)))?;
-        let rows: Vec<(i64, i64, Vec<u8>)> = rows.collect::<Result<_, _>>()?;
-        let read = |(item, run, bytes): (i64, i64, Vec<u8>)| {
-            let (_, event) = codec::decode_event(&bytes).map_err(|error| damaged(RunNo(run), error))?;
-            Ok((item, RunNo(run), event))
-        };
-        rows.into_iter().map(read).collect()
+        self.waiting("JOIN runs ON runs.run = inbox.run WHERE owner = ?1", owner)
     }
 
     /// What was sent to a run and not taken yet, whoever drove it then.
-    pub(crate) fn sent_to_run(&self, run: RunNo) -> Result<Vec<(i64, Event)>, Trouble> {
-        let sql = "SELECT item, bytes FROM inbox WHERE run = ?1 AND outcome IS NULL ORDER BY item";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows = found.query_map([run.0], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))?;
-        let rows: Vec<(i64, Vec<u8>)> = rows.collect::<Result<_, _>>()?;
-        let read = |(item, bytes): (i64, Vec<u8>)| {
-            let (_, event) = codec::decode_event(&bytes).map_err(|error| damaged(run, error))?;
-            Ok((item, event))
+    pub(crate) fn sent_to_run(&self, run: RunNo) -> Result<Vec<(i64, RunNo, Event)>, Trouble> {
+        self.waiting("WHERE inbox.run = ?1", run.0)
+    }
+
+    fn waiting(&self, of: &str, number: i64) -> Result<Vec<(i64, RunNo, Event)>, Trouble> {
+        let sql = format!("SELECT item, inbox.run, packed, bytes FROM inbox {of} AND outcome IS NULL ORDER BY item");
+        let mut found = self.db.prepare_cached(&sql)?;
+        let rows = found.query_map([number], |row| Ok((row.get(0)?, RunNo(row.get(1)?), row.get(2)?, row.get(3)?)))?;
+        let rows: Vec<(i64, RunNo, bool, Vec<u8>)> = rows.collect::<Result<_, _>>()?;
+        let read = |(item, run, packed, bytes): (i64, RunNo, bool, Vec<u8>)| {
+            let (_, event) = self.event(run, &self.packing(run)?, packed, &bytes)?;
+            Ok((item, run, event))
         };
         rows.into_iter().map(read).collect()
     }

@@ -90,7 +90,7 @@ impl Store {
         Ok(events)
     }
 
-    fn event(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<(Stamp, Event), Trouble> {
+    pub(super) fn event(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<(Stamp, Event), Trouble> {
         let (stamp, mut event) = codec::decode_event(bytes).map_err(|error| damaged(run, error))?;
         if packed {
             self.unpack_event(packing, &mut event)?;

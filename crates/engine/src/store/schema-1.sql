@@ -115,6 +115,7 @@ CREATE TABLE signals (
 CREATE TABLE inbox (
     item    INTEGER PRIMARY KEY AUTOINCREMENT,
     run     INTEGER NOT NULL,
+    packed  INTEGER NOT NULL,
     bytes   BLOB NOT NULL,
     outcome TEXT
 );
