@@ -1,6 +1,5 @@
 //! Notices to people outside: a command of the project, or an address, hears when a question is asked, reminded of, or settled.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_core::{EffectNo, RequestNo};
-use branchpoint_engine::host::{Act, People};
-use branchpoint_engine::store::{RunNo, Store, Trouble};
+use branchpoint_core::EffectNo;
+use branchpoint_engine::host::{Act, Host};
+use branchpoint_engine::store::{Durability, Notice, Store};
 use branchpoint_engine::tools::{Settings, Tools};
 use branchpoint_engine::{Answer, Call, Stop};
 use branchpoint_expr::{Object, Value};
@@ -29,58 +28,83 @@ const FLUSH: Duration = Duration::from_secs(10);
 
 /// Tells people outside, on a thread of its own: whoever drives runs does not wait for it.
 pub(crate) struct Notices {
-    to: Option<(Sender<Notice>, Receiver<()>)>,
-}
-
-struct Notice {
-    run: RunNo,
-    id: Arc<str>,
-    request: RequestNo,
-    what: People,
+    to: Option<(Sender<()>, Receiver<()>)>,
 }
 
 impl Notices {
-    /// What the project wants; nothing if it wants nothing.
-    pub(crate) fn new(project: &Project, store: &Path) -> Result<Self> {
+    /// What the project wants; nothing if it wants nothing. From now on, the host keeps what is to be told.
+    pub(crate) fn new(project: &Project, store: &Path, host: Host) -> Result<(Self, Host)> {
         let (command, webhook) = (project.notify.command.clone(), Webhook::new(project)?);
         if command.is_none() && webhook.is_none() {
-            return Ok(Self { to: None });
+            return Ok((Self { to: None }, host));
         }
-        let store = Store::read_only(store)?;
-        let (sender, notices) = channel::<Notice>();
+        let host = host.with_notices();
+        let teller = Teller {
+            store: Store::open(store, Durability::Normal)?,
+            owner: host.number(),
+            command,
+            folder: project.folder.clone(),
+            webhook,
+        };
+        let (sender, kept) = channel();
         let (done, flushed) = channel();
-        let folder = project.folder.clone();
         thread::spawn(move || {
-            // The specs of questions are only known when they are asked; later they are looked up.
-            let mut specs = BTreeMap::new();
-            for notice in notices {
-                let told = telling(&store, &notice, &mut specs).map_err(Into::into);
-                // Both are told, whatever becomes of the first.
-                let told = told.map(|text| {
-                    let heard = command.as_ref().map(|command| run(command, &folder, &text));
-                    [heard, webhook.as_ref().map(|webhook| webhook.post(&notice.id, &text))]
-                });
-                let troubles = match told {
-                    Ok(told) => told.into_iter().flatten().filter_map(Result::err).collect(),
-                    Err(trouble) => vec![trouble],
-                };
-                for trouble in troubles {
-                    terminal::tell(&format!("warning: a notice about run `{}` failed: {trouble:#}\n", notice.id));
-                }
+            // What others have left behind is told first.
+            teller.tell_all();
+            while kept.recv().is_ok() {
+                teller.tell_all();
             }
             drop(done);
         });
-        Ok(Self { to: Some((sender, flushed)) })
+        Ok((Self { to: Some((sender, flushed)) }, host))
     }
 
-    /// Hands on what concerns people.
+    /// Something that concerns people is kept.
     pub(crate) fn hear(&mut self, act: &Act) {
-        if let (Act::People { run, id, request, what }, Some((sender, _))) = (act, &self.to) {
-            let notice = Notice { run: *run, id: id.clone(), request: *request, what: what.clone() };
+        if let (Act::People { .. }, Some((sender, _))) = (act, &self.to) {
             // The thread lives as long as this.
-            let _ = sender.send(notice);
+            let _ = sender.send(());
         }
     }
+}
+
+/// Whoever tells what is kept.
+struct Teller {
+    store: Store,
+    owner: i64,
+    command: Option<String>,
+    folder: PathBuf,
+    webhook: Option<Webhook>,
+}
+
+impl Teller {
+    fn tell_all(&self) {
+        let told = self.store.notices(self.owner).map_err(Into::into).and_then(|notices| {
+            notices.iter().try_for_each(|notice| {
+                self.tell(notice)?;
+                Ok(self.store.drop_notice(notice)?)
+            })
+        });
+        if let Err(trouble) = told {
+            warn(&trouble);
+        }
+    }
+
+    /// Both are told, whatever becomes of the first. One that fails is not asked again: it would keep all others waiting.
+    fn tell(&self, notice: &Notice) -> Result<()> {
+        let id: Arc<str> = self.store.row(notice.run)?.id.into();
+        let text = telling(&self.store, notice, &id)?;
+        let heard = self.command.as_ref().map(|command| run(command, &self.folder, &text));
+        let posted = self.webhook.as_ref().map(|webhook| webhook.post(&id, &text));
+        for trouble in [heard, posted].into_iter().flatten().filter_map(Result::err) {
+            warn(&trouble.context(format!("run `{id}`")));
+        }
+        Ok(())
+    }
+}
+
+fn warn(trouble: &anyhow::Error) {
+    terminal::tell(&format!("warning: a notice failed: {trouble:#}\n"));
 }
 
 impl Drop for Notices {
@@ -95,41 +119,24 @@ impl Drop for Notices {
 }
 
 /// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command}`.
-fn telling(store: &Store, notice: &Notice, specs: &mut BTreeMap<(RunNo, RequestNo), Value>) -> Result<String, Trouble> {
-    let key = (notice.run, notice.request);
-    let mut spec = specs.get(&key).cloned();
-    let event = match &notice.what {
-        People::Asked(asked) => {
-            spec = Some(asked.clone());
-            specs.insert(key, asked.clone());
-            "asked"
-        }
-        People::Reminded(_) => "reminded",
-        People::Closed => {
-            specs.remove(&key);
-            "ended"
-        }
-    };
-    if spec.is_none() {
-        let questions = store.questions(notice.run)?;
-        spec = questions.into_iter().find(|question| question.request == notice.request).map(|question| question.spec);
-    }
+fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
+    let spec = store.question_masked(notice.run, notice.request)?.map(|question| question.spec);
     let spec = spec.unwrap_or_default();
     let part = |key: &str| spec.get(key).cloned().unwrap_or_default();
     let document = store.document(store.row(notice.run)?.workflow)?;
-    let recipients = match &notice.what {
-        People::Reminded(users) => Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>()),
+    let recipients = match notice.event.as_str() {
+        "reminded" => Value::from(notice.users.iter().cloned().map(Value::Str).collect::<Vec<_>>()),
         _ => each_once(&part("recipients")),
     };
-    let name = reference(&notice.id, &What::Vote(notice.request));
+    let name = reference(id, &What::Vote(notice.request));
     let choices = part("choices");
     let first =
         |list: &Value| list.as_list().and_then(|list| list.first()).and_then(Value::as_str).map(ToOwned::to_owned);
     let user = first(&recipients);
     let how = first(&choices).map_or(Value::Null, |choice| Value::from(command(&name, &choice, user.as_deref())));
     let fields = [
-        ("event", Value::from(event)),
-        ("run", Value::Str(notice.id.clone())),
+        ("event", Value::from(notice.event.as_str())),
+        ("run", Value::from(id)),
         ("approval", Value::from(name)),
         ("workflow", Value::from(document.name)),
         ("step", part("step")),

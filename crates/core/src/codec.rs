@@ -30,6 +30,8 @@ use crate::state::State;
 
 const MAGIC: [u8; 2] = *b"BP";
 const HEADER: usize = 4;
+/// Most events and commands fit without growing.
+const USUAL: usize = 256;
 
 /// What stored bytes can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,8 +153,9 @@ pub fn decode_value(bytes: &[u8]) -> Result<Value, CodecError> {
 }
 
 fn encode(kind: Kind, content: &impl Serialize) -> Result<Vec<u8>, CodecError> {
-    let header = vec![MAGIC[0], MAGIC[1], kind.mark(), kind.version()];
-    postcard::to_extend(content, header)
+    let mut bytes = Vec::with_capacity(USUAL);
+    bytes.extend([MAGIC[0], MAGIC[1], kind.mark(), kind.version()]);
+    postcard::to_extend(content, bytes)
         .map_err(|_| CodecError::Unstorable { kind, reason: "a value in it is nested too deeply".into() })
 }
 

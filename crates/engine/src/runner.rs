@@ -51,12 +51,12 @@ pub struct Call {
 
 impl Call {
     /// The call that a command of a run asks for; none for other commands.
-    pub(crate) fn of(program: &Program, run: &Arc<str>, command: Command) -> Option<Self> {
+    pub(crate) fn of(program: &Program, run: &Arc<str>, folder: &Arc<str>, command: Command) -> Option<Self> {
         let Command::Perform { effect, attempt, what, input, answers, path } = command else { return None };
         let what = &program.effects[what.index()];
         Some(Self {
             run: run.clone(),
-            folder: "".into(),
+            folder: folder.clone(),
             effect,
             attempt,
             answers,

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, read};
@@ -86,4 +88,30 @@ fn two_processes_share_a_session() {
     let used = answer.view("s").get("recentlyUsedTools").cloned().unwrap_or_default();
     assert_eq!(used.as_list().map(<[Value]>::len), Some(2), "{used:?}");
     assert!(two.request("", Request::Ask, None, 1, false).is_err(), "a session has a name");
+}
+
+#[test]
+fn two_processes_that_wait_for_each_other_go_on() {
+    let path = examples().into_iter().next().expect("there are examples");
+    let program = program(&fs::read_to_string(&path).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let (opened, answered) = (Barrier::new(2), AtomicUsize::new(0));
+    let both = [("a", "b"), ("b", "a")].map(|(own, other)| (own, other, folder.path()));
+    thread::scope(|threads| {
+        for (own, other, folder) in both {
+            let (opened, answered, program) = (&opened, &answered, &program);
+            threads.spawn(move || {
+                let mut kept = kept(folder, program, None, 0);
+                kept.request(own, Request::Ask, None, 0, false).expect("it is taken");
+                opened.wait();
+                // Each drives what the other asks for, and waits for the other's answer.
+                let taken = kept.request(other, Request::Message("hello".into()), None, 0, false);
+                answered.fetch_add(1, Ordering::SeqCst);
+                while answered.load(Ordering::SeqCst) < 2 {
+                    kept.tend(0).expect("the store is fine");
+                }
+                taken.expect("it is taken");
+            });
+        }
+    });
 }

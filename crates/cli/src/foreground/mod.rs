@@ -103,7 +103,7 @@ impl Foreground {
         let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
         let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
         let host = host.answered_outside(scripted).with_secrets(here.secrets());
-        let notices = Notices::new(project, &path)?;
+        let (notices, host) = Notices::new(project, &path, host)?;
         let listener = listener(sender.clone(), notices);
         let recorder = manner.records.then(|| Arc::new(Recorder::new(Arc::clone(&here), Secrets::default())));
         let outside: Arc<dyn Outside> = match &recorder {

@@ -77,7 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let mut metrics = Metrics::open(arguments.metrics.as_ref(), &counters, &path)?;
     let mut log = Log::new(arguments.log_format, Store::read_only(&path)?);
-    let listener = listener(sender, Notices::new(&project, &path)?, Arc::clone(&counters));
+    let (notices, host) = Notices::new(&project, &path, host)?;
+    let listener = listener(sender, notices, Arc::clone(&counters));
     let driver = Driver::new(host, Arc::new(metrics::Counted::new(here, counters)), limits, listener);
     log.plain("working", &format!("drives the runs in {}; Ctrl-C stops it", path.display()));
     let mut due = Instant::now() + metrics::PERIOD;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use branchpoint_core::{Command, EffectNo, Event, Failed, Stamp, TimerNo, advance, status};
+use branchpoint_core::{Command, EffectNo, Event, Failed, RequestNo, Stamp, TimerNo, advance, status};
 
 use super::open::Flight;
 use super::{Act, Asker, Host, Order, People, Refused, Taken};
@@ -163,15 +163,15 @@ impl Host {
             Command::Ask { request, spec } => {
                 let packed = open.packing.value(&spec).map_err(unstorable)?;
                 self.store.put_question(run, request, &packed, now_ms)?;
-                self.acts.push(Act::People { run, id: open.id.clone(), request, what: People::Asked(spec) });
+                self.tell_people(run, request, People::Asked(spec))?;
             }
             Command::Remind { request, users } => {
                 self.store.remind(run, request)?;
-                self.acts.push(Act::People { run, id: open.id.clone(), request, what: People::Reminded(users) });
+                self.tell_people(run, request, People::Reminded(users))?;
             }
             Command::Retract { request } => {
                 self.store.close_question(run, request, now_ms)?;
-                self.acts.push(Act::People { run, id: open.id.clone(), request, what: People::Closed });
+                self.tell_people(run, request, People::Closed)?;
             }
             Command::Finish { .. } => {
                 if open.parent.is_some() {
@@ -179,6 +179,20 @@ impl Host {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn tell_people(&mut self, run: RunNo, request: RequestNo, what: People) -> Result<(), Trouble> {
+        if self.notifies {
+            let (event, users) = match &what {
+                People::Asked(_) => ("asked", &[][..]),
+                People::Reminded(users) => ("reminded", users.as_slice()),
+                People::Closed => ("ended", &[][..]),
+            };
+            self.store.keep_notice(self.owner.number, run, request, event, users)?;
+        }
+        let id = self.open.get(&run).map(|open| open.id.clone()).unwrap_or_default();
+        self.acts.push(Act::People { run, id, request, what });
         Ok(())
     }
 

@@ -63,6 +63,8 @@ pub struct Host {
     secrets: SecretStore,
     /// How many runs took events since idle runs were looked for.
     since_idle_away: usize,
+    /// Whether notices to people outside are kept.
+    notifies: bool,
     /// Runs that cannot be opened here, and were told of.
     broken: BTreeSet<RunNo>,
     /// Inbox items that are queued.
@@ -142,6 +144,7 @@ impl Host {
             facts,
             idle_limit: 1_000,
             since_idle_away: 0,
+            notifies: false,
             secrets: Arc::new(|_| None),
             broken: BTreeSet::new(),
             sent: BTreeSet::new(),
@@ -188,6 +191,18 @@ impl Host {
     pub fn with_secrets(mut self, secrets: SecretStore) -> Self {
         self.secrets = secrets;
         self
+    }
+
+    /// What questions become is kept as notices, until somebody has told them: see [`Store::notices`].
+    #[must_use]
+    pub fn with_notices(mut self) -> Self {
+        self.notifies = true;
+        self
+    }
+
+    /// The number under which this process drives runs.
+    pub fn number(&self) -> i64 {
+        self.owner.number
     }
 
     /// Leaves nothing to chance: for runs that are compared with others.

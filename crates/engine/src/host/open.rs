@@ -74,8 +74,7 @@ impl Open {
 
     /// The call that a command of this run asks for.
     pub(super) fn call(&self, command: Command) -> Option<Call> {
-        let call = Call::of(&self.program, &self.id, command)?;
-        Some(Call { folder: self.folder.clone(), ..call })
+        Call::of(&self.program, &self.id, &self.folder, command)
     }
 
     /// Whether it waits for somebody, and nothing of it is at work here.

@@ -7,6 +7,7 @@
 //! | `journal` | events, snapshots, what was asked for, timers, questions |
 //! | `pack`, `seal` | values that are kept apart from the rows: large ones and secret ones |
 //! | `owner` | which process drives which run |
+//! | `notices` | what people outside are to be told |
 //! | `rest` | whether a run with its children waits |
 //! | `sessions` | which run is which session |
 //! | `exchange` | runs as JSON lines |
@@ -18,6 +19,7 @@ mod exchange;
 mod health;
 mod inbox;
 mod journal;
+mod notices;
 mod owner;
 mod pack;
 mod rest;
@@ -40,6 +42,7 @@ pub use health::Health;
 pub use inbox::Sent;
 pub(crate) use journal::Pending;
 pub use journal::Question;
+pub use notices::Notice;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 pub use runs::{Filter, Parent, Run, RunNo};
@@ -52,8 +55,8 @@ pub use workflows::{Document, Listed, Part, Workflow, WorkflowNo};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How much of the log is written before it is moved into the file, in pages: large enough that a busy store moves each page
-/// once for many changes of it.
-const CHECKPOINT_PAGES: i64 = 2_000;
+/// once for many changes of it, small enough that nobody waits long for the move.
+const CHECKPOINT_PAGES: i64 = 1_000;
 
 /// What survives a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,6 +14,9 @@ use rusqlite::{OptionalExtension, params};
 use super::workflows::hash;
 use super::{RunNo, Store, Trouble};
 
+/// What is shown of a secret that cannot be opened, or must not be.
+const MASK: &str = "***";
+
 /// The largest value that stays in its row.
 pub(crate) const APART_BYTES: usize = 256 * 1024;
 
@@ -256,8 +259,8 @@ impl Store {
 
 /// The number that stands behind a stored text, if one does.
 fn number(packing: &Packing, text: &str) -> Option<Value> {
-    let secret = packing.secrets.get(text.strip_prefix("\0n")?.parse::<usize>().ok()?)?;
-    serde_json::from_str(secret).ok()
+    let found = packing.secrets.get(text.strip_prefix("\0n")?.parse::<usize>().ok()?);
+    Some(found.and_then(|secret| serde_json::from_str(secret).ok()).unwrap_or_else(|| Value::from(MASK)))
 }
 
 /// The text that stands behind a stored one.
@@ -275,7 +278,7 @@ fn shown(packing: &Packing, text: &Arc<str>) -> Arc<str> {
         };
         match number {
             // A secret that cannot be opened any more is shown as what it is.
-            Some(number) => shown.push_str(packing.secrets.get(number).map_or("***", String::as_str)),
+            Some(number) => shown.push_str(packing.secrets.get(number).map_or(MASK, String::as_str)),
             None => shown.push('\0'),
         }
         rest = after;

@@ -104,6 +104,16 @@ CREATE TABLE requests (
 ) WITHOUT ROWID;
 CREATE INDEX requests_open ON requests (asked_ms) WHERE closed_ms IS NULL;
 
+-- What people outside are to be told of questions. A row goes when it was told.
+CREATE TABLE notices (
+    notice  INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner   INTEGER NOT NULL,
+    run     INTEGER NOT NULL,
+    request INTEGER NOT NULL,
+    event   TEXT NOT NULL,
+    users   TEXT NOT NULL
+);
+
 -- What senders call their signals: one of a key is taken by a run.
 CREATE TABLE signals (
     run INTEGER NOT NULL,

@@ -51,8 +51,8 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// A value in formats that do not tell what comes next: its kind stands before it.
-#[derive(Serialize, Deserialize)]
+/// A value in formats that do not tell what comes next: its kind stands before it. [`Value::store`] writes it.
+#[derive(Deserialize)]
 enum Stored<'a> {
     Null,
     Bool(bool),
@@ -63,6 +63,7 @@ enum Stored<'a> {
     Object(Vec<(Arc<str>, Value)>),
 }
 
+const STORED: &str = "Stored";
 const TOO_DEEP: &str = "a value is nested too deeply to be stored";
 
 thread_local! {
@@ -99,22 +100,6 @@ impl From<Stored<'_>> for Value {
             Stored::Str(text) => Self::Str(text.into()),
             Stored::List(items) => Self::List(Arc::new(items)),
             Stored::Object(entries) => Self::Object(Arc::new(entries.into_iter().collect())),
-        }
-    }
-}
-
-impl<'a> From<&'a Value> for Stored<'a> {
-    fn from(value: &'a Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Bool(bool) => Self::Bool(*bool),
-            Value::Int(int) => Self::Int(*int),
-            Value::Float(float) => Self::Float(*float),
-            Value::Str(text) => Self::Str(Cow::Borrowed(text)),
-            Value::List(items) => Self::List(items.to_vec()),
-            Value::Object(object) => {
-                Self::Object(object.iter().map(|(key, value)| (Arc::clone(key), value.clone())).collect())
-            }
         }
     }
 }
@@ -175,8 +160,32 @@ impl Serialize for Value {
             self.view().serialize(serializer)
         } else {
             let _level = Level::enter().ok_or_else(|| serde::ser::Error::custom(TOO_DEEP))?;
-            Stored::from(self).serialize(serializer)
+            self.store(serializer)
         }
+    }
+}
+
+impl Value {
+    /// Writes what [`Stored`] reads, without copying the parts of the value.
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit_variant(STORED, 0, "Null"),
+            Self::Bool(bool) => serializer.serialize_newtype_variant(STORED, 1, "Bool", bool),
+            Self::Int(int) => serializer.serialize_newtype_variant(STORED, 2, "Int", int),
+            Self::Float(float) => serializer.serialize_newtype_variant(STORED, 3, "Float", float),
+            Self::Str(text) => serializer.serialize_newtype_variant(STORED, 4, "Str", &**text),
+            Self::List(items) => serializer.serialize_newtype_variant(STORED, 5, "List", &***items),
+            Self::Object(object) => serializer.serialize_newtype_variant(STORED, 6, "Object", &Entries(object)),
+        }
+    }
+}
+
+/// The entries of an object, as pairs.
+struct Entries<'a>(&'a Object);
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|(key, value)| (&**key, value)))
     }
 }
 

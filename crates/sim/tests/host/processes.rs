@@ -3,6 +3,7 @@
 use std::thread;
 
 use branchpoint_core::ir::Status;
+use branchpoint_engine::Secrets;
 use branchpoint_engine::store::Sent;
 
 use super::*;
@@ -82,6 +83,56 @@ fn what_is_sent_to_a_process_that_is_gone_comes_back() {
     let request = asked(driving.store(), run);
     drop(driving);
     assert_eq!(folder.store().send(run, &vote(request, "approve", "anna")).expect("the store is fine"), Sent::Undriven);
+}
+
+#[test]
+fn what_is_sent_may_be_large_and_hold_secrets() {
+    let folder = Folder::new();
+    let mut driving = folder.host(Drives::Named);
+    let workflow = saved(driving.store(), APPROVAL, &[]);
+    let secrets = Secrets::from_values(["canary-17".to_owned()]);
+    driving.start(Start { secrets, ..Start::new(workflow, "r".into(), Value::from("x")) }, Ticket::default());
+    let mut heard = Heard::default();
+    heard.listen(&mut driving, 1);
+    let run = driving.store().run("r").expect("it reads").expect("it is there").run;
+    let request = asked(driving.store(), run);
+    let mut event = vote(request, "approve", "anna");
+    if let Event::Signal { payload: Value::Object(payload), .. } = &mut event {
+        Arc::make_mut(payload).insert("comment".into(), Value::from("canary-17 ".repeat(50_000)));
+    }
+    let store = folder.store();
+    let sender = thread::spawn(move || store.send(run, &event).expect("the store is fine"));
+    let waits = "SELECT count(*) FROM inbox";
+    let others = rusqlite::Connection::open(folder.file()).expect("it opens");
+    while others.query_row(waits, [], |row| row.get::<_, i64>(0)).expect("it reads") == 0 {
+        thread::yield_now();
+    }
+    assert!(!folder.contents().contains("canary-17"), "a secret lies open in the store");
+    while !sender.is_finished() {
+        driving.notice().expect("the store is fine");
+        heard.listen(&mut driving, 2);
+    }
+    assert_eq!(sender.join().expect("nobody panics"), Sent::Taken);
+    assert!(!folder.contents().contains("canary-17"), "a secret lies open in the store");
+}
+
+#[test]
+fn what_people_were_not_told_is_left_to_the_next_process() {
+    let folder = Folder::new();
+    let mut first = folder.host(Drives::Named).with_notices();
+    let workflow = saved(first.store(), APPROVAL, &[]);
+    start(&mut first, workflow, "r");
+    Heard::default().listen(&mut first, 1);
+    let number = first.number();
+    assert_eq!(first.store().notices(number).expect("it reads").len(), 1);
+    let second = folder.host(Drives::Named).with_notices();
+    assert!(second.store().notices(second.number()).expect("it reads").is_empty(), "the first one lives");
+    drop((first, second));
+    let third = folder.host(Drives::Named).with_notices();
+    let left = third.store().notices(third.number()).expect("it reads");
+    assert_eq!(left.iter().map(|notice| notice.event.as_str()).collect::<Vec<_>>(), ["asked"]);
+    third.store().drop_notice(&left[0]).expect("it is dropped");
+    assert!(third.store().notices(third.number()).expect("it reads").is_empty());
 }
 
 #[test]

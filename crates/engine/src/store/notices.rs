@@ -1,0 +1,64 @@
+//! What people outside are to be told of questions. A notice is kept in the transaction that asks, and goes when it was told: a
+//! process that dies in between leaves it to the next. So somebody may be told twice, and nobody never.
+
+use std::sync::Arc;
+
+use branchpoint_core::RequestNo;
+use branchpoint_expr::Value;
+use rusqlite::params;
+
+use super::{RunNo, Store, Trouble};
+
+/// Something that people outside are to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    number: i64,
+    /// The run that asks.
+    pub run: RunNo,
+    /// The question.
+    pub request: RequestNo,
+    /// What happened: `asked`, `reminded` or `ended`.
+    pub event: String,
+    /// Who was reminded.
+    pub users: Vec<Arc<str>>,
+}
+
+impl Store {
+    pub(crate) fn keep_notice(
+        &self,
+        owner: i64,
+        run: RunNo,
+        request: RequestNo,
+        event: &str,
+        users: &[Arc<str>],
+    ) -> Result<(), Trouble> {
+        let users = Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>());
+        let sql = "INSERT INTO notices (owner, run, request, event, users) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let values = params![owner, run.0, request.0, event, format!("{users:?}")];
+        Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)
+    }
+
+    /// What a process has to tell, in order; what others have left behind is among it.
+    pub fn notices(&self, owner: i64) -> Result<Vec<Notice>, Trouble> {
+        let sql = "UPDATE notices SET owner = ?1 WHERE owner NOT IN (SELECT owner FROM owners)";
+        self.db.prepare_cached(sql)?.execute([owner])?;
+        let sql = "SELECT notice, run, request, event, users FROM notices WHERE owner = ?1 ORDER BY notice";
+        let mut found = self.db.prepare_cached(sql)?;
+        let notices = found.query_map([owner], |row| {
+            let users: Vec<String> = serde_json::from_str(row.get_ref(4)?.as_str()?).unwrap_or_default();
+            Ok(Notice {
+                number: row.get(0)?,
+                run: RunNo(row.get(1)?),
+                request: RequestNo(row.get(2)?),
+                event: row.get(3)?,
+                users: users.into_iter().map(Arc::from).collect(),
+            })
+        })?;
+        Ok(notices.collect::<Result<_, _>>()?)
+    }
+
+    /// People were told.
+    pub fn drop_notice(&self, notice: &Notice) -> Result<(), Trouble> {
+        Ok(self.db.prepare_cached("DELETE FROM notices WHERE notice = ?1")?.execute([notice.number]).map(drop)?)
+    }
+}
