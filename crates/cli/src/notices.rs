@@ -86,7 +86,8 @@ impl Teller {
             })
         });
         if let Err(trouble) = told {
-            warn(&trouble);
+            let trouble: anyhow::Error = trouble;
+            terminal::tell(&format!("warning: notices cannot be told: {trouble:#}\n"));
         }
     }
 
@@ -97,14 +98,10 @@ impl Teller {
         let heard = self.command.as_ref().map(|command| run(command, &self.folder, &text));
         let posted = self.webhook.as_ref().map(|webhook| webhook.post(&id, &text));
         for trouble in [heard, posted].into_iter().flatten().filter_map(Result::err) {
-            warn(&trouble.context(format!("run `{id}`")));
+            terminal::tell(&format!("warning: a notice about run `{id}` failed: {trouble:#}\n"));
         }
         Ok(())
     }
-}
-
-fn warn(trouble: &anyhow::Error) {
-    terminal::tell(&format!("warning: a notice failed: {trouble:#}\n"));
 }
 
 impl Drop for Notices {

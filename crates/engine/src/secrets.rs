@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use branchpoint_core::Failed;
+use branchpoint_core::ir::{Program, ViewId};
+use branchpoint_core::{Failed, State, view};
 use branchpoint_expr::{Object, Value};
 
 use crate::local::SecretStore;
@@ -28,6 +29,16 @@ impl Secrets {
             secrets.add(texts);
         }
         secrets
+    }
+
+    /// The secrets that stand in a program itself: what inputs are, when nobody gives them, whose name says that they are secret.
+    pub fn in_program(program: &Program) -> Self {
+        let defaults = program.views.iter().position(|view| &*view.name == "defaults");
+        let defaults = defaults.and_then(|id| u32::try_from(id).ok()).map(ViewId);
+        defaults
+            .and_then(|id| view(program, &State::new(), id).ok())
+            .map(|inputs| Self::of(&inputs))
+            .unwrap_or_default()
     }
 
     /// These values.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_engine::Memory;
+use branchpoint_engine::{Memory, Secrets};
 use branchpoint_expr::{Object, Value};
 use jiff::Timestamp;
 
@@ -24,16 +24,17 @@ pub(crate) fn run(
     for name in &workflow.program.facts {
         facts.entry(name.clone()).or_insert_with(|| outside::fact(name));
     }
+    let secrets = super::secrets_of(&workflow, &input);
     let program = without_limits(workflow.program);
     let mut host = Memory::new(&program, Timestamp::now().as_millisecond());
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
-    drive(&program, &mut host, &mut answers);
-    dry_outcome::tell(&host, &answers, json)
+    drive(&program, &mut host, &mut answers, &secrets);
+    dry_outcome::tell(&host, &answers, json, &secrets)
 }
 
 /// Lets the run go on until it has ended, or only people can make it go on.
-fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers) {
-    let mut progress = Progress::default();
+fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, secrets: &Secrets) {
+    let mut progress = Progress::new(secrets);
     loop {
         host.go_on(answers);
         progress.show(program, host, false);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::Memory;
+use branchpoint_engine::{Memory, Secrets};
 use branchpoint_expr::Value;
 
 use super::answers::Answers;
@@ -12,7 +12,7 @@ use super::{outcome, people};
 use crate::{exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
-pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool) -> Result<ExitCode> {
+pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool, secrets: &Secrets) -> Result<ExitCode> {
     let status = host.status();
     if let Some(result) = host.result() {
         if json || status == Status::Completed {
@@ -21,12 +21,12 @@ pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool) -> Result<E
         if status == Status::Completed {
             return Ok(ExitCode::SUCCESS);
         }
-        terminal::complain(&outcome::failure(status, result));
-        return Ok(ExitCode::from(exit::FAILED));
+        terminal::complain(&secrets.mask(&outcome::failure(status, result)));
+        return Ok(ExitCode::from(outcome::code(status, result)));
     }
     lacking(answers);
     for question in host.questions().iter().filter(|question| question.open) {
-        terminal::tell(&format!("\n{}", people::pending(question)));
+        terminal::tell(&secrets.mask(&format!("\n{}", people::pending(question))));
     }
     Ok(ExitCode::from(if status == Status::WaitingPeople { exit::WAITING } else { exit::USAGE }))
 }

@@ -150,7 +150,7 @@ impl Arguments {
             records: self.record.is_some(),
         };
         let mut foreground = Foreground::open(project, &self.store, manner)?;
-        let secrets = Secrets::of(&input);
+        let secrets = secrets_of(workflow, &input);
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
             folder: env::current_dir()?.display().to_string().into(),
@@ -183,6 +183,15 @@ impl Arguments {
         foreground.leave()?;
         outcome::tell(&left, &outcome::Manner { id: &id, json: self.json, quiet: self.quiet, masks })
     }
+}
+
+/// What must not be seen: secret inputs, and what such inputs are when nobody gives them.
+fn secrets_of(workflow: &Workflow, input: &Value) -> Secrets {
+    let mut secrets = Secrets::of(input);
+    for program in [&workflow.program].into_iter().chain(workflow.children.values()) {
+        secrets.add(Secrets::in_program(program).values());
+    }
+    secrets
 }
 
 /// Keeps the workflow with everything that its runs need.

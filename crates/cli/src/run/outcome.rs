@@ -65,7 +65,7 @@ fn ended(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
 }
 
 /// A state machine says itself how its failure exits; inputs that it refuses are the caller's mistake.
-fn code(status: Status, result: &Value) -> u8 {
+pub(crate) fn code(status: Status, result: &Value) -> u8 {
     if status == Status::Completed {
         return 0;
     }

@@ -2,18 +2,22 @@
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{StepRecord, StepStatus, steps};
-use branchpoint_engine::Memory;
+use branchpoint_engine::{Memory, Secrets};
 
 use crate::{lines, terminal};
 
 /// What was shown already.
-#[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct Progress<'s> {
     /// How many steps were shown.
     shown: usize,
+    secrets: &'s Secrets,
 }
 
-impl Progress {
+impl<'s> Progress<'s> {
+    pub(crate) fn new(secrets: &'s Secrets) -> Self {
+        Self { shown: 0, secrets }
+    }
+
     /// Shows the steps that have ended since the last time. One that still runs is shown when it has ended, and those after
     /// it keep their order; when nothing more comes, all are shown.
     pub(crate) fn show(&mut self, program: &Program, host: &Memory<'_>, nothing_more: bool) {
@@ -23,7 +27,7 @@ impl Progress {
         let told = |record| lines::line(program, record, lines::Manner::default()) + &reasons(program, record);
         let lines: Vec<String> = new.map(told).collect();
         self.shown += lines.len();
-        terminal::tell(&lines.concat());
+        terminal::tell(&self.secrets.mask(&lines.concat()));
     }
 }
 

@@ -66,6 +66,32 @@ fn a_planted_secret_is_in_no_file_no_message_and_no_trace() {
     }
 }
 
+/// A secret that stands in the document is no secret to who reads it, but what the run tells does not repeat it.
+#[test]
+fn a_secret_that_nobody_gives_and_one_that_is_only_tried_are_masked_too() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let optional = WORKFLOW.replace("required: true", &format!("default: {INPUT}"));
+    fs::write(folder.path().join("default.yaml"), optional).expect("there is room");
+    let fails = "{name: fails, inputs: [{name: token_x, required: true}], states: {initial: end, end: {type: terminal, status: failure, message: \"bad {{.inputs.token_x}}\"}}}";
+    fs::write(folder.path().join("fails.yaml"), fails).expect("there is room");
+    let store = folder.path().join("store.db");
+    let environment = [("PLANTED", SECRET), ("BRANCHPOINT_STORE", store.to_str().expect("a plain path"))];
+    let given = format!("token_x={INPUT}");
+    let commands: [(&[&str], i32); 4] = [
+        (&["run", "default.yaml", "--id", "default"], 0),
+        (&["runs", "trace", "default"], 0),
+        (&["run", "fails.yaml", "-i", &given, "--dry-run"], 3),
+        (&["run", "fails.yaml", "--dry-run"], 1),
+    ];
+    for (command, code) in commands {
+        let output = run_in(folder.path(), command, "", &environment);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{command:?}: {stdout}{stderr}");
+        clean(&format!("{command:?}"), &(stdout + &stderr));
+    }
+}
+
 #[track_caller]
 fn clean(what: &str, text: &str) {
     for canary in [INPUT, SECRET] {

@@ -48,7 +48,9 @@ impl Host {
         if open.state.is_unfinished() {
             return Ok(false);
         }
-        let Some((due_ms, timer)) = open.timers.first().filter(|(due_ms, _)| *due_ms <= now_ms) else { return Ok(false) };
+        let Some((due_ms, timer)) = open.timers.first().filter(|(due_ms, _)| *due_ms <= now_ms) else {
+            return Ok(false);
+        };
         self.clear_timer(run, timer)?;
         let fired = self.apply(run, Event::TimerFired(timer), due_ms)?;
         assert!(fired.is_ok(), "a run takes the timers that it has set, and it said: {fired:?}");

@@ -106,7 +106,9 @@ impl Host {
             let run = self.store.run(&start.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", start.id)))?.run;
             return Ok(Ok(Taken { run, new: false }));
         };
-        let secrets = start.secrets.values();
+        let mut secrets = start.secrets;
+        secrets.add(Secrets::in_program(&program).values());
+        let secrets = secrets.values();
         if !secrets.is_empty() {
             self.key()?;
             let key = self.key.as_ref().expect("it was just made");

@@ -90,7 +90,13 @@ impl Store {
         Ok(events)
     }
 
-    pub(super) fn event(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<(Stamp, Event), Trouble> {
+    pub(super) fn event(
+        &self,
+        run: RunNo,
+        packing: &Packing,
+        packed: bool,
+        bytes: &[u8],
+    ) -> Result<(Stamp, Event), Trouble> {
         let (stamp, mut event) = codec::decode_event(bytes).map_err(|error| damaged(run, error))?;
         if packed {
             self.unpack_event(packing, &mut event)?;

@@ -185,9 +185,19 @@ impl Store {
 
     /// A run that was refused has never been.
     pub(crate) fn forget(&self, run: RunNo) -> Result<(), Trouble> {
-        for table in
-            ["runs", "events", "snapshots", "outbox", "timers", "requests", "notices", "signals", "inbox", "blob_uses", "sealed"]
-        {
+        for table in [
+            "runs",
+            "events",
+            "snapshots",
+            "outbox",
+            "timers",
+            "requests",
+            "notices",
+            "signals",
+            "inbox",
+            "blob_uses",
+            "sealed",
+        ] {
             self.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run.0])?;
         }
         Ok(())

@@ -119,7 +119,9 @@ fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, Vec<Stri
         lines: Mutex::new(lines.unwrap_or_default().iter().rev().map(ToString::to_string).collect()),
     });
     let inputs = vector.get("inputs").cloned().unwrap_or_default();
-    let file = (hosting() != Hosting::Plain).then(|| dir.0.join("store.db"));
+    // The directory of a run is its own: what it lists there is what it has made.
+    let beside = Directory::new();
+    let file = (hosting() != Hosting::Plain).then(|| beside.0.join("store.db"));
     let crashing = hosting() == Hosting::Crashing;
     let ran = Live { root: program, children: &loaded.children, file, crashing }.run(inputs, &outside);
     let prompts = outside.prompts.lock().expect("nobody panicked").clone();

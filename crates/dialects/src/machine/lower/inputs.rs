@@ -49,7 +49,12 @@ impl Lower<'_> {
             .iter()
             .filter_map(|input| Some((input.name.text().clone(), input.default.clone()?)))
             .collect();
+        let has_defaults = !defaults.is_empty();
         let defaults = self.b.value(Value::from(defaults));
+        if has_defaults {
+            // Whoever starts a run asks for them, because some may be secret by their names.
+            self.b.view("defaults", defaults);
+        }
         let mut writes = vec![
             Write::Put(self.slots.inputs, defaults),
             self.put(self.slots.inputs, "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))", &[]),
