@@ -118,9 +118,9 @@ impl Host {
         let seq = open.state.seq();
         if let Some(effect) = settled {
             open.flights.remove(&effect);
-            self.store.answered(run, effect)?;
+            self.store.answered(run, effect);
         }
-        self.store.append(run, seq, outcome.check, &packed)?;
+        self.store.append(run, seq, outcome.check, packed)?;
         self.events.fetch_add(1, Ordering::Relaxed);
         if let Some(key) = key {
             self.store.take_key(run, &key)?;
@@ -143,14 +143,14 @@ impl Host {
         match command {
             command @ Command::Perform { effect, attempt, .. } => {
                 let packed = open.packing.command(&command).map_err(unstorable)?;
-                self.store.ask(run, effect, &packed)?;
+                self.store.ask(run, effect, packed)?;
                 open.flights.insert(effect, Flight { attempt, child: None });
                 let call = open.call(command).expect("this is a call");
                 self.perform(run, call);
             }
             Command::Withdraw { effect } => {
                 let flight = open.flights.remove(&effect);
-                self.store.answered(run, effect)?;
+                self.store.answered(run, effect);
                 self.acts.push(Act::Withdraw { run, id: open.id.clone(), effect });
                 if flight.is_some() {
                     self.abandon_children(run, effect)?;
@@ -217,7 +217,7 @@ impl Host {
             let driven = !ended && !open.detached;
             let (seq, now_ms) = (open.state.seq(), open.state.now_ms());
             if (status, driven) == open.row {
-                self.store.touch(run, seq, now_ms)?;
+                self.store.touch(run, seq, now_ms);
             } else {
                 self.store.restate(run, seq, now_ms, status, driven.then_some(self.owner.number))?;
                 if status != open.row.0 {

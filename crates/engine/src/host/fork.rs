@@ -57,7 +57,7 @@ impl Host {
                 return Err(Trouble::Strayed { run: new.id, seq: open.state.seq(), reason });
             }
             open.tail_bytes += packed.bytes.len();
-            self.store.append(run, open.state.seq(), mark, &packed)?;
+            self.store.append(run, open.state.seq(), mark, packed)?;
             if let Some(key) = key {
                 self.store.take_key(run, &key)?;
             }

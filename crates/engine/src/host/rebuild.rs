@@ -29,7 +29,7 @@ impl Store {
             let seq = state.seq() + 1;
             let strayed = |reason: String| Trouble::Strayed { run: row.id.clone(), seq, reason };
             match &event {
-                Event::Settled { effect, .. } => self.answered(run, *effect)?,
+                Event::Settled { effect, .. } => self.answered(run, *effect),
                 Event::Signal { key: Some(key), .. } => self.take_key(run, key)?,
                 _ => {}
             }
@@ -37,7 +37,7 @@ impl Store {
             if outcome.check != mark {
                 return Err(strayed("it does not lead to what it led to when it was written".into()));
             }
-            self.append(run, seq, mark, &packed)?;
+            self.append(run, seq, mark, packed)?;
             for command in outcome.commands {
                 self.write_command(run, &command, stamp.now_ms).map_err(|trouble| match trouble {
                     Told::Bytes(error) => unstorable(error),
@@ -62,8 +62,8 @@ impl Store {
     fn write_command(&self, run: RunNo, command: &Command, now_ms: i64) -> Result<(), Told> {
         let packing = Packing::default();
         match command {
-            Command::Perform { effect, .. } => self.ask(run, *effect, &packing.command(command)?)?,
-            Command::Withdraw { effect } => self.answered(run, *effect)?,
+            Command::Perform { effect, .. } => self.ask(run, *effect, packing.command(command)?)?,
+            Command::Withdraw { effect } => self.answered(run, *effect),
             Command::Ask { request, spec } => self.put_question(run, *request, &packing.value(spec)?, now_ms)?,
             Command::Remind { request, .. } => self.remind(run, *request)?,
             Command::Retract { request } => self.close_question(run, *request, now_ms)?,

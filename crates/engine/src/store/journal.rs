@@ -43,14 +43,15 @@ pub struct Question {
 }
 
 impl Store {
-    pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: &Packed) -> Result<(), Trouble> {
-        let sql = "INSERT INTO events (run, seq, mark, packed, bytes) VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.db.prepare_cached(sql)?.execute(params![run.0, seq, mark, event.packed, event.bytes])?;
-        self.keep_apart(run, event)
+    pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: Packed) -> Result<(), Trouble> {
+        self.keep_apart(run, &event)?;
+        self.batch.borrow_mut().append(run, seq, mark, event);
+        Ok(())
     }
 
     /// The state at the newest snapshot, or that of a run that has not begun, and the events since.
     pub(crate) fn kept(&self, run: RunNo, packing: &Packing) -> Result<Kept, Trouble> {
+        self.write_out()?;
         let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1";
         let found = self.db.prepare_cached(sql)?.query_row([run.0], packed_row).optional()?;
         let mut kept = Kept::default();
@@ -78,6 +79,7 @@ impl Store {
 
     /// The same, with secrets as that packing has them.
     pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
+        self.write_out()?;
         let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 ORDER BY seq";
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query([run.0])?;
@@ -131,19 +133,19 @@ impl Store {
         Ok(())
     }
 
-    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: &Packed) -> Result<(), Trouble> {
-        let sql = "INSERT OR REPLACE INTO outbox (run, effect, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
-        self.db.prepare_cached(sql)?.execute(params![run.0, effect.0, command.packed, command.bytes])?;
-        self.keep_apart(run, command)
+    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: Packed) -> Result<(), Trouble> {
+        self.keep_apart(run, &command)?;
+        self.batch.borrow_mut().ask(run, effect.0, command);
+        Ok(())
     }
 
-    pub(crate) fn answered(&self, run: RunNo, effect: EffectNo) -> Result<(), Trouble> {
-        let sql = "DELETE FROM outbox WHERE run = ?1 AND effect = ?2";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, effect.0]).map(drop)?)
+    pub(crate) fn answered(&self, run: RunNo, effect: EffectNo) {
+        self.batch.borrow_mut().answered(run, effect.0);
     }
 
     /// The calls that a run waits for.
     pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Pending>, Trouble> {
+        self.write_out()?;
         let sql = "SELECT packed, bytes FROM outbox WHERE run = ?1 ORDER BY effect";
         let mut found = self.db.prepare_cached(sql)?;
         let rows: Vec<(bool, Vec<u8>)> = found.query_map([run.0], packed_row)?.collect::<Result<_, _>>()?;

@@ -5,6 +5,7 @@
 //! | `workflows` | documents and programs, by content |
 //! | `runs` | the small row of each run |
 //! | `journal` | events, snapshots, what was asked for, timers, questions |
+//! | `batch` | rows that are written several at a time |
 //! | `pack`, `seal` | values that are kept apart from the rows: large ones and secret ones |
 //! | `owner` | which process drives which run |
 //! | `notices` | what people outside are to be told |
@@ -15,6 +16,7 @@
 //!
 //! Nothing here knows what an event means: that is the business of [`crate::host`].
 
+mod batch;
 mod exchange;
 mod health;
 mod inbox;
@@ -30,6 +32,7 @@ mod sessions;
 mod upkeep;
 mod workflows;
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +40,7 @@ use std::time::Duration;
 use branchpoint_core::codec::CodecError;
 use rusqlite::{Connection, OpenFlags};
 
+use batch::Batch;
 pub use exchange::{ExchangeTrouble, Exported, FORMAT, Imported};
 pub use health::Health;
 pub use inbox::Sent;
@@ -136,6 +140,7 @@ impl Trouble {
 pub struct Store {
     pub(crate) db: Connection,
     path: Option<PathBuf>,
+    batch: RefCell<Batch>,
 }
 
 impl Store {
@@ -157,7 +162,7 @@ impl Store {
         db.set_prepared_statement_cache_capacity(64);
         // The files beside it are those of the real file, by whatever name it was opened.
         let path = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        Ok(Self { db, path: Some(path) })
+        Ok(Self { db, path: Some(path), batch: RefCell::default() })
     }
 
     /// A store that is gone with the process: for runs that are only tried.
@@ -165,7 +170,7 @@ impl Store {
         let mut db = Connection::open_in_memory()?;
         schema::migrate(&mut db)?;
         db.set_prepared_statement_cache_capacity(64);
-        Ok(Self { db, path: None })
+        Ok(Self { db, path: None, batch: RefCell::default() })
     }
 
     /// Opens a store that is there, to look at it.
@@ -174,7 +179,7 @@ impl Store {
             .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
         db.busy_timeout(PATIENCE)?;
         let real = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        let mut store = Self { db, path: Some(real) };
+        let mut store = Self { db, path: Some(real), batch: RefCell::default() };
         schema::migrate(&mut store.db)?;
         store.db.pragma_update(None, "query_only", true)?;
         store.db.set_prepared_statement_cache_capacity(64);
@@ -198,11 +203,13 @@ impl Store {
 
     /// After this, what was written survives.
     pub(crate) fn commit(&self) -> Result<(), Trouble> {
+        self.write_out()?;
         Ok(self.db.prepare_cached("COMMIT")?.execute([]).map(drop)?)
     }
 
     /// Takes back what was written since the beginning. There may be nothing to take back.
     pub(crate) fn roll_back(&self) {
+        self.batch.take();
         let _ = self.db.execute_batch("ROLLBACK");
     }
 }

@@ -185,6 +185,7 @@ impl Store {
 
     /// A run that was refused has never been.
     pub(crate) fn forget(&self, run: RunNo) -> Result<(), Trouble> {
+        self.write_out()?;
         for table in [
             "runs",
             "events",
@@ -204,9 +205,8 @@ impl Store {
     }
 
     /// A run went on, and stands as it stood: the columns that are indexed are left alone.
-    pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) -> Result<(), Trouble> {
-        let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3 WHERE run = ?1";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, seq, touched_ms]).map(drop)?)
+    pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) {
+        self.batch.borrow_mut().touch(run, seq, touched_ms);
     }
 
     /// A run went on, and stands or is driven otherwise than before.
@@ -218,6 +218,7 @@ impl Store {
         status: Status,
         owner: Option<i64>,
     ) -> Result<(), Trouble> {
+        self.batch.borrow_mut().restated(run);
         let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5 WHERE run = ?1";
         let values = params![run.0, seq, touched_ms, status.as_str(), owner];
         Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)
