@@ -412,6 +412,23 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
 }
 
 #[test]
+fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
+    for name in BOTH {
+        let provider = Provider::new(vec![Does::Says("hi")]);
+        let models = models(&provider, name);
+        for model in ["big-max", "one-medium", "test-model"] {
+            let asked = format!(r#"{{"prompt": "hi", "model": "{name}/{model}"}}"#);
+            perform(&models, &call("model", "{}", &asked));
+            let sent = provider.requests().pop().expect("it was asked").body;
+            assert_eq!(sent["model"], model, "{name}");
+            for effort in ["reasoning_effort", "thinking", "output_config"] {
+                assert_eq!(sent.get(effort), None, "{name} {model}: {sent}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_stop_and_a_limit_end_a_call() {
     let provider = Provider::new(vec![Does::Hangs]);
     let models = models(&provider, "openai");

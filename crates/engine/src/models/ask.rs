@@ -229,7 +229,7 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> ChatOptions {
     options.temperature = number(["temperature", "temperature"]).filter(|_| cool);
     options.top_p = number(["topP", "top_p"]).filter(|_| cool);
     options.max_tokens = number(["max_tokens", "maxTokens"]).and_then(whole);
-    options.reasoning_effort = effort;
+    options.reasoning_effort = effort.or_else(|| target.keeps_name());
     options.response_format = match shape {
         Shape::Free => None,
         Shape::Json => Some(ChatResponseFormat::JsonMode),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use genai::adapter::AdapterKind;
+use genai::chat::ReasoningEffort;
 use genai::resolver::{AuthData, Endpoint};
 use genai::{ModelIden, ServiceTarget};
 
@@ -115,6 +116,18 @@ impl Target {
     /// A server that needs no key takes any; the library wants one.
     pub(super) fn auth(&self) -> AuthData {
         AuthData::Key(self.key.clone().unwrap_or_else(|| "none".to_owned()))
+    }
+
+    /// What keeps a name such as `qwen-max` whole. Where no effort is set, the library takes the last word of a name for one and
+    /// cuts it off, so it is given one that the wire format does not send.
+    pub(super) fn keeps_name(&self) -> Option<ReasoningEffort> {
+        ReasoningEffort::from_model_name(&self.model).0?;
+        match self.protocol {
+            // It takes names as they are, and would send any effort.
+            AdapterKind::Ollama => None,
+            AdapterKind::Anthropic | AdapterKind::Gemini => Some(ReasoningEffort::Zero),
+            _ => Some(ReasoningEffort::Budget(0)),
+        }
     }
 
     /// Whether the model thinks before it answers, by its name; such models of OpenAI take an effort and no temperature.
