@@ -14,6 +14,7 @@ mod judge;
 mod local;
 mod memory;
 pub mod models;
+mod network;
 mod outside;
 mod record;
 mod resume;

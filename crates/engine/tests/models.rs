@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use branchpoint_core::EffectNo;
 use branchpoint_engine::models::{Piece, Provider as ProviderSettings, Settings};
+use branchpoint_engine::tools::HttpSettings;
 use branchpoint_engine::{Answer, Call, Models, Stop, agents, judge};
 use branchpoint_expr::{Kind, Value};
 use provider::{Does, Provider};
@@ -380,7 +381,9 @@ fn what_is_missing_is_known_before_the_run() {
     let (kind, why) = models.lacks("agent", &program).expect("the API needs a model and a key");
     assert_eq!(kind, Kind::NoRunner, "{why}");
     let graph = call("agent", r#"{"toolNames": {}}"#, r#"{"userContent": "hi", "model": "gpt-5"}"#);
-    assert!(matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again));
+    assert!(
+        matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again)
+    );
 }
 
 #[test]
@@ -396,7 +399,7 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
         "{answer:?}"
     );
     assert!(provider.requests().is_empty());
-    models.allow_private_network = true;
+    let mut models = models.reaching(&HttpSettings { allow_private_network: true, ..HttpSettings::default() });
     assert!(matches!(perform(&models, &asked), Answer::Model { .. }));
     assert!(!provider.requests()[0].headers.contains("hunter2"));
     models.settings.providers.insert(
@@ -409,6 +412,33 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
     );
     perform(&models, &asked);
     assert!(provider.requests()[1].headers.contains("hunter2"), "the operator has named this address");
+}
+
+#[test]
+fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_machine_stay_closed() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let local = provider.url.replace("127.0.0.1", "localhost");
+    let asked = |url: &str| {
+        let spec = format!(r#"{{"report": 1, "options": {{"base_url": "{url}", "model": "m"}}}}"#);
+        call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#)
+    };
+    let open = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
+    let trusting = HttpSettings { trusted_hosts: vec!["localhost".to_owned()], ..HttpSettings::default() };
+    for (settings, url, said) in [
+        (HttpSettings::default(), &*local, "--allow-private-network"),
+        (open, "http://169.254.169.254/v1", "credentials of this machine"),
+    ] {
+        for stream in [true, false] {
+            let mut models = Models::new(Settings { stream, ..Settings::default() }, BTreeMap::new());
+            models.environment = Arc::new(|_| None);
+            let answer = perform(&models.reaching(&settings), &asked(url));
+            let refused = matches!(&answer, Answer::Failed(failed) if !failed.again && failed.message.contains(said));
+            assert!(refused, "{url}: {answer:?}");
+        }
+    }
+    assert!(provider.requests().is_empty());
+    let models = Models::new(Settings::default(), BTreeMap::new()).reaching(&trusting);
+    assert!(matches!(perform(&models, &asked(&local)), Answer::Model { .. }), "the operator trusts this host");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Why a provider gave no answer, and what to do about it.
 
+use std::error::Error;
 use std::time::Duration;
 
-use genai::Error;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
+
+use crate::network::{causes, refusal};
 
 /// How much of what a provider says about an error is told.
 const TOLD: usize = 500;
@@ -39,29 +41,35 @@ impl Fault {
         Self { message: "the model's answer broke off".to_owned(), cure: Cure::Later(None), answered: false }
     }
 
-    pub(super) fn of(error: &Error) -> Self {
+    pub(super) fn of(error: &genai::Error) -> Self {
         match error {
-            Error::WebStream { error, .. } => match error.downcast_ref::<Error>() {
+            genai::Error::WebStream { error, .. } => match error.downcast_ref::<genai::Error>() {
                 Some(inner) => Self::of(inner),
-                None => lost(&error.to_string()),
+                None => lost(error.as_ref()),
             },
-            Error::HttpError { status, body, headers, .. } => answered(*status, body, Some(headers)),
-            Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => match webc_error {
-                genai::webc::Error::ResponseFailedStatus { status, body, headers } => {
-                    answered(*status, body, Some(headers))
+            genai::Error::HttpError { status, body, headers, .. } => answered(*status, body, Some(headers)),
+            genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
+                match webc_error {
+                    genai::webc::Error::ResponseFailedStatus { status, body, headers } => {
+                        answered(*status, body, Some(headers))
+                    }
+                    genai::webc::Error::Reqwest(error) => lost(error),
+                    other => unreadable(&other.to_string()),
                 }
-                genai::webc::Error::Reqwest(error) => lost(&with_causes(error)),
-                other => unreadable(&other.to_string()),
-            },
-            Error::ChatResponse { body, .. } => in_stream(body),
+            }
+            genai::Error::ChatResponse { body, .. } => in_stream(body),
             other => unreadable(&other.to_string()),
         }
     }
 }
 
-/// Nothing came, or it did not come whole.
-fn lost(cause: &str) -> Fault {
-    let message = format!("the provider cannot be reached, or the connection broke: {}", short(cause));
+/// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
+fn lost(error: &(dyn Error + 'static)) -> Fault {
+    if let Some(refused) = refusal(error) {
+        return Fault { message: refused.to_string(), cure: Cure::None, answered: false };
+    }
+    let told = causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let message = format!("the provider cannot be reached, or the connection broke: {}", short(&told));
     Fault { message, cure: Cure::Later(None), answered: false }
 }
 
@@ -125,16 +133,6 @@ fn short(text: &str) -> String {
         short.push('…');
     }
     short
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
 }
 
 /// `Retry-After` in seconds or as a date, or the header in milliseconds that OpenAI sends.

@@ -26,7 +26,6 @@ mod files;
 mod http;
 mod mail;
 mod mcp;
-mod network;
 mod page;
 mod process;
 mod search;

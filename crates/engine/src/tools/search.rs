@@ -9,10 +9,10 @@ use url::Url;
 
 use super::asked::Lookup;
 use super::failure::{denied, impossible, refused};
-use super::network::Source;
 use super::settings::{SearchProvider, SearchSettings};
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
+use crate::network::Source;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 

@@ -14,10 +14,10 @@ use super::asked::Lookup;
 use super::body::encoded;
 use super::failure::impossible;
 use super::http::{address, headers, method};
-use super::network::Source;
 use super::settings::WebhookSettings;
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Wire};
+use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
 use crate::stop::Stop;
 
