@@ -27,7 +27,7 @@ pub(super) struct Ask {
     pub(super) shape: Shape,
     /// Whether the answer is a reply `{text, toolCalls, usage}` and not its text alone.
     pub(super) reply: bool,
-    /// Values that no message may tell.
+    /// Secrets that the call names, which must not come back with its answer.
     pub(super) secrets: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn is_ours(kind: &str, spec: &Value) -> bool {
 
 impl Models {
     pub(super) fn ask(&self, call: &Call) -> Result<Ask, Answer> {
-        let (call, mut secrets) = self.with_secrets(call)?;
+        let (call, secrets) = self.with_secrets(call)?;
         let (call, texts) = (&call, Texts::new(&call));
         let target = self.target_of(&call.kind, &call.spec, &call.input).map_err(|lack| no_runner(call, lack))?;
         let offered = offered(&texts);
@@ -70,7 +70,6 @@ impl Models {
         request.tools = Some(tools::wire(&offered, &names, &self.catalogue)).filter(|tools| !tools.is_empty());
         let options = options(&texts, &target, &shape);
         let reply = &*call.kind == "chat" || call.spec.get("reply") == Some(&Value::Bool(true));
-        secrets.extend(target.key.clone());
         Ok(Ask { target, request, options, names, shape, reply, secrets })
     }
 

@@ -31,7 +31,7 @@ const NAMES: Duration = Duration::from_secs(5);
 pub(super) fn attended(models: &Models, client: &genai::Client, call: &Call, ask: Ask, stop: &Stop) -> Answer {
     let limit = call.attempt_limit_ms.map(Duration::from_millis);
     let until = Instant::now() + limit.unwrap_or_else(|| Duration::from_secs(models.settings.time_limit_s));
-    let mask = Secrets::from_values(ask.secrets.clone());
+    let (named, key) = (Secrets::from_values(ask.secrets.clone()), Secrets::from_values(ask.target.key.clone()));
     let work = async {
         let work = std::pin::pin!(asked(models, client, call, ask, until));
         let stopped = std::pin::pin!(async {
@@ -53,13 +53,12 @@ pub(super) fn attended(models: &Models, client: &genai::Client, call: &Call, ask
             }
         }
     };
-    match runtime().block_on(work) {
-        Answer::Failed(failed) => {
-            let message = mask.mask(&failed.message).as_ref().into();
-            Answer::Failed(Failed { message, ..failed })
-        }
+    let answer = match runtime().block_on(work) {
+        // The model never sees the key, and one such as `none` may be a word of its answer; a complaint may quote it.
+        Answer::Failed(failed) => key.mask_answer(Answer::Failed(failed)),
         answer => answer,
-    }
+    };
+    named.mask_answer(answer)
 }
 
 async fn asked(models: &Models, client: &genai::Client, call: &Call, mut ask: Ask, until: Instant) -> Answer {

@@ -63,7 +63,9 @@ fn a_server_that_dies_is_started_again() {
 fn a_child_finds_what_it_is_given_and_no_other_secret() {
     let tools = tools(&server::by_child("small"));
     let seen = judged(&tools, &tool("env", "{}")).to_string();
-    assert!(seen.contains("GIVEN=test_value"), "{seen}");
+    assert!(seen.contains("GIVEN=***"), "it has the secret, and what it repeats of it is masked: {seen}");
+    let other = judged(&tools, &action("small", "echo", r#"{"text": "test_other"}"#));
+    assert_eq!(other, Value::from("test_other"), "a secret that the server was not given is a word like any other");
     assert!(!seen.contains("CARGO_PKG_NAME"), "the environment of the host is not handed on: {seen}");
 }
 
