@@ -16,6 +16,7 @@ mod memory;
 pub mod models;
 mod network;
 mod outside;
+mod patience;
 mod record;
 mod resume;
 mod runner;

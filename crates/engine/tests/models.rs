@@ -173,7 +173,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     one.settings.retries = 2;
     let answer = perform(&one, &call("model", "{}", r#"{"prompt": "hi"}"#));
     assert!(
-        matches!(&answer, Answer::Failed(failed) if failed.again && failed.answered && failed.message.contains("slow down")),
+        matches!(&answer, Answer::Failed(failed) if failed.again.is_worth_it() && failed.answered && failed.message.contains("slow down")),
         "{answer:?}"
     );
     assert_eq!(provider.requests().len(), 3);
@@ -182,7 +182,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     let mut asked = call("model", "{}", r#"{"prompt": "hi"}"#);
     asked.attempt_limit_ms = Some(5_000);
     let answer = perform(&models(&provider, "openai"), &asked);
-    assert!(matches!(&answer, Answer::Failed(failed) if failed.again), "{answer:?}");
+    assert!(matches!(&answer, Answer::Failed(failed) if failed.again.is_worth_it()), "{answer:?}");
     assert_eq!(provider.requests().len(), 1);
 }
 
@@ -210,7 +210,7 @@ fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
         let answer =
             perform(&models(&provider, name), &call("model", "{}", r#"{"model": "test-mdel", "prompt": "hi"}"#));
         let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
-        assert!(!failed.again, "{name}");
+        assert!(!failed.again.is_worth_it(), "{name}");
         assert!(
             failed.message.contains("`test-mdel`") && failed.message.contains("`test-model`"),
             "{name}: {}",
@@ -231,7 +231,7 @@ fn a_refused_key_is_not_told() {
     let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
     let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
     assert!(
-        !failed.again && failed.message.contains("***") && !failed.message.contains("hunter2"),
+        !failed.again.is_worth_it() && failed.message.contains("***") && !failed.message.contains("hunter2"),
         "{}",
         failed.message
     );
@@ -382,7 +382,7 @@ fn what_is_missing_is_known_before_the_run() {
     assert_eq!(kind, Kind::NoRunner, "{why}");
     let graph = call("agent", r#"{"toolNames": {}}"#, r#"{"userContent": "hi", "model": "gpt-5"}"#);
     assert!(
-        matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again)
+        matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again.is_worth_it())
     );
 }
 
@@ -432,7 +432,7 @@ fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_
             let mut models = Models::new(Settings { stream, ..Settings::default() }, BTreeMap::new());
             models.environment = Arc::new(|_| None);
             let answer = perform(&models.reaching(&settings), &asked(url));
-            let refused = matches!(&answer, Answer::Failed(failed) if !failed.again && failed.message.contains(said));
+            let refused = matches!(&answer, Answer::Failed(failed) if !failed.again.is_worth_it() && failed.message.contains(said));
             assert!(refused, "{url}: {answer:?}");
         }
     }

@@ -97,13 +97,13 @@ pub fn answer(result: &Value) -> Answer {
     let again = !["max_turns", "token_budget", "cost_budget", "no_runner", "no_llm"].contains(&kind);
     let message = text("message").unwrap_or("the agent gave no answer");
     match Answer::failed(kind, message) {
-        Answer::Failed(failed) => Answer::Failed(branchpoint_core::Failed { again, answered: true, ..failed }),
+        Answer::Failed(failed) => {
+            Answer::Failed(branchpoint_core::Failed { again: again.into(), answered: true, ..failed })
+        }
         other => other,
     }
 }
 
-/// What all calls of a turn used up together.
-fn usage(result: &Value) -> Usage {
 /// What a run hears of an agent that one of its agents has called.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Told<'v> {
@@ -133,6 +133,8 @@ impl Told<'_> {
     }
 }
 
+/// What all calls of a turn used up together.
+fn usage(result: &Value) -> Usage {
     let count = |key: &str| match result.get("usage").and_then(|usage| usage.get(key)) {
         Some(Value::Int(count)) => u64::try_from(*count).unwrap_or_default(),
         _ => 0,

@@ -8,6 +8,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use crate::network::{causes, refusal};
+use crate::patience::retry_after;
 
 /// How much of what a provider says about an error is told.
 const TOLD: usize = 500;
@@ -108,7 +109,8 @@ fn answered(status: StatusCode, body: &str, headers: Option<&HeaderMap>) -> Faul
         400 | 422 if about_shape => (said.clone(), Cure::NoSchema),
         429 if code == "insufficient_quota" => (format!("the account has nothing left ({status}): {said}"), Cure::None),
         408 | 409 | 425 | 429 | 500..=599 => {
-            (format!("the provider is busy or broken ({status}): {said}"), Cure::Later(headers.and_then(retry_after)))
+            let header = |name: &str| headers?.get(name)?.to_str().ok();
+            (format!("the provider is busy or broken ({status}): {said}"), Cure::Later(retry_after(header)))
         }
         _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
     };
@@ -133,21 +135,6 @@ fn short(text: &str) -> String {
         short.push('…');
     }
     short
-}
-
-/// `Retry-After` in seconds or as a date, or the header in milliseconds that OpenAI sends.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    if let Some(ms) = text("retry-after-ms").and_then(number) {
-        return Duration::try_from_secs_f64(ms / 1_000.0).ok();
-    }
-    let written = text("retry-after")?;
-    if let Some(seconds) = number(written) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = jiff::fmt::rfc2822::parse(written).ok()?.timestamp();
-    Some(Duration::try_from(at.duration_since(jiff::Timestamp::now())).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -177,19 +164,5 @@ mod tests {
             assert_eq!(fault(status, body).cure, cure, "{status} {body}");
         }
         assert!(fault(400, &"x".repeat(5_000)).message.chars().count() < 700);
-    }
-
-    #[test]
-    fn retry_after_is_read_in_each_of_its_forms() {
-        let wait = |name: &'static str, value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, value.parse().expect("a header"));
-            retry_after(&headers)
-        };
-        assert_eq!(wait("retry-after", "7"), Some(Duration::from_secs(7)));
-        assert_eq!(wait("retry-after-ms", "1500"), Some(Duration::from_millis(1_500)));
-        assert_eq!(wait("retry-after", "Mon, 01 Jan 2001 00:00:00 GMT"), Some(Duration::ZERO));
-        assert_eq!(wait("retry-after", "soon"), None);
-        assert_eq!(wait("retry-after", "-1"), None);
     }
 }
