@@ -459,6 +459,23 @@ fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
 }
 
 #[test]
+fn a_key_that_a_document_names_goes_instead_of_the_operators() {
+    let spec = r#"{"model": "default", "credentials": [{"at": ["api_key"], "text": ["", {"secret": "MINE"}, ""]}]}"#;
+    for name in BOTH {
+        let provider = Provider::new(vec![Does::Says("hi")]);
+        let mut models = models(&provider, name);
+        models.environment = Arc::new(|_| None);
+        models.settings.providers.entry(name.to_owned()).or_default().key_env = Some("NOT_SET".to_owned());
+        models.secrets = Arc::new(|name| (name == "MINE").then(|| "sk-mine".to_owned()));
+        assert_eq!(models.lacks("model", &value(spec)), None);
+        assert!(models.lacks("model", &value(r#"{"model": "default"}"#)).is_some(), "without it, a key is missing");
+        perform(&models, &call("model", spec, r#"{"prompt": "hi"}"#));
+        let sent = &provider.requests()[0];
+        assert!(sent.headers.contains("sk-mine") && !sent.body.to_string().contains("sk-mine"), "{name}: {sent:?}");
+    }
+}
+
+#[test]
 fn a_stop_and_a_limit_end_a_call() {
     let provider = Provider::new(vec![Does::Hangs]);
     let models = models(&provider, "openai");

@@ -91,7 +91,7 @@ impl Models {
             (model, variant) => variant.or(model),
         };
         let url = nested("options", "base_url");
-        self.target(provider.as_deref(), model.as_deref(), url.as_deref())
+        self.target(provider.as_deref(), model.as_deref(), url.as_deref(), text(input, "api_key"))
     }
 
     /// The provider behind the API of one that is a program.

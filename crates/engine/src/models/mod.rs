@@ -118,9 +118,15 @@ impl Models {
         let told = ["model", "provider", "configuration"]
             .iter()
             .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
+        // A secret that is the key is put in when the call is made; that there will be one is enough before it.
+        let has_key = spec.get("credentials").is_some();
+        let input = if has_key { object([("api_key", Value::from(""))]) } else { Value::Null };
+        if has_key && !told {
+            return None;
+        }
         // What the run computes may name a model; that there is none at all is known before it.
         let spec = if told || kind == "chat" { spec } else { &Value::Null };
-        self.target_of(kind, spec, &Value::Null).err().map(|lack| (Kind::NoRunner, lack.0))
+        self.target_of(kind, spec, &input).err().map(|lack| (Kind::NoRunner, lack.0))
     }
 
     /// Whether calls of that kind are for a model.

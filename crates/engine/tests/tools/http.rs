@@ -207,6 +207,12 @@ fn secrets_are_filled_in_and_never_told() {
     assert_eq!(judged(&tools(OPEN), &call("http", spec, &input)), Value::from("ok"));
     assert_eq!(peer.heard()[0].headers["authorization"], "Bearer test_token");
     assert_eq!(peer.heard()[0].target, "/?k=test_key");
+    let spec = r#"{"credentials": [{"at": ["headers", "X-Key"], "text": ["", {"secret": "TEST_OTHER"}, ""]}]}"#;
+    for headers in ["", r#", "headers": {"X-One": "1"}"#] {
+        judged(&tools(OPEN), &call("http", spec, &format!(r#"{{"url": "{}"{headers}}}"#, peer.url("/"))));
+        let heard = peer.heard().pop().expect("it was called").headers;
+        assert_eq!((&*heard["x-key"], heard.contains_key("x-one")), ("test_other", !headers.is_empty()));
+    }
     let bad = r#"{"url": ["no address ", {"secret": "TEST_KEY"}]}"#;
     let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, bad)));
     assert!(failed.message.contains("***") && !failed.message.contains("test_key"), "{failed:?}");

@@ -80,7 +80,8 @@ fn secrets_are_named_in_the_effect_and_nowhere_in_the_run() {
         "resultVariable": "r"}}"#;
     let program = program(call);
     let spec = program.effects[0].spec.get("credentials").expect("the effect names its secrets");
-    assert_eq!(*spec, json(r#"{"token": "CRM_TOKEN"}"#));
+    let expected = r#"[{"at": ["headers", "Authorization"], "text": ["Bearer ", {"secret": "CRM_TOKEN"}, ""]}]"#;
+    assert_eq!(*spec, json(expected));
     let host = ran(&program, "{}", r#"{"a": {"$request": true}}"#);
     let told = format!("{:?} {:?} {:?}", host.result(), host.notes(), host.journal());
     assert!(!told.contains("CRM_TOKEN"), "{told}");

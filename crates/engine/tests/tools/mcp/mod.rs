@@ -70,6 +70,15 @@ fn a_child_finds_what_it_is_given_and_no_other_secret() {
 }
 
 #[test]
+fn what_a_document_sets_for_a_tool_stands_in_for_arguments_that_are_left_out() {
+    let tools = tools(&server::by_child("small"));
+    for (arguments, said) in [("{}", "as set"), (r#"{"text": "as asked"}"#, "as asked")] {
+        let asked = format!(r#"{{"tool": "echo", "arguments": {arguments}, "configuration": {{"text": "as set"}}}}"#);
+        assert_eq!(judged(&tools, &call("tool", "{}", &asked)), Value::from(said));
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_child_does_not_survive_the_tools() {
     let tools = tools(&server::by_child("small"));
