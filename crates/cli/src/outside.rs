@@ -30,8 +30,6 @@ pub(crate) struct Here {
     /// The keys of calls that the script lets hang.
     hanging: Mutex<BTreeSet<String>>,
     masks: Masks,
-    /// What calls were given by name: it must not come back into what is kept.
-    fetched: Masks,
     account: Value,
     /// Whether somebody sits at the terminal.
     attached: bool,
@@ -52,10 +50,6 @@ impl Masks {
                 known.push(value);
             }
         }
-    }
-
-    fn secrets(&self) -> Secrets {
-        Secrets::from_values(lock(&self.0).clone())
     }
 
     pub(crate) fn mask(&self, text: &str) -> String {
@@ -87,15 +81,12 @@ impl Here {
         let Manner { user, answers, attached, allow_private_network } = manner;
         let masks = Masks::default();
         let (file, seen, shown) = (project.secrets()?, masks.clone(), masks.clone());
-        let fetched = Masks::default();
-        let given = fetched.clone();
         let mut local = Local {
             listener: Arc::new(move |_, text| said(&shown.mask(text))),
             // Whatever was put into a call is not shown when the call repeats it.
             secrets: Arc::new(move |name| {
                 let value = env::var(name).ok().or_else(|| file.get(name).cloned());
                 seen.add(value.clone());
-                given.add(value.clone());
                 value
             }),
             ..Local::new(env::current_dir()?)
@@ -103,7 +94,7 @@ impl Here {
         let runners = Runners::new(project, &local, allow_private_network)?;
         local.agents = runners.agents().clone();
         let (answers, hanging, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
-        Ok(Self { local, runners, answers, hanging, masks, fetched, account, attached, anywhere: true })
+        Ok(Self { local, runners, answers, hanging, masks, account, attached, anywhere: true })
     }
 
     /// The same for a worker: it works only in the folders of the runs.
@@ -157,11 +148,10 @@ impl Outside for Here {
             }
             return Answer::Never;
         }
-        let answer = self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
+        self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
             let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind);
             Answer::failed(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
-        });
-        self.fetched.secrets().mask_answer(answer)
+        })
     }
 
     /// What was written down takes no time: a call that the script lets hang has reached its limit at once, if it has one.

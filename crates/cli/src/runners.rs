@@ -25,7 +25,7 @@ impl Runners {
     pub(crate) fn new(project: &Project, local: &Local, allow_private_network: bool) -> Result<Self> {
         let mut settings: tools::Settings = read("tools", &project.tools())?;
         settings.http.allow_private_network |= allow_private_network;
-        let allow_private_network = settings.http.allow_private_network;
+        let http = settings.http.clone();
         let commands = Commands { local: local.clone(), environment: None };
         let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;
         let tools = Arc::new(tools.with_commands(commands));
@@ -34,8 +34,7 @@ impl Runners {
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.secrets = Arc::clone(&local.secrets);
         models.catalogue = Arc::new(move |name| described(&catalogue, name));
-        models.allow_private_network = allow_private_network;
-        Ok(Self { tools, models, agents })
+        Ok(Self { tools, models: models.reaching(&http), agents })
     }
 
     /// How agents that are programs are started.

@@ -76,9 +76,42 @@ pub struct Failed {
     /// One sentence for people.
     pub message: Arc<str>,
     /// Whether another attempt makes sense.
-    pub again: bool,
+    pub again: Again,
     /// Whether the other side answered. An attempt whose fate is unknown is repeated under the same key.
     pub answered: bool,
+}
+
+/// Whether another attempt makes sense, and when. The first two have the stored bytes of `false` and `true`, which older journals
+/// have in their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Again {
+    /// It would only fail again.
+    Never,
+    /// It may help, whenever the policy says.
+    Soon,
+    /// It may help, but not before so many milliseconds: the other side has said so.
+    After(u64),
+}
+
+impl Again {
+    /// Whether another attempt makes sense at all.
+    pub fn is_worth_it(self) -> bool {
+        self != Self::Never
+    }
+
+    /// How long the other side wants to be left alone, in milliseconds.
+    pub fn after_ms(self) -> u64 {
+        match self {
+            Self::After(ms) => ms,
+            Self::Never | Self::Soon => 0,
+        }
+    }
+}
+
+impl From<bool> for Again {
+    fn from(again: bool) -> Self {
+        if again { Self::Soon } else { Self::Never }
+    }
 }
 
 /// What an attempt used up.

@@ -19,7 +19,7 @@ mod trace;
 
 pub use advance::{Outcome, Rejected, advance, carry};
 pub use command::Command;
-pub use event::{Event, Failed, Stamp, Usage};
+pub use event::{Again, Event, Failed, Stamp, Usage};
 pub use offers::{Offer, offers, status, view};
 pub use request::{BadRequest, Refusal, Request, Resolution, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};

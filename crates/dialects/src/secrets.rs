@@ -50,7 +50,8 @@ fn references(written: &str) -> Vec<(usize, usize, &str)> {
     found
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a secret can have that name.
+pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 

@@ -67,7 +67,7 @@ impl Local {
         }
     }
 
-    /// Puts the secrets that a call names into it, and does the work; whoever listens hears none of them.
+    /// Puts the secrets that a call names into it, and does the work; whoever listens hears none of them, and none comes back.
     pub(crate) fn with_secrets(
         &self,
         call: &Call,
@@ -79,11 +79,11 @@ impl Local {
             Err(name) => return Answer::failed(kind, format!("there is no secret `{name}` here")),
         };
         let mut mask = self.mask.clone();
-        mask.add(known);
+        mask.add(known.clone());
         let hearing = Hearing::new(Arc::clone(&self.listener), mask);
         let answer = work(&Call { input, ..call.clone() }, &hearing.listener());
         hearing.finish();
-        answer
+        Secrets::from_values(known).mask_answer(answer)
     }
 
     fn command(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {

@@ -29,7 +29,8 @@ pub struct Memory<'p> {
     host: Host,
     id: String,
     run: Option<RunNo>,
-    state: State,
+    /// The state of a run that the host has put out of its memory, or that has not begun.
+    at_rest: State,
     now_ms: i64,
     notes: Vec<Note>,
     calls: Calls,
@@ -82,7 +83,7 @@ impl<'p> Memory<'p> {
             host: host(store, now_ms),
             id,
             run: None,
-            state: State::new(),
+            at_rest: State::new(),
             now_ms,
             notes: Vec::new(),
             calls: Calls::default(),
@@ -186,18 +187,18 @@ impl<'p> Memory<'p> {
 
     /// How the run stands.
     pub fn status(&self) -> Status {
-        status(self.program, &self.state)
+        status(self.program, self.state())
     }
 
     /// The result object of a run that has ended.
     pub fn result(&self) -> Option<&Value> {
-        self.state.result().map(|(_, result)| result)
+        self.state().result().map(|(_, result)| result)
     }
 
     /// A pure read of the run, by name; none if there is no such view or it cannot be read.
     pub fn view(&self, name: &str) -> Option<Value> {
         let id = self.program.views.iter().position(|view| &*view.name == name)?;
-        view(self.program, &self.state, ViewId(u32::try_from(id).ok()?)).ok()
+        view(self.program, self.state(), ViewId(u32::try_from(id).ok()?)).ok()
     }
 
     /// Puts the run out of memory and opens it again from what is stored of it.
@@ -222,7 +223,7 @@ impl<'p> Memory<'p> {
 
     /// The state of the run.
     pub fn state(&self) -> &State {
-        &self.state
+        self.run.and_then(|run| self.host.state_in_memory(run)).unwrap_or(&self.at_rest)
     }
 
     /// The events that were taken.
@@ -335,7 +336,7 @@ impl<'p> Memory<'p> {
         }
     }
 
-    /// After a turn, the run is looked at; a process that is killed after every event comes back first.
+    /// After a turn, a run that is not in memory any more is looked at; a process that is killed after every event comes back first.
     fn turned(&mut self) {
         let Some(run) = self.run else { return };
         if let Some(file) = self.crashing.clone().filter(|_| self.host.events().load(Ordering::Relaxed) > 0) {
@@ -346,7 +347,9 @@ impl<'p> Memory<'p> {
             self.turn();
             self.answered = None;
         }
-        self.state = self.host.look_at(run).expect("what was written can be read").state;
+        if self.host.state_in_memory(run).is_none() {
+            self.at_rest = self.host.look_at(run).expect("what was written can be read").state;
+        }
     }
 
     fn carry_out(&mut self, act: Act) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use branchpoint_core::Usage;
+use branchpoint_core::{Again, Usage};
 use branchpoint_expr::{Object, Value};
 
 use crate::outside::Outside;
@@ -199,10 +199,18 @@ fn entry(call: &Call, answer: &Answer) -> Value {
         Answer::Failed(failed) => object([
             ("$error", text(&failed.message)),
             ("$kind", text(&failed.kind)),
-            ("$again", Value::Bool(failed.again)),
+            ("$again", again(failed.again)),
             ("$answered", Value::Bool(failed.answered)),
         ]),
         Answer::Never => object([("$hang", Value::Bool(true))]),
+    }
+}
+
+/// Whether another attempt makes sense; a number of milliseconds if it does not before that time.
+fn again(again: Again) -> Value {
+    match again {
+        Again::After(ms) => Value::Int(i64::try_from(ms).unwrap_or(i64::MAX)),
+        again => Value::Bool(again.is_worth_it()),
     }
 }
 

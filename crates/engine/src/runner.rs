@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Index, Program};
-use branchpoint_core::{Command, EffectNo, Failed, Usage};
+use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
 /// Performs calls. It reports what came back, as it came; whether that is good is told by [`crate::judge`].
@@ -153,12 +153,12 @@ impl Answer {
 
     /// A failure that another attempt may mend; whether the other side has seen the call is not known.
     pub fn failed(kind: &str, message: impl Into<Arc<str>>) -> Self {
-        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: true, answered: false })
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: false })
     }
 
     /// A failure that another attempt would only repeat.
     pub fn refused(kind: &str, message: impl Into<Arc<str>>) -> Self {
-        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: false, answered: true })
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true })
     }
 
     /// What the attempt used up.

@@ -29,7 +29,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use branchpoint_core::{Failed, Usage};
+use branchpoint_core::{Again, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
 use crate::runner::{Answer, Body, Call, Runner};
@@ -180,7 +180,7 @@ fn beside(call: &Call) -> Answer {
 fn unanswered(step: &str, path: &[u32]) -> Answer {
     let place = if path.is_empty() { String::new() } else { format!(" at {path:?}") };
     let message = format!("the script has no answer for step `{step}`{place}");
-    Answer::Failed(Failed { kind: "step_failed".into(), message: message.into(), again: false, answered: false })
+    Answer::Failed(Failed { kind: "step_failed".into(), message: message.into(), again: Again::Never, answered: false })
 }
 
 fn answer(entry: &Value, call: &Call) -> Answer {
@@ -188,7 +188,12 @@ fn answer(entry: &Value, call: &Call) -> Answer {
     let is = |key: &str| entry.get(key) == Some(&Value::Bool(true));
     if let Some(message) = entry.get("$error") {
         let kind = entry.get("$kind").and_then(Value::as_str).unwrap_or("step_failed");
-        let (again, answered) = (entry.get("$again") != Some(&Value::Bool(false)), is("$answered"));
+        let answered = is("$answered");
+        let again = match entry.get("$again") {
+            Some(Value::Bool(false)) => Again::Never,
+            Some(Value::Int(ms)) => Again::After(u64::try_from(*ms).unwrap_or_default()),
+            _ => Again::Soon,
+        };
         return Answer::Failed(Failed { kind: kind.into(), message: message.to_string().into(), again, answered });
     }
     if is("$hang") {

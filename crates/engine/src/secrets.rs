@@ -155,7 +155,8 @@ pub fn is_secret(name: &str) -> bool {
 /// The input of a call with the secrets that it names, and which values these are.
 ///
 /// Where secrets stand is said by the effect, never by data: `spec.secrets` lists the paths of texts that are lists of parts,
-/// in which every second part, from the second, is `{secret: name}`. Everything else is left as it is, whatever it looks like.
+/// in which every second part, from the second, is `{secret: name}`; `spec.credentials` lists such texts that are no part of what
+/// the run asks with, and where they are put: `{at, text}`. Everything else is left as it is, whatever it looks like.
 ///
 /// # Errors
 ///
@@ -166,7 +167,21 @@ pub fn resolve(input: &Value, spec: &Value, store: &SecretStore) -> Result<(Valu
     for path in spec.get("secrets").and_then(Value::as_list).unwrap_or_default() {
         input = at_path(&input, path.as_list().unwrap_or_default(), &mut |parts| joined(parts, store, &mut known))?;
     }
+    for credential in spec.get("credentials").and_then(Value::as_list).unwrap_or_default() {
+        let text = joined(credential.get("text").unwrap_or(&Value::Null), store, &mut known)?;
+        input = put(&input, credential.get("at").and_then(Value::as_list).unwrap_or_default(), text);
+    }
     Ok((input, known))
+}
+
+/// The value with something more at a path, which is made if it is not there.
+fn put(value: &Value, path: &[Value], more: Value) -> Value {
+    let Some((key, rest)) = path.split_first() else { return more };
+    let mut fields = value.as_object().cloned().unwrap_or_default();
+    let key = Arc::from(key.as_str().unwrap_or_default());
+    let within = put(fields.get(&key).unwrap_or(&Value::Null), rest, more);
+    fields.insert(key, within);
+    Value::from(fields)
 }
 
 /// The value with something else at a path. A path that leads nowhere changes nothing.

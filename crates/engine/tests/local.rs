@@ -23,7 +23,7 @@ fn call(kind: &str, input: &str) -> Call {
 }
 
 #[test]
-fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_for_whoever_listens() {
+fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_in_what_comes_back() {
     let heard = Arc::new(Mutex::new(String::new()));
     let list = Arc::clone(&heard);
     let inputs: Value = serde_json::from_str(r#"{"API_KEY": "hunter2"}"#).expect("this is JSON");
@@ -34,10 +34,10 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_for_whoever_listens()
         secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
         ..Local::new(std::env::temp_dir())
     };
-    let asked = call("shell", r#"{"command": ["printf '<%s>' ", {"secret": "KEY"}, ""]}"#);
+    let asked = call("shell", r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
     let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
-    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<hunter2>"), "{answer:?}");
-    assert_eq!(*heard.lock().expect("no panic"), "<***>");
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<***> 7"), "{answer:?}");
+    assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
 
     let missing = call("shell", r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
     assert!(matches!(local.perform(&missing, &Stop::default()), Some(Answer::Failed(_))));
@@ -61,7 +61,8 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
     let command = serde_json::to_string(command).expect("text is JSON");
     let asked = call("shell", &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
     let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
-    let said = "a swordfish b \u{e9} hunter2. sword";
+    // An input is data and stays whole; what the call was given by name does not come back.
+    let said = "a swordfish b \u{e9} ***. sword";
     assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == said), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "a *** b \u{e9} ***. sword");
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use branchpoint_core::EffectNo;
 use branchpoint_engine::models::{Piece, Provider as ProviderSettings, Settings};
+use branchpoint_engine::tools::HttpSettings;
 use branchpoint_engine::{Answer, Call, Models, Stop, agents, judge};
 use branchpoint_expr::{Kind, Value};
 use provider::{Does, Provider};
@@ -172,7 +173,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     one.settings.retries = 2;
     let answer = perform(&one, &call("model", "{}", r#"{"prompt": "hi"}"#));
     assert!(
-        matches!(&answer, Answer::Failed(failed) if failed.again && failed.answered && failed.message.contains("slow down")),
+        matches!(&answer, Answer::Failed(failed) if failed.again.is_worth_it() && failed.answered && failed.message.contains("slow down")),
         "{answer:?}"
     );
     assert_eq!(provider.requests().len(), 3);
@@ -181,7 +182,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     let mut asked = call("model", "{}", r#"{"prompt": "hi"}"#);
     asked.attempt_limit_ms = Some(5_000);
     let answer = perform(&models(&provider, "openai"), &asked);
-    assert!(matches!(&answer, Answer::Failed(failed) if failed.again), "{answer:?}");
+    assert!(matches!(&answer, Answer::Failed(failed) if failed.again.is_worth_it()), "{answer:?}");
     assert_eq!(provider.requests().len(), 1);
 }
 
@@ -209,7 +210,7 @@ fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
         let answer =
             perform(&models(&provider, name), &call("model", "{}", r#"{"model": "test-mdel", "prompt": "hi"}"#));
         let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
-        assert!(!failed.again, "{name}");
+        assert!(!failed.again.is_worth_it(), "{name}");
         assert!(
             failed.message.contains("`test-mdel`") && failed.message.contains("`test-model`"),
             "{name}: {}",
@@ -230,7 +231,7 @@ fn a_refused_key_is_not_told() {
     let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
     let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
     assert!(
-        !failed.again && failed.message.contains("***") && !failed.message.contains("hunter2"),
+        !failed.again.is_worth_it() && failed.message.contains("***") && !failed.message.contains("hunter2"),
         "{}",
         failed.message
     );
@@ -380,7 +381,9 @@ fn what_is_missing_is_known_before_the_run() {
     let (kind, why) = models.lacks("agent", &program).expect("the API needs a model and a key");
     assert_eq!(kind, Kind::NoRunner, "{why}");
     let graph = call("agent", r#"{"toolNames": {}}"#, r#"{"userContent": "hi", "model": "gpt-5"}"#);
-    assert!(matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again));
+    assert!(
+        matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again.is_worth_it())
+    );
 }
 
 #[test]
@@ -396,7 +399,7 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
         "{answer:?}"
     );
     assert!(provider.requests().is_empty());
-    models.allow_private_network = true;
+    let mut models = models.reaching(&HttpSettings { allow_private_network: true, ..HttpSettings::default() });
     assert!(matches!(perform(&models, &asked), Answer::Model { .. }));
     assert!(!provider.requests()[0].headers.contains("hunter2"));
     models.settings.providers.insert(
@@ -409,6 +412,67 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
     );
     perform(&models, &asked);
     assert!(provider.requests()[1].headers.contains("hunter2"), "the operator has named this address");
+}
+
+#[test]
+fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_machine_stay_closed() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let local = provider.url.replace("127.0.0.1", "localhost");
+    let asked = |url: &str| {
+        let spec = format!(r#"{{"report": 1, "options": {{"base_url": "{url}", "model": "m"}}}}"#);
+        call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#)
+    };
+    let open = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
+    let trusting = HttpSettings { trusted_hosts: vec!["localhost".to_owned()], ..HttpSettings::default() };
+    for (settings, url, said) in [
+        (HttpSettings::default(), &*local, "--allow-private-network"),
+        (open, "http://169.254.169.254/v1", "credentials of this machine"),
+    ] {
+        for stream in [true, false] {
+            let mut models = Models::new(Settings { stream, ..Settings::default() }, BTreeMap::new());
+            models.environment = Arc::new(|_| None);
+            let answer = perform(&models.reaching(&settings), &asked(url));
+            let refused = matches!(&answer, Answer::Failed(failed) if !failed.again.is_worth_it() && failed.message.contains(said));
+            assert!(refused, "{url}: {answer:?}");
+        }
+    }
+    assert!(provider.requests().is_empty());
+    let models = Models::new(Settings::default(), BTreeMap::new()).reaching(&trusting);
+    assert!(matches!(perform(&models, &asked(&local)), Answer::Model { .. }), "the operator trusts this host");
+}
+
+#[test]
+fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
+    for name in BOTH {
+        let provider = Provider::new(vec![Does::Says("hi")]);
+        let models = models(&provider, name);
+        for model in ["big-max", "one-medium", "test-model"] {
+            let asked = format!(r#"{{"prompt": "hi", "model": "{name}/{model}"}}"#);
+            perform(&models, &call("model", "{}", &asked));
+            let sent = provider.requests().pop().expect("it was asked").body;
+            assert_eq!(sent["model"], model, "{name}");
+            for effort in ["reasoning_effort", "thinking", "output_config"] {
+                assert_eq!(sent.get(effort), None, "{name} {model}: {sent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_a_document_names_goes_instead_of_the_operators() {
+    let spec = r#"{"model": "default", "credentials": [{"at": ["api_key"], "text": ["", {"secret": "MINE"}, ""]}]}"#;
+    for name in BOTH {
+        let provider = Provider::new(vec![Does::Says("hi")]);
+        let mut models = models(&provider, name);
+        models.environment = Arc::new(|_| None);
+        models.settings.providers.entry(name.to_owned()).or_default().key_env = Some("NOT_SET".to_owned());
+        models.secrets = Arc::new(|name| (name == "MINE").then(|| "sk-mine".to_owned()));
+        assert_eq!(models.lacks("model", &value(spec)), None);
+        assert!(models.lacks("model", &value(r#"{"model": "default"}"#)).is_some(), "without it, a key is missing");
+        perform(&models, &call("model", spec, r#"{"prompt": "hi"}"#));
+        let sent = &provider.requests()[0];
+        assert!(sent.headers.contains("sk-mine") && !sent.body.to_string().contains("sk-mine"), "{name}: {sent:?}");
+    }
 }
 
 #[test]

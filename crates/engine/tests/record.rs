@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use branchpoint_core::{EffectNo, Failed, Usage};
+use branchpoint_core::{Again, EffectNo, Failed, Usage};
 use branchpoint_engine::{Answer, Body, Call, Outside, Recorder, Runner, Script, Secrets, Stop, cassette};
 use branchpoint_expr::{Object, Value};
 
@@ -55,7 +55,8 @@ fn every_answer() -> Vec<Answer> {
         Answer::Http { status: 200, headers, body: Body::Decoded(value(r#"{"a": [1.5]}"#)) },
         Answer::Process { exit: 3, stdout: "out".into(), stderr: "err".into() },
         Answer::TimedOut { stdout: "so far".into(), stderr: "".into() },
-        Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: false, answered: true }),
+        Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::Never, answered: true }),
+        Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::After(1_500), answered: true }),
         Answer::failed("k", "again"),
         Answer::Never,
     ]

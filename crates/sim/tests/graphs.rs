@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, preflight, read};
-use branchpoint_engine::{Answer, Call, Memory, Runner, Script, refusal_code};
+use branchpoint_engine::{Answer, Call, Memory, Runner, Script, agent, refusal_code};
 use branchpoint_expr::{Object, Value, render_terminal};
 
 fn examples() -> Vec<PathBuf> {
@@ -167,6 +167,74 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
     let error = r#"subagent_call_error a: {"type":"subagent_call_error","subagentNodeId":"k","callId":"c1","message":"the model is down"}"#;
     assert!(told.contains(error), "{told}");
     assert!(told.contains("llm_error a: the model is down"), "{told}");
+}
+
+/// Models of three agents: the boss asks the scout twice, and the scout asks the clerk, who is ill.
+struct Models;
+
+impl Runner for Models {
+    fn perform(&mut self, call: &Call) -> Answer {
+        let text = |key: &str| call.input.get(key).and_then(Value::as_str).unwrap_or_default();
+        let said = call.input.get("messages").and_then(Value::as_list).map_or(0, <[Value]>::len);
+        let reply = match (text("system"), said) {
+            ("Boss.", 1) => calls("subagent_scout_k", &["b1", "b2"]),
+            ("Scout.", 1) => calls("subagent_clerk_l", &["s1"]),
+            ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),
+            _ => calls("", &[]),
+        };
+        Answer::Reply { value: reply, usage: branchpoint_core::Usage::default() }
+    }
+}
+
+/// A reply that calls a tool under some ids, or is an answer if it calls none.
+fn calls(tool: &str, ids: &[&str]) -> Value {
+    let arguments = object([("message", Value::from("Look."))]);
+    let call =
+        |id: &&str| object([("id", Value::from(*id)), ("name", Value::from(tool)), ("arguments", arguments.clone())]);
+    object([("text", Value::from("done")), ("toolCalls", Value::from(ids.iter().map(call).collect::<Vec<_>>()))])
+}
+
+#[test]
+fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the_host_is_killed() {
+    let program = loaded(
+        r#"{"nodes": [{"id": "s", "type": "start"},
+            {"id": "a", "type": "agent", "data": {"systemPrompt": "Boss.", "tools": {"subagents": true}}},
+            {"id": "k", "type": "agent", "data": {"agentName": "Scout", "systemPrompt": "Scout.", "tools": {"subagents": true}}},
+            {"id": "l", "type": "agent", "data": {"agentName": "Clerk", "systemPrompt": "Clerk."}}],
+            "connections": [{"source": "s", "target": "a"}, {"source": "a", "target": "k", "sourceHandle": "subagent"},
+                {"source": "k", "target": "l", "sourceHandle": "subagent"}]}"#,
+    );
+    let parts = agent::parts([&program]).expect("there is no condition");
+    let folder = tempfile::tempdir().expect("there is room");
+    let kept = |name: &str| Memory::kept(&folder.path().join(name), "r".to_owned(), &program, 0).calling(&parts);
+    for mut host in [kept("whole.db"), kept("killed.db").crashing()] {
+        host.start(Value::Null, Object::default()).unwrap();
+        host.go_on(&mut Models);
+        let told = told(&host);
+        let of_calls: Vec<&str> = told.lines().filter(|line| line.starts_with("subagent_call")).collect();
+        let scout = |what: &str, id: &str| {
+            format!(
+                r#"{what} a: {{"type":"{what}","parentNodeId":"a","subagentNodeId":"k","subagentName":"Scout","callId":"{id}","depth":1}}"#
+            )
+        };
+        for id in ["b1", "b2"] {
+            let clerk = format!(
+                r#""parentNodeId":"k","subagentNodeId":"l","subagentName":"Clerk","callId":"s1","parentCallId":"{id}","depth":2"#
+            );
+            let expected = [
+                scout("subagent_call_start", id),
+                format!(r#"subagent_call_start a: {{"type":"subagent_call_start",{clerk}}}"#),
+                format!(
+                    r#"subagent_call_error a: {{"type":"subagent_call_error",{clerk},"message":"the clerk is ill"}}"#
+                ),
+                scout("subagent_call_end", id),
+            ];
+            let places = expected.map(|line| of_calls.iter().position(|told| *told == line));
+            assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{id}: {places:?}\n{told}");
+        }
+        assert_eq!(of_calls.len(), 8, "{told}");
+        assert!(told.contains("llm_response a: done"), "{told}");
+    }
 }
 
 #[test]

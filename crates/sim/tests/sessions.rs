@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Failed, What};
+use branchpoint_core::{Again, Failed, What};
 use branchpoint_dialects::{load, read};
 use branchpoint_engine::gate::{Gate, Refused, Request, Sessions, TTL_S};
 use branchpoint_engine::{Answer, Call, Memory, Runner};
@@ -181,7 +181,7 @@ impl Runner for Model {
         let tool = call.input.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
         let broken = tool == "think";
         self.ran.push(tool);
-        let failed = Failed { kind: "tool".into(), message: "no thoughts".into(), again: false, answered: true };
+        let failed = Failed { kind: "tool".into(), message: "no thoughts".into(), again: Again::Never, answered: true };
         if broken { Answer::Failed(failed) } else { Answer::data("done") }
     }
 }

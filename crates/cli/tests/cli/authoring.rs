@@ -51,7 +51,7 @@ fn every_example_checks_clean_and_is_drawn() {
 fn the_first_workflow_of_a_new_user_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     run_in(folder.path(), &["new", "hello"]);
-    let output = run_in(folder.path(), &["run", "hello.yaml", "-i", "input=Ada"]);
+    let output = run_in(folder.path(), &["run", "hello.yaml", "-i", "input=Ada", "--store", "store.db"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Hello, Ada! Nice to meet you.\n");
 }
 

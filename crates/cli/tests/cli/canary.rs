@@ -3,6 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use branchpoint_core::Event;
+use branchpoint_engine::store::{Durability, Store};
+use branchpoint_expr::Value;
+
 use super::run_in;
 
 /// A secret input, a secret of the host, and steps that repeat both wherever they can.
@@ -90,6 +94,33 @@ fn a_secret_that_nobody_gives_and_one_that_is_only_tried_are_masked_too() {
         assert_eq!(output.status.code(), Some(code), "{command:?}: {stdout}{stderr}");
         clean(&format!("{command:?}"), &(stdout + &stderr));
     }
+}
+
+/// One step is given a secret; another prints the same digits, which it has from somewhere else.
+const CHANCE: &str = r#"
+name: chance
+states:
+  initial: given
+  given: {type: command, command: "echo the code is {{.secret.CODE}}", on_success: other}
+  other: {type: command, command: "echo order 4711", on_success: done}
+  done: {type: terminal}
+"#;
+
+#[test]
+fn an_answer_is_masked_only_where_its_own_call_was_given_the_secret() {
+    let folder = tempfile::tempdir().expect("there is room");
+    fs::write(folder.path().join("chance.yaml"), CHANCE).expect("there is room");
+    let store = folder.path().join("store.db");
+    let environment = [("CODE", "4711"), ("BRANCHPOINT_STORE", store.to_str().expect("a plain path"))];
+    let output = run_in(folder.path(), &["run", "chance.yaml", "--id", "chance"], "", &environment);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let store = Store::open(&store, Durability::Normal).expect("the store opens");
+    let run = store.run("chance").expect("it can be read").expect("it was started");
+    let settled = store.journal(run.run).expect("it can be read").into_iter().filter_map(|(_, event, _)| match event {
+        Event::Settled { result: Ok(value), .. } => value.get("output").and_then(Value::as_str).map(str::to_owned),
+        _ => None,
+    });
+    assert_eq!(settled.collect::<Vec<_>>(), ["the code is ***\n", "order 4711\n"]);
 }
 
 #[track_caller]

@@ -3,6 +3,12 @@
 //! What must hold however often that happens: every run whose start was acknowledged reaches its end; what was recorded stays as it was
 //! recorded; and no result is recorded twice.
 
+mod agent;
+#[path = "../../../engine/tests/tools/peer.rs"]
+mod peer;
+#[path = "../../../engine/tests/provider/mod.rs"]
+mod provider;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -35,7 +41,7 @@ type Journal = Vec<(Stamp, Event, u32)>;
 #[test]
 fn whatever_is_killed_nothing_acknowledged_is_lost_and_nothing_recorded_is_done_again() {
     let kills: u32 = std::env::var("BRANCHPOINT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(50);
-    let place = Place::new();
+    let place = Place::new("crash.yaml", WORKFLOW);
     let (mut acknowledged, mut known) = (BTreeSet::new(), BTreeMap::new());
     for round in 0..kills {
         let id = format!("run-{round}");
@@ -65,10 +71,14 @@ fn whatever_is_killed_nothing_acknowledged_is_lost_and_nothing_recorded_is_done_
 struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        std::fs::write(folder.path().join("crash.yaml"), WORKFLOW).expect("there is room");
-        Self(folder)
+    fn new(name: &str, workflow: &str) -> Self {
+        let place = Self(tempfile::tempdir().expect("a temporary folder can be made"));
+        place.write(name, workflow);
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.path().join(name), text).expect("there is room");
     }
 
     fn store(&self) -> PathBuf {
@@ -76,13 +86,19 @@ impl Place {
     }
 
     fn program(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().expect("the program starts")
+    }
+
+    /// The program, to be started by somebody who changes something about it.
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_branchpoint"));
         command
             .args(arguments)
             .current_dir(self.0.path())
             .env("BRANCHPOINT_STORE", self.store())
             .env("SHELL", "/bin/sh");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
     }
 
     fn journals(&self) -> BTreeMap<String, (Status, Journal)> {

@@ -5,7 +5,7 @@ use branchpoint_expr::Value;
 use super::sight::{VALUE_DEPTH, error_object};
 use super::{Flow, Machine, Rejected, over};
 use crate::command::Command;
-use crate::event::{Failed, Usage};
+use crate::event::{Again, Failed, Usage};
 use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
 use crate::state::{EffectNo, InFlight, Parked, Purpose, StrandNo};
 use crate::trace::What;
@@ -79,7 +79,7 @@ impl Machine<'_> {
             Ok(value) if value.is_within_depth(VALUE_DEPTH) => self.answered(effect, strand, value),
             Ok(_) => {
                 let message = format!("the answer is nested more than {VALUE_DEPTH} levels deep").into();
-                let failed = Failed { kind: "depth_limit".into(), message, again: false, answered: true };
+                let failed = Failed { kind: "depth_limit".into(), message, again: Again::Never, answered: true };
                 self.attempt_failed(effect, strand, &failed);
             }
             Err(failed) => self.attempt_failed(effect, strand, &failed),
@@ -104,13 +104,14 @@ impl Machine<'_> {
         let (attempt, step) = (flight.attempt, self.step_id(kind.step));
         let error = error_object(&failed.kind, &failed.message, step);
         self.note(strand, What::AttemptFailed { step: kind.step, error: error.clone() });
-        if let Some(retry) = kind.retry.filter(|retry| failed.again && attempt < retry.max_attempts) {
+        if let Some(retry) = kind.retry.filter(|retry| failed.again.is_worth_it() && attempt < retry.max_attempts) {
             if failed.answered
                 && let Some(flight) = self.state.effects.get_mut(&effect)
             {
                 flight.answers += 1;
             }
-            let delay = delay_ms(&retry, attempt, self.stamp.seed);
+            // Whoever comes before the time that the other side has named is only sent away again.
+            let delay = delay_ms(&retry, attempt, self.stamp.seed).max(failed.again.after_ms());
             if delay == 0 {
                 return self.next_attempt(effect);
             }

@@ -6,7 +6,7 @@ use branchpoint_core::codec::encode_state;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Effect, Exit, Failure, PlaceId, Program, Retry, ScopeId, SlotId, Status, Write};
 use branchpoint_core::{
-    Command, EffectNo, Event, Failed, Outcome, Rejected, RequestNo, Stamp, State, TimerNo, Usage, advance,
+    Again, Command, EffectNo, Event, Failed, Outcome, Rejected, RequestNo, Stamp, State, TimerNo, Usage, advance,
 };
 use branchpoint_expr::{Dialect, Object, Value};
 
@@ -119,8 +119,9 @@ impl Host {
 
     /// The effect of that kind fails; another attempt makes sense or does not.
     #[track_caller]
-    pub(crate) fn fail(&mut self, kind: &str, again: bool) {
+    pub(crate) fn fail(&mut self, kind: &str, again: impl Into<Again>) {
         let (effect, attempt) = self.find(kind);
+        let again = again.into();
         let result = Err(Failed { kind: "boom".into(), message: "it broke".into(), again, answered: true });
         self.hand(Event::Settled { effect, attempt, result, usage: Usage::default() }).expect("it is in flight");
     }

@@ -256,8 +256,12 @@ fn budgets_hold_for_further_attempts() {
     let work = make.effect_with(work, make.end, None);
     let mut host = make.run(work);
     let (effect, attempt) = host.find("work");
-    let failed =
-        branchpoint_core::Failed { kind: "cut".into(), message: "no answer".into(), again: true, answered: false };
+    let failed = branchpoint_core::Failed {
+        kind: "cut".into(),
+        message: "no answer".into(),
+        again: branchpoint_core::Again::Soon,
+        answered: false,
+    };
     let usage = Usage { tokens: 11, cost_micros: 0 };
     host.hand(Event::Settled { effect, attempt, result: Err(failed), usage }).expect("it is in flight");
     host.failed_with("exhausted");

@@ -47,7 +47,12 @@ fn settled(effect: u64, attempt: u32, result: Result<Value, Failed>) -> Event {
 
 /// A journal, written without recording: one failed attempt, a score, a mail.
 fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event, u32)> {
-    let failed = Failed { kind: "cut".into(), message: "no answer".into(), again: true, answered: false };
+    let failed = Failed {
+        kind: "cut".into(),
+        message: "no answer".into(),
+        again: branchpoint_core::Again::Soon,
+        answered: false,
+    };
     let mut journal = vec![
         (1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0 }),
         (2, settled(3, 1, Err(failed))),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use branchpoint_core::codec::{
     CodecError, decode_event, decode_program, decode_state, encode_event, encode_program, encode_state,
 };
-use branchpoint_core::{EffectNo, Event, Failed, Stamp, State, TimerNo, Usage, advance};
+use branchpoint_core::{Again, EffectNo, Event, Failed, Stamp, State, TimerNo, Usage, advance};
 use branchpoint_expr::{Object, Value};
 
 use crate::tour::tour;
@@ -86,13 +86,15 @@ fn events() -> Vec<(&'static str, Event)> {
     )
     .expect("this is JSON");
     let facts: Object = [("account".into(), Value::from("a-1"))].into_iter().collect();
-    let failed = Failed { kind: "http".into(), message: "no answer".into(), again: true, answered: false };
+    let failed = Failed { kind: "http".into(), message: "no answer".into(), again: Again::Soon, answered: false };
+    let later = Failed { again: Again::After(7_000), answered: true, ..failed.clone() };
     let usage = Usage { tokens: 12, cost_micros: 3_400 };
     let effect = EffectNo(3);
     vec![
         ("start", Event::Start { input: value.clone(), facts, depth: 0 }),
         ("settled", Event::Settled { effect, attempt: 1, result: Ok(value.clone()), usage }),
         ("failed", Event::Settled { effect, attempt: 2, result: Err(failed), usage: Usage::default() }),
+        ("later", Event::Settled { effect, attempt: 1, result: Err(later), usage: Usage::default() }),
         ("timer", Event::TimerFired(TimerNo(300))),
         ("signal", Event::Signal { name: "resume".into(), payload: value, sender: Some("ann".into()), key: None }),
         ("cancel", Event::Cancel { reason: Some("enough".into()) }),

@@ -229,6 +229,21 @@ fn loops_have_what_their_type_asks_for() {
 }
 
 #[test]
+fn credentials_are_names_and_a_tool_has_its_own() {
+    let ask =
+        |credentials: &str| format!(r#"{{"url": "https://a", "instruction": "hi", "credentials": {credentials}}}"#);
+    let call = |credentials: &str| format!(r#"{{"url": "https://a", "credentials": {credentials}}}"#);
+    step("apiCall", &call(r#"{"token": "CRM", "X-Key": "K"}"#), &[]);
+    step("apiCall", &call("null"), &[]);
+    step("apiCall", &call(r#""CRM""#), &[("invalid_config", "\"CRM\"")]);
+    step("apiCall", &call(r#"{"token": "{{ $name }}"}"#), &[("invalid_config", "\"{{ $name }}\"")]);
+    step("apiCall", &call(r#"{"token": 5}"#), &[("invalid_config", "5")]);
+    let two = r#"{"key": "A", "other": "B"}"#;
+    step("llmInstruction", &ask(two).replace(r#""url": "https://a", "#, ""), &[("invalid_config", two)]);
+    step("webScraping", &call(r#"{"token": "CRM"}"#), &[("ignored_key", "\"credentials\"")]);
+}
+
+#[test]
 fn calls_have_limits_within_bounds() {
     let ask = |rest: &str| format!(r#"{{"instruction": "hi"{rest}}}"#);
     step("llmInstruction", &ask(r#", "timeout": 300, "maxRetries": 10, "credentials": {"key": "NAME"}"#), &[]);

@@ -2,7 +2,8 @@
 //! child, and no second interpreter decides what happens next.
 //!
 //! A host that finds [`is_turn`] true for a call runs [`program`] with [`input`] one level deeper, and settles the call with
-//! [`answer`] of the result. The program is called [`NAME`] where it calls itself, for agents that are tools of another.
+//! [`answer`] of the result. The program is called [`NAME`] where it calls itself, for agents that are tools of another; the run
+//! around hears of such calls by the signal `subagent`.
 
 mod input;
 mod program;
@@ -20,6 +21,9 @@ use crate::runner::{Answer, Call};
 
 /// What the program is called among the workflows that a run may call. No document can have this name.
 pub const NAME: &str = "branchpoint:agent";
+
+/// The signal by which a run hears of agents that are tools of its own: `{nodeId, event}`.
+pub(crate) const SUBAGENT: &str = "subagent";
 
 /// How deep agents may be nested as tools, and runs around them.
 pub const DEPTH: u32 = 16;
@@ -60,6 +64,11 @@ pub fn parts<'p>(programs: impl IntoIterator<Item = &'p Program>) -> Result<BTre
     Ok(parts)
 }
 
+/// Whether a program of that name is one of an agent's turn.
+pub(crate) fn is_part(name: &str) -> bool {
+    name.starts_with(NAME)
+}
+
 /// The name of the program for an effect.
 pub(crate) fn part(spec: &Value) -> Arc<str> {
     let Some(stop) = spec.get("stop_when") else { return NAME.into() };
@@ -88,8 +97,39 @@ pub fn answer(result: &Value) -> Answer {
     let again = !["max_turns", "token_budget", "cost_budget", "no_runner", "no_llm"].contains(&kind);
     let message = text("message").unwrap_or("the agent gave no answer");
     match Answer::failed(kind, message) {
-        Answer::Failed(failed) => Answer::Failed(branchpoint_core::Failed { again, answered: true, ..failed }),
+        Answer::Failed(failed) => {
+            Answer::Failed(branchpoint_core::Failed { again: again.into(), answered: true, ..failed })
+        }
         other => other,
+    }
+}
+
+/// What a run hears of an agent that one of its agents has called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told<'v> {
+    /// It begins.
+    Start,
+    /// It has ended with this result.
+    End(&'v Value),
+}
+
+impl Told<'_> {
+    /// What is told and what it says of a call; none if the call is not for an agent that is a tool.
+    pub(crate) fn of(self, call: &Call) -> Option<(&'static str, Value)> {
+        let is_agent = call.spec.get("workflow").and_then(Value::as_str) == Some(NAME);
+        let told = call.input.get("told").filter(|_| is_agent)?;
+        let (kind, message) = match self {
+            Self::Start => ("subagent_call_start", None),
+            Self::End(result) if result.get("status") == Some(&Value::from("completed")) => ("subagent_call_end", None),
+            Self::End(result) => ("subagent_call_error", result.get("message").cloned()),
+        };
+        let mut event: Object = [(Arc::from("type"), Value::from(kind))].into_iter().collect();
+        let known = told.get("event").and_then(Value::as_object).into_iter().flatten();
+        event
+            .extend(known.filter(|(_, value)| **value != Value::Null).map(|(key, value)| (key.clone(), value.clone())));
+        event.extend(message.map(|message| (Arc::from("message"), message)));
+        let node = told.get("nodeId").cloned().unwrap_or_default();
+        Some((kind, object([("nodeId", node), ("event", Value::from(event))])))
     }
 }
 

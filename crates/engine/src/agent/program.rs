@@ -255,7 +255,7 @@ impl Turn {
              {workflow: workflow, inputs: putPath(putPath(agent.inputs, ['messages'], [{role: 'user', content: string(message)}]), \
               ['callId'], call.id), \
              told: {nodeId: agent.rootId, event: {parentNodeId: given.nodeId, subagentNodeId: agent.nodeId, \
-              subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth, message: string(message)}}}",
+              subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth}}}",
         );
         let used = ", tokens: result.usage.tokens, cost: result.usage.cost_micros";
         let good = self.told(scope, "content: result.output", used);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use branchpoint_core::{Command, EffectNo, Event, Failed, RequestNo, Stamp, TimerNo, advance, status};
+use branchpoint_core::{Again, Command, EffectNo, Event, Failed, RequestNo, Stamp, TimerNo, advance, status};
 
 use super::open::Flight;
 use super::{Act, Asker, Host, Order, People, Refused, Taken};
@@ -272,6 +272,7 @@ pub(super) fn key_of(event: &Event) -> Option<Arc<str>> {
 /// An answer that cannot be stored is a failed attempt; other events are refused.
 fn unstorable(event: &Event, error: &branchpoint_core::codec::CodecError) -> Option<Event> {
     let Event::Settled { effect, attempt, usage, .. } = *event else { return None };
-    let failed = Failed { kind: "too_deep".into(), message: error.to_string().into(), again: false, answered: true };
+    let failed =
+        Failed { kind: "too_deep".into(), message: error.to_string().into(), again: Again::Never, answered: true };
     Some(Event::Settled { effect, attempt, result: Err(failed), usage })
 }

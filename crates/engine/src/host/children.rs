@@ -8,7 +8,7 @@ use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
 use super::{Asker, Host, Order, Start, Taken};
-use crate::agent;
+use crate::agent::{self, Told};
 use crate::judge::judge;
 use crate::runner::{Answer, Call};
 use crate::secrets::{Secrets, resolve};
@@ -61,6 +61,9 @@ impl Host {
                 return Ok(());
             }
         };
+        if begun.new {
+            self.tell_of_agent(parent, &call, Told::Start)?;
+        }
         self.link(parent, call, begun, now_ms)
     }
 
@@ -101,6 +104,7 @@ impl Host {
         let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
         let Some((_, call)) = flight.child.take() else { return Ok(()) };
         let result = self.look(&row)?.state.result().map(|(_, result)| result.clone()).unwrap_or_default();
+        self.tell_of_agent(parent.run, &call, Told::End(&result))?;
         self.settle(parent.run, &call, answer(&call, result));
         Ok(())
     }
@@ -109,12 +113,7 @@ impl Host {
     /// this process drives is cancelled in the next turn, and the order is kept until then.
     pub(super) fn abandon_children(&mut self, parent: RunNo, effect: EffectNo) -> Result<(), Trouble> {
         for child in self.store.called_by(parent, effect)? {
-            let event = Event::Cancel { reason: None };
-            let item = self.store.post(child, &event)?;
-            let mine = self.open.contains_key(&child) || self.store.row(child)?.owner.is_none();
-            if mine {
-                self.queue_sent(item, child, event);
-            }
+            self.send(child, Event::Cancel { reason: None })?;
         }
         Ok(())
     }

@@ -77,6 +77,11 @@ impl Host {
         }
     }
 
+    /// The state of a run that is in memory.
+    pub(crate) fn state_in_memory(&self, run: RunNo) -> Option<&State> {
+        self.open.get(&run).map(|open| &open.state)
+    }
+
     /// A run as it stands after the last turn.
     pub fn look_at(&self, run: RunNo) -> Result<Look, Trouble> {
         self.look(&self.store.row(run)?)

@@ -17,6 +17,7 @@ mod notice;
 mod open;
 mod rebuild;
 mod start;
+mod subagents;
 mod timers;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};

@@ -58,6 +58,17 @@ impl Host {
         Ok(())
     }
 
+    /// Leaves an event for a run in the transaction of this turn, so that it is not lost with this process; one that this process
+    /// drives has it in the next turn.
+    pub(super) fn send(&mut self, run: RunNo, event: Event) -> Result<(), Trouble> {
+        let item = self.store.post(run, &event)?;
+        let mine = self.open.contains_key(&run) || self.store.row(run)?.owner.is_none();
+        if mine {
+            self.queue_sent(item, run, event);
+        }
+        Ok(())
+    }
+
     /// Queues what another process has sent, once.
     pub(super) fn queue_sent(&mut self, item: i64, run: RunNo, event: Event) {
         if self.sent.insert(item) {

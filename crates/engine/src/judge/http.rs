@@ -1,9 +1,10 @@
 //! Answers over HTTP.
 
-use branchpoint_core::Failed;
+use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
 use super::{Judged, json, refused};
+use crate::patience;
 use crate::runner::{Body, Call};
 
 pub(super) fn judge(call: &Call, status: u16, headers: Object, body: Body) -> Result<Judged, Failed> {
@@ -14,12 +15,16 @@ pub(super) fn judge(call: &Call, status: u16, headers: Object, body: Body) -> Re
     if !expected {
         let last = call.spec.get("final_status").is_some_and(|ranges| lists(ranges, status));
         let failed = refused("http_status", format!("the answer has the status {status}"));
-        return Err(Failed { again: !last, ..failed });
+        let again = if last { Again::Never } else { patience::again(|name| header(&headers, name)) };
+        return Err(Failed { again, ..failed });
     }
-    let content_type = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let content_type = content_type.and_then(|(_, value)| value.as_str()).map(Into::into);
+    let content_type = header(&headers, "content-type").map(Into::into);
     let beside = vec![("status", Value::Int(status.into())), ("headers", Value::from(headers))];
     Ok(Judged { output: decoded(body), content_type, beside })
+}
+
+fn header<'h>(headers: &'h Object, name: &str) -> Option<&'h str> {
+    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
 }
 
 /// JSON if it is JSON, else text; nothing at all is null.

@@ -7,7 +7,7 @@
 //! | `non_empty` | `model` | true: a blank text is a failed attempt |
 //! | `response_format` | `model` | `json`: the text is parsed, and what is not JSON is a failed attempt |
 //! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
-//! | `final_status` | `http` | the same form: a failure with such a status is not tried again |
+//! | `final_status` | `http` | the same form: a failure with such a status is not tried again; others not before their `Retry-After` |
 //! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
 //! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt |
 //! | `pass_threshold` | all | the answer is a score, and passes from here on |
@@ -25,7 +25,7 @@ mod score;
 
 use std::sync::Arc;
 
-use branchpoint_core::Failed;
+use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
 use crate::runner::{Answer, Call};
@@ -83,12 +83,12 @@ fn timeout(call: &Call) -> Failed {
         Some(limit) => format!("nothing came back within {limit} ms"),
         None => "nothing came back".to_owned(),
     };
-    Failed { kind: "timeout".into(), message: message.into(), again: true, answered: false }
+    Failed { kind: "timeout".into(), message: message.into(), again: Again::Soon, answered: false }
 }
 
 /// A failure after the other side has answered; another attempt may get a better answer.
 fn refused(kind: &str, message: impl Into<Arc<str>>) -> Failed {
-    Failed { kind: kind.into(), message: message.into(), again: true, answered: true }
+    Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: true }
 }
 
 fn flag(call: &Call, key: &str) -> bool {

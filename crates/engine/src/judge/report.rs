@@ -18,7 +18,7 @@ const TIMED_OUT: i64 = -1;
 pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Failed> {
     let report = told(call, answer);
     match &report.failed {
-        Some(failed) if failed.again && i64::from(call.attempt) < last => Err(failed.clone()),
+        Some(failed) if failed.again.is_worth_it() && i64::from(call.attempt) < last => Err(failed.clone()),
         _ => Ok(report.value()),
     }
 }
@@ -91,7 +91,8 @@ fn process(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>) -> Report
         let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
         let failed = refused("exit_code", format!("the command ended with code {exit}{said}"));
         let codes = call.spec.get("retry_exit_codes").and_then(Value::as_list).unwrap_or_default();
-        Failed { again: codes.is_empty() || codes.contains(&Value::Int(exit.into())), ..failed }
+        let again = codes.is_empty() || codes.contains(&Value::Int(exit.into()));
+        Failed { again: again.into(), ..failed }
     });
     let fields =
         vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(exit.into()))];

@@ -27,7 +27,7 @@ pub(super) struct Ask {
     pub(super) shape: Shape,
     /// Whether the answer is a reply `{text, toolCalls, usage}` and not its text alone.
     pub(super) reply: bool,
-    /// Values that no message may tell.
+    /// Secrets that the call names, which must not come back with its answer.
     pub(super) secrets: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn is_ours(kind: &str, spec: &Value) -> bool {
 
 impl Models {
     pub(super) fn ask(&self, call: &Call) -> Result<Ask, Answer> {
-        let (call, mut secrets) = self.with_secrets(call)?;
+        let (call, secrets) = self.with_secrets(call)?;
         let (call, texts) = (&call, Texts::new(&call));
         let target = self.target_of(&call.kind, &call.spec, &call.input).map_err(|lack| no_runner(call, lack))?;
         let offered = offered(&texts);
@@ -70,7 +70,6 @@ impl Models {
         request.tools = Some(tools::wire(&offered, &names, &self.catalogue)).filter(|tools| !tools.is_empty());
         let options = options(&texts, &target, &shape);
         let reply = &*call.kind == "chat" || call.spec.get("reply") == Some(&Value::Bool(true));
-        secrets.extend(target.key.clone());
         Ok(Ask { target, request, options, names, shape, reply, secrets })
     }
 
@@ -92,7 +91,7 @@ impl Models {
             (model, variant) => variant.or(model),
         };
         let url = nested("options", "base_url");
-        self.target(provider.as_deref(), model.as_deref(), url.as_deref())
+        self.target(provider.as_deref(), model.as_deref(), url.as_deref(), text(input, "api_key"))
     }
 
     /// The provider behind the API of one that is a program.
@@ -229,7 +228,7 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> ChatOptions {
     options.temperature = number(["temperature", "temperature"]).filter(|_| cool);
     options.top_p = number(["topP", "top_p"]).filter(|_| cool);
     options.max_tokens = number(["max_tokens", "maxTokens"]).and_then(whole);
-    options.reasoning_effort = effort;
+    options.reasoning_effort = effort.or_else(|| target.keeps_name());
     options.response_format = match shape {
         Shape::Free => None,
         Shape::Json => Some(ChatResponseFormat::JsonMode),

@@ -1,11 +1,14 @@
 //! Why a provider gave no answer, and what to do about it.
 
+use std::error::Error;
 use std::time::Duration;
 
-use genai::Error;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
+
+use crate::network::{causes, refusal};
+use crate::patience::retry_after;
 
 /// How much of what a provider says about an error is told.
 const TOLD: usize = 500;
@@ -39,29 +42,35 @@ impl Fault {
         Self { message: "the model's answer broke off".to_owned(), cure: Cure::Later(None), answered: false }
     }
 
-    pub(super) fn of(error: &Error) -> Self {
+    pub(super) fn of(error: &genai::Error) -> Self {
         match error {
-            Error::WebStream { error, .. } => match error.downcast_ref::<Error>() {
+            genai::Error::WebStream { error, .. } => match error.downcast_ref::<genai::Error>() {
                 Some(inner) => Self::of(inner),
-                None => lost(&error.to_string()),
+                None => lost(error.as_ref()),
             },
-            Error::HttpError { status, body, headers, .. } => answered(*status, body, Some(headers)),
-            Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => match webc_error {
-                genai::webc::Error::ResponseFailedStatus { status, body, headers } => {
-                    answered(*status, body, Some(headers))
+            genai::Error::HttpError { status, body, headers, .. } => answered(*status, body, Some(headers)),
+            genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
+                match webc_error {
+                    genai::webc::Error::ResponseFailedStatus { status, body, headers } => {
+                        answered(*status, body, Some(headers))
+                    }
+                    genai::webc::Error::Reqwest(error) => lost(error),
+                    other => unreadable(&other.to_string()),
                 }
-                genai::webc::Error::Reqwest(error) => lost(&with_causes(error)),
-                other => unreadable(&other.to_string()),
-            },
-            Error::ChatResponse { body, .. } => in_stream(body),
+            }
+            genai::Error::ChatResponse { body, .. } => in_stream(body),
             other => unreadable(&other.to_string()),
         }
     }
 }
 
-/// Nothing came, or it did not come whole.
-fn lost(cause: &str) -> Fault {
-    let message = format!("the provider cannot be reached, or the connection broke: {}", short(cause));
+/// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
+fn lost(error: &(dyn Error + 'static)) -> Fault {
+    if let Some(refused) = refusal(error) {
+        return Fault { message: refused.to_string(), cure: Cure::None, answered: false };
+    }
+    let told = causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let message = format!("the provider cannot be reached, or the connection broke: {}", short(&told));
     Fault { message, cure: Cure::Later(None), answered: false }
 }
 
@@ -100,7 +109,8 @@ fn answered(status: StatusCode, body: &str, headers: Option<&HeaderMap>) -> Faul
         400 | 422 if about_shape => (said.clone(), Cure::NoSchema),
         429 if code == "insufficient_quota" => (format!("the account has nothing left ({status}): {said}"), Cure::None),
         408 | 409 | 425 | 429 | 500..=599 => {
-            (format!("the provider is busy or broken ({status}): {said}"), Cure::Later(headers.and_then(retry_after)))
+            let header = |name: &str| headers?.get(name)?.to_str().ok();
+            (format!("the provider is busy or broken ({status}): {said}"), Cure::Later(retry_after(header)))
         }
         _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
     };
@@ -125,31 +135,6 @@ fn short(text: &str) -> String {
         short.push('…');
     }
     short
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
-}
-
-/// `Retry-After` in seconds or as a date, or the header in milliseconds that OpenAI sends.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    if let Some(ms) = text("retry-after-ms").and_then(number) {
-        return Duration::try_from_secs_f64(ms / 1_000.0).ok();
-    }
-    let written = text("retry-after")?;
-    if let Some(seconds) = number(written) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = jiff::fmt::rfc2822::parse(written).ok()?.timestamp();
-    Some(Duration::try_from(at.duration_since(jiff::Timestamp::now())).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -179,19 +164,5 @@ mod tests {
             assert_eq!(fault(status, body).cure, cure, "{status} {body}");
         }
         assert!(fault(400, &"x".repeat(5_000)).message.chars().count() < 700);
-    }
-
-    #[test]
-    fn retry_after_is_read_in_each_of_its_forms() {
-        let wait = |name: &'static str, value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, value.parse().expect("a header"));
-            retry_after(&headers)
-        };
-        assert_eq!(wait("retry-after", "7"), Some(Duration::from_secs(7)));
-        assert_eq!(wait("retry-after-ms", "1500"), Some(Duration::from_millis(1_500)));
-        assert_eq!(wait("retry-after", "Mon, 01 Jan 2001 00:00:00 GMT"), Some(Duration::ZERO));
-        assert_eq!(wait("retry-after", "soon"), None);
-        assert_eq!(wait("retry-after", "-1"), None);
     }
 }

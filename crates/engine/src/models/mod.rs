@@ -29,8 +29,10 @@ pub use tools::{Catalogue, ToolDescription};
 
 use crate::agents;
 use crate::local::SecretStore;
+use crate::network::Network;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
+use crate::tools::HttpSettings;
 use ask::Ask;
 use client::Clients;
 use wire::Said;
@@ -62,8 +64,6 @@ pub struct Models {
     pub catalogue: Catalogue,
     /// Hears answers while they come.
     pub listener: Listener,
-    /// Whether documents may name addresses of private networks.
-    pub allow_private_network: bool,
     clients: Arc<Clients>,
 }
 
@@ -77,9 +77,15 @@ impl Models {
             secrets: Arc::new(|_| None),
             catalogue: Arc::new(|_| None),
             listener: Arc::new(|_, _| {}),
-            allow_private_network: false,
             clients: Arc::default(),
         }
+    }
+
+    /// The same models; documents may name the addresses of providers that these settings allow.
+    #[must_use]
+    pub fn reaching(self, settings: &HttpSettings) -> Self {
+        let network = Network::new(settings.allow_private_network, &settings.trusted_hosts);
+        Self { clients: Arc::new(Clients::new(network)), ..self }
     }
 
     /// Performs a call for a model, on the thread of the caller, which must not be one of an async runtime. None: it is not
@@ -112,9 +118,15 @@ impl Models {
         let told = ["model", "provider", "configuration"]
             .iter()
             .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
+        // A secret that is the key is put in when the call is made; that there will be one is enough before it.
+        let has_key = spec.get("credentials").is_some();
+        let input = if has_key { object([("api_key", Value::from(""))]) } else { Value::Null };
+        if has_key && !told {
+            return None;
+        }
         // What the run computes may name a model; that there is none at all is known before it.
         let spec = if told || kind == "chat" { spec } else { &Value::Null };
-        self.target_of(kind, spec, &Value::Null).err().map(|lack| (Kind::NoRunner, lack.0))
+        self.target_of(kind, spec, &input).err().map(|lack| (Kind::NoRunner, lack.0))
     }
 
     /// Whether calls of that kind are for a model.
@@ -129,17 +141,14 @@ impl Models {
     }
 
     fn answered(&self, call: &Call, ask: Ask, stop: &Stop) -> Answer {
-        if ask.target.foreign
-            && !self.allow_private_network
-            && let Err(why) = client::may_be_called(&ask.target.url)
-        {
-            let message =
-                format!("{why}; allow it with --allow-private-network, or set it as the provider's `base_url`");
-            return Answer::refused("step_failed", message);
-        }
-        let guarded = ask.target.foreign && !self.allow_private_network;
-        let client = if guarded { self.clients.public() } else { self.clients.trusted() };
-        match client {
+        let source = match self.clients.source(&ask.target) {
+            Ok(source) => source,
+            Err(why) => {
+                let message = format!("{why}; or set it as the `base_url` of a provider");
+                return Answer::refused("step_failed", message);
+            }
+        };
+        match self.clients.client(source) {
             Ok(client) => retry::attended(self, client, call, ask, stop),
             Err(why) => Answer::failed("step_failed", why),
         }

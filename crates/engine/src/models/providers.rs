@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use genai::adapter::AdapterKind;
+use genai::chat::ReasoningEffort;
 use genai::resolver::{AuthData, Endpoint};
 use genai::{ModelIden, ServiceTarget};
 
@@ -117,6 +118,18 @@ impl Target {
         AuthData::Key(self.key.clone().unwrap_or_else(|| "none".to_owned()))
     }
 
+    /// What keeps a name such as `qwen-max` whole. Where no effort is set, the library takes the last word of a name for one and
+    /// cuts it off, so it is given one that the wire format does not send.
+    pub(super) fn keeps_name(&self) -> Option<ReasoningEffort> {
+        ReasoningEffort::from_model_name(&self.model).0?;
+        match self.protocol {
+            // It takes names as they are, and would send any effort.
+            AdapterKind::Ollama => None,
+            AdapterKind::Anthropic | AdapterKind::Gemini => Some(ReasoningEffort::Zero),
+            _ => Some(ReasoningEffort::Budget(0)),
+        }
+    }
+
     /// Whether the model thinks before it answers, by its name; such models of OpenAI take an effort and no temperature.
     pub(super) fn reasons(&self) -> bool {
         let name = self.model.rsplit('/').next().unwrap_or_default();
@@ -129,12 +142,13 @@ impl Target {
 pub(super) struct Lack(pub(super) String);
 
 impl Models {
-    /// Where a call goes that names a provider, a model and an address, each of which may be absent.
+    /// Where a call goes that names a provider, a model, an address and a key, each of which may be absent.
     pub(super) fn target(
         &self,
         provider: Option<&str>,
         model: Option<&str>,
         url: Option<&str>,
+        key: Option<String>,
     ) -> Result<Target, Lack> {
         let (provider, model, url) = (said(provider), said(model).map(str::to_owned), said(url));
         let (provider, model) = match (provider, model) {
@@ -154,7 +168,7 @@ impl Models {
         };
         let provider = provider.or_else(|| begins(&model)).or_else(|| self.settings.provider.clone());
         let provider = provider.or_else(|| self.settings.default.as_deref().and_then(|default| split(default, self).0));
-        self.located(&provider.unwrap_or_else(|| "openai".to_owned()), &model, url)
+        self.located(&provider.unwrap_or_else(|| "openai".to_owned()), &model, url, key)
     }
 
     /// The provider whose key the environment has, and a model of it that does for most things.
@@ -174,7 +188,7 @@ impl Models {
         model.filter(|_| of.as_deref() == Some(provider))
     }
 
-    fn located(&self, provider: &str, model: &str, url: Option<&str>) -> Result<Target, Lack> {
+    fn located(&self, provider: &str, model: &str, url: Option<&str>, own_key: Option<String>) -> Result<Target, Lack> {
         let set = self.settings.providers.get(provider);
         let known = KNOWN.iter().find(|known| known.name == provider);
         let own_url = set.and_then(|set| set.base_url.clone());
@@ -200,7 +214,11 @@ impl Models {
                 "nothing says where the provider `{provider}` is; set `base_url` in `[models.providers.{provider}]`"
             )));
         };
-        let key = if foreign { None } else { self.key(provider, known, operators.is_some())? };
+        let key = match own_key {
+            Some(key) => Some(key),
+            None if foreign => None,
+            None => self.key(provider, known, operators.is_some())?,
+        };
         Ok(Target { provider: provider.into(), model: model.into(), protocol, url: url.into(), key, foreign })
     }
 

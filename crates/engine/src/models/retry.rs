@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use branchpoint_core::Failed;
+use branchpoint_core::{Again, Failed};
 
 use super::ask::{Ask, Shape, in_words};
 use super::client::runtime;
@@ -10,6 +10,7 @@ use super::fault::{Cure, Fault};
 use super::price::Tokens;
 use super::wire::{self, Said};
 use super::{Models, Piece, shape};
+use crate::patience::{PATIENCE, after};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
 use crate::stop::Stop;
@@ -17,9 +18,6 @@ use crate::stop::Stop;
 /// The first pause before another try, and the longest that is our own idea.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
-
-/// A provider that wants us to wait longer than this gets its refusal told instead.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How often somebody looks whether the call was called off.
 const LOOK: Duration = Duration::from_millis(100);
@@ -31,7 +29,7 @@ const NAMES: Duration = Duration::from_secs(5);
 pub(super) fn attended(models: &Models, client: &genai::Client, call: &Call, ask: Ask, stop: &Stop) -> Answer {
     let limit = call.attempt_limit_ms.map(Duration::from_millis);
     let until = Instant::now() + limit.unwrap_or_else(|| Duration::from_secs(models.settings.time_limit_s));
-    let mask = Secrets::from_values(ask.secrets.clone());
+    let (named, key) = (Secrets::from_values(ask.secrets.clone()), Secrets::from_values(ask.target.key.clone()));
     let work = async {
         let work = std::pin::pin!(asked(models, client, call, ask, until));
         let stopped = std::pin::pin!(async {
@@ -53,13 +51,12 @@ pub(super) fn attended(models: &Models, client: &genai::Client, call: &Call, ask
             }
         }
     };
-    match runtime().block_on(work) {
-        Answer::Failed(failed) => {
-            let message = mask.mask(&failed.message).as_ref().into();
-            Answer::Failed(Failed { message, ..failed })
-        }
+    let answer = match runtime().block_on(work) {
+        // The model never sees the key, and one such as `none` may be a word of its answer; a complaint may quote it.
+        Answer::Failed(failed) => key.mask_answer(Answer::Failed(failed)),
         answer => answer,
-    }
+    };
+    named.mask_answer(answer)
 }
 
 async fn asked(models: &Models, client: &genai::Client, call: &Call, mut ask: Ask, until: Instant) -> Answer {
@@ -104,10 +101,11 @@ async fn tried(
             Err(fault) => fault,
         };
         match (&fault.cure, &ask.shape) {
-            (Cure::Later(after), _) if tries < models.settings.retries => {
-                let pause = pause(call, tries, *after);
+            (Cure::Later(wanted), _) if tries < models.settings.retries => {
+                let pause = pause(call, tries, *wanted);
                 let over = Instant::now() + pause >= until;
-                if over || after.is_some_and(|after| after > PATIENCE) {
+                // A provider that wants us to wait longer than that gets its refusal told instead.
+                if over || wanted.is_some_and(|wanted| wanted > PATIENCE) {
                     return Err(fault);
                 }
                 tokio::time::sleep(pause).await;
@@ -126,14 +124,17 @@ async fn tried(
 }
 
 /// Longer each time, a little different for each call, and never shorter than the provider wants.
-fn pause(call: &Call, tries: u32, after: Option<Duration>) -> Duration {
+fn pause(call: &Call, tries: u32, wanted: Option<Duration>) -> Duration {
     let own = FIRST.saturating_mul(1_u32.checked_shl(tries).unwrap_or(u32::MAX)).min(LONGEST);
     let spread = own / 64 * u32::try_from((call.effect.0 * 7 + u64::from(call.attempt)) % 16).unwrap_or_default();
-    after.map_or(own + spread, |after| after + spread.min(FIRST))
+    wanted.map_or(own + spread, |wanted| wanted + spread.min(FIRST))
 }
 
 async fn failed(client: &genai::Client, ask: &Ask, fault: Fault) -> Answer {
-    let again = matches!(fault.cure, Cure::Later(_));
+    let again = match fault.cure {
+        Cure::Later(wanted) => wanted.map_or(Again::Soon, after),
+        Cure::None | Cure::Name | Cure::NoSchema => Again::Never,
+    };
     let message = if fault.cure == Cure::Name { unknown(client, ask, &fault).await } else { fault.message };
     Answer::Failed(Failed { kind: "step_failed".into(), message: message.into(), again, answered: fault.answered })
 }

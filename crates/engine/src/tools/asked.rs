@@ -1,7 +1,5 @@
 //! What a call asks with, its secrets filled in: the one way by which tools read their input.
 
-use branchpoint_core::Failed;
-
 use super::failure::impossible;
 use crate::local::SecretStore;
 use crate::runner::{Answer, Call};
@@ -22,6 +20,11 @@ impl Lookup {
     pub(super) fn get(&self, name: &str) -> Option<String> {
         (self.0)(name).or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
     }
+
+    /// What stands under names of the settings, to be masked in answers of those who were given it.
+    pub(super) fn secrets<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Secrets {
+        Secrets::from_values(names.into_iter().filter_map(|name| self.get(name)))
+    }
 }
 
 /// A call with its secrets filled in.
@@ -38,14 +41,8 @@ impl Asked {
         Ok(Self { call: Call { input, ..call.clone() }, secrets: Secrets::from_values(known) })
     }
 
-    /// The answer, without secrets in what people read about its failure.
+    /// The answer, without the secrets that the call was given: whoever repeats them must not bring them into what is kept.
     pub(super) fn masked(&self, answer: Answer) -> Answer {
-        match answer {
-            Answer::Failed(failed) => {
-                let message = self.secrets.mask(&failed.message).as_ref().into();
-                Answer::Failed(Failed { message, ..failed })
-            }
-            other => other,
-        }
+        self.secrets.mask_answer(answer)
     }
 }

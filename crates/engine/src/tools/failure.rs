@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::Failed;
+use branchpoint_core::{Again, Failed};
 
 use crate::runner::Answer;
 
@@ -16,15 +16,15 @@ pub(super) fn failed(kind: &str, message: impl Into<Arc<str>>) -> Answer {
 
 /// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
 pub(super) fn impossible(message: impl Into<Arc<str>>) -> Answer {
-    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: false, answered: false })
+    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: Again::Never, answered: false })
 }
 
 /// The other side has answered, and a repetition would be answered the same.
 pub(super) fn refused(message: impl Into<Arc<str>>) -> Answer {
-    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: false, answered: true })
+    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: Again::Never, answered: true })
 }
 
 /// The other side has answered, and may answer better the next time.
 pub(super) fn denied(message: impl Into<Arc<str>>) -> Answer {
-    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: true, answered: true })
+    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: Again::Soon, answered: true })
 }

@@ -8,10 +8,10 @@ use reqwest::header::{self, HeaderValue};
 
 use super::failure::refused;
 use super::http::address;
-use super::network::Source;
 use super::page;
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
+use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
 use crate::stop::Stop;
 

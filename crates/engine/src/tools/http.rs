@@ -9,9 +9,9 @@ use url::Url;
 
 use super::body::{Encoded, encoded, pairs};
 use super::failure::impossible;
-use super::network::Source;
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
+use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
 use crate::stop::Stop;
 

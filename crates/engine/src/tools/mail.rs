@@ -38,10 +38,12 @@ impl Mail {
             Ok(prepared) => prepared,
             Err(answer) => return answer,
         };
-        self.tasks.answer(call, stop, timeout_ms, async move {
+        let answer = self.tasks.answer(call, stop, timeout_ms, async move {
             server.send(message).await.map_err(|error| unsent(&error))?;
             Ok(Answer::data(Value::from(id.as_str())))
-        })
+        });
+        let password = self.settings.as_ref().and_then(|settings| settings.password_env.as_ref());
+        self.lookup.secrets(password).mask_answer(answer)
     }
 
     /// Why no mail can be sent, if so.

@@ -14,7 +14,7 @@
 //! | `content` | a file of the folder for files, by `spec.step_type` |
 //! | `process` | a program or a command: `argv`, `command`, `args`, `cwd`, `env`, `stdin` |
 //! | `mcp` | an action of a server: `server`, `action`, `params` |
-//! | `tool` | a tool by name: `spec.tool` with the input as arguments, or `tool` and `arguments` in the input |
+//! | `tool` | a tool by name: `spec.tool` with the input as arguments, or `tool`, `arguments` and `configuration` in the input |
 //! | `retrieval`, `memory`, `object_store`, `chat` of steps | the tool that has the name of `spec.step_type` |
 
 mod asked;
@@ -26,7 +26,6 @@ mod files;
 mod http;
 mod mail;
 mod mcp;
-mod network;
 mod page;
 mod process;
 mod search;
@@ -35,9 +34,10 @@ mod tasks;
 mod webhook;
 mod wire;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 
 use crate::local::SecretStore;
 use crate::runner::{Answer, Call};
@@ -130,7 +130,7 @@ impl Tools {
             return Some(commands.perform(call, stop));
         }
         Some(match Asked::resolved(call, &self.secrets.0) {
-            Ok(asked) => asked.masked(self.performed(&asked.call, stop)),
+            Ok(asked) => asked.masked(self.performed(&configured(&asked.call), stop)),
             Err(answer) => answer,
         })
     }
@@ -219,6 +219,20 @@ fn kind_name(kind: &str) -> &'static str {
         "memory" => "memory",
         _ => "object_store",
     }
+}
+
+/// A call of a tool by name. What the document has set for the tool stands in for arguments that whoever calls it has left out.
+fn configured(call: &Call) -> Cow<'_, Call> {
+    let part = |key: &str| call.input.get(key).and_then(Value::as_object);
+    let (Some(set), Some(arguments)) = (part("configuration"), part("arguments")) else { return Cow::Borrowed(call) };
+    if &*call.kind != "tool" || call.spec.get("tool").is_some() {
+        return Cow::Borrowed(call);
+    }
+    let mut whole = Object::clone(set);
+    whole.extend(arguments.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let mut input = call.input.as_object().cloned().unwrap_or_default();
+    input.insert("arguments".into(), Value::from(whole));
+    Cow::Owned(Call { input: Value::from(input), ..call.clone() })
 }
 
 /// A call of a tool by name, with its arguments as what it asks with.

@@ -9,10 +9,10 @@ use url::Url;
 
 use super::asked::Lookup;
 use super::failure::{denied, impossible, refused};
-use super::network::Source;
 use super::settings::{SearchProvider, SearchSettings};
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
+use crate::network::Source;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 
@@ -31,7 +31,7 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.tasks.answer(call, stop, self.timeout_ms, async {
+        let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
             let settings = self.settings.as_ref().ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
             let input = &call.input;
             let query = input.get("query").or(input.get("input")).map(ToString::to_string).unwrap_or_default();
@@ -44,7 +44,9 @@ impl Search {
             };
             let reply = self.wire.send(self.outgoing(settings, &query, limit)?).await?;
             Ok(Answer::data(results(&reply, settings.provider, limit)?))
-        })
+        });
+        let key = self.settings.as_ref().and_then(|settings| settings.key_env.as_ref());
+        self.lookup.secrets(key).mask_answer(answer)
     }
 
     /// Why nothing can be searched, if so.

@@ -14,10 +14,10 @@ use super::asked::Lookup;
 use super::body::encoded;
 use super::failure::impossible;
 use super::http::{address, headers, method};
-use super::network::Source;
 use super::settings::WebhookSettings;
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Wire};
+use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
 use crate::stop::Stop;
 
@@ -37,11 +37,12 @@ pub(super) struct Webhook {
 
 impl Webhook {
     pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.tasks.answer(call, stop, self.timeout_ms, async {
+        let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
             let reply = self.wire.send(self.outgoing(call)?).await?;
             let body = Body::Decoded(Value::Str(reply.text()));
             Ok(Answer::Http { status: reply.status, headers: reply.headers(), body })
-        })
+        });
+        self.lookup.secrets(&self.settings.secret_env).mask_answer(answer)
     }
 
     /// Why nothing can be signed, if it should be.

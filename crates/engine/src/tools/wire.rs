@@ -10,8 +10,8 @@ use reqwest::{Client, Method, Response};
 use url::Url;
 
 use super::failure::{OWN, failed, impossible, refused};
-use super::network::{Guarded, Network, Refused, Source};
 use super::settings::{HttpSettings, Redirects};
+use crate::network::{Guarded, Network, Source, causes, refusal};
 use crate::runner::Answer;
 
 /// How many redirects one call follows.
@@ -230,7 +230,7 @@ pub(super) fn install_crypto() {
 fn unsent(url: &Url, error: reqwest::Error) -> Answer {
     // A secret may stand in the address.
     let error = error.without_url();
-    if let Some(refused) = causes(&error).find_map(|cause| cause.downcast_ref::<Refused>()) {
+    if let Some(refused) = refusal(&error) {
         return impossible(refused.to_string());
     }
     let host = url.host_str().unwrap_or_default();
@@ -247,8 +247,4 @@ fn unsent(url: &Url, error: reqwest::Error) -> Answer {
 /// The innermost cause, which says what happened; the outer ones say where in the library.
 pub(super) fn reason(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map(ToString::to_string).unwrap_or_default()
-}
-
-fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| <dyn Error>::source(*error))
 }

@@ -53,7 +53,7 @@ fn no_path_and_no_link_leads_out_of_the_folder() {
         ["../outside.txt", "a/../../outside.txt", "up/outside.txt", "link.txt", &absolute, "", ".", "a/", "a\\u0000b"]
     {
         let failed = failure(perform(&tools, &load(key)));
-        assert!(!failed.again, "{key}: {failed:?}");
+        assert!(!failed.again.is_worth_it(), "{key}: {failed:?}");
     }
     for key in ["../outside.txt", "up/outside.txt", &absolute, "", "up"] {
         let _ = perform(&tools, &write(key, "gone"));

@@ -63,7 +63,7 @@ fn private_addresses_are_refused_unless_allowed_also_behind_names() {
             let asked = call(kind, "{}", &format!(r#"{{"url": "{url}"}}"#));
             let failed = failure(perform(&tools(""), &asked));
             assert!(failed.message.contains("--allow-private-network"), "{kind} {url}: {failed:?}");
-            assert!(!failed.again && !failed.answered, "{failed:?}");
+            assert!(!failed.again.is_worth_it() && !failed.answered, "{failed:?}");
         }
     }
     assert!(peer.heard().is_empty(), "nothing has gone out");
@@ -116,7 +116,7 @@ fn a_redirect_to_another_host_is_an_error_and_where_it_is_allowed_credentials_st
     );
     let asked = call("http", r#"{"expect_status": [[0, 399]], "follow_redirects": true}"#, &input);
     let failed = failure(perform(&tools(OPEN), &asked));
-    assert!(failed.message.contains("another host") && failed.answered && !failed.again, "{failed:?}");
+    assert!(failed.message.contains("another host") && failed.answered && !failed.again.is_worth_it(), "{failed:?}");
     assert!(other.heard().is_empty());
     let any = tools("[http]\nallow_private_network = true\nredirects = \"any\"");
     assert_eq!(judged(&any, &asked), Value::from("there"));
@@ -157,7 +157,10 @@ fn an_answer_is_read_up_to_a_bound_whether_its_length_is_told_or_not() {
     let tools = tools("[http]\nallow_private_network = true\nmax_response_bytes = 1000");
     for peer in [told, untold] {
         let failed = failure(perform(&tools, &get(&peer, "/")));
-        assert!(failed.message.contains("max_response_bytes") && failed.answered && !failed.again, "{failed:?}");
+        assert!(
+            failed.message.contains("max_response_bytes") && failed.answered && !failed.again.is_worth_it(),
+            "{failed:?}"
+        );
     }
 }
 
@@ -168,7 +171,7 @@ fn whether_the_other_side_has_answered_is_told_truly() {
     let asked = call("http", "{}", &format!(r#"{{"url": "http://127.0.0.1:{dead}/"}}"#));
     for asked in [get(&cut, "/"), asked] {
         let Failed { again, answered, .. } = failure(perform(&tools(OPEN), &asked));
-        assert!(again && !answered, "{asked:?}");
+        assert!(again.is_worth_it() && !answered, "{asked:?}");
     }
 }
 
@@ -204,6 +207,12 @@ fn secrets_are_filled_in_and_never_told() {
     assert_eq!(judged(&tools(OPEN), &call("http", spec, &input)), Value::from("ok"));
     assert_eq!(peer.heard()[0].headers["authorization"], "Bearer test_token");
     assert_eq!(peer.heard()[0].target, "/?k=test_key");
+    let spec = r#"{"credentials": [{"at": ["headers", "X-Key"], "text": ["", {"secret": "TEST_OTHER"}, ""]}]}"#;
+    for headers in ["", r#", "headers": {"X-One": "1"}"#] {
+        judged(&tools(OPEN), &call("http", spec, &format!(r#"{{"url": "{}"{headers}}}"#, peer.url("/"))));
+        let heard = peer.heard().pop().expect("it was called").headers;
+        assert_eq!((&*heard["x-key"], heard.contains_key("x-one")), ("test_other", !headers.is_empty()));
+    }
     let bad = r#"{"url": ["no address ", {"secret": "TEST_KEY"}]}"#;
     let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, bad)));
     assert!(failed.message.contains("***") && !failed.message.contains("test_key"), "{failed:?}");
@@ -224,7 +233,7 @@ fn what_cannot_be_sent_is_told_without_sending() {
         (r#"{"url": "https://me:pw@e.example/"}"#, "password"),
     ] {
         let failed = failure(perform(&tools(""), &call("http", "{}", input)));
-        assert!(failed.message.contains(said) && !failed.again, "{input}: {failed:?}");
+        assert!(failed.message.contains(said) && !failed.again.is_worth_it(), "{input}: {failed:?}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! A server that speaks HTTP as plainly as can be: it hears requests and says what the test has written.
 
+#![allow(dead_code, reason = "each test crate uses its part")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -29,6 +29,16 @@ fn a_command_goes_to_the_shell_and_a_program_does_not() {
 }
 
 #[test]
+fn a_credential_is_a_variable_of_its_own_call() {
+    let local = Local { secrets: super::secrets(), ..Local::new(std::env::temp_dir()) };
+    let tools = tools("").with_commands(Commands { local, environment: None });
+    let spec = r#"{"credentials": [{"at": ["env", "TOKEN"], "text": ["", {"secret": "TEST_CRM"}, ""]}]}"#;
+    let asked = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
+    assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("8 kept\n"), "the length of `test_crm`");
+    assert_eq!(judged(&tools, &call("process", "{}", asked)), Value::from("0 kept\n"));
+}
+
+#[test]
 fn on_a_server_commands_see_only_the_names_that_are_allowed() {
     let tools = with_commands(Some(vec!["PATH".into()]));
     let seen = judged(&tools, &call("process", "{}", r#"{"argv": ["env"], "env": {"MINE": "1"}}"#)).to_string();

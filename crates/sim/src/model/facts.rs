@@ -62,7 +62,13 @@ impl Model<'_> {
         }
     }
 
-    fn settled(&mut self, effect: u64, attempt: u32, result: Result<Value, (String, bool)>, tokens: u64) -> bool {
+    fn settled(
+        &mut self,
+        effect: u64,
+        attempt: u32,
+        result: Result<Value, (String, Option<i64>)>,
+        tokens: u64,
+    ) -> bool {
         let Some(flight) = self.effects.get(&effect) else { return false };
         if flight.attempt != attempt || flight.backoff.is_some() {
             return false;
@@ -79,14 +85,15 @@ impl Model<'_> {
         true
     }
 
-    fn attempt_failed(&mut self, effect: u64, kind: String, again: bool) {
+    /// Another attempt makes sense after so many milliseconds, or not at all.
+    fn attempt_failed(&mut self, effect: u64, kind: String, again: Option<i64>) {
         let (strand, attempt) = (self.effects[&effect].strand, self.effects[&effect].attempt);
         let node = self.node_of(strand);
         let What::Effect { retry, .. } = &node.what else { unreachable!("only effects settle") };
-        match retry {
-            Some(retry) if again && attempt < retry.attempts => {
+        match (retry, again) {
+            (Some(retry), Some(after)) if attempt < retry.attempts => {
                 self.tally("effect retries");
-                let delay = delay(*retry, attempt);
+                let delay = delay(*retry, attempt).max(after);
                 if delay == 0 {
                     return self.next_attempt(effect);
                 }

@@ -22,8 +22,8 @@ use crate::tree::{Node, Tree};
 pub enum Fact {
     /// The run begins.
     Start,
-    /// An attempt ended: with a value, or with the kind of an error and whether another attempt makes sense.
-    Settled { effect: u64, attempt: u32, result: Result<Value, (String, bool)>, tokens: u64 },
+    /// An attempt ended: with a value, or with the kind of an error and how long to wait before another attempt, if one makes sense.
+    Settled { effect: u64, attempt: u32, result: Result<Value, (String, Option<i64>)>, tokens: u64 },
     /// The earliest timer is due.
     Timer,
     /// A signal of a node.

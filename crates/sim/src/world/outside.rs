@@ -1,6 +1,6 @@
 //! What comes from outside: answers, votes, signals, cancels, nonsense; in time, late, twice.
 
-use branchpoint_core::{EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, Usage, advance, offers};
+use branchpoint_core::{Again, EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, Usage, advance, offers};
 use branchpoint_expr::{Object, Value};
 
 use super::{PATIENCE, World};
@@ -88,6 +88,7 @@ impl World<'_> {
         }
         let kind = *self.rng.pick(&["boom", "odd"]);
         let (again, answered) = (self.rng.percent(75), self.rng.percent(50));
+        let again = if again && self.rng.percent(20) { Again::After(self.rng.below(2_000)) } else { again.into() };
         Err(Failed { kind: kind.into(), message: "it did not work".into(), again, answered })
     }
 
@@ -101,7 +102,10 @@ impl World<'_> {
     ) -> Result<(), String> {
         self.prepare(run)?;
         let known = self.runs[run].audit.effects.get(&effect).copied().unwrap_or(0);
-        let told = result.clone().map_err(|failed| (failed.kind.to_string(), failed.again));
+        let told = result.clone().map_err(|failed| {
+            let after_ms = i64::try_from(failed.again.after_ms()).expect("it is a short time");
+            (failed.kind.to_string(), failed.again.is_worth_it().then_some(after_ms))
+        });
         let usage = Usage { tokens, cost_micros: 0 };
         let event = Event::Settled { effect, attempt, result, usage };
         let fact = Fact::Settled { effect: known, attempt, result: told, tokens };

@@ -11,6 +11,17 @@ fn pauses_grow_by_a_second_up_to_ten() {
 }
 
 #[test]
+fn whoever_is_busy_says_when_to_come_again() {
+    let ask = r#"{"id": "a", "type": "apiCall", "config": {"url": "https://a", "maxRetries": 3}}"#;
+    let (program, good) = (program(ask), r#"{"$status": 200, "body": 1}"#);
+    let busy = |wait: &str| format!(r#"{{"$status": 503, "headers": {{"Retry-After": "{wait}"}}}}"#);
+    for (wait, waited_ms) in [("7", 7_000), ("0", 1_000), ("86400", 300_000)] {
+        let host = ran(&program, "{}", &format!(r#"{{"a": [{}, {good}]}}"#, busy(wait)));
+        assert_eq!(host.now_ms(), waited_ms, "{wait}");
+    }
+}
+
+#[test]
 fn a_call_that_hangs_takes_its_timeout_and_fails() {
     let expect = r#"{"status": "ERROR", "error": {"kind": "effect_failed", "step": "a"}}"#;
     let hang = r#"{"a": {"$hang": true}}"#;
@@ -69,7 +80,8 @@ fn secrets_are_named_in_the_effect_and_nowhere_in_the_run() {
         "resultVariable": "r"}}"#;
     let program = program(call);
     let spec = program.effects[0].spec.get("credentials").expect("the effect names its secrets");
-    assert_eq!(*spec, json(r#"{"token": "CRM_TOKEN"}"#));
+    let expected = r#"[{"at": ["headers", "Authorization"], "text": ["Bearer ", {"secret": "CRM_TOKEN"}, ""]}]"#;
+    assert_eq!(*spec, json(expected));
     let host = ran(&program, "{}", r#"{"a": {"$request": true}}"#);
     let told = format!("{:?} {:?} {:?}", host.result(), host.notes(), host.journal());
     assert!(!told.contains("CRM_TOKEN"), "{told}");

@@ -1,9 +1,9 @@
 //! Calls of the outside. The request is expanded first, so that a mistake in it is not taken for a failed call.
 
 use branchpoint_core::ir::{Backoff, Effect, Failure, PlaceId, Retry, Write};
-use branchpoint_expr::{Kind, Located, Object, Value};
+use branchpoint_expr::{Kind, Object, Value};
 
-use super::super::raw::Call;
+use super::super::raw::{Asked, Call};
 use super::{Around, Lower, Ways};
 
 /// The pause before the first retry; before the n-th it is n times as long, up to the last bound.
@@ -15,7 +15,7 @@ impl Lower {
         let request = self.request(&call.what);
         let effect = self.b.effect(Effect {
             kind: request.kind.into(),
-            spec: with_credentials(request.spec, call.credentials),
+            spec: with_credentials(request.spec, call),
             retry: (call.retries > 0).then(|| retry(call.retries)),
             attempt_limit_ms: call.timeout_s.map(milliseconds),
             step: Some(ways.step),
@@ -43,10 +43,30 @@ fn retry(retries: u32) -> Retry {
     }
 }
 
-/// Secrets are named in what is the same for every call: the names are no part of a request and of no variable.
-fn with_credentials(mut spec: Object, credentials: Option<&Located>) -> Value {
-    spec.extend(credentials.map(|names| ("credentials".into(), names.to_value())));
+/// Secrets are named in what is the same for every call: the names are no part of a request and of no variable. Each is put into
+/// the request when it is made, at a place that follows from what it is for.
+fn with_credentials(mut spec: Object, call: &Call<'_>) -> Value {
+    let credential = |(purpose, name): &(&str, &str)| {
+        let (at, before) = match &call.what {
+            Asked::Http { .. } if *purpose == "token" => (vec!["headers", "Authorization"], "Bearer "),
+            Asked::Http { .. } => (vec!["headers", *purpose], ""),
+            Asked::Process { .. } => (vec!["env", *purpose], ""),
+            Asked::Model { .. } => (vec!["api_key"], ""),
+            Asked::Action { .. } | Asked::Tool { .. } => unreachable!("these have no credentials: that was told"),
+        };
+        let at = Value::from(at.into_iter().map(Value::from).collect::<Vec<_>>());
+        let text = Value::from(vec![Value::from(before), object([("secret", Value::from(*name))]), Value::from("")]);
+        object([("at", at), ("text", text)])
+    };
+    if !call.credentials.is_empty() {
+        let credentials: Vec<_> = call.credentials.iter().map(credential).collect();
+        spec.insert("credentials".into(), Value::from(credentials));
+    }
     Value::from(spec)
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a timeout was found to be from 1 to 300")]

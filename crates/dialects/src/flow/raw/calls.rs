@@ -4,6 +4,7 @@ use branchpoint_expr::{Kind, Located};
 
 use super::fields::{COMMON, Config};
 use super::{Reading, start_of};
+use crate::secrets::is_name;
 
 /// The types of steps that call the outside.
 pub(super) const CALLS: [&str; 6] =
@@ -23,8 +24,8 @@ const ACTION: [&str; 4] = ["provider", "serverId", "action", "params"];
 pub(in super::super) struct Call<'d> {
     pub(in super::super) timeout_s: Option<f64>,
     pub(in super::super) retries: u32,
-    /// Names of secrets, which the host resolves when the call is made.
-    pub(in super::super) credentials: Option<&'d Located>,
+    /// What secrets are for, and their names: the host resolves them when the call is made.
+    pub(in super::super) credentials: Vec<(&'d str, &'d str)>,
     pub(in super::super) what: Asked<'d>,
 }
 
@@ -85,7 +86,44 @@ impl Reading {
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was found to be from 0 to 10")]
         let retries = retries as u32;
-        Some(Call { timeout_s, retries, credentials: config.get("credentials"), what: what? })
+        let credentials = self.credentials(ty, config);
+        Some(Call { timeout_s, retries, credentials, what: what? })
+    }
+
+    /// What each secret is for, and its name, which is written out: data never names a secret.
+    fn credentials<'d>(&mut self, ty: &str, config: Config<'d>) -> Vec<(&'d str, &'d str)> {
+        let Some(found) = config.located.fields().iter().find(|field| &*field.key == "credentials") else {
+            return Vec::new();
+        };
+        if found.value.is_null() {
+            return Vec::new();
+        }
+        if !["llmInstruction", "apiCall", "runCommand"].contains(&ty) {
+            let message = "`credentials` has no effect here: what this tool needs stands in the settings of the host";
+            self.warn(Kind::IgnoredKey, found.key_span, message, "leave it out");
+            return Vec::new();
+        }
+        if !found.value.is_object() {
+            self.odd(&found.value, "`credentials` is an object", "write {\"token\": \"NAME_OF_A_SECRET\"}");
+        }
+        if ty == "llmInstruction" && found.value.fields().len() > 1 {
+            let message = "a model takes one secret, the key of its provider";
+            self.error(Kind::InvalidConfig, found.value.span, message, "leave the others out");
+        }
+        let mut named = Vec::new();
+        for field in found.value.fields() {
+            match field.value.text().filter(|name| is_name(name)) {
+                Some(name) => named.push((&*field.key, &**name)),
+                None => {
+                    self.odd(
+                        &field.value,
+                        "a secret is named as it is called",
+                        "write its name, such as \"CRM_TOKEN\"",
+                    );
+                }
+            }
+        }
+        named
     }
 
     fn model<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {

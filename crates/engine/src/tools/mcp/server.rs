@@ -39,13 +39,23 @@ impl Server {
         if self.settings.command.is_some() == self.settings.url.is_some() {
             return Some(format!("[mcp.{name}] in the settings needs either command or url"));
         }
-        let wanted = self.settings.env_from.values().chain(self.settings.headers_from.values());
-        let missing = wanted.into_iter().find(|wanted| self.lookup.get(wanted).is_none())?;
+        let missing = self.wanted().find(|wanted| self.lookup.get(wanted).is_none())?;
         Some(format!("the MCP server `{name}` needs {missing}, and the environment has none; set {missing}"))
     }
 
-    /// Calls a tool and reads what it gives.
+    /// The names of the secrets that it is given.
+    fn wanted(&self) -> impl Iterator<Item = &String> {
+        self.settings.env_from.values().chain(self.settings.headers_from.values())
+    }
+
+    /// Calls a tool and reads what it gives, without the secrets that the server was given.
     pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
+        let secrets = self.lookup.secrets(self.wanted());
+        let called = self.called(tool, arguments).await;
+        called.map(|answer| secrets.mask_answer(answer)).map_err(|answer| secrets.mask_answer(answer))
+    }
+
+    async fn called(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
         let link = self.link().await.map_err(|reason| failed(OWN, reason))?;
         let mut params = CallToolRequestParams::new(tool.to_owned());
         match serde_json::to_value(arguments) {

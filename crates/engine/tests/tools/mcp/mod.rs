@@ -29,7 +29,7 @@ fn answers(tools: &Tools) {
     assert_eq!((&*failed.message, failed.answered), ("it does not work", true));
     let failed = failure(perform(tools, &action("small", "eco", "{}")));
     assert!(
-        failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.again,
+        failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.again.is_worth_it(),
         "{failed:?}"
     );
     let offered = tools.offered(&Stop::default()).expect("the server is there");
@@ -54,7 +54,7 @@ fn a_server_that_dies_is_started_again() {
     let tools = tools(&server::by_child("small"));
     for _ in 0..2 {
         let failed = failure(perform(&tools, &action("small", "die", "{}")));
-        assert!(failed.again && !failed.answered, "{failed:?}");
+        assert!(failed.again.is_worth_it() && !failed.answered, "{failed:?}");
         assert_eq!(judged(&tools, &action("small", "echo", r#"{"text": "again"}"#)), Value::from("again"));
     }
 }
@@ -63,8 +63,19 @@ fn a_server_that_dies_is_started_again() {
 fn a_child_finds_what_it_is_given_and_no_other_secret() {
     let tools = tools(&server::by_child("small"));
     let seen = judged(&tools, &tool("env", "{}")).to_string();
-    assert!(seen.contains("GIVEN=test_value"), "{seen}");
+    assert!(seen.contains("GIVEN=***"), "it has the secret, and what it repeats of it is masked: {seen}");
+    let other = judged(&tools, &action("small", "echo", r#"{"text": "test_other"}"#));
+    assert_eq!(other, Value::from("test_other"), "a secret that the server was not given is a word like any other");
     assert!(!seen.contains("CARGO_PKG_NAME"), "the environment of the host is not handed on: {seen}");
+}
+
+#[test]
+fn what_a_document_sets_for_a_tool_stands_in_for_arguments_that_are_left_out() {
+    let tools = tools(&server::by_child("small"));
+    for (arguments, said) in [("{}", "as set"), (r#"{"text": "as asked"}"#, "as asked")] {
+        let asked = format!(r#"{{"tool": "echo", "arguments": {arguments}, "configuration": {{"text": "as set"}}}}"#);
+        assert_eq!(judged(&tools, &call("tool", "{}", &asked)), Value::from(said));
+    }
 }
 
 #[test]

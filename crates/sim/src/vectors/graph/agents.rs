@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::Failed;
+use branchpoint_core::{Again, Failed};
 use branchpoint_engine::{Answer, Call, Runner};
 use branchpoint_expr::{Object, Value};
 
@@ -52,7 +52,7 @@ impl Runner for Agents {
     fn perform(&mut self, call: &Call) -> Answer {
         let failed = |kind: &str, message: &Value| {
             let message = message.to_string().into();
-            Answer::Failed(Failed { kind: kind.into(), message, again: false, answered: true })
+            Answer::Failed(Failed { kind: kind.into(), message, again: Again::Never, answered: true })
         };
         if !self.backend {
             return failed("no_llm", &Value::from("no model is configured"));

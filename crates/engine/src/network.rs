@@ -1,7 +1,7 @@
 //! Where calls may go: addresses that come from documents or data must not reach into the network of this machine.
 //!
 //! A name is judged by what it resolves to, at the moment of connecting, so that no second lookup can say something else.
-//! What the operator wrote into the settings is trusted; what a document says is not.
+//! What the operator wrote into the settings is trusted; what a document says is not. Tools and models share this one check.
 
 use std::error::Error;
 use std::fmt;
@@ -17,7 +17,7 @@ const SETTING: &str = "allow_private_network = true under [http]";
 
 /// Whom calls may reach.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Network {
+pub(crate) struct Network {
     allow_private: bool,
     /// Lower case; with a port, the host is trusted at that port alone.
     trusted: Arc<[String]>,
@@ -25,7 +25,7 @@ pub(super) struct Network {
 
 /// Whose word an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// The operator's: nothing is checked.
     Operator,
     /// A document's, or somebody's data: where it leads is checked.
@@ -34,12 +34,12 @@ pub(super) enum Source {
 
 impl Network {
     /// Private addresses or not, and hosts (`name`, `name:port`) of the operator that are reached wherever they are.
-    pub(super) fn new(allow_private: bool, trusted: &[String]) -> Self {
+    pub(crate) fn new(allow_private: bool, trusted: &[String]) -> Self {
         Self { allow_private, trusted: trusted.iter().map(|host| host.to_ascii_lowercase()).collect() }
     }
 
     /// An address as it was written, before anything is looked up.
-    pub(super) fn admit(&self, url: &Url) -> Result<Source, Refused> {
+    pub(crate) fn admit(&self, url: &Url) -> Result<Source, Refused> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused::Scheme(url.scheme().into()));
         }
@@ -68,7 +68,7 @@ impl Network {
     }
 
     /// Why an address is not reached; none if it may be.
-    pub(super) fn refuses(&self, ip: IpAddr) -> Option<Reach> {
+    pub(crate) fn refuses(&self, ip: IpAddr) -> Option<Reach> {
         match reach(ip) {
             Reach::Public => None,
             Reach::Private if self.allow_private => None,
@@ -80,7 +80,7 @@ impl Network {
 
 /// How far an address reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// Anybody's.
     Public,
     /// This machine, its neighbours, or nobody.
@@ -91,7 +91,7 @@ pub(super) enum Reach {
 
 /// Why a call did not go out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     Scheme(String),
     UserInfo,
     NoHost,
@@ -122,8 +122,18 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
+/// The refusal behind an error of a client, if there is one: a name is looked up deep inside of it.
+pub(crate) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
+    causes(error).find_map(|cause| cause.downcast_ref::<Refused>())
+}
+
+/// An error and what caused it, the outermost first.
+pub(crate) fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| <dyn Error>::source(*error))
+}
+
 /// How far an address reaches, whatever way it is spelled.
-pub(super) fn reach(ip: IpAddr) -> Reach {
+pub(crate) fn reach(ip: IpAddr) -> Reach {
     match ip {
         IpAddr::V4(ip) => reach_v4(ip),
         IpAddr::V6(ip) => reach_v6(ip),
@@ -201,7 +211,7 @@ fn carried(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 
 /// Looks names up for a client, and hands on only what may be reached.
 #[derive(Debug)]
-pub(super) struct Guarded(pub(super) Network);
+pub(crate) struct Guarded(pub(crate) Network);
 
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
