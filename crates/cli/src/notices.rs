@@ -117,20 +117,19 @@ impl Drop for Notices {
 
 /// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command}`.
 fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
-    let spec = store.question_masked(notice.run, notice.request)?.map(|question| question.spec);
-    let spec = spec.unwrap_or_default();
-    let part = |key: &str| spec.get(key).cloned().unwrap_or_default();
+    let question = store.question_masked(notice.run, notice.request)?.context("the question is gone")?;
+    let part = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
     let document = store.document(store.row(notice.run)?.workflow)?;
     let recipients = match notice.event.as_str() {
-        "reminded" => Value::from(notice.users.iter().cloned().map(Value::Str).collect::<Vec<_>>()),
-        _ => each_once(&part("recipients")),
+        "reminded" => notice.users.iter().map(ToString::to_string).collect(),
+        _ => question.recipients(),
     };
     let name = reference(id, &What::Vote(notice.request));
     let choices = part("choices");
-    let first =
-        |list: &Value| list.as_list().and_then(|list| list.first()).and_then(Value::as_str).map(ToOwned::to_owned);
-    let user = first(&recipients);
-    let how = first(&choices).map_or(Value::Null, |choice| Value::from(command(&name, &choice, user.as_deref())));
+    let user = recipients.first().map(String::as_str);
+    let choice = choices.as_list().and_then(|choices| choices.first()).and_then(Value::as_str);
+    let how = choice.map_or(Value::Null, |choice| Value::from(command(&name, choice, user)));
+    let recipients = Value::from(recipients.into_iter().map(Value::from).collect::<Vec<_>>());
     let fields = [
         ("event", Value::from(notice.event.as_str())),
         ("run", Value::from(id)),
@@ -144,17 +143,6 @@ fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
     ];
     let fields: Object = fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
     Ok(format!("{:?}\n", Value::from(fields)))
-}
-
-/// Somebody may be named twice, and is asked once.
-fn each_once(list: &Value) -> Value {
-    let mut once: Vec<Value> = Vec::new();
-    for item in list.as_list().unwrap_or_default() {
-        if !once.contains(item) {
-            once.push(item.clone());
-        }
-    }
-    Value::from(once)
 }
 
 /// Runs the command of the project with the notice on its standard input.

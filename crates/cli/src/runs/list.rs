@@ -120,8 +120,7 @@ pub(super) fn waits(store: &Store, run: &Run, alive: &[i64]) -> Result<(Status, 
             let open = super::show::open_questions(store, run.run)?;
             let told = open.iter().map(|(_, question)| {
                 let step = question.spec.get("step").and_then(Value::as_str).unwrap_or("people");
-                let asked = question.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
-                format!("{step}: {}", asked.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+                format!("{step}: {}", question.recipients().join(", "))
             });
             let told: Vec<String> = told.collect();
             if told.is_empty() { "a signal".to_owned() } else { told.join("; ") }

@@ -158,13 +158,11 @@ pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
     for (id, question) in &questions {
         let secrets = store.secrets(question.run)?;
         let part = |key: &str| question.spec.get(key).map(Value::to_string).unwrap_or_default();
-        let list = |key: &str| {
-            let list = question.spec.get(key).and_then(Value::as_list).unwrap_or_default();
-            list.iter().map(Value::to_string).collect::<Vec<_>>()
-        };
         let (step, prompt) = (part("step"), part("prompt"));
         let prompt = secrets.mask(prompt.trim_end()).replace('\n', "\n  ");
-        let (asked, choices) = (list("recipients").join(", "), list("choices"));
+        let choices = question.spec.get("choices").and_then(Value::as_list).unwrap_or_default();
+        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
+        let asked = question.recipients().join(", ");
         let first = choices.first().cloned().unwrap_or_default();
         let (name, choices) = (format!("{id}/{}", question.request.0), choices.join(", "));
         let _ = write!(

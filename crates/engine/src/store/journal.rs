@@ -42,6 +42,20 @@ pub struct Question {
     pub closed_ms: Option<i64>,
 }
 
+impl Question {
+    /// Who is asked. Somebody may be named twice, and is asked once.
+    pub fn recipients(&self) -> Vec<String> {
+        let named = self.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
+        let mut once: Vec<String> = Vec::new();
+        for user in named.iter().map(Value::to_string) {
+            if !once.contains(&user) {
+                once.push(user);
+            }
+        }
+        once
+    }
+}
+
 impl Store {
     pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: Packed) -> Result<(), Trouble> {
         self.keep_apart(run, &event)?;
