@@ -56,7 +56,8 @@ fn has_meaning(before: &str, c: char, next: Option<char>) -> bool {
     match c {
         '"' | '#' | '<' | '>' | '&' | '`' | '\\' | '*' | '[' | '~' | '@' => true,
         '_' => !last.is_some_and(char::is_alphanumeric) || !next.is_some_and(char::is_alphanumeric),
-        '$' => last == Some('$') || next == Some('$'),
+        // Two of them begin a formula, or a directive, which Mermaid obeys wherever it stands.
+        '$' | '%' => last == Some(c) || next == Some(c),
         // An address becomes a link, and `fa:fa-car` the picture of a car.
         ':' => next.is_some_and(|next| next != ' '),
         // The first sign of a list.
@@ -77,6 +78,7 @@ mod tests {
         assert_eq!(escaped("*a* _b_ c_d"), "#42;a#42; #95;b#95; c_d");
         assert_eq!(escaped("[a](b)"), "#91;a](b)");
         assert_eq!(escaped("$$x$$ and $y"), "#36;#36;x#36;#36; and $y");
+        assert_eq!(escaped("%%{init: {}}%%"), "#37;#37;{init: {}}#37;#37;");
         assert_eq!(escaped("see: https://a.b"), "see: https#58;//a.b");
         assert_eq!(escaped("fa:fa-car"), "fa#58;fa-car");
     }
