@@ -14,15 +14,6 @@ pub(crate) fn parser() -> impl TypedValueParser<Value = Dialect> {
     })
 }
 
-/// Takes the name of a dialect that has a schema.
-pub(crate) fn with_schema() -> impl TypedValueParser<Value = Dialect> {
-    let known = Dialect::ALL.into_iter().filter(|dialect| branchpoint_dialects::schema(*dialect).is_some());
-    PossibleValuesParser::new(known.map(Dialect::as_str).collect::<Vec<_>>()).map(|name| {
-        let dialect = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == name);
-        dialect.expect("clap accepts the names of dialects only")
-    })
-}
-
 /// Takes the name of a dialect, each with its own words of help.
 pub(crate) fn named(help: impl Fn(Dialect) -> &'static str) -> impl TypedValueParser<Value = Dialect> {
     let values = Dialect::ALL.map(|dialect| PossibleValue::new(dialect.as_str()).help(help(dialect)));

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use branchpoint_expr::Dialect;
 
 use crate::{dialects, terminal};
@@ -14,15 +14,11 @@ use crate::{dialects, terminal};
 )]
 pub(crate) struct Arguments {
     /// The dialect
-    #[arg(value_parser = dialects::with_schema())]
+    #[arg(value_parser = dialects::parser())]
     dialect: Dialect,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let dialect = arguments.dialect;
-    let Some(schema) = branchpoint_dialects::schema(dialect) else {
-        bail!("there is no schema for `{}` yet", dialect.as_str());
-    };
-    terminal::print(schema)?;
+    terminal::print(branchpoint_dialects::schema(arguments.dialect))?;
     Ok(ExitCode::SUCCESS)
 }

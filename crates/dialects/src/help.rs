@@ -22,6 +22,7 @@ fn help(kind: Kind) -> Option<&'static str> {
         Kind::Parse => "write it in the form of its type, such as 2026-02-18T12:00:00Z for a time",
         Kind::BadField | Kind::InvalidConfig | Kind::InvalidFlow => "change it to what is wanted here",
         Kind::InvalidCondition => "write {\"variable\": …, \"operator\": …, \"value\": …}",
+        Kind::CircularCall => "repeat with a loop, or with a retry",
         Kind::NodeLimit | Kind::DepthLimit => "cut it into smaller parts",
         Kind::SecretNotAllowed => "secrets are for the fields of steps that call the outside",
         _ => return None,

@@ -2,6 +2,7 @@
 //!
 //! [`load`] does it all: [`read`], the one reader for YAML and JSON, then the dialect's own grammar and rules, then lowering.
 
+mod calls;
 mod flow;
 mod format;
 mod graph;

@@ -8,24 +8,27 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 fn validator(dialect: Dialect) -> Validator {
-    let schema: Value = serde_json::from_str(schema(dialect).expect("the dialect has a schema")).expect("it is JSON");
+    let schema: Value = serde_json::from_str(schema(dialect)).expect("it is JSON");
     jsonschema::draft202012::meta::validate(&schema).expect("it is a schema");
     jsonschema::draft202012::new(&schema).expect("it compiles")
 }
 
-/// The documents of a file of run vectors that are not refused.
-fn documents(file: &str, key: &str) -> Vec<(String, Value)> {
+fn vectors(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
     let text = std::fs::read_to_string(path).expect("the vectors are there");
     let file: Value = serde_json::from_str(&text).expect("vectors are JSON");
-    let vectors = file["vectors"].as_array().expect("a list of vectors").iter();
+    file["vectors"].as_array().expect("a list of vectors").clone()
+}
+
+/// The documents of a file of run vectors that are not refused.
+fn documents(file: &str, key: &str) -> Vec<(String, Value)> {
     let loads =
         |vector: &&Value| !vector["expect"]["status"].as_str().unwrap_or_default().eq_ignore_ascii_case("rejected");
     let document = |vector: &Value| match vector.get(key) {
         Some(document) => document.clone(),
         None => yaml(vector["workflow_text"].as_str().expect("a document as text")),
     };
-    vectors.filter(loads).map(|vector| (vector["name"].to_string(), document(vector))).collect()
+    vectors(file).iter().filter(loads).map(|vector| (vector["name"].to_string(), document(vector))).collect()
 }
 
 fn yaml(text: &str) -> Value {
@@ -47,6 +50,29 @@ fn check_vectors(dialect: Dialect, file: &str, key: &str, at_least: usize) {
 #[test]
 fn the_schema_of_steps_takes_every_vector_that_loads() {
     check_vectors(Dialect::Steps, "steps-runs.json", "workflow", 140);
+}
+
+#[test]
+fn the_schema_of_graphs_takes_every_vector_that_loads() {
+    check_vectors(Dialect::Graph, "graph-runs.json", "graph", 100);
+}
+
+#[test]
+fn the_schema_of_sessions_takes_every_vector_that_loads() {
+    check_vectors(Dialect::Session, "session-runs.json", "orchestration", 140);
+}
+
+#[test]
+fn the_schema_of_sessions_takes_every_template_that_loads() {
+    let validator = validator(Dialect::Session);
+    let templates = vectors("session-load.json");
+    let mut taken = 0;
+    for vector in templates.iter().filter(|vector| vector["expect"]["valid"] == true) {
+        let errors: Vec<String> = validator.iter_errors(&vector["template"]).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{}", vector["name"]);
+        taken += 1;
+    }
+    assert!(taken >= 25, "only {taken} templates");
 }
 
 #[test]
@@ -96,9 +122,8 @@ fn wrong_flow_steps_are_refused() {
 #[test]
 fn every_state_machine_that_loads_is_taken() {
     let validator = validator(Dialect::Machine);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/machine-runs.json");
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("vectors")).expect("JSON");
-    let texts = file["vectors"].as_array().expect("a list").iter().filter_map(|vector| vector["yaml"].as_str());
+    let vectors = vectors("machine-runs.json");
+    let texts = vectors.iter().filter_map(|vector| vector["yaml"].as_str());
     let mut taken = 0;
     for text in texts.filter(|text| branchpoint_dialects::load(text, Some(Dialect::Machine)).program.is_some()) {
         let errors: Vec<String> = validator.iter_errors(&yaml(text)).map(|error| error.to_string()).collect();
@@ -110,17 +135,21 @@ fn every_state_machine_that_loads_is_taken() {
 
 #[test]
 fn every_example_is_taken() {
-    let folders = [(Dialect::Steps, "steps"), (Dialect::Flow, "flow"), (Dialect::Machine, "machine")];
-    for (dialect, folder) in folders {
+    for dialect in Dialect::ALL {
         let validator = validator(dialect);
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(dialect.as_str());
         let files = std::fs::read_dir(folder).expect("examples").map(|file| file.expect("a file").path());
         let is_document = |path: &std::path::PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            !name.contains(".script.") && (name.ends_with(".yaml") || name.ends_with(".json"))
+            !name.contains(".script.")
+                && !name.contains(".events.")
+                && (name.ends_with(".yaml") || name.ends_with(".json"))
         };
         for path in files.filter(is_document) {
-            let document = yaml(&std::fs::read_to_string(&path).expect("an example"));
+            let text = std::fs::read_to_string(&path).expect("an example");
+            let named = format!("schema/{}.json", dialect.as_str());
+            assert!(text.lines().take(2).any(|line| line.contains(&named)), "{} names its schema", path.display());
+            let document = yaml(&text);
             let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
             assert_eq!(errors, Vec::<String>::new(), "{}", path.display());
         }
@@ -143,9 +172,46 @@ fn wrong_states_are_refused() {
 }
 
 #[test]
+fn wrong_graphs_are_refused() {
+    let validator = validator(Dialect::Graph);
+    let check = |node: Value, connection: Value, expect: &str| {
+        let document = json!({"nodes": [node], "connections": [connection]});
+        let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.iter().any(|error| error.contains(expect)), "{errors:?}");
+    };
+    let (node, way) = (json!({"id": "a", "type": "start"}), json!({"source": "a", "target": "a"}));
+    check(json!({"type": "start"}), way.clone(), "id");
+    check(json!({"id": "", "type": "start"}), way.clone(), "shorter");
+    check(json!({"id": "a", "type": "agnet"}), way.clone(), "agnet");
+    check(json!({"id": "a", "type": "agent", "data": {"model": 5}}), way.clone(), "5");
+    check(json!({"id": "a", "type": "if", "data": {"conditions": [{"operator": "equals"}]}}), way.clone(), "equals");
+    check(json!({"id": "a", "type": "if", "data": {"conditions": [{"if": "true", "value": 1}]}}), way, "not");
+    check(node.clone(), json!({"source": "a"}), "target");
+    check(node, json!({"source": "a", "target": "a", "sourceHandle": 0}), "valid under");
+}
+
+#[test]
+fn wrong_sessions_are_refused() {
+    let validator = validator(Dialect::Session);
+    let refused = |document: &Value, expect: &str| {
+        let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+        assert!(errors.iter().any(|error| error.contains(expect)), "{errors:?}");
+    };
+    let check = |step: Value, expect: &str| refused(&json!({"steps": [step]}), expect);
+    check(json!({}), "name");
+    check(json!({"name": "a", "sequence": [[]]}), "valid under");
+    check(json!({"name": "a", "availableTools": ["search"]}), "object");
+    check(json!({"name": "a", "conditions": [{"type": "tool_use", "value": "x"}]}), "tool_use");
+    check(json!({"name": "a", "conditions": [{"type": "tool_used"}]}), "value");
+    check(json!({"name": "a", "conditions": [{"type": "tool_used", "value": "x", "if": "true"}]}), "one of");
+    check(json!({"name": "a", "conditions": [{"type": "not_recently_used", "value": "x", "window": 0}]}), "minimum");
+    refused(&json!({"name": "an agent without the rest"}), "agentId");
+}
+
+#[test]
 fn every_field_tells_what_it_is_for() {
-    for dialect in [Dialect::Steps, Dialect::Flow, Dialect::Machine] {
-        let schema: Value = serde_json::from_str(schema(dialect).expect("a schema")).expect("JSON");
+    for dialect in Dialect::ALL {
+        let schema: Value = serde_json::from_str(schema(dialect)).expect("JSON");
         let mut silent = Vec::new();
         for (name, definition) in schema["$defs"].as_object().expect("definitions") {
             silent.extend(undescribed(name, definition));
@@ -156,13 +222,14 @@ fn every_field_tells_what_it_is_for() {
 
 /// The properties of a definition that have neither a description nor the description of what they refer to.
 fn undescribed(name: &str, definition: &Value) -> Vec<String> {
-    let settings = definition["properties"]["config"]["properties"].as_object();
+    // What holds the settings of a type is described once, where the type is chosen.
+    const HOLDERS: [&str; 2] = ["config", "data"];
+    let settings = HOLDERS.iter().filter_map(|holder| definition["properties"][holder]["properties"].as_object());
     let own = definition["properties"].as_object();
     let referred = ["#/$defs/if", "#/$defs/conditions", "#/$defs/match", "#/$defs/group"];
     let tells = |property: &Value| {
         property.get("description").is_some() || property["$ref"].as_str().is_some_and(|to| referred.contains(&to))
     };
-    let all =
-        own.into_iter().flatten().filter(|(key, _)| key.as_str() != "config").chain(settings.into_iter().flatten());
+    let all = own.into_iter().flatten().filter(|(key, _)| !HOLDERS.contains(&key.as_str())).chain(settings.flatten());
     all.filter(|(_, property)| !tells(property)).map(|(key, _)| format!("{name}.{key}")).collect()
 }

@@ -19,7 +19,7 @@ fn samples() -> Vec<Value> {
 }
 
 fn parsed(dialect: Dialect) -> Value {
-    serde_json::from_str(schema(dialect).expect("the dialect has a schema")).expect("it is JSON")
+    serde_json::from_str(schema(dialect)).expect("it is JSON")
 }
 
 /// Whether there is nothing to find in a document. A field that is only warned of, because nothing reads it, may hold anything.
@@ -166,4 +166,81 @@ fn flow_steps_that_are_fine_are_taken_whatever_their_fields_hold() {
         }
     }
     assert!(wrong.is_empty(), "{}\n{} in all", wrong[..wrong.len().min(40)].join("\n"), wrong.len());
+}
+
+/// Documents of a dialect with every sample in every field that a definition lists, as `with` puts it in.
+fn disagreements(dialect: Dialect, fields: &Value, with: impl Fn(&str, Value) -> Value) -> Vec<String> {
+    let validator = jsonschema::draft202012::new(&parsed(dialect)).expect("it compiles");
+    let fields = properties(fields);
+    assert!(!fields.is_empty(), "there is nothing to try");
+    let tries = fields.iter().flat_map(|field| samples().into_iter().map(move |sample| (field, sample)));
+    tries.filter_map(|(field, sample)| disagreement(&validator, dialect, &with(field, sample))).collect()
+}
+
+#[test]
+fn graphs_that_are_fine_are_taken_whatever_their_fields_hold() {
+    let defs = &parsed(Dialect::Graph)["$defs"];
+    let document = |node: Value, connection: Value| {
+        let (start, last) = (json!({"id": "s", "type": "start"}), json!({"id": "z", "type": "agent"}));
+        let first = json!({"source": "s", "target": "n"});
+        json!({"nodes": [start, node, last], "connections": [first, connection]})
+    };
+    let way = json!({"source": "n", "target": "z"});
+    let mut wrong = Vec::new();
+    for (kind, definition) in [("start", "start"), ("agent", "agent"), ("if", "if_node"), ("approval", "approval")] {
+        wrong.extend(disagreements(Dialect::Graph, &defs[definition]["properties"]["data"], |field, sample| {
+            document(json!({"id": "n", "type": kind, "data": {field: sample}}), way.clone())
+        }));
+    }
+    wrong.extend(disagreements(Dialect::Graph, &defs["node"], |field, sample| {
+        let mut node = json!({"id": "n", "type": "agent"});
+        node[field] = sample;
+        document(node, way.clone())
+    }));
+    wrong.extend(disagreements(Dialect::Graph, &defs["connection"], |field, sample| {
+        let mut way = way.clone();
+        way[field] = sample;
+        document(json!({"id": "n", "type": "agent"}), way)
+    }));
+    wrong.extend(disagreements(Dialect::Graph, &defs["condition"], |field, sample| {
+        let data = json!({"conditions": [{field: sample}]});
+        let handle = json!({"source": "n", "target": "z", "sourceHandle": "condition-0"});
+        document(json!({"id": "n", "type": "if", "data": data}), handle)
+    }));
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn sessions_that_are_fine_are_taken_whatever_their_fields_hold() {
+    let defs = &parsed(Dialect::Session)["$defs"];
+    let condition = json!({"type": "tool_used", "value": "x"});
+    let step = json!({"name": "a", "isDefault": true, "conditions": [condition.clone()]});
+    let template = json!({"version": "1", "agentId": "a", "name": "n", "description": "d", "personality": "p",
+        "nodes": ["search"], "nodeConfigurations": {}, "chatSettings": {}});
+    let with = |base: &Value, field: &str, sample: Value| {
+        let mut changed = base.clone();
+        changed[field] = sample;
+        changed
+    };
+    let mut wrong =
+        disagreements(Dialect::Session, &defs["step"], |field, sample| json!({"steps": [with(&step, field, sample)]}));
+    for kind in ["tool_used", "message_regex", "not_recently_used"] {
+        wrong.extend(disagreements(Dialect::Session, &defs["condition"], |field, sample| {
+            let condition = with(&json!({"type": kind, "value": "x"}), field, sample);
+            json!({"steps": [with(&step, "conditions", json!([condition]))]})
+        }));
+    }
+    wrong.extend(disagreements(
+        Dialect::Session,
+        &json!({"properties": {"if": {}}}),
+        |field, sample| json!({"steps": [with(&step, "conditions", json!([{field: sample}]))]}),
+    ));
+    wrong.extend(disagreements(Dialect::Session, &defs["orchestration"], |field, sample| {
+        with(&json!({"steps": [step.clone()]}), field, sample)
+    }));
+    wrong.extend(disagreements(Dialect::Session, &defs["template"], |field, sample| with(&template, field, sample)));
+    wrong.extend(disagreements(Dialect::Session, &defs["chat"], |field, sample| {
+        with(&template, "chatSettings", json!({field: sample}))
+    }));
+    assert_eq!(wrong, Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! Expressions of a front-end, compiled once for many uses that differ in a few values.
+//! Expressions of a front-end, compiled once for many uses that differ in a few values and in the slots they read.
 
 use std::sync::Arc;
 
@@ -73,8 +73,17 @@ impl<T: Fillable> Formula<T> {
 
     /// The text with these values in its holes, in the order in which the holes were named.
     pub fn fill(&self, values: &[Value]) -> T {
+        self.fill_over(values, |slot| slot)
+    }
+
+    /// As [`Self::fill`], over other slots than those that the text was compiled for.
+    pub fn fill_over(&self, values: &[Value], slot: impl Fn(u32) -> u32) -> T {
         let mut filled = self.compiled.clone();
         let program = filled.tables().0;
+        let paths = program.paths.iter_mut().chain(program.compares.iter_mut().map(|compare| &mut compare.path));
+        for bound in paths.filter_map(|path| path.root.slot.as_mut()) {
+            *bound = slot(*bound);
+        }
         for (places, value) in self.holes.iter().zip(values) {
             for place in places {
                 program.constants[*place] = value.clone();

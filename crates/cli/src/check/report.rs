@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_dialects::{LoadOptions, Loaded};
-use branchpoint_expr::{Diagnostic, Dialect, Examined, Kind, Severity, render_json, render_sarif, render_terminal};
+use branchpoint_expr::{
+    Diagnostic, Dialect, Examined, Kind, Severity, Unread, render_json, render_sarif, render_terminal,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -62,17 +64,15 @@ impl Report {
             Format::Json => terminal::print(&(serde_json::to_string_pretty(&self.json())? + "\n"))?,
             Format::Sarif => terminal::print(&(serde_json::to_string_pretty(&self.sarif())? + "\n"))?,
         }
-        for file in &self.files {
-            if let Checked::Unread(_, error) = file {
-                terminal::complain(&format!("{error:#}"));
-            }
+        for (_, reason) in self.unread() {
+            terminal::complain(&reason);
         }
         terminal::tell(&format!("{mark}{}\n", self.summary()));
         Ok(())
     }
 
     pub(crate) fn exit_code(&self, deny_warnings: bool) -> ExitCode {
-        let unread = self.files.iter().any(|file| matches!(file, Checked::Unread(..)));
+        let unread = self.unread().next().is_some();
         let refused = self.count(Severity::Error) > 0 || deny_warnings && self.count(Severity::Warning) > 0;
         match (refused, unread) {
             (true, _) => ExitCode::from(exit::REJECTED),
@@ -118,13 +118,15 @@ impl Report {
             diagnostics: &loaded.diagnostics,
         });
         let texts: Vec<_> = texts.collect();
-        render_sarif(&texts, env!("CARGO_PKG_VERSION"), |kind| explain::summary(kind.as_str()))
+        let unread: Vec<(String, String)> = self.unread().collect();
+        let unread: Vec<_> = unread.iter().map(|(origin, reason)| Unread { origin, reason }).collect();
+        render_sarif(&texts, &unread, env!("CARGO_PKG_VERSION"), |kind| explain::summary(kind.as_str()))
     }
 
     /// One line: how many files, and what was found.
     fn summary(&self) -> String {
         let files = counted(self.files.len(), "file");
-        let unread = self.files.iter().filter(|file| matches!(file, Checked::Unread(..))).count();
+        let unread = self.unread().count();
         let parts = [
             (self.count(Severity::Error), "error"),
             (self.count(Severity::Warning), "warning"),
@@ -143,6 +145,14 @@ impl Report {
         self.files.iter().filter_map(|file| match file {
             Checked::Loaded(source, loaded) => Some((source, &**loaded)),
             Checked::Unread(..) => None,
+        })
+    }
+
+    /// The files that could not be read, each with the reason.
+    fn unread(&self) -> impl Iterator<Item = (String, String)> {
+        self.files.iter().filter_map(|file| match file {
+            Checked::Loaded(..) => None,
+            Checked::Unread(path, error) => Some((path.display().to_string(), format!("{error:#}"))),
         })
     }
 

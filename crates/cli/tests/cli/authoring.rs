@@ -102,10 +102,10 @@ fn fmt_works_as_a_filter() {
 
 #[test]
 fn a_schema_is_printed_for_what_can_be_loaded() {
-    for dialect in ["steps", "flow"] {
+    for dialect in ["steps", "flow", "machine", "session", "graph"] {
         let output = run_in(Path::new("."), &["schema", dialect]);
         let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a schema is JSON");
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     }
-    check("schema_unknown", &["schema", "session"]);
+    check("schema_unknown", &["schema", "yaml"]);
 }

@@ -24,7 +24,7 @@ fn a_file_that_is_not_there_does_not_hide_the_others() {
 #[test]
 fn programs_read_json_or_sarif() {
     check("check_json", &["check", "--format", "json", "nowhere.yaml", BROKEN]);
-    check("check_sarif", &["check", "--format", "sarif", BROKEN]);
+    check("check_sarif", &["check", "--format", "sarif", "nowhere.yaml", BROKEN]);
 }
 
 #[test]

@@ -1,94 +1,62 @@
-//! The workflows that a document calls: they are loaded with it, and what is wrong with them is wrong with it.
+//! The workflows that a state machine calls, which are state machines themselves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_expr::{Diagnostic, Kind, Located, Severity, Span};
+use branchpoint_expr::{Diagnostic, Kind, Located};
 
-use super::raw::{Call, Document, Findings, Text, What};
+use super::raw::{Document, Findings, What};
+use crate::calls::{Call, Calls, Child};
 use crate::load::Library;
 
 /// The programs of everything that a document calls, by name, and what was found on the way.
 pub(crate) fn children(document: &Located, library: &dyn Library) -> (BTreeMap<Arc<str>, Program>, Vec<Diagnostic>) {
-    let mut found = Findings::default();
-    let mut programs = BTreeMap::new();
-    if let Some(read) = Document::read(document, &mut Findings::default()) {
-        let mut around = Vec::new();
-        Children { library, programs: &mut programs, around: &mut around }.of(&read, &mut found);
+    let (programs, findings) = crate::calls::children(document, &States, library);
+    let mut once = Findings::default();
+    for finding in findings {
+        once.push(super::help::with_help(finding));
     }
-    (programs, found.0.into_iter().map(super::help::with_help).collect())
+    (programs, once.0)
 }
 
-struct Children<'c> {
-    library: &'c dyn Library,
-    programs: &'c mut BTreeMap<Arc<str>, Program>,
-    /// The calls around, outermost first.
-    around: &'c mut Vec<Arc<str>>,
-}
+struct States;
 
-impl Children<'_> {
-    fn of(&mut self, document: &Document, found: &mut Findings) {
-        for state in &document.states {
-            if let What::Call(call) = &state.what
-                && let Some(name) = &call.workflow
-            {
-                self.child(name, call, found);
+impl Calls for States {
+    fn of(&self, document: &Located) -> Vec<Result<Call, Diagnostic>> {
+        let Some(read) = Document::read(document, &mut Findings::default()) else { return Vec::new() };
+        let calls = read.states.iter().filter_map(|state| match &state.what {
+            What::Call(call) => Some((call.workflow.as_ref()?, &call.outputs)),
+            _ => None,
+        });
+        let call = |(name, outputs): (&super::raw::Text, &Vec<(Arc<str>, _, _)>)| {
+            if name.text().contains('/') {
+                let message = format!("`{}` is a workflow of a pack, and packs are not offered", name.text());
+                return Err(Diagnostic::error(Kind::Unsupported, name.span(), message));
             }
-        }
-    }
-
-    fn child(&mut self, name: &Text, call: &Call, found: &mut Findings) {
-        if name.text().contains('/') {
-            let message = format!("`{}` is a workflow of a pack, and packs are not offered", name.text());
-            found.error(Kind::Unsupported, name.span(), message);
-            return;
-        }
-        if self.is_circular(name.text()) {
-            let message = format!("`{}` is called from within itself", name.text());
-            found.error(Kind::CircularCall, name.span(), message);
-            return;
-        }
-        let Some(text) = self.library.workflow(name.text()) else {
-            let message = format!("there is no workflow `{}`", name.text());
-            found.error(Kind::UnknownWorkflow, name.span(), message);
-            return;
+            let wanted = outputs.iter().map(|(state, span, _)| (Arc::clone(state), *span)).collect();
+            Ok(Call { name: Arc::clone(name.text()), span: name.span(), wanted })
         };
-        let document = match crate::read(&text) {
-            Ok(document) => document,
-            Err(findings) => return told(findings, name, found),
-        };
-        let Some(read) = Document::read(&document, &mut Findings::default()) else { return };
-        for (state, span, _) in &call.outputs {
-            if read.state(state).is_none() {
-                let message = format!("the workflow `{}` has no state `{state}`", name.text());
-                let finding = Diagnostic::error(Kind::UnknownState, *span, message);
-                found.suggest(finding, state, read.states.iter().map(|state| &*state.name));
-            }
-        }
-        if self.programs.contains_key(name.text()) {
-            return;
-        }
-        let (program, findings) = super::load(&document);
-        told(findings, name, found);
-        self.programs.extend(program.map(|program| (name.text().clone(), program)));
-        self.around.push(name.text().clone());
-        let mut below = Findings::default();
-        self.of(&read, &mut below);
-        self.around.pop();
-        told(below.0, name, found);
+        calls.map(call).collect()
     }
 
-    fn is_circular(&self, name: &str) -> bool {
-        self.library.root().is_some_and(|root| root == name) || self.around.iter().any(|around| &**around == name)
+    fn missing(&self, call: &Call) -> Option<Diagnostic> {
+        let message = format!("there is no workflow `{}`", call.name);
+        Some(Diagnostic::error(Kind::UnknownWorkflow, call.span, message))
     }
-}
 
-/// Errors of a child stand where it is called: its own text is another one.
-fn told(findings: Vec<Diagnostic>, name: &Text, found: &mut Findings) {
-    let span: Span = name.span();
-    for finding in findings.into_iter().filter(|finding| finding.severity == Severity::Error) {
-        let message = format!("in the workflow `{}`: {}", name.text(), finding.message);
-        found.push(Diagnostic { span, message, ..finding });
+    fn load(&self, _call: &Call, document: &Located) -> Result<Child, Diagnostic> {
+        Ok(super::load(document))
+    }
+
+    fn lacking(&self, call: &Call, document: &Located) -> Vec<Diagnostic> {
+        let Some(read) = Document::read(document, &mut Findings::default()) else { return Vec::new() };
+        let unknown = call.wanted.iter().filter(|(state, _)| read.state(state).is_none());
+        let told = unknown.map(|(state, span)| {
+            let message = format!("the workflow `{}` has no state `{state}`", call.name);
+            let finding = Diagnostic::error(Kind::UnknownState, *span, message);
+            finding.suggest(state, read.states.iter().map(|state| &*state.name))
+        });
+        told.collect()
     }
 }

@@ -12,7 +12,7 @@ use super::{Findings, MAX_DEPTH, shown};
 
 /// The parts of a text, up to the first error.
 pub(super) fn parts(source: &str, findings: &mut Findings) -> Parts {
-    let mut reader = Reader { source, parts: Parts::default(), findings, documents: 0 };
+    let mut reader = Reader { source, parts: Parts::of_bytes(source.len()), findings, documents: 0 };
     // The parser is a loop over a stack of its own, so deep nesting costs it no stack of ours.
     let options = options! {
         emit_comments: false,

@@ -13,7 +13,8 @@ use crate::report::{Report, start_of};
 pub(super) use steps::Step;
 pub(super) use template::{Policy, Template};
 
-const ORCHESTRATION_KEYS: [&str; 3] = ["steps", "description", "defaultStep"];
+/// `$schema` is for editors.
+const ORCHESTRATION_KEYS: [&str; 4] = ["$schema", "steps", "description", "defaultStep"];
 
 /// An agent: its steps, and the rest of its template if there is one.
 #[derive(Debug, Default)]

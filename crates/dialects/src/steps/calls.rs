@@ -1,14 +1,13 @@
-//! The workflows that a document of steps calls: they are loaded with it, and what is wrong with them is wrong with it.
-//!
-//! One that is not there is no business of this file: whoever knows what there is says so in the options.
+//! The workflows that a document of steps calls, which are of `steps` or `flow`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Severity};
+use branchpoint_expr::{Diagnostic, Dialect, Kind, Located};
 
 use super::raw;
+use crate::calls::{Call, Calls, Child};
 use crate::load::{Library, LoadOptions};
 use crate::recognise::recognise;
 
@@ -18,82 +17,44 @@ pub(crate) fn children(
     options: &LoadOptions,
     library: &dyn Library,
 ) -> (BTreeMap<Arc<str>, Program>, Vec<Diagnostic>) {
-    // A child is what its own text shows, and whether its callees exist is asked of the library alone.
-    let options = LoadOptions { dialect: None, callees: None, scripted: options.scripted.clone() };
-    let mut children = Children { library, options, programs: BTreeMap::new(), around: Vec::new() };
-    let mut findings = Vec::new();
-    children.of(document, &mut findings);
-    (children.programs, findings)
+    let steps = Steps { scripted: &options.scripted };
+    let (programs, findings) = crate::calls::children(document, &steps, library);
+    (programs, findings.into_iter().map(crate::help::with_help).collect())
 }
 
-struct Children<'c> {
-    library: &'c dyn Library,
-    options: LoadOptions,
-    programs: BTreeMap<Arc<str>, Program>,
-    /// The calls around, outermost first.
-    around: Vec<Arc<str>>,
+struct Steps<'o> {
+    /// A step whose answers someone wrote down calls nobody.
+    scripted: &'o BTreeSet<String>,
 }
 
-impl Children<'_> {
-    fn of(&mut self, document: &Located, findings: &mut Vec<Diagnostic>) {
+impl Calls for Steps<'_> {
+    fn of(&self, document: &Located) -> Vec<Result<Call, Diagnostic>> {
         let read = raw::read(document, &mut Vec::new());
-        // A step whose answers someone wrote down calls nobody.
-        for step in read.steps.iter().filter(|step| step.is("call_workflow")) {
-            if let Some(name) = step.get("workflow").filter(|_| !self.options.scripted.contains(&*step.id)) {
-                self.child(name, findings);
-            }
-        }
+        let calls = read.steps.iter().filter(|step| step.is("call_workflow") && !self.scripted.contains(&*step.id));
+        let named = calls.filter_map(|step| step.get("workflow").and_then(|name| Some((name.text()?, name.span))));
+        named.map(|(name, span)| Ok(Call { name: Arc::clone(name), span, wanted: Vec::new() })).collect()
     }
 
-    fn child(&mut self, called: &Located, findings: &mut Vec<Diagnostic>) {
-        let Some(name) = called.text() else { return };
-        if self.is_circular(name) {
-            let message = format!("`{name}` is called from within itself");
-            let finding = Diagnostic::error(Kind::CircularCall, called.span, message);
-            findings.push(finding.with_help("repeat with a loop, or with a retry"));
-            return;
-        }
-        if self.programs.contains_key(name) {
-            return;
-        }
-        let Some(text) = self.library.workflow(name) else { return };
-        let document = match crate::read(&text) {
-            Ok(document) => document,
-            Err(found) => return told(found, called, findings),
-        };
-        let (program, found) = match recognise(&document) {
-            Ok(Dialect::Steps) => super::load(&document, &self.options),
-            Ok(Dialect::Flow) => crate::flow::load(&document),
+    /// Whoever knows what there is says so in the options, and then the rules tell.
+    fn missing(&self, _call: &Call) -> Option<Diagnostic> {
+        None
+    }
+
+    fn load(&self, call: &Call, document: &Located) -> Result<Child, Diagnostic> {
+        match recognise(document) {
+            Ok(Dialect::Steps) => {
+                // Whether its own callees exist is asked of the library alone.
+                let options = LoadOptions { scripted: self.scripted.clone(), ..LoadOptions::default() };
+                Ok(super::load(document, &options))
+            }
+            Ok(Dialect::Flow) => Ok(crate::flow::load(document)),
             Ok(other) => {
-                let message =
-                    format!("`{name}` is a document of the dialect `{}`, which steps cannot call", other.as_str());
-                let finding = Diagnostic::error(Kind::Unsupported, called.span, message);
-                findings.push(finding.with_help("call a document of `steps` or `flow`"));
-                return;
+                let (name, dialect) = (&call.name, other.as_str());
+                let message = format!("`{name}` is a document of the dialect `{dialect}`, which steps cannot call");
+                let finding = Diagnostic::error(Kind::Unsupported, call.span, message);
+                Err(finding.with_help("call a document of `steps` or `flow`"))
             }
-            Err(finding) => return told(vec![*finding], called, findings),
-        };
-        told(found, called, findings);
-        self.programs.extend(program.map(|program| (name.clone(), program)));
-        let mut below = Vec::new();
-        self.around.push(name.clone());
-        if recognise(&document) == Ok(Dialect::Steps) {
-            self.of(&document, &mut below);
+            Err(finding) => Ok((None, vec![*finding])),
         }
-        self.around.pop();
-        told(below, called, findings);
-    }
-
-    fn is_circular(&self, name: &str) -> bool {
-        self.library.root().is_some_and(|root| root == name) || self.around.iter().any(|around| &**around == name)
-    }
-}
-
-/// Errors of a child stand where it is called: its own text is another one.
-fn told(found: Vec<Diagnostic>, called: &Located, findings: &mut Vec<Diagnostic>) {
-    let name = called.text().map_or("", |name| &**name);
-    for finding in found.into_iter().filter(|finding| finding.severity == Severity::Error) {
-        let message = format!("in the workflow `{name}`: {}", finding.message);
-        findings.push(Diagnostic { span: called.span, message, ..finding });
     }
 }

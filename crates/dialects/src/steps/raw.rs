@@ -70,12 +70,13 @@ impl<'d> Reader<'d, '_> {
         let id = self.id(located);
         let kind = self.kind(located);
         // A step of an unknown type is kept in the table, so that what stands in it is looked at all the same.
-        let step = Step { id, kind: kind.unwrap_or(&UNKNOWN), located, parent, lists: Vec::new() };
+        let step = Step { id, kind: kind.unwrap_or(&UNKNOWN), located, parent, lists: Vec::new(), end: 0 };
         let no = self.steps.len();
         self.steps.push(step);
         for field in located.fields().iter().filter(|field| !field.value.is_null()) {
             self.field(no, field);
         }
+        self.steps[no].end = self.steps.len();
         Some(no)
     }
 

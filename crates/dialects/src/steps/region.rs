@@ -1,37 +1,36 @@
 //! Which steps belong together: what a retry does again, what a merge can wait for.
 
+use std::ops::Range;
+
 use branchpoint_expr::Located;
 
 use super::tree::{Document, No, Role};
 
-/// The steps that a retry may go back to: those around it, and earlier elements of the chains that hold it, as far as the
+/// Whether a retry may go back to a step: one around it, or an earlier element of a chain that holds it, as far as the
 /// innermost loop body, branch or error handler.
-pub(super) fn retry_targets(document: &Document<'_>, retry: No) -> Vec<No> {
-    let mut targets = Vec::new();
+pub(super) fn may_go_back(document: &Document<'_>, retry: No, target: No) -> bool {
     let mut at = retry;
     loop {
         let list = document.list_of(at);
-        if document.is_chain(document.parent(at), list) {
-            targets.extend(list.steps.iter().copied().take_while(|step| *step != at));
+        if target < at && document.are_siblings(target, at) && document.is_chain(document.parent(at), list) {
+            return true;
         }
         match document.parent(at) {
-            Some(parent) if matches!(list.role, Role::Children | Role::Arm(_)) => {
-                targets.push(parent);
-                at = parent;
-            }
-            _ => return targets,
+            Some(parent) if matches!(list.role, Role::Children | Role::Arm(_)) => at = parent,
+            _ => return false,
+        }
+        if at == target {
+            return true;
         }
     }
 }
 
-/// What a retry does again: the elements of one list, from the target to the one that holds the retry.
-pub(super) fn retried(document: &Document<'_>, retry: No, target: No) -> Vec<No> {
-    let list = document.list_of(target);
-    let holds = |step: No| step == retry || document.around(retry).any(|(holder, _)| holder == step);
-    let from = list.steps.iter().position(|step| *step == target).unwrap_or(0);
-    let to = list.steps.iter().position(|step| holds(*step)).unwrap_or(from);
-    let again = list.steps.get(from..=to.max(from)).unwrap_or_default();
-    again.iter().flat_map(|step| document.below(*step)).collect()
+/// What a retry does again: the elements of one list, from the target to the one that holds the retry, and all that stands in
+/// them. That may be the whole document, so it is never written out.
+pub(super) fn retried(document: &Document<'_>, retry: No, target: No) -> Range<No> {
+    let mut holders = std::iter::once(retry).chain(document.around(retry).map(|(holder, _)| holder));
+    let holder = holders.find(|holder| document.are_siblings(*holder, target)).unwrap_or(target);
+    target..document.steps[holder.max(target)].end
 }
 
 /// Every join with the merge that it feeds, in the order of the text.

@@ -32,6 +32,8 @@ pub(super) struct Step<'d> {
     pub(super) parent: Option<(No, usize)>,
     /// The lists of steps in it, in the order of the text.
     pub(super) lists: Vec<List>,
+    /// The number after the last step in it: what stands in a step stands together in the table.
+    pub(super) end: No,
 }
 
 /// A list of steps.
@@ -86,15 +88,9 @@ impl Document<'_> {
         list.role != Role::Children || holder.is_none_or(|holder| self.steps[holder].kind.has_chain_below())
     }
 
-    /// A step and everything in it.
-    pub(super) fn below(&self, no: No) -> Vec<No> {
-        let mut found = vec![no];
-        let mut at = 0;
-        while let Some(step) = found.get(at) {
-            found.extend(self.steps[*step].lists.iter().flat_map(|list| list.steps.iter().copied()));
-            at += 1;
-        }
-        found
+    /// Whether two steps are elements of one list. Their numbers tell which comes first.
+    pub(super) fn are_siblings(&self, left: No, right: No) -> bool {
+        self.steps[left].parent == self.steps[right].parent
     }
 }
 

@@ -10,7 +10,7 @@ use std::fmt;
 
 pub use kind::Kind;
 pub use render::{render_json, render_terminal};
-pub use sarif::{Examined, render_sarif};
+pub use sarif::{Examined, Unread, render_sarif};
 pub use span::Span;
 pub(crate) use suggest::nearest;
 

@@ -17,24 +17,45 @@ pub struct Examined<'a> {
     pub diagnostics: &'a [Diagnostic],
 }
 
+/// A text that could not be had. To leave it out of a log would say that nothing is wrong with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Unread<'a> {
+    /// The name of the text, a path if it has one.
+    pub origin: &'a str,
+    /// Why.
+    pub reason: &'a str,
+}
+
 /// Renders the findings of several texts as one SARIF log with one run. `about` gives the sentence that describes a kind:
 /// only the kinds that were found become rules.
-pub fn render_sarif(texts: &[Examined<'_>], version: &str, about: impl Fn(Kind) -> String) -> Value {
+pub fn render_sarif(
+    texts: &[Examined<'_>],
+    unread: &[Unread<'_>],
+    version: &str,
+    about: impl Fn(Kind) -> String,
+) -> Value {
     let mut kinds: Vec<Kind> = texts.iter().flat_map(|text| text.diagnostics).map(|finding| finding.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let results = texts.iter().flat_map(|text| text.diagnostics.iter().map(|finding| result(finding, text, &kinds)));
     let results: Vec<Value> = results.collect();
+    let notifications: Vec<Value> = unread.iter().map(notification).collect();
     let rules: Vec<Value> = kinds.iter().map(|kind| rule(*kind, &about(*kind))).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
             "tool": {"driver": {"name": "branchpoint", "semanticVersion": version, "rules": rules}},
+            "invocations": [{"executionSuccessful": unread.is_empty(), "toolExecutionNotifications": notifications}],
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
     })
+}
+
+fn notification(unread: &Unread<'_>) -> Value {
+    let place = json!({"physicalLocation": {"artifactLocation": {"uri": uri(unread.origin)}}});
+    json!({"level": "error", "message": {"text": unread.reason}, "locations": [place]})
 }
 
 fn rule(kind: Kind, about: &str) -> Value {
@@ -96,7 +117,7 @@ mod tests {
             Diagnostic::error(Kind::BadField, at, "this is no id").with_help("use letters"),
         ];
         let texts = [Examined { origin: "./my flows/a.yaml", source, diagnostics: &findings }];
-        let log = render_sarif(&texts, "1.2.3", |kind| format!("About {kind}."));
+        let log = render_sarif(&texts, &[], "1.2.3", |kind| format!("About {kind}."));
         let run = &log["runs"][0];
         let result = &run["results"][1];
         let rule = &run["tool"]["driver"]["rules"][usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
@@ -107,6 +128,18 @@ mod tests {
         let place = &result["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "my%20flows/a.yaml");
         assert_eq!(place["region"], json!({"startLine": 2, "startColumn": 9, "endLine": 2, "endColumn": 12}));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_told() {
+        let unread = [Unread { origin: "a b.yaml", reason: "cannot read a b.yaml" }];
+        let run = &render_sarif(&[], &unread, "1.2.3", |_| String::new())["runs"][0];
+        let invocation = &run["invocations"][0];
+        assert_eq!(invocation["executionSuccessful"], false);
+        let told = &invocation["toolExecutionNotifications"][0];
+        assert_eq!(told["message"]["text"], "cannot read a b.yaml");
+        assert_eq!(told["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "a%20b.yaml");
+        assert_eq!(run["results"], json!([]));
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Expressions of a program. Their names become slots while compiling, so nothing is looked up by name in a run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{
-    Bind, Bound, Condition, Dialect, Expression, Fillable, Formula, Located, Name, Options, Problems, Value,
-};
+use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Name, Options, Problems, Value};
 
 use super::super::{ConditionId, ExprId, Index, Scope, ScopeId, SlotId};
+use super::formulas::Written;
+use super::names::{Beginnings, Names};
 use super::{Builder, push};
 
 impl Builder {
@@ -66,19 +65,9 @@ impl Builder {
         slots: &[(&str, SlotId)],
         constants: &[(&str, Value)],
     ) -> ExprId {
-        let written = Written::new(text, dialect, slots, constants);
-        let Some(made) = self.formulas.exprs.get(&written) else {
-            let made = compiled(text, dialect, slots, constants, Expression::compile);
-            let expr = self.push_expr(made.fill(&values(constants)));
-            self.formulas.exprs.insert(written, (made, expr));
-            return expr;
-        };
-        // The same text over the same slots is the same expression, unless values of the document differ.
-        if constants.is_empty() {
-            return made.1;
-        }
-        let filled = made.0.fill(&values(constants));
-        self.push_expr(filled)
+        let written = Written { text, dialect, slots, constants };
+        let exprs = &mut self.program.exprs;
+        self.formulas.number(written, Expression::compile, |made| ExprId(push(exprs, made)))
     }
 
     /// As [`Self::formula`], a condition.
@@ -96,22 +85,17 @@ impl Builder {
         slots: &[(&str, SlotId)],
         constants: &[(&str, Value)],
     ) -> ConditionId {
-        let written = Written::new(text, dialect, slots, constants);
-        let Some(made) = self.formulas.tests.get(&written) else {
-            let made = compiled(text, dialect, slots, constants, Condition::expression);
-            let test = ConditionId(push(&mut self.program.conditions, made.fill(&values(constants))));
-            self.formulas.tests.insert(written, (made, test));
-            return test;
-        };
-        if constants.is_empty() {
-            return made.1;
-        }
-        ConditionId(push(&mut self.program.conditions, made.0.fill(&values(constants))))
+        let written = Written { text, dialect, slots, constants };
+        let conditions = &mut self.program.conditions;
+        self.tests.number(written, Condition::expression, |made| ConditionId(push(conditions, made)))
     }
 
     /// A value that is known.
     pub fn value(&mut self, value: impl Into<Value>) -> ExprId {
         let value = value.into();
+        if let Value::Str(text) = &value {
+            return self.text(text);
+        }
         // By its JSON: two objects are equal in whatever order their keys stand, and yet they are not the same.
         let json = format!("{value:?}");
         if let Some(known) = self.constants.get(&json) {
@@ -119,6 +103,16 @@ impl Builder {
         }
         let expr = self.push_expr(Expression::constant(value));
         self.constants.insert(json, expr);
+        expr
+    }
+
+    /// Most values that are known are texts, and most of these the same few.
+    fn text(&mut self, text: &Arc<str>) -> ExprId {
+        if let Some(known) = self.texts.get(text) {
+            return *known;
+        }
+        let expr = self.push_expr(Expression::constant(Value::Str(Arc::clone(text))));
+        self.texts.insert(Arc::clone(text), expr);
         expr
     }
 
@@ -142,78 +136,20 @@ impl Builder {
     }
 }
 
-/// The formulas so far. A document has thousands of them, and few that differ in more than a value.
-#[derive(Debug, Default)]
-pub(super) struct Formulas {
-    exprs: BTreeMap<Written, (Formula<Expression>, ExprId)>,
-    tests: BTreeMap<Written, (Formula<Condition>, ConditionId)>,
-}
-
-/// What tells one formula from another.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Written {
-    text: Box<str>,
-    dialect: Dialect,
-    slots: Box<[(Box<str>, SlotId)]>,
-    holes: Box<[Box<str>]>,
-}
-
-impl Written {
-    /// Slots that the text does not name make no difference.
-    fn new(text: &str, dialect: Dialect, slots: &[(&str, SlotId)], constants: &[(&str, Value)]) -> Self {
-        let slots = slots.iter().filter(|(name, _)| text.contains(name)).map(|(name, slot)| ((*name).into(), *slot));
-        let holes = constants.iter().map(|(name, _)| (*name).into());
-        Self { text: text.into(), dialect, slots: slots.collect(), holes: holes.collect() }
-    }
-}
-
-#[track_caller]
-fn compiled<T: Fillable>(
-    text: &str,
-    dialect: Dialect,
-    slots: &[(&str, SlotId)],
-    constants: &[(&str, Value)],
-    compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
-) -> Formula<T> {
-    let given = Given { slots };
-    let holes: Vec<&str> = constants.iter().map(|(name, _)| *name).collect();
-    let formula = Formula::compile(text, Options::dialect(dialect).bound(&given).inner(), &holes, compile);
-    formula.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"))
-}
-
-fn values(constants: &[(&str, Value)]) -> Vec<Value> {
-    constants.iter().map(|(_, value)| value.clone()).collect()
-}
-
-/// The names of a formula.
-struct Given<'b> {
-    slots: &'b [(&'b str, SlotId)],
-}
-
-impl Bind for Given<'_> {
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
-        let root = path.first()?;
-        let (_, slot) = self.slots.iter().find(|(name, _)| name == root)?;
-        Some(Bound { slot: slot.0, parts: 1 })
-    }
-}
-
 /// The names that an expression in a scope can see.
 struct Sight<'b> {
     scope: ScopeId,
     scopes: &'b [Scope],
-    names: &'b [BTreeMap<Box<[Arc<str>]>, SlotId>],
+    names: &'b [Names],
 }
 
 impl Bind for Sight<'_> {
     /// The innermost scope that knows a beginning of the path decides; within it, the longest beginning.
     fn bind(&self, path: &[&str]) -> Option<Bound> {
-        let path: Vec<Arc<str>> = path.iter().map(|part| Arc::from(*part)).collect();
+        let path = Beginnings::of(path);
         let mut scope = Some(self.scope);
         while let Some(here) = scope {
-            let names = &self.names[here.index()];
-            let known = (0..=path.len()).rev().find_map(|parts| Some((parts, names.get(&path[..parts])?)));
-            if let Some((parts, slot)) = known {
+            if let Some((slot, parts)) = self.names[here.index()].longest(&path) {
                 return Some(Bound { slot: slot.0, parts });
             }
             scope = self.scopes[here.index()].parent;

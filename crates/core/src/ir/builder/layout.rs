@@ -44,6 +44,12 @@ fn order(program: &Program, back: &BTreeSet<PlaceId>) -> Vec<PlaceId> {
     walk.order
 }
 
+/// A place comes into the order when everything that it leads to is there.
+enum Visit {
+    Open(PlaceId),
+    Close(PlaceId),
+}
+
 struct Walk<'p> {
     program: &'p Program,
     back: &'p BTreeSet<PlaceId>,
@@ -54,26 +60,23 @@ struct Walk<'p> {
 impl Walk<'_> {
     /// Appends everything that can be reached from these beginnings and was not seen, in reverse postorder.
     fn from(&mut self, beginnings: &[PlaceId]) {
-        let mut postorder = Vec::new();
-        // A place, and what has yet to be visited from it, the last in the document first. No recursion: chains are long.
-        let mut stack: Vec<(Option<PlaceId>, Vec<PlaceId>)> = vec![(None, beginnings.to_vec())];
-        while let Some((place, rest)) = stack.last_mut() {
-            match rest.pop() {
-                Some(next) if self.seen[next.index()] => {}
-                Some(next) => {
-                    self.seen[next.index()] = true;
-                    let mut after = Vec::new();
-                    if !self.back.contains(&next) {
-                        flow::successors(self.program, &self.program.place(next).op, |place| after.push(place));
+        let first = self.order.len();
+        // What has yet to be done, the last in the document first. No recursion: chains are long.
+        let mut stack: Vec<Visit> = beginnings.iter().copied().map(Visit::Open).collect();
+        while let Some(visit) = stack.pop() {
+            match visit {
+                Visit::Open(place) if self.seen[place.index()] => {}
+                Visit::Open(place) => {
+                    self.seen[place.index()] = true;
+                    stack.push(Visit::Close(place));
+                    if !self.back.contains(&place) {
+                        let op = &self.program.place(place).op;
+                        flow::successors(self.program, op, |next| stack.push(Visit::Open(next)));
                     }
-                    stack.push((Some(next), after));
                 }
-                None => {
-                    postorder.extend(*place);
-                    stack.pop();
-                }
+                Visit::Close(place) => self.order.push(place),
             }
         }
-        self.order.extend(postorder.into_iter().rev());
+        self.order[first..].reverse();
     }
 }

@@ -27,7 +27,9 @@
 //! ```
 
 mod exprs;
+mod formulas;
 mod layout;
+mod names;
 mod ops;
 mod scopes;
 
@@ -35,14 +37,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 use std::sync::Arc;
 
-use branchpoint_expr::{Diagnostic, Value};
+use branchpoint_expr::{Condition, Diagnostic, Expression, Value};
 
 use super::validate::{Invalid, Wrong, check_ids, validate_named};
 use super::{
-    Early, Effect, EffectId, ExprId, Index, Limits, Mark, Op, Place, PlaceId, Program, SEMANTICS, ScopeId, Signal,
-    SignalId, SlotId, Status, Step, StepId, View, ViewId,
+    ConditionId, Early, Effect, EffectId, ExprId, Index, Limits, Mark, Op, Place, PlaceId, Program, SEMANTICS, ScopeId,
+    Signal, SignalId, SlotId, Status, Step, StepId, View, ViewId,
 };
 
+use formulas::Formulas;
 pub use scopes::ScopeSpec;
 
 /// The scope that is open as long as the run.
@@ -66,13 +69,15 @@ pub struct Builder {
     /// Which scopes have been told how they begin.
     begun: Vec<bool>,
     /// By scope: the paths that expressions inside it may write for a slot.
-    names: Vec<BTreeMap<Box<[Arc<str>]>, SlotId>>,
+    names: Vec<names::Names>,
     locals: u32,
     payload: Option<SlotId>,
     now: Option<SlotId>,
     constants: BTreeMap<String, ExprId>,
+    texts: BTreeMap<Arc<str>, ExprId>,
     reads: BTreeMap<SlotId, ExprId>,
-    formulas: exprs::Formulas,
+    formulas: Formulas<Expression, ExprId>,
+    tests: Formulas<Condition, ConditionId>,
     warnings: Vec<Diagnostic>,
     wrong: Vec<Invalid>,
 }
@@ -126,8 +131,10 @@ impl Builder {
             payload: None,
             now: None,
             constants: BTreeMap::new(),
+            texts: BTreeMap::new(),
             reads: BTreeMap::new(),
-            formulas: exprs::Formulas::default(),
+            formulas: Formulas::default(),
+            tests: Formulas::default(),
             warnings: Vec::new(),
             wrong: Vec::new(),
         };
@@ -189,7 +196,11 @@ impl Builder {
     /// What the trace is told before the op of a place happens. Marks add up, in order.
     pub fn mark(&mut self, place: PlaceId, mark: Mark) {
         match self.labels.get_mut(place.index()) {
-            Some(label) => label.marks.push(mark),
+            Some(label) => {
+                // Most places have one mark, and there are many places.
+                label.marks.reserve_exact(1);
+                label.marks.push(mark);
+            }
             None => {
                 self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), "a mark names a place that is not there"));
             }

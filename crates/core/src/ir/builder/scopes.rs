@@ -1,11 +1,10 @@
 //! Scopes, the slots that live in them, and the names by which expressions find the slots.
 
-use std::sync::Arc;
-
 use branchpoint_expr::Value;
 
 use super::super::validate::{Invalid, Wrong};
 use super::super::{Entries, ExprId, Failure, Home, Index, OnFail, PlaceId, Retry, Scope, ScopeId, Slot, SlotId, Want};
+use super::names::Names;
 use super::{Builder, ROOT, push};
 
 /// What makes a scope more than a pair of braces. The default waits for all entries, stops at the first failure, and has
@@ -52,7 +51,7 @@ impl Builder {
 
     pub(super) fn push_scope(&mut self, parent: Option<ScopeId>, next: PlaceId, spec: ScopeSpec) -> ScopeId {
         self.begun.push(false);
-        self.names.push(std::collections::BTreeMap::new());
+        self.names.push(Names::default());
         ScopeId(push(&mut self.program.scopes, record(parent, next, spec)))
     }
 
@@ -138,7 +137,6 @@ impl Builder {
     /// inner scope hide those of the scopes around it. Under the empty path stands a slot whose object has all names that
     /// are not known otherwise.
     pub fn name(&mut self, scope: ScopeId, path: &[&str], slot: SlotId) {
-        let path: Box<[Arc<str>]> = path.iter().map(|part| Arc::from(*part)).collect();
         self.names[scope.index()].insert(path, slot);
     }
 }

@@ -43,18 +43,9 @@ fn title(node: &Node) -> String {
     if node.kind.is_empty() { title } else { format!("{title}\\n{}", escaped(&node.kind)) }
 }
 
+/// Text inside quotes. Graphviz reads entities of HTML there.
 fn escaped(text: &str) -> String {
-    let text = cut(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
-    text.chars().filter(|c| !c.is_control()).collect()
-}
-
-/// A label that is longer than a line says less than one that is cut.
-pub(super) fn cut(text: &str) -> String {
-    const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(LONGEST - 1).chain(['…']).collect(),
-    }
+    super::label(text).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
 }
 
 #[cfg(test)]
@@ -64,6 +55,10 @@ mod tests {
     #[test]
     fn quotes_and_backslashes_are_escaped() {
         assert_eq!(escaped("a == \"\\n\""), "a == \\\"\\\\n\\\"");
-        assert_eq!(escaped("one\ntwo\t"), "one two");
+    }
+
+    #[test]
+    fn entities_stay_what_they_are() {
+        assert_eq!(escaped("&lt; && <b>"), "&amp;lt; &amp;&amp; <b>");
     }
 }

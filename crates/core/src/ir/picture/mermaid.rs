@@ -35,20 +35,36 @@ fn title(node: &Node) -> String {
     if node.kind.is_empty() { title } else { format!("{title}<br/><small>{}</small>", escaped(&node.kind)) }
 }
 
-/// Text inside quotes. Mermaid reads entities written with `#` and a number, HTML, and Markdown between backticks.
+/// Text inside quotes, with what means something there as entities: `#` and a number.
 fn escaped(text: &str) -> String {
+    let text = super::label(text);
     let mut out = String::new();
-    for c in super::dot::cut(text).chars() {
-        match c {
-            '\n' => out.push(' '),
-            '"' | '#' | '<' | '>' | '&' | '`' | '\\' => {
-                write!(out, "#{};", u32::from(c)).expect("writing to a text does not fail");
-            }
-            c if c.is_control() => {}
-            c => out.push(c),
+    for (at, c) in text.char_indices() {
+        if has_meaning(&text[..at], c, text[at + c.len_utf8()..].chars().next()) {
+            write!(out, "#{};", u32::from(c)).expect("writing to a text does not fail");
+        } else {
+            out.push(c);
         }
     }
     out
+}
+
+/// Mermaid reads HTML, icons and formulas in labels, and most of its versions read Markdown. What stands in the middle of a
+/// word or a number is left alone where that is safe, because people read the text as well.
+fn has_meaning(before: &str, c: char, next: Option<char>) -> bool {
+    let last = before.chars().next_back();
+    match c {
+        '"' | '#' | '<' | '>' | '&' | '`' | '\\' | '*' | '[' | '~' | '@' => true,
+        '_' => !last.is_some_and(char::is_alphanumeric) || !next.is_some_and(char::is_alphanumeric),
+        // Two of them begin a formula, or a directive, which Mermaid obeys wherever it stands.
+        '$' | '%' => last == Some(c) || next == Some(c),
+        // An address becomes a link, and `fa:fa-car` the picture of a car.
+        ':' => next.is_some_and(|next| next != ' '),
+        // The first sign of a list.
+        '-' | '+' => before.is_empty(),
+        '.' | ')' => last.is_some() && before.chars().all(|c| c.is_ascii_digit()) || before.ends_with("www"),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -56,10 +72,24 @@ mod tests {
     use super::escaped;
 
     #[test]
+    fn what_would_be_drawn_as_something_else_is_escaped() {
+        assert_eq!(escaped("1. one"), "1#46; one");
+        assert_eq!(escaped("- one - two"), "#45; one - two");
+        assert_eq!(escaped("*a* _b_ c_d"), "#42;a#42; #95;b#95; c_d");
+        assert_eq!(escaped("[a](b)"), "#91;a](b)");
+        assert_eq!(escaped("$$x$$ and $y"), "#36;#36;x#36;#36; and $y");
+        assert_eq!(escaped("%%{init: {}}%%"), "#37;#37;{init: {}}#37;#37;");
+        assert_eq!(escaped("see: https://a.b"), "see: https#58;//a.b");
+        assert_eq!(escaped("fa:fa-car"), "fa#58;fa-car");
+    }
+
+    #[test]
     fn what_mermaid_would_read_is_escaped() {
         assert_eq!(escaped("a < \"b\""), "a #60; #34;b#34;");
         assert_eq!(escaped("one\ntwo"), "one two");
         assert_eq!(escaped("größer #1"), "größer #35;1");
+        assert_eq!(escaped("-->|x| end"), "#45;-#62;|x| end");
+        assert_eq!(escaped("<script>&amp;"), "#60;script#62;#38;amp;");
         assert_eq!(escaped(&"x".repeat(100)).chars().count(), 80);
     }
 }

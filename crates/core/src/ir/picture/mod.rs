@@ -112,3 +112,31 @@ fn named(program: &Program, node: usize, look: Look) -> Node {
         None => word("failed"),
     }
 }
+
+/// A text as it can stand in a picture: on one line, of bounded length, without signs that nobody sees but that turn others
+/// around.
+fn label(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let shown = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control() && !turns(*c));
+    let mut label: String = shown.clone().take(LONGEST).collect();
+    // A label that is longer than a line says less than one that is cut.
+    if shown.clone().nth(LONGEST).is_some() {
+        label.pop();
+        label.push('…');
+    }
+    label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    #[test]
+    fn labels_are_one_line_that_reads_as_it_is_written() {
+        assert_eq!(label("one\ntwo\tthree\u{2028}four\u{7}"), "one two three four");
+        assert_eq!(label("approve\u{202e}reject"), "approvereject");
+        assert_eq!(label(&"x".repeat(80)), "x".repeat(80));
+        assert_eq!(label(&"x".repeat(81)), "x".repeat(79) + "…");
+    }
+}

@@ -8,7 +8,7 @@ mod slots;
 mod structure;
 
 use super::nesting::{Nesting, homes};
-use super::{PlaceId, Program};
+use super::{PlaceId, Program, ScopeId};
 
 pub(crate) use ids::check_ids;
 
@@ -96,11 +96,13 @@ pub enum Odd {
 /// Checks a program. All defects of one stage are told; a later stage relies on what the earlier ones have proved.
 pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
     stage(check_ids(program))?;
-    validate_named(program)
+    let homes = validate_named(program)?;
+    Ok(loops::warnings(program, &homes))
 }
 
-/// As [`validate`], for a program whose numbers were found to name something already.
-pub(super) fn validate_named(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
+/// As [`validate`] without its warnings, for a program whose numbers were found to name something already. Tells where each
+/// place runs.
+pub(super) fn validate_named(program: &Program) -> Result<Vec<Option<ScopeId>>, Vec<Invalid>> {
     stage(sane::check(program))?;
     let nesting = Nesting::new(program).map_err(|lost| structure::outside_the_root(&lost))?;
     let mut wrong = Vec::new();
@@ -112,7 +114,7 @@ pub(super) fn validate_named(program: &Program) -> Result<Vec<Warning>, Vec<Inva
     stage(wrong)?;
     stage(slots::check(program, &nesting, &homes))?;
     stage(meets::check(program, &nesting, &homes))?;
-    Ok(loops::warnings(program, &homes))
+    Ok(homes)
 }
 
 fn stage(wrong: Vec<Invalid>) -> Result<(), Vec<Invalid>> {

@@ -7,7 +7,9 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Value};
 use super::required_text;
 use crate::report::{Report, start_of};
 
-const KEYS: [&str; 15] = [
+/// `$schema` is for editors.
+const KEYS: [&str; 16] = [
+    "$schema",
     "version",
     "agentId",
     "name",

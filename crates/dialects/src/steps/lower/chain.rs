@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
         match skipped {
             // Those who began to skip in this chain end with it; those who came in skipping go on so.
             Some((level, skipped)) => {
-                let began_here = self.when(&format!("s == {level}"), &[("s", self.l.skipping)]);
+                let began_here = self.when_with("s == level", &[("s", self.l.skipping)], &[("level", level.into())]);
                 self.b.decide([(began_here, end)], skipped, None)
             }
             None => end,

@@ -11,6 +11,16 @@ impl Lower<'_, '_> {
         self.b.formula(text, Dialect::Machine, names)
     }
 
+    /// As [`Self::inner`], with names for values that are known.
+    pub(super) fn inner_with(&mut self, text: &str, names: &[(&str, SlotId)], known: &[(&str, Value)]) -> ExprId {
+        self.b.formula_with(text, Dialect::Machine, names, known)
+    }
+
+    /// As [`Self::when`], with names for values that are known.
+    pub(super) fn when_with(&mut self, text: &str, names: &[(&str, SlotId)], known: &[(&str, Value)]) -> ConditionId {
+        self.b.test_with(text, Dialect::Machine, names, known)
+    }
+
     /// A condition over slots.
     pub(super) fn when(&mut self, text: &str, names: &[(&str, SlotId)]) -> ConditionId {
         self.b.test(text, Dialect::Machine, names)

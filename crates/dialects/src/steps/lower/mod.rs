@@ -80,7 +80,7 @@ struct Lower<'a, 'd> {
     document: &'a Document<'d>,
     options: &'a LoadOptions,
     b: Builder,
-    plan: Plan,
+    plan: Plan<'d>,
     l: Locals,
     /// Where each step begins.
     begins: Vec<PlaceId>,

@@ -1,7 +1,7 @@
 //! What lowering has to know of the whole document before it begins with a part of it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 
 use branchpoint_expr::{Located, Shape};
 
@@ -12,16 +12,21 @@ use crate::steps::tree::{Document, No, Role};
 pub(super) type Owner = Option<No>;
 
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct Plan<'d> {
     /// By merge: the joins that feed it.
     pub(super) joins: BTreeMap<No, Vec<No>>,
     /// By scope: the merges for which it is the innermost around them and all their joins.
     pub(super) meets_in: BTreeMap<Owner, Vec<No>>,
     /// Steps in which a merge may run although they are skipped, because a join elsewhere feeds it.
     pub(super) revives: Vec<bool>,
-    /// By retry: the step it goes back to, and everything that is done again.
-    pub(super) retries: BTreeMap<No, (No, BTreeSet<No>)>,
+    /// By retry: everything that is done again, from the step it goes back to on.
+    pub(super) retries: BTreeMap<No, Range<No>>,
     targets: BTreeSet<No>,
+    /// By retry: the outermost loop around it that another retry runs again as a whole.
+    pub(super) repeated_loop: BTreeMap<No, No>,
+    /// By loop: the retries whose counters must outlive it, and those whose counters live in it.
+    pub(super) counted_around: BTreeMap<No, Vec<No>>,
+    pub(super) counted_in: BTreeMap<No, Vec<No>>,
     /// By loop over items, none is the root: the steps that leave their values in an iteration, while bodies included.
     pub(super) at_home: BTreeMap<Option<No>, Vec<No>>,
     /// Whether a branch can deliver nothing at all.
@@ -29,11 +34,11 @@ pub(super) struct Plan {
     /// Whether attachments matter.
     pub(super) has_files: bool,
     /// Words that templates and expressions are made of: a step that none names needs no slot.
-    words: BTreeSet<Arc<str>>,
+    words: HashSet<&'d str>,
 }
 
-impl Plan {
-    pub(super) fn new(document: &Document<'_>) -> Self {
+impl<'d> Plan<'d> {
+    pub(super) fn new(document: &Document<'d>) -> Self {
         let mut fed: BTreeMap<No, Vec<No>> = BTreeMap::new();
         for (join, merge) in joins(document) {
             fed.entry(merge).or_default().push(join);
@@ -44,6 +49,9 @@ impl Plan {
             revives: vec![false; document.steps.len()],
             retries: BTreeMap::new(),
             targets: BTreeSet::new(),
+            repeated_loop: BTreeMap::new(),
+            counted_around: BTreeMap::new(),
+            counted_in: BTreeMap::new(),
             at_home: at_home(document),
             has_gaps: document.steps.iter().any(|step| ["gate", "join", "merge"].contains(&step.kind.name)),
             has_files: document.steps.iter().any(|step| step.flag("iterate_attachments", false))
@@ -52,6 +60,7 @@ impl Plan {
         };
         plan.find_merges(document);
         plan.find_retries(document);
+        plan.find_counters(document);
         plan
     }
 
@@ -83,9 +92,24 @@ impl Plan {
         for (no, step) in document.steps.iter().enumerate().filter(|(_, step)| step.is("retry")) {
             let target = step.get("target_step_id").and_then(Located::text).and_then(|id| document.find(id));
             if let Some(target) = target {
-                let again = retried(document, no, target).into_iter().collect();
-                self.retries.insert(no, (target, again));
+                self.retries.insert(no, retried(document, no, target));
                 self.targets.insert(target);
+            }
+        }
+    }
+
+    /// Where the counter of each retry lives.
+    fn find_counters(&mut self, document: &Document<'_>) {
+        let repeats = repeats(document.steps.len(), self.retries.values());
+        for (retry, again) in &self.retries {
+            let by_others = |looped: &No| repeats[*looped] > usize::from(again.contains(looped));
+            let repeated = loops_around(document, *retry).filter(by_others).last();
+            if let Some(looped) = repeated {
+                self.repeated_loop.insert(*retry, looped);
+                self.counted_around.entry(looped).or_default().push(*retry);
+            }
+            if let Some(looped) = loops_around(document, repeated.unwrap_or(*retry)).next() {
+                self.counted_in.entry(looped).or_default().push(*retry);
             }
         }
     }
@@ -103,14 +127,25 @@ impl Plan {
     pub(super) fn has_revivals(&self) -> bool {
         !self.joins.is_empty()
     }
+}
 
-    /// The outermost loop around a retry that another retry runs again as a whole.
-    pub(super) fn repeated_loop(&self, document: &Document<'_>, retry: No) -> Option<No> {
-        let loops = document.around(retry).filter(|(_, list)| list.role == Role::Body).map(|(holder, _)| holder);
-        let repeated =
-            |looped: &No| self.retries.iter().any(|(other, (_, again))| *other != retry && again.contains(looped));
-        loops.filter(repeated).last()
+/// The loops around a step, the innermost first.
+pub(super) fn loops_around(document: &Document<'_>, no: No) -> impl Iterator<Item = No> {
+    document.around(no).filter(|(_, list)| list.role == Role::Body).map(|(holder, _)| holder)
+}
+
+/// By step: how many retries run it again.
+fn repeats<'r>(steps: usize, retries: impl Iterator<Item = &'r Range<No>>) -> Vec<usize> {
+    let (mut begins, mut ends) = (vec![0; steps + 1], vec![0; steps + 1]);
+    for again in retries {
+        begins[again.start] += 1;
+        ends[again.end] += 1;
     }
+    let open = begins.iter().zip(&ends).scan(0, |open, (begun, ended)| {
+        *open = *open + begun - ended;
+        Some(*open)
+    });
+    open.collect()
 }
 
 /// The steps whose scopes are around a step, the root first.
@@ -155,14 +190,14 @@ pub(super) fn mentions(document: &Document<'_>, letters: &str) -> bool {
 }
 
 /// Every word of every text that may name a step. More words than needed only keep slots that nothing reads.
-fn words(document: &Document<'_>) -> BTreeSet<Arc<str>> {
-    let mut words = BTreeSet::new();
+fn words<'d>(document: &Document<'d>) -> HashSet<&'d str> {
+    let mut words = HashSet::new();
     let mut values = vec![document.located];
     while let Some(value) = values.pop() {
         match &value.shape {
             Shape::Str { text, .. } if text.contains("step") => {
                 let apart = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-');
-                words.extend(text.split(apart).filter(|word| !word.is_empty()).map(Arc::from));
+                words.extend(text.split(apart).filter(|word| !word.is_empty()));
             }
             Shape::List(items) => values.extend(items),
             Shape::Object(fields) => values.extend(fields.iter().map(|field| &field.value)),
@@ -170,6 +205,6 @@ fn words(document: &Document<'_>) -> BTreeSet<Arc<str>> {
         }
     }
     let judged = document.steps.iter().filter(|step| step.is("evaluate_step"));
-    words.extend(judged.filter_map(|step| step.text("target_step_id").cloned()));
+    words.extend(judged.filter_map(|step| step.text("target_step_id").map(|id| &**id)));
     words
 }

@@ -4,7 +4,7 @@ use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{Exit, Mark, PlaceId, ScopeId, SlotId, Write};
 use branchpoint_expr::Value;
 
-use super::plan::owners;
+use super::plan::{loops_around, owners};
 use super::{Lower, To, Where};
 use crate::steps::tree::{No, Role};
 
@@ -28,7 +28,7 @@ impl Lower<'_, '_> {
     /// runs a whole loop again, the counts of its iterations lie outside it, a key for each.
     fn counted(&mut self, no: No, at: Where, most: i64) -> (Write, branchpoint_core::ir::ConditionId) {
         let name = format!("{}.count", self.document.steps[no].id);
-        let Some(repeated) = self.plan.repeated_loop(self.document, no) else {
+        let Some(repeated) = self.plan.repeated_loop.get(&no).copied() else {
             let slot = self.counter(no, at, &name, Value::Int(0));
             let more = self.inner("n + 1", &[("n", slot)]);
             let within = self.when(&format!("n <= {most}"), &[("n", slot)]);
@@ -54,7 +54,7 @@ impl Lower<'_, '_> {
 
     /// A counter in the innermost loop around, or in the root. A while loop zeroes it with every round.
     fn counter(&mut self, no: No, at: Where, name: &str, first: Value) -> SlotId {
-        let looped = self.document.around(no).find(|(_, list)| list.role == Role::Body).map(|(holder, _)| holder);
+        let looped = loops_around(self.document, no).next();
         let scope = looped.and_then(|looped| self.bodies.get(&looped).copied()).unwrap_or(ROOT);
         debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "a loop is around what is in its body");
         let slot = self.b.slot(scope, name, Some(first));
@@ -64,33 +64,28 @@ impl Lower<'_, '_> {
 
     /// Declares the counters that must outlive a loop, before its body is lowered.
     pub(super) fn counters_around(&mut self, looped: No, at: Where) {
-        let retries: Vec<No> = self.plan.retries.keys().copied().collect();
-        for retry in retries {
-            if self.plan.repeated_loop(self.document, retry) == Some(looped) {
-                let name = format!("{}.count", self.document.steps[retry].id);
-                let around = self.document.around(looped).find(|(_, list)| list.role == Role::Body);
-                let scope = around.and_then(|(holder, _)| self.bodies.get(&holder).copied()).unwrap_or(ROOT);
-                debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "the scope of an outer loop is around");
-                let slot = self.b.slot(scope, &name, Some(Value::from(Vec::new())));
-                self.counters.insert(retry, slot);
-            }
+        for retry in self.plan.counted_around.remove(&looped).unwrap_or_default() {
+            let name = format!("{}.count", self.document.steps[retry].id);
+            let around = loops_around(self.document, looped).next();
+            let scope = around.and_then(|holder| self.bodies.get(&holder).copied()).unwrap_or(ROOT);
+            debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "the scope of an outer loop is around");
+            let slot = self.b.slot(scope, &name, Some(Value::from(Vec::new())));
+            self.counters.insert(retry, slot);
         }
     }
 
     /// Back to the target: frames between close, edges that were filled in between are cleared, its input is at hand again.
     fn back(&mut self, no: No, at: Where) -> PlaceId {
-        let (target, again) = self.plan.retries[&no].clone();
+        let again = self.plan.retries[&no].clone();
+        let target = again.start;
         let there = self.scopes[target];
         let mut writes: Vec<Write> = Vec::new();
-        let alive = owners(self.document, target);
-        for (owner, merges) in &self.plan.meets_in {
-            // What meets in a frame that closes is gone with it.
-            if alive.contains(owner) {
-                let fed = merges
-                    .iter()
-                    .flat_map(|merge| self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
-                writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.edges[&from])));
-            }
+        // What meets in a frame that closes is gone with it.
+        for owner in owners(self.document, target) {
+            let merges = self.plan.meets_in.get(&owner).into_iter().flatten();
+            let fed =
+                merges.flat_map(|merge| self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
+            writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.edges[&from])));
         }
         let began = self.again[&target];
         writes.extend(self.take_up(began));

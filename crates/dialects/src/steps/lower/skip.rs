@@ -12,7 +12,7 @@ impl Lower<'_, '_> {
         let mut writes = Vec::new();
         if self.plan.has_revivals() {
             // Who skips already, goes on skipping from where that began.
-            let level = self.inner(&format!("s ?? {}", to.level), &[("s", self.l.skipping)]);
+            let level = self.inner_with("s ?? level", &[("s", self.l.skipping)], &[("level", to.level.into())]);
             let (nothing, plain) = (self.b.value(Value::from("")), self.b.value(Value::from("text/plain")));
             writes.push(Write::Put(self.l.skipping, level));
             writes.push(Write::Put(self.l.value, nothing));

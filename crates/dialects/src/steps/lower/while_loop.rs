@@ -41,7 +41,8 @@ impl Lower<'_, '_> {
         let done = self.while_done(no, scope, round);
         let limit = self.limit(step, no, scope, done);
         let holds = self.condition(scope, &condition::of(step.located));
-        let over = self.when(&format!("i >= {}", step.int("max_iterations").unwrap_or(ROUNDS)), &[("i", round)]);
+        let most = Value::Int(step.int("max_iterations").unwrap_or(ROUNDS));
+        let over = self.when_with("i >= most", &[("i", round)], &[("most", most)]);
         let go_on = self.b.decide([(over, limit)], body, None);
         let inner_failure = self.failure(no, Where { scope, ..at }, None);
         self.b.at(start).decide([(holds, go_on)], done, Some(inner_failure));
@@ -110,12 +111,7 @@ impl Lower<'_, '_> {
 
     /// The counters that live in a loop: those of retries in its body, and those that outlive a loop in it.
     fn counters_of(&self, looped: No) -> Vec<SlotId> {
-        let lives_here = |retry: &No| {
-            let counted = self.plan.repeated_loop(self.document, *retry).unwrap_or(*retry);
-            let innermost = self.document.around(counted).find(|(_, list)| list.role == Role::Body);
-            innermost.is_some_and(|(holder, _)| holder == looped)
-        };
-        let retries = self.plan.retries.keys().copied().filter(lives_here);
-        retries.filter_map(|retry| self.counters.get(&retry).copied()).collect()
+        let retries = self.plan.counted_in.get(&looped).into_iter().flatten();
+        retries.filter_map(|retry| self.counters.get(retry).copied()).collect()
     }
 }

@@ -4,7 +4,7 @@ use branchpoint_expr::{Kind, Shape};
 
 use super::Check;
 use crate::steps::raw::is_id;
-use crate::steps::region::{retry_targets, same_region};
+use crate::steps::region::{may_go_back, same_region};
 use crate::steps::tree::{No, Role};
 
 impl Check<'_, '_> {
@@ -33,7 +33,7 @@ impl Check<'_, '_> {
         }
         let Some((target, span)) = self.target(no, "target_step_id", Kind::RetryTargetFormat) else { return };
         let found = document.find(&target);
-        if found.is_none_or(|found| !retry_targets(document, no).contains(&found)) {
+        if found.is_none_or(|found| !may_go_back(document, no, found)) {
             let message = format!("a retry cannot go back to `{target}` from here");
             let help = "the target is a step around this one, or an earlier element of a chain that holds it, in the same \
                         loop body, branch or error handler";
@@ -76,15 +76,13 @@ impl Check<'_, '_> {
         let (to_join, to_merge) = (way(join), way(merge));
         let parted = to_join.iter().zip(&to_merge).position(|(left, right)| left != right);
         let Some((left, right)) = parted.map(|at| (to_join[at], to_merge[at])) else { return false };
-        let (parent_left, parent_right) = (document.steps[left].parent, document.steps[right].parent);
-        if parent_left != parent_right {
+        if !document.are_siblings(left, right) {
             // Two lists of one step: only the branches of a parallel step run beside each other.
             let role = |no: No| document.list_of(no).role;
             return matches!((role(left), role(right)), (Role::Branch(_), Role::Branch(_)));
         }
         let list = document.list_of(left);
-        let position = |no: No| list.steps.iter().position(|step| *step == no);
-        !document.is_chain(document.parent(left), list) || position(left) < position(right)
+        !document.is_chain(document.parent(left), list) || left < right
     }
 
     fn target(&mut self, no: No, key: &str, format: Kind) -> Option<(String, branchpoint_expr::Span)> {

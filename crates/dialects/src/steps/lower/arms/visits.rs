@@ -49,7 +49,7 @@ impl Lower<'_, '_> {
             [("seen", visits.seen), ("kept", visits.kept), ("outside", visits.outside), ("skipping", self.l.skipping)];
         let mut unseen = Vec::new();
         for (position, skipped) in arms {
-            let level = self.inner(&format!("outside ?? {}", visits.level), &names);
+            let level = self.inner_with("outside ?? level", &names, &[("level", visits.level.into())]);
             let (seen, gap) = (self.visited(visits, *position), self.text_value("blocked"));
             let writes = [seen, Write::Put(self.l.skipping, level), Write::Put(self.l.gap, gap)];
             let visit = self.b.set(writes, *skipped, None);

@@ -1,0 +1,125 @@
+//! The formulas of a front-end. A document has thousands of them, and few that differ in more than values and slots: each text
+//! is compiled once, and copied for each use.
+
+use std::collections::BTreeMap;
+
+use branchpoint_expr::{Bind, Bound, Dialect, Fillable, Formula, Options, Problems, Value};
+
+use super::super::SlotId;
+
+/// What was compiled so far, by text.
+#[derive(Debug)]
+pub(super) struct Formulas<T, Id> {
+    texts: BTreeMap<Box<str>, Vec<Known<T, Id>>>,
+}
+
+impl<T, Id> Default for Formulas<T, Id> {
+    fn default() -> Self {
+        Self { texts: BTreeMap::new() }
+    }
+}
+
+/// A text with the names that it was compiled with, over slots that are the positions of these names.
+#[derive(Debug)]
+struct Known<T, Id> {
+    dialect: Dialect,
+    names: Box<[Box<str>]>,
+    holes: Box<[Box<str>]>,
+    formula: Formula<T>,
+    /// The same text over the same slots is the same expression, unless values of the document differ.
+    made: BTreeMap<Box<[SlotId]>, Id>,
+}
+
+/// A formula as a front-end writes it.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'w> {
+    pub(super) text: &'w str,
+    pub(super) dialect: Dialect,
+    pub(super) slots: &'w [(&'w str, SlotId)],
+    pub(super) constants: &'w [(&'w str, Value)],
+}
+
+impl<T: Fillable, Id: Copy> Formulas<T, Id> {
+    /// The number of a formula; `push` appends one that is not there yet.
+    #[track_caller]
+    pub(super) fn number(
+        &mut self,
+        written: Written<'_>,
+        compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
+        push: impl FnOnce(T) -> Id,
+    ) -> Id {
+        let known = self.known(written, compile);
+        let slots: Vec<SlotId> = written.named().map(|(_, slot)| slot).collect();
+        let fill = |values: &[Value]| known.formula.fill_over(values, |position| slots[position as usize].0);
+        if !written.constants.is_empty() {
+            let values: Vec<Value> = written.constants.iter().map(|(_, value)| value.clone()).collect();
+            return push(fill(&values));
+        }
+        if let Some(made) = known.made.get(&*slots) {
+            return *made;
+        }
+        let made = push(fill(&[]));
+        known.made.insert(slots.into(), made);
+        made
+    }
+
+    #[track_caller]
+    fn known(
+        &mut self,
+        written: Written<'_>,
+        compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
+    ) -> &mut Known<T, Id> {
+        if !self.texts.contains_key(written.text) {
+            self.texts.insert(written.text.into(), Vec::new());
+        }
+        let same = self.texts.get_mut(written.text).expect("it was inserted just now");
+        let position = same.iter().position(|known| known.is(written)).unwrap_or_else(|| {
+            same.push(Known::new(written, compile));
+            same.len() - 1
+        });
+        &mut same[position]
+    }
+}
+
+impl<T: Fillable, Id> Known<T, Id> {
+    #[track_caller]
+    fn new(written: Written<'_>, compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>) -> Self {
+        let Written { text, dialect, .. } = written;
+        let holes: Vec<&str> = written.holes().collect();
+        let names: Box<[Box<str>]> = written.named().map(|(name, _)| name.into()).collect();
+        let given = Given { names: &names };
+        let formula = Formula::compile(text, Options::dialect(dialect).bound(&given).inner(), &holes, compile);
+        let formula = formula.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
+        Self { dialect, names, holes: holes.into_iter().map(Into::into).collect(), formula, made: BTreeMap::new() }
+    }
+
+    fn is(&self, written: Written<'_>) -> bool {
+        self.dialect == written.dialect
+            && written.named().map(|(name, _)| name).eq(self.names.iter().map(|name| &**name))
+            && written.holes().eq(self.holes.iter().map(|hole| &**hole))
+    }
+}
+
+impl<'w> Written<'w> {
+    /// The slots that it may read: those that the text does not name make no difference.
+    fn named(self) -> impl Iterator<Item = (&'w str, SlotId)> {
+        self.slots.iter().copied().filter(move |(name, _)| self.text.contains(name))
+    }
+
+    fn holes(self) -> impl Iterator<Item = &'w str> {
+        self.constants.iter().map(|(name, _)| *name)
+    }
+}
+
+/// The names of a formula, bound to their positions.
+struct Given<'b> {
+    names: &'b [Box<str>],
+}
+
+impl Bind for Given<'_> {
+    fn bind(&self, path: &[&str]) -> Option<Bound> {
+        let root = path.first()?;
+        let position = self.names.iter().position(|name| **name == **root)?;
+        Some(Bound { slot: super::count(position), parts: 1 })
+    }
+}
