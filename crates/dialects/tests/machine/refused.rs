@@ -143,6 +143,7 @@ fn one_thing_is_said_once() {
     // A block that does not go with the type is a key like any other that nobody knows.
     state("type: terminal, loop: {}", &[("unknown_key", "loop"), lost]);
     state("command: x, type: step, loop: {over: y}, on_success: done", &[("unknown_key", "loop")]);
+    with_b("type: step, loop: {type: for_each, items: [1], body: [b], on_complete: done}", &[]);
     state("command: x, on_success: done, hooks: {pre: [{log: a, command: b}]}", &[("conflict", "b")]);
 }
 
@@ -241,12 +242,15 @@ fn names_that_can_never_exist_are_told() {
 
 #[test]
 fn what_is_not_offered_is_said_so() {
-    state(
-        "type: operation, operation: http.get, on_success: done",
-        &[("unsupported", "operation"), ("unsupported", "operation")],
-    );
+    state("type: operation, operation: http.get, on_success: done", &[("unsupported", "operation")]);
+    state("type: Operation, config: {}, next: done", &[("unsupported", "Operation")]);
     state("use_template: t, command: x, on_success: done", &[("unsupported", "use_template")]);
     state("type: agent, provider: p, prompt: q, mcp_proxy: {}, on_success: done", &[("unsupported", "mcp_proxy")]);
+    // What a plugin or a template would read is not judged by rules that are not theirs.
+    state("type: step, use_template: t, parameters: {a: 1}, next: done", &[("unsupported", "use_template")]);
+    state("type: step, operation: github.x, inputs: {a: 1}, outputs: {b: c}", &[("unsupported", "operation")]);
+    // A command says what is done, whatever it is called.
+    state("type: step, operation: shell, command: x, on_success: done", &[("unknown_key", "operation")]);
     check("name: n\nplugins: []\nstates: {initial: a, a: {type: terminal}}", &[("unsupported", "plugins")]);
 }
 

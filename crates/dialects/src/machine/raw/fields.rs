@@ -297,15 +297,22 @@ impl<'d> Fields<'d> {
         }
     }
 
-    /// Keys of the original system that are not offered.
-    pub(in crate::machine) fn unsupported(&mut self, keys: &[&'static str], found: &mut Findings) {
+    /// What was not taken belongs to somebody else.
+    pub(in crate::machine) fn ignore_rest(&mut self) {
+        self.taken.fill(true);
+    }
+
+    /// Keys of the original system that are not offered; tells whether any is there.
+    pub(in crate::machine) fn unsupported(&mut self, keys: &[&'static str], found: &mut Findings) -> bool {
+        let mut any = false;
         for key in keys {
             if let Some(at) = self.fields.iter().position(|field| &*field.key == *key) {
-                self.taken[at] = true;
+                (self.taken[at], any) = (true, true);
                 let message = format!("`{}` is not offered", self.path(key));
                 found.error(Kind::Unsupported, self.fields[at].key_span, message);
             }
         }
+        any
     }
 
     /// Tells the keys that nobody asked for.

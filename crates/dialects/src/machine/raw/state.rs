@@ -66,7 +66,7 @@ const TYPES: [(&str, Type); 8] = [
 impl State {
     pub(super) fn read(field: &Field, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::of(&field.value, format!("states.{}", field.key), found)?;
-        fields.unsupported(&["operation", "use_template", "mcp_proxy", "plugin", "acp"], found);
+        fields.unsupported(&["mcp_proxy", "plugin", "acp"], found);
         fields.ignore(&["description", "depends_on", "capture"]);
         let what = What::read(&mut fields, found);
         let mut hooks = fields.object("hooks", found);
@@ -108,6 +108,9 @@ impl State {
 
 impl What {
     fn read(fields: &mut Fields<'_>, found: &mut Findings) -> Self {
+        if made_elsewhere(fields, found) {
+            return Self::Unknown;
+        }
         let Some(of) = state_type(fields, found) else { return Self::Unknown };
         match of {
             Type::Command => Self::Command(Command { source: source(fields, "command", "script_file", found) }),
@@ -126,6 +129,21 @@ impl What {
     }
 }
 
+/// Whether a plugin or a step template says what a state does. Its fields are theirs then, so nobody here can tell what is
+/// missing or unknown among them. The word `operation` beside a command is no such thing.
+fn made_elsewhere(fields: &mut Fields<'_>, found: &mut Findings) -> bool {
+    let keys: &[&str] = if has_command(fields) { &["use_template"] } else { &["use_template", "operation"] };
+    let elsewhere = fields.unsupported(keys, found);
+    if elsewhere {
+        fields.ignore_rest();
+    }
+    elsewhere
+}
+
+fn has_command(fields: &Fields<'_>) -> bool {
+    fields.says("command") || fields.says("script_file")
+}
+
 /// The kind of a state: its type, or what its other fields show.
 fn state_type(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Type> {
     let Some(written) = fields.take("type") else { return shown_type(fields, found) };
@@ -135,7 +153,7 @@ fn state_type(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Type> {
     if name.eq_ignore_ascii_case("operation") || name.contains('.') {
         let message = format!("states of type `{name}` are not offered");
         found.error(Kind::Unsupported, written.span, message);
-        fields.ignore(&["config", "inputs", "operation_inputs", "outputs"]);
+        fields.ignore_rest();
         return None;
     }
     let known = TYPES.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, of)| *of);
@@ -144,19 +162,16 @@ fn state_type(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Type> {
         let finding = Diagnostic::error(Kind::UnknownType, written.span, message);
         found.suggest(finding, name, TYPES.iter().map(|(word, _)| *word));
     }
-    known
+    // A loop block means the same as the types of loops, also in a step that has nothing else to do.
+    known.map(|of| if of == Type::Command && !has_command(fields) && fields.has("loop") { Type::Loop } else { of })
 }
 
 fn shown_type(fields: &Fields<'_>, found: &mut Findings) -> Option<Type> {
-    let of = ["command", "script_file", "loop", "agent", "operation", "use_template"];
-    match of.into_iter().find(|key| fields.has(key)) {
-        Some("command" | "script_file") => Some(Type::Command),
-        Some("agent") => Some(Type::Agent),
-        Some("loop") => Some(Type::Loop),
-        Some(_) => None,
-        None => {
-            fields.missing("type", found);
-            None
-        }
+    let shows =
+        [("command", Type::Command), ("script_file", Type::Command), ("loop", Type::Loop), ("agent", Type::Agent)];
+    let shown = shows.into_iter().find(|(key, _)| fields.has(key)).map(|(_, of)| of);
+    if shown.is_none() {
+        fields.missing("type", found);
     }
+    shown
 }

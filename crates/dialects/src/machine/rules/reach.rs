@@ -3,11 +3,13 @@
 use branchpoint_expr::Kind;
 
 use crate::machine::graph::Graph;
-use crate::machine::raw::{Document, Findings, OnFailure, State};
+use crate::machine::raw::{Document, Findings, OnFailure, State, What};
 
 pub(super) fn check(document: &Document, found: &mut Findings) {
     let ends = |state: &State| state.is_terminal() || matches!(state.on_failure, Some(OnFailure::Inline { .. }));
-    if document.states.is_empty() {
+    // A state whose kind is unknown may end the run, or lead anywhere.
+    let unknown = document.states.iter().any(|state| matches!(state.what, What::Unknown));
+    if document.states.is_empty() || unknown {
         return;
     }
     if !document.states.iter().any(ends) {
