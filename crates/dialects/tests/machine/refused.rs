@@ -72,6 +72,22 @@ fn keys_that_nobody_knows_are_told() {
 }
 
 #[test]
+fn keys_of_lists_are_told_with_their_number() {
+    let source = "name: n\ninputs: [{name: x}, {name: y, pattern: z, validation: {most: 1}}]\nstates:\n  initial: a\n  \
+                  a: {command: x, hooks: {pre: [{log: l, lgo: m}]}, transitions: [{goto: done, to: x}]}\n  \
+                  done: {type: terminal}\n";
+    let told: Vec<String> =
+        load(source, Some(Dialect::Machine)).diagnostics.into_iter().map(|finding| finding.message).collect();
+    let paths = [
+        "`inputs[1].pattern`",
+        "`inputs[1].validation.most`",
+        "`states.a.hooks.pre[0].lgo`",
+        "`states.a.transitions[0].to`",
+    ];
+    assert!(told.len() == paths.len() && told.iter().zip(paths).all(|(told, path)| told.starts_with(path)), "{told:?}");
+}
+
+#[test]
 fn every_kind_needs_its_fields() {
     state("on_success: done", &[("missing_field", "{on_success")]);
     state("type: step, on_success: done", &[("missing_field", "{type")]);

@@ -45,7 +45,8 @@ impl Input {
     pub(super) fn all(fields: &mut Fields<'_>, found: &mut Findings) -> Vec<Self> {
         let Some(inputs) = fields.take("inputs") else { return Vec::new() };
         if let Some(items) = inputs.items() {
-            return items.iter().filter_map(|input| Self::read(input, None, found)).collect();
+            let read = |(n, input): (usize, &Located)| Self::read(input, format!("inputs[{n}]"), None, found);
+            return items.iter().enumerate().filter_map(read).collect();
         }
         if !inputs.is_object() {
             fields.bad("inputs", inputs, "a list", found);
@@ -54,17 +55,18 @@ impl Input {
             let name = Shape::Str { text: field.key.clone(), verbatim: None };
             Text(Located { shape: name, span: field.key_span })
         };
-        inputs.fields().iter().filter_map(|field| Self::read(&field.value, Some(named(field)), found)).collect()
+        let read = |field: &Field| Self::read(&field.value, format!("inputs.{}", field.key), Some(named(field)), found);
+        inputs.fields().iter().filter_map(read).collect()
     }
 
-    fn read(located: &Located, name: Option<Text>, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::of(located, "inputs", found)?;
+    fn read(located: &Located, path: String, name: Option<Text>, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::of(located, path, found)?;
         let name = name.or_else(|| fields.needed("name", found));
         let of = fields.word("type", &TYPES, found);
         fields.ignore(&["description"]);
         let required = fields.flag("required", found).unwrap_or(false);
         let default = fields.take("default").map(Located::to_value);
-        let rules = fields.take("validation");
+        let rules = fields.object("validation", found);
         fields.finish(found);
         let mut input = Self {
             name: name?,
@@ -78,7 +80,7 @@ impl Input {
             file_exists: false,
             file_extension: None,
         };
-        if let Some(rules) = rules.and_then(|rules| Fields::of(rules, "inputs.validation", found)) {
+        if let Some(rules) = rules {
             input.validation(rules, found);
         }
         Some(input)

@@ -147,12 +147,12 @@ pub(super) fn only_in_block(state: &mut Fields<'_>, keys: &[&'static str], block
 fn skills(fields: &mut Fields<'_>, found: &mut Findings) -> Vec<Skill> {
     let path = fields.path("skills");
     let mut skills = Vec::new();
-    for entry in fields.list("skills", found) {
+    for (n, entry) in fields.list("skills", found).iter().enumerate() {
         if let Some(name) = Text::of(entry) {
             skills.push(Skill::Name(name));
             continue;
         }
-        let Some(mut entry) = Fields::of(entry, path.clone(), found) else { continue };
+        let Some(mut entry) = Fields::of(entry, format!("{path}[{n}]"), found) else { continue };
         let (name, folder) = (entry.text("name", found), entry.text("path", found));
         skills.extend(folder.map(Skill::Path).or(name.map(Skill::Name)));
         entry.finish(found);

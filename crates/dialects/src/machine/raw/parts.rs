@@ -55,10 +55,10 @@ impl Transition {
     pub(super) fn list(fields: &mut Fields<'_>, found: &mut Findings) -> Vec<Self> {
         let path = fields.path("transitions");
         let entries = fields.list("transitions", found);
-        entries.iter().filter_map(|entry| Self::read(entry, &path, found)).collect()
+        entries.iter().enumerate().filter_map(|(n, entry)| Self::read(entry, format!("{path}[{n}]"), found)).collect()
     }
 
-    fn read(entry: &Located, path: &str, found: &mut Findings) -> Option<Self> {
+    fn read(entry: &Located, path: String, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::of(entry, path, found)?;
         let guard = Guard::of(&mut fields, "when", "condition", found);
         let target = fields.either("goto", "target", found);
@@ -169,8 +169,8 @@ impl Action {
     pub(super) fn list(fields: &mut Fields<'_>, key: &'static str, found: &mut Findings) -> Vec<Self> {
         let path = fields.path(key);
         let Some(value) = fields.take(key) else { return Vec::new() };
-        let entries = value.items().unwrap_or_else(|| std::slice::from_ref(value));
-        entries.iter().filter_map(|entry| Self::read(entry, &path, found)).collect()
+        let Some(entries) = value.items() else { return Self::read(value, &path, found).into_iter().collect() };
+        entries.iter().enumerate().filter_map(|(n, entry)| Self::read(entry, &format!("{path}[{n}]"), found)).collect()
     }
 
     fn read(entry: &Located, path: &str, found: &mut Findings) -> Option<Self> {
