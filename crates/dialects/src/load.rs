@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_expr::{Diagnostic, Dialect, Severity};
+use branchpoint_expr::{Diagnostic, Dialect, Located, Severity};
 
+use crate::reader::read_what_is_there;
 use crate::recognise::recognise;
 use crate::{flow, graph, machine, read, session, steps};
 
@@ -65,12 +66,10 @@ pub fn load_all(source: &str, options: &LoadOptions, library: &dyn Library) -> L
 }
 
 fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Library>) -> Loaded {
-    let document = match read(source) {
-        Ok(document) => document,
-        Err(diagnostics) => {
-            return Loaded { dialect: options.dialect, program: None, children: BTreeMap::new(), diagnostics };
-        }
-    };
+    let (document, found) = read_what_is_there(source);
+    if !found.is_empty() {
+        return unread(&document, found, options);
+    }
     let dialect = match options.dialect.map_or_else(|| recognise(&document), Ok) {
         Ok(dialect) => dialect,
         Err(finding) => {
@@ -101,6 +100,13 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
     }
     settle(&mut loaded);
     loaded
+}
+
+/// A text that cannot be read. What there is of it may show its dialect, and with it the names of what was found.
+fn unread(document: &Located, found: Vec<Diagnostic>, options: &LoadOptions) -> Loaded {
+    let shown = options.dialect.or_else(|| recognise(document).ok());
+    let diagnostics = if shown == Some(Dialect::Machine) { machine::unread(found) } else { found };
+    Loaded { dialect: options.dialect, program: None, children: BTreeMap::new(), diagnostics }
 }
 
 /// Findings stand in the order of the text, and a document with an error has no program.

@@ -14,7 +14,7 @@ use crate::load::Library;
 pub(crate) fn children(document: &Located, library: &dyn Library) -> (BTreeMap<Arc<str>, Program>, Vec<Diagnostic>) {
     let (programs, findings) = crate::calls::children(document, &States, library);
     let mut once = Findings::default();
-    for finding in findings {
+    for finding in super::unread(findings) {
         once.push(super::help::with_help(finding));
     }
     (programs, once.0)

@@ -11,7 +11,7 @@ mod raw;
 mod rules;
 
 use branchpoint_core::ir::Program;
-use branchpoint_expr::{Diagnostic, Located, Severity};
+use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
 
 pub(crate) use calls::children;
 use raw::{Document, Findings};
@@ -21,6 +21,15 @@ pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let mut found = Findings::default();
     let program = checked(document, &mut found);
     (program, found.0.into_iter().map(help::with_help).collect())
+}
+
+/// What was found in a text that cannot be read, by the names of this dialect: a key that stands twice is no YAML.
+pub(crate) fn unread(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let named = |finding: Diagnostic| match finding.kind {
+        Kind::BadField => Diagnostic { kind: Kind::Yaml, ..finding },
+        _ => finding,
+    };
+    found.into_iter().map(named).collect()
 }
 
 fn checked(document: &Located, found: &mut Findings) -> Option<Program> {

@@ -51,14 +51,21 @@ const MAX_FINDINGS: usize = 50;
 /// What is not YAML or JSON ([`Kind::Yaml`]), keys that are there twice or cannot be keys ([`Kind::BadField`]), and what
 /// exceeds a limit ([`Kind::SizeLimit`], [`Kind::DepthLimit`], [`Kind::NodeLimit`]), in the order of the text.
 pub fn read(source: &str) -> Result<Located, Vec<Diagnostic>> {
+    let (root, findings) = read_what_is_there(source);
+    if findings.is_empty() { Ok(root) } else { Err(findings) }
+}
+
+/// As [`read`]: what could be read, and what was found. Of a text with problems it tells at most what was meant.
+pub(crate) fn read_what_is_there(source: &str) -> (Located, Vec<Diagnostic>) {
+    let nothing = Located { shape: Shape::Null, span: Span::new(0, 0) };
     if source.len() > MAX_BYTES {
         let message = format!("the document has {} bytes; {MAX_BYTES} are allowed", source.len());
-        return Err(vec![Diagnostic::error(Kind::SizeLimit, Span::new(0, 0), message).with_help("split it")]);
+        return (nothing, vec![Diagnostic::error(Kind::SizeLimit, Span::new(0, 0), message).with_help("split it")]);
     }
     let mut findings = Findings::default();
     let parts = json::parts(source).unwrap_or_else(|| yaml::parts(source, &mut findings));
     let root = build::tree(source, &parts, &mut findings);
-    findings.none_or(root.unwrap_or(Located { shape: Shape::Null, span: Span::new(0, 0) }))
+    (root.unwrap_or(nothing), findings.all())
 }
 
 /// Whether a text is strict JSON.
@@ -87,16 +94,13 @@ impl Findings {
         self.told.len() >= MAX_FINDINGS
     }
 
-    fn none_or(mut self, root: Located) -> Result<Located, Vec<Diagnostic>> {
-        if self.told.is_empty() {
-            return Ok(root);
-        }
+    fn all(mut self) -> Vec<Diagnostic> {
         self.told.sort_by_key(|finding| finding.span.start);
         if let Some((first, count)) = self.untold {
             let message = format!("and {count} more problems, the first of them here");
             self.told.push(Diagnostic::error(first.kind, first.span, message).with_help("solve the others first"));
         }
-        Err(self.told)
+        self.told
     }
 }
 

@@ -51,6 +51,9 @@ fn help(fields: &str, expect: &str) {
 #[test]
 fn a_document_has_a_name_states_and_a_beginning() {
     check("name: [x\n", &[("yaml", "")]);
+    let twice = "name: n\nstates: {initial: a, a: {type: terminal}, a: {type: terminal}}";
+    check(twice, &[("yaml", "a")]);
+    assert_eq!(load(twice, None).diagnostics[0].kind.as_str(), "yaml", "what could be read shows the dialect");
     check("states: {initial: a, a: {type: terminal}}", &[("missing_field", "states")]);
     check("name: n", &[("missing_field", "name: n")]);
     check("name: n\nstates: {a: {type: terminal}}", &[("missing_field", "{a:")]);
