@@ -20,6 +20,9 @@ pub(crate) fn children(document: &Located, library: &dyn Library) -> (BTreeMap<A
     (programs, once.0)
 }
 
+/// Documents of the original name outputs that the child declares; here a child declares none.
+const OUTPUTS: &str = "write the state of the child whose output is wanted, and the name that it gets: `state: name`";
+
 struct States;
 
 impl Calls for States {
@@ -55,7 +58,8 @@ impl Calls for States {
         let told = unknown.map(|(state, span)| {
             let message = format!("the workflow `{}` has no state `{state}`", call.name);
             let finding = Diagnostic::error(Kind::UnknownState, *span, message);
-            finding.suggest(state, read.states.iter().map(|state| &*state.name))
+            let finding = finding.suggest(state, read.states.iter().map(|state| &*state.name));
+            if finding.help.is_none() { finding.with_help(OUTPUTS) } else { finding }
         });
         told.collect()
     }

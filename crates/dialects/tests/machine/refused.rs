@@ -307,6 +307,10 @@ fn called_workflows_are_loaded_with_the_document() {
     call("workflow: main", &[("circular_call", "main")]);
     call("workflow: back", &[("circular_call", "back")]);
     call("workflow: good, outputs: {t: x}", &[("unknown_state", "t")]);
+    call("workflow: good, outputs: {result: x}", &[("unknown_state", "result")]);
+    let source = machine("  a: {type: call_workflow, on_success: done, workflow: good, outputs: {result: x}}\n");
+    let found = load_from(&source, Some(Dialect::Machine), &Two).diagnostics;
+    assert!(found[0].help.as_ref().is_some_and(|help| help.ends_with("`state: name`")), "{found:?}");
     call("workflow: pack/good", &[("unsupported", "pack/good")]);
     call("workflow: bad", &[("unknown_state", "bad"), ("no_terminal", "bad")]);
 }
