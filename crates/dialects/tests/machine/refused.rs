@@ -260,6 +260,44 @@ fn names_that_can_never_exist_are_told() {
 }
 
 #[test]
+fn variables_are_named_where_they_can_be_seen() {
+    let computed = "command: 'x {{env.HOME}} {{index env \"HOME\"}}', transitions: [{when: 'env[inputs.k] == 1', goto: done}], on_success: done";
+    state(computed, &[("unknown_name", "env")]);
+    let declared = machine(&format!("  a: {{{computed}}}\n")).replace("states:", "env: [HOME]\nstates:");
+    check(&declared, &[]);
+}
+
+#[test]
+fn loops_and_errors_are_told_where_they_never_are() {
+    let (no_loop, no_error) = (("unknown_name", "loop.Item"), ("unknown_name", "error.Message"));
+    state("command: 'x {{loop.Item}} {{error.Message}}', on_success: done", &[no_loop, no_error]);
+    state("command: x, transitions: [{when: 'loop.Item == 1', goto: done}], on_success: done", &[no_loop]);
+    state("command: x, transitions: [{when: 'error.Message == nil', goto: done}], on_success: done", &[]);
+    with_b(
+        "type: while, while: 'loop.Index < 2 && error.Message == nil', break_when: 'loop.First', body: [b], on_complete: done",
+        &[no_error],
+    );
+    state(
+        "type: agent, provider: p, prompt: q, mode: conversation, conversation: {stop_condition: 'loop.Index > 2'}, on_success: done",
+        &[],
+    );
+    // What runs in a loop, however deep, has its `loop`; an inline failure is an end of its own, outside.
+    check(
+        &machine(
+            "  a: {type: for_each, items: [1], body: [p], on_complete: done}\n  p: {type: parallel, parallel: [b]}\n  \
+             b: {command: 'x {{loop.Item}}', on_failure: {message: 'no {{loop.Item}}: {{error.Message}}'}}\n",
+        ),
+        &[no_loop, no_error],
+    );
+    let hooks = |hook: &str| {
+        format!("{}hooks: {{{hook}: [{{log: '{{{{error.Message}}}}'}}]}}\n", machine("  a: {type: terminal}\n"))
+    };
+    let lost = ("unreachable_terminal", "done");
+    check(&hooks("workflow_error"), &[lost]);
+    check(&hooks("workflow_end"), &[lost, no_error]);
+}
+
+#[test]
 fn what_is_not_offered_is_said_so() {
     state("type: operation, operation: http.get, on_success: done", &[("unsupported", "operation")]);
     state("type: Operation, config: {}, next: done", &[("unsupported", "Operation")]);

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
 
-use crate::machine::graph::Graph;
-use crate::machine::raw::{Action, Document, Findings, Guard, OnFailure, Source, State, Text, Times, What};
+use crate::machine::graph::{Graph, inside};
+use crate::machine::raw::{
+    Action, Agent, Document, Findings, Guard, Loop, OnFailure, Source, State, Text, Times, What,
+};
 use crate::secrets;
 
 /// What the texts of a document read, so that a run is told that and nothing else.
@@ -20,16 +22,32 @@ pub(in crate::machine) struct Uses {
 
 pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
     let mut uses = Uses { env: document.env.iter().map(|name| name.text().clone()).collect(), ..Uses::default() };
-    let mut check = Check { document, found, uses: &mut uses, graph: Graph::taken(document), after: BTreeMap::new() };
+    let mut check = Check {
+        document,
+        found,
+        uses: &mut uses,
+        graph: Graph::taken(document),
+        after: BTreeMap::new(),
+        looped: looped(document),
+    };
     for state in &document.states {
         check.state(state);
     }
-    check.actions(&document.hooks.start, &Sees::Nothing);
-    for actions in [&document.hooks.end, &document.hooks.error, &document.hooks.cancel] {
-        check.actions(actions, &Sees::All);
+    check.actions(&document.hooks.start, Sees::of(Ran::Nothing));
+    for actions in [&document.hooks.end, &document.hooks.cancel] {
+        check.actions(actions, Sees::of(Ran::All));
     }
+    check.actions(&document.hooks.error, Sees { error: true, ..Sees::of(Ran::All) });
     uses
 }
+
+const NO_LOOP: &str = "`loop` is there in the body of a loop, in the loop's own conditions and in stop conditions";
+const NO_ERROR: &str =
+    "`error` is there in transitions and in `workflow_error` hooks; elsewhere `states` tells how a state ended";
+
+/// A run keeps what it was told, so it is told the variables that the document names and no others.
+const ENV: &str =
+    "list the variables that may be meant under `env:` at the top of the document, or write the name: `env.HOME`";
 
 struct Check<'c> {
     document: &'c Document,
@@ -38,10 +56,28 @@ struct Check<'c> {
     graph: Graph,
     /// What can be reached from states that were asked for.
     after: BTreeMap<usize, Vec<bool>>,
+    /// The states that run in the body of a loop, directly or inside others.
+    looped: Vec<bool>,
+}
+
+/// What there is to read where a text stands.
+#[derive(Clone, Copy)]
+struct Sees {
+    ran: Ran,
+    /// Whether there may be a `loop`, and an `error`.
+    round: bool,
+    error: bool,
+}
+
+impl Sees {
+    fn of(ran: Ran) -> Self {
+        Self { ran, round: false, error: false }
+    }
 }
 
 /// Which states may have run when a text is read.
-enum Sees {
+#[derive(Clone, Copy)]
+enum Ran {
     Nothing,
     All,
     /// Those before a state.
@@ -62,55 +98,64 @@ enum Role {
 impl Check<'_> {
     fn state(&mut self, state: &State) {
         let Some(at) = self.document.state(&state.name) else { return };
-        let (before, with) = (Sees::Before(at), Sees::With(at));
-        self.text(state.dir.as_ref(), Role::Template, &before);
-        self.actions(&state.pre, &before);
-        self.actions(&state.post, &with);
+        let round = self.looped[at];
+        let before = Sees { round, ..Sees::of(Ran::Before(at)) };
+        let with = Sees { round, ..Sees::of(Ran::With(at)) };
+        self.text(state.dir.as_ref(), Role::Template, before);
+        self.actions(&state.pre, before);
+        self.actions(&state.post, with);
         for way in &state.transitions {
-            self.condition(way.guard.as_ref(), &with);
+            self.condition(way.guard.as_ref(), Sees { error: true, ..with });
         }
         if let Some(OnFailure::Inline { message, .. }) = &state.on_failure {
-            self.text(message.as_ref(), Role::Template, &with);
+            // It is a terminal state of its own, outside of every loop.
+            self.text(message.as_ref(), Role::Template, Sees { round: false, ..with });
         }
         match &state.what {
-            What::Command(command) => self.source(command.source.as_ref(), &before),
-            What::Agent(agent) => {
-                self.text(agent.provider.as_ref(), Role::Template, &before);
-                self.source(agent.prompt.as_ref(), &before);
-                self.text(agent.system_prompt.as_ref(), Role::Call, &before);
-                self.text(agent.role.as_ref(), Role::Template, &before);
-                if let Some(conversation) = &agent.conversation {
-                    conversation.stops.iter().for_each(|stop| self.condition(Some(stop), &with));
-                    self.text(conversation.inject_context.as_ref(), Role::Template, &with);
-                }
-            }
-            What::Loop(round) => {
-                match &round.over {
-                    Times::While(guard) => self.condition(guard.as_ref(), &before),
-                    Times::Each(Some(items)) => self.template(&items.0, Role::Template, &before),
-                    Times::Each(None) => {}
-                }
-                self.text(round.max_iterations.as_ref(), Role::Template, &before);
-                self.condition(round.break_when.as_ref(), &with);
-            }
+            What::Command(command) => self.source(command.source.as_ref(), before),
+            What::Agent(agent) => self.agent(agent, before, with),
+            What::Loop(round) => self.round(round, before, with),
             What::Call(call) => {
                 for input in call.inputs.iter().filter(|input| input.value.text().is_some()) {
-                    self.template(&input.value, Role::Call, &before);
+                    self.template(&input.value, Role::Call, before);
                 }
             }
-            What::Terminal(terminal) => self.text(terminal.message.as_ref(), Role::Template, &before),
+            What::Terminal(terminal) => self.text(terminal.message.as_ref(), Role::Template, before),
             What::Parallel(_) | What::Unknown => {}
         }
     }
 
-    fn actions(&mut self, actions: &[Action], sees: &Sees) {
+    fn agent(&mut self, agent: &Agent, before: Sees, with: Sees) {
+        self.text(agent.provider.as_ref(), Role::Template, before);
+        self.source(agent.prompt.as_ref(), before);
+        self.text(agent.system_prompt.as_ref(), Role::Call, before);
+        self.text(agent.role.as_ref(), Role::Template, before);
+        if let Some(conversation) = &agent.conversation {
+            // The turns of a conversation are rounds of a loop.
+            let turn = Sees { round: true, ..with };
+            conversation.stops.iter().for_each(|stop| self.condition(Some(stop), turn));
+            self.text(conversation.inject_context.as_ref(), Role::Template, turn);
+        }
+    }
+
+    fn round(&mut self, round: &Loop, before: Sees, with: Sees) {
+        match &round.over {
+            Times::While(guard) => self.condition(guard.as_ref(), Sees { round: true, ..before }),
+            Times::Each(Some(items)) => self.template(&items.0, Role::Template, before),
+            Times::Each(None) => {}
+        }
+        self.text(round.max_iterations.as_ref(), Role::Template, before);
+        self.condition(round.break_when.as_ref(), Sees { round: true, ..with });
+    }
+
+    fn actions(&mut self, actions: &[Action], sees: Sees) {
         for action in actions {
             let role = if matches!(action, Action::Command(_)) { Role::Call } else { Role::Template };
             self.text(Some(action.text()), role, sees);
         }
     }
 
-    fn source(&mut self, source: Option<&Source>, sees: &Sees) {
+    fn source(&mut self, source: Option<&Source>, sees: Sees) {
         match source {
             Some(Source::Text(text)) => self.text(Some(text), Role::Call, sees),
             Some(Source::File(path)) => {
@@ -124,13 +169,13 @@ impl Check<'_> {
         }
     }
 
-    fn text(&mut self, text: Option<&Text>, role: Role, sees: &Sees) {
+    fn text(&mut self, text: Option<&Text>, role: Role, sees: Sees) {
         if let Some(text) = text {
             self.template(&text.0, role, sees);
         }
     }
 
-    fn template(&mut self, located: &Located, role: Role, sees: &Sees) {
+    fn template(&mut self, located: &Located, role: Role, sees: Sees) {
         let parts = if role == Role::Call { secrets::split(located) } else { None };
         let located = parts.unwrap_or_else(|| located.clone());
         let compiled = Expression::formed(&located, Form::Text, Options::dialect(Dialect::Machine));
@@ -143,7 +188,7 @@ impl Check<'_> {
         }
     }
 
-    fn condition(&mut self, guard: Option<&Guard>, sees: &Sees) {
+    fn condition(&mut self, guard: Option<&Guard>, sees: Sees) {
         let Some(Guard(located)) = guard else { return };
         match Condition::under_if(located, Options::dialect(Dialect::Machine)) {
             Ok(condition) => {
@@ -169,7 +214,7 @@ impl Check<'_> {
             Some("write the path, or hand it in as an input".into());
     }
 
-    fn references(&mut self, references: &[Reference], role: Role, sees: &Sees) {
+    fn references(&mut self, references: &[Reference], role: Role, sees: Sees) {
         for reference in references {
             let (root, keys) = reference.parts.split_first().expect("a reference has a root");
             match (&**root, keys.first()) {
@@ -179,13 +224,27 @@ impl Check<'_> {
                 ("env", Some(name)) => {
                     self.uses.env.insert(name.clone());
                 }
+                ("env", None) if self.document.env.is_empty() => {
+                    let message =
+                        "which variables these are is known only in the run, and it knows those that are named";
+                    self.found.warn(Kind::UnknownName, reference.span, message).help = Some(ENV.into());
+                }
                 ("states", Some(name)) => self.state_reference(name, reference, role, sees),
+                ("loop", _) if !sees.round => self.absent(reference, role, NO_LOOP),
+                ("error", _) if !sees.error => self.absent(reference, role, NO_ERROR),
                 _ => {}
             }
         }
     }
 
-    fn state_reference(&mut self, name: &str, reference: &Reference, role: Role, sees: &Sees) {
+    /// A name of the dialect that is never there where it is written.
+    fn absent(&mut self, reference: &Reference, role: Role, help: &str) {
+        let so = if role == Role::Condition { "this is always nil" } else { "this can never be expanded" };
+        let message = format!("there is no `{}` here, so {so}", reference.parts[0]);
+        self.found.warn(Kind::UnknownName, reference.span, message).help = Some(help.into());
+    }
+
+    fn state_reference(&mut self, name: &str, reference: &Reference, role: Role, sees: Sees) {
         let names = || self.document.states.iter().map(|state| &*state.name);
         let Some(state) = self.document.state(name) else {
             let finding = if role == Role::Condition {
@@ -199,22 +258,36 @@ impl Check<'_> {
             self.found.push(finding);
             return;
         };
-        if !self.may_have_run(state, sees) {
+        if !self.may_have_run(state, sees.ran) {
             let message = format!("`{name}` never runs before this, so there is nothing to read");
             self.found.warn(Kind::UnknownName, reference.span, message).help =
                 Some(format!("read it in a state that comes after `{name}`, or lead a way from `{name}` to this one"));
         }
     }
 
-    fn may_have_run(&mut self, state: usize, sees: &Sees) -> bool {
+    fn may_have_run(&mut self, state: usize, ran: Ran) -> bool {
         /// Beyond this many states the question is not worth its price.
         const MOST: usize = 2_000;
-        let reader = match *sees {
-            Sees::Nothing => return false,
-            Sees::All => return true,
-            Sees::With(reader) if reader == state => return true,
-            Sees::With(reader) | Sees::Before(reader) => reader,
+        let reader = match ran {
+            Ran::Nothing => return false,
+            Ran::All => return true,
+            Ran::With(reader) if reader == state => return true,
+            Ran::With(reader) | Ran::Before(reader) => reader,
         };
         self.document.states.len() > MOST || self.after.entry(state).or_insert_with(|| self.graph.after(state))[reader]
     }
+}
+
+/// Which states run in the body of a loop, directly or inside the loops and branches of one.
+fn looped(document: &Document) -> Vec<bool> {
+    let members = |state: &State| -> Vec<usize> { inside(state).filter_map(|name| document.state(name)).collect() };
+    let mut looped = vec![false; document.states.len()];
+    let loops = document.states.iter().filter(|state| state.as_loop().is_some());
+    let mut next: Vec<usize> = loops.flat_map(members).collect();
+    while let Some(at) = next.pop() {
+        if !std::mem::replace(&mut looped[at], true) {
+            next.extend(members(&document.states[at]));
+        }
+    }
+    looped
 }
