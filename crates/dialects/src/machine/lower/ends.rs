@@ -1,6 +1,6 @@
 //! How a run ends: terminal states, inline failures, failures that nothing handles, cancellation.
 
-use branchpoint_core::ir::{Mark, PlaceId, Status, StepId};
+use branchpoint_core::ir::{Mark, PlaceId, Status, StepId, Write};
 use branchpoint_expr::Value;
 
 use super::Lower;
@@ -87,7 +87,7 @@ impl<'d> Lower<'d> {
         let end = if terminal.failure { self.ended_badly(here.step, end) } else { end };
         let default = terminal.failure.then(|| format!("the run ended in the state `{}`", here.state.name));
         let told = self.verdict(&here.state.name, terminal.message.as_ref(), default, FAILED, (here, end));
-        let writes = self.begin_writes(&here.state.name);
+        let writes = self.end_writes(&here.state.name);
         self.b.at(place).set(writes, told, None);
         self.b.mark(place, Mark::Begin(here.step, None));
         if !terminal.failure {
@@ -113,10 +113,19 @@ impl<'d> Lower<'d> {
         let here = Here { context: ROOT_CONTEXT, at: state, state: of, step };
         let end = self.ended_badly(step, self.ends.failed);
         let told = self.verdict(&name, message.as_ref(), None, *status, (here, end));
-        let writes = self.begin_writes(&name);
+        let writes = self.end_writes(&name);
         let place = self.b.set(writes, told, None);
         self.b.mark(place, Mark::Begin(step, None));
         place
+    }
+
+    /// An end begins: `error` is for the transitions that led here, and its message is none of them.
+    fn end_writes(&mut self, name: &str) -> Vec<Write> {
+        let mut writes = self.begin_writes(name);
+        writes.push(self.put(self.slots.cause, "error", &[]));
+        let nothing = self.b.value(Value::Null);
+        writes.push(Write::Put(self.slots.error, nothing));
+        writes
     }
 
     /// Sets the verdict with the expanded message, or with its raw text if it cannot be expanded.
@@ -131,8 +140,8 @@ impl<'d> Lower<'d> {
         let verdict = |message: &str| {
             format!(
                 r#"{{"kind": "terminal_failure", "message": {message}, "state": {state}, "exit_code": {status},
-                    "error": {{"Message": {message}, "State": error.State ?? {state}, "ExitCode": error.ExitCode ?? 1,
-                        "Type": error.Type ?? "exit_code"}}}}"#,
+                    "error": {{"Message": {message}, "State": cause.State ?? {state}, "ExitCode": cause.ExitCode ?? 1,
+                        "Type": cause.Type ?? "exit_code"}}}}"#,
                 state = quoted(name),
             )
         };

@@ -43,6 +43,10 @@ pub(super) struct Slots {
     /// What came of a hook.
     pub(super) hooked: SlotId,
     pub(super) line: SlotId,
+    /// The error that led to the end of the run. Messages of ends do not see it, hooks after them do.
+    pub(super) cause: SlotId,
+    /// The variables of the environment that the text of a file reads.
+    pub(super) variables: SlotId,
 }
 
 impl Slots {
@@ -72,6 +76,8 @@ impl Slots {
             before: b.local("before"),
             hooked: b.local("hooked"),
             line: b.local("line"),
+            cause: b.local("cause"),
+            variables: b.local("variables"),
         };
         slots.name(b, uses);
         slots
@@ -92,7 +98,7 @@ impl Slots {
     }
 
     /// The names that formulas write.
-    fn names(&self) -> [(&'static str, SlotId); 21] {
+    fn names(&self) -> [(&'static str, SlotId); 23] {
         [
             ("given", self.given),
             ("inputs", self.inputs),
@@ -115,6 +121,8 @@ impl Slots {
             ("before", self.before),
             ("hooked", self.hooked),
             ("line", self.line),
+            ("cause", self.cause),
+            ("variables", self.variables),
         ]
     }
 }
