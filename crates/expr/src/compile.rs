@@ -20,6 +20,11 @@ pub trait Bind {
     /// coerced value: it is coerced once, when it is set.
     fn bind(&self, path: &[&str]) -> Option<Bound>;
 
+    /// Whether a slot for a whole namespace that a dialect coerces holds its values as they are to be read.
+    fn holds_coerced(&self, _slot: u32) -> bool {
+        false
+    }
+
     /// The value of a name that is known already when compiling, and so needs no slot.
     fn constant(&self, _name: &str) -> Option<Value> {
         None
@@ -251,7 +256,8 @@ impl<'s> Compiler<'_, 's> {
         }));
         let bound = self.bind.and_then(|bind| bind.bind(&parts));
         let used = bound.map_or(1, |bound| bound.parts.min(parts.len()));
-        let coerced = self.dialect.coerced_root() == Some(root);
+        let ready = bound.is_some_and(|bound| self.bind.is_some_and(|bind| bind.holds_coerced(bound.slot)));
+        let coerced = self.dialect.coerced_root() == Some(root) && !ready;
         let path = Path {
             root: Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) },
             keys: match used.checked_sub(1) {

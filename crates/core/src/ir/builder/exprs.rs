@@ -1,5 +1,6 @@
 //! Expressions of a program. Their names become slots while compiling, so nothing is looked up by name in a run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Name, Options, Problems, Value};
@@ -132,7 +133,7 @@ impl Builder {
     }
 
     fn sight(&self, scope: ScopeId) -> Sight<'_> {
-        Sight { scope, scopes: &self.program.scopes, names: &self.names }
+        Sight { scope, scopes: &self.program.scopes, names: &self.names, coerced: &self.coerced }
     }
 }
 
@@ -141,6 +142,7 @@ struct Sight<'b> {
     scope: ScopeId,
     scopes: &'b [Scope],
     names: &'b [Names],
+    coerced: &'b BTreeSet<SlotId>,
 }
 
 impl Bind for Sight<'_> {
@@ -155,5 +157,9 @@ impl Bind for Sight<'_> {
             scope = self.scopes[here.index()].parent;
         }
         None
+    }
+
+    fn holds_coerced(&self, slot: u32) -> bool {
+        self.coerced.contains(&SlotId(slot))
     }
 }

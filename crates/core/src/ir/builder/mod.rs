@@ -70,6 +70,8 @@ pub struct Builder {
     begun: Vec<bool>,
     /// By scope: the paths that expressions inside it may write for a slot.
     names: Vec<names::Names>,
+    /// The slots whose values are read as they are, though the dialect would coerce them.
+    coerced: BTreeSet<SlotId>,
     locals: u32,
     payload: Option<SlotId>,
     now: Option<SlotId>,
@@ -127,6 +129,7 @@ impl Builder {
             here: None,
             begun: Vec::new(),
             names: Vec::new(),
+            coerced: BTreeSet::new(),
             locals: 0,
             payload: None,
             now: None,

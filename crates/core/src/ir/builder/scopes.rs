@@ -139,6 +139,13 @@ impl Builder {
     pub fn name(&mut self, scope: ScopeId, path: &[&str], slot: SlotId) {
         self.names[scope.index()].insert(path, slot);
     }
+
+    /// As [`Self::name`], for a slot whose parts are as they are to be read: where a dialect coerces what it finds under this
+    /// name, it was done when the slot was set.
+    pub fn name_coerced(&mut self, scope: ScopeId, path: &[&str], slot: SlotId) {
+        self.name(scope, path, slot);
+        self.coerced.insert(slot);
+    }
 }
 
 fn record(parent: Option<ScopeId>, next: PlaceId, spec: ScopeSpec) -> Scope {

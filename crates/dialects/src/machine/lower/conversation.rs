@@ -1,8 +1,8 @@
 //! Agents that are talked to: turns until a stop condition holds, the turns are used up, or the user has nothing to say.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Arm, Early, Effect, Exit, PlaceId, ScopeId, SlotId};
-use branchpoint_expr::Value;
+use branchpoint_core::ir::{Arm, Early, Effect, Exit, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_expr::{Condition, Dialect, Options, Value};
 
 use super::Lower;
 use super::agents::{SESSION, agent_spec, continued};
@@ -26,6 +26,8 @@ struct Talk {
     round: SlotId,
     response: SlotId,
     count: SlotId,
+    /// What they call `inputs`, if one of them reads more of it than its parts.
+    inputs: Option<SlotId>,
 }
 
 impl Talk {
@@ -54,15 +56,16 @@ impl<'d> Lower<'d> {
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(self.scope(here.context), spec);
-        let talk = self.talk(scope);
-        let start = self.turns(here, agent, talk);
+        let talk = self.talk(scope, agent);
+        let start = self.turns(here, agent, talk, outcomes.bad);
         self.b.begin(scope, &[start]);
         let enter = self.b.enter(scope);
         let enter = self.need_session(agent, enter, outcomes);
         self.asked(here, agent, enter, outcomes)
     }
 
-    fn talk(&mut self, scope: ScopeId) -> Talk {
+    fn talk(&mut self, scope: ScopeId, agent: &Agent) -> Talk {
+        let inputs = reads_all_inputs(agent).then(|| self.b.slot(scope, "inputs", None));
         let talk = Talk {
             scope,
             turn: self.b.slot(scope, "turn", Some(Value::Int(0))),
@@ -71,19 +74,23 @@ impl<'d> Lower<'d> {
             round: self.b.slot(scope, "loop", None),
             response: self.b.slot(scope, "response", None),
             count: self.b.slot(scope, "turn_count", None),
+            inputs,
         };
         self.b.name(scope, &["loop"], talk.round);
         self.b.name(scope, &["inputs", "response"], talk.response);
         self.b.name(scope, &["inputs", "turn_count"], talk.count);
+        if let Some(inputs) = inputs {
+            self.b.name_coerced(scope, &["inputs"], inputs);
+        }
         talk
     }
 
     /// One turn leads to the next; gives the place where the first begins.
-    fn turns(&mut self, here: Here<'d>, agent: &'d Agent, talk: Talk) -> PlaceId {
+    fn turns(&mut self, here: Here<'d>, agent: &'d Agent, talk: Talk, bad: PlaceId) -> PlaceId {
         let ask = self.b.reserve();
         let answer = self.b.read(self.slots.answer);
         let done = self.b.leave(talk.scope, Exit::Done(Some(answer)));
-        let more = self.next_message(agent, talk, ask, done);
+        let more = self.next_message(here, agent, talk, (ask, done, bad));
         let stops = self.stops(agent, talk, done, more);
         let stored = self.reply(here, talk, stops);
 
@@ -91,8 +98,8 @@ impl<'d> Lower<'d> {
             r#"{"kind": answer.error.kind, "message": answer.error.message, "output": response ?? answer.output}"#;
         let failed = self.talk_failed(talk, error);
         let unheard = self.talk_failed(talk, r#"{"kind": "agent", "message": failure.message, "output": response}"#);
-        let bad = self.test("answer.error != nil", &[]);
-        let judged = self.b.decide([(bad, failed)], stored, None);
+        let error = self.test("answer.error != nil", &[]);
+        let judged = self.b.decide([(error, failed)], stored, None);
         let effect = effect_of(here, "agent", agent_spec(here, agent));
         let spec = effect.spec.as_object().cloned().map(|mut spec| {
             // The whole conversation is tried again, not one of its turns.
@@ -126,7 +133,7 @@ impl<'d> Lower<'d> {
                 "Response": answer.response, "TokensUsed": answer.tokens ?? 0}})"#
         );
         let session = SESSION.replace("HISTORY", "(session ?? {})").replace("MESSAGE", "message");
-        let writes = vec![
+        let mut writes = vec![
             self.put(talk.turn, "turn + 1", &names),
             self.put(talk.count, "turn", &names),
             self.put(talk.response, "answer.output", &names),
@@ -135,7 +142,17 @@ impl<'d> Lower<'d> {
             self.put(talk.session, &session, &names),
             self.put(self.slots.sessions, &format!("putPath(sessions, [{name}], session)"), &names),
         ];
+        writes.extend(talk.inputs.into_iter().flat_map(|inputs| self.inputs_of_turn(here, talk, inputs)));
         self.then(writes, next)
+    }
+
+    /// The inputs as conditions read them, and beside them the reply as it is: text that looks like a number is text.
+    fn inputs_of_turn(&mut self, here: Here<'d>, talk: Talk, inputs: SlotId) -> [Write; 2] {
+        let coerced = self.b.expr(self.scope(here.context), "inputs", Dialect::Machine);
+        let coerced = self.compiled(coerced);
+        let names = [("all", inputs), ("response", talk.response), ("turn", talk.turn)];
+        let text = r#"putPath(putPath(all, ["response"], response), ["turn_count"], turn)"#;
+        [Write::Put(inputs, coerced), self.put(inputs, text, &names)]
     }
 
     fn stops(&mut self, agent: &Agent, talk: Talk, done: PlaceId, more: PlaceId) -> PlaceId {
@@ -152,15 +169,27 @@ impl<'d> Lower<'d> {
     }
 
     /// The user's line, or the prompt again with the context that is injected.
-    fn next_message(&mut self, agent: &'d Agent, talk: Talk, ask: PlaceId, done: PlaceId) -> PlaceId {
-        let again = self.prompt_again(agent, talk, ask);
+    fn next_message(
+        &mut self,
+        here: Here<'d>,
+        agent: &'d Agent,
+        talk: Talk,
+        (ask, done, bad): (PlaceId, PlaceId, PlaceId),
+    ) -> PlaceId {
+        let again = self.prompt_again(here, agent, talk, (ask, bad));
         self.b.fact("user_attached");
         let line = self.user_line(talk, ask, done);
         let attached = self.test("facts.user_attached == true", &[]);
         self.b.decide([(attached, line)], again, None)
     }
 
-    fn prompt_again(&mut self, agent: &'d Agent, talk: Talk, ask: PlaceId) -> PlaceId {
+    fn prompt_again(
+        &mut self,
+        here: Here<'d>,
+        agent: &'d Agent,
+        talk: Talk,
+        (ask, bad): (PlaceId, PlaceId),
+    ) -> PlaceId {
         let injected = agent.conversation.as_ref().and_then(|conversation| conversation.inject_context.as_ref());
         let Some(injected) = injected else {
             let message = self.put(talk.message, "request.prompt", &talk.names());
@@ -171,8 +200,8 @@ impl<'d> Lower<'d> {
             : string(request.prompt) + "\n\n" + string(line)"#;
         let message = self.put(talk.message, text, &talk.names());
         let message = self.then(vec![message], ask);
-        let bad = self.talk_failed(talk, r#"{"kind": "template", "message": failure.message, "output": response}"#);
-        self.expand(talk.scope, &injected.0, self.slots.line, message, bad)
+        let unexpanded = self.out_of_talk(here, talk, bad);
+        self.expand(talk.scope, &injected.0, self.slots.line, message, unexpanded)
     }
 
     fn user_line(&mut self, talk: Talk, ask: PlaceId, done: PlaceId) -> PlaceId {
@@ -189,8 +218,30 @@ impl<'d> Lower<'d> {
         self.b.wait([Arm::Signal { signal, check: None, into: Some(self.slots.line), next: judged }], None)
     }
 
+    /// A text could not be expanded, and would not be the next time: the conversation is left, not failed, because one that
+    /// fails is tried again. What came of it crosses in a slot outside.
+    fn out_of_talk(&mut self, here: Here<'d>, talk: Talk, bad: PlaceId) -> PlaceId {
+        let left = self.b.slot(self.scope(here.context), &format!("{}.unexpanded", here.state.name), None);
+        let answer = self.put(self.slots.answer, "left", &[("left", left)]);
+        let outside = self.then(vec![answer], bad);
+        let leave = self.b.leave(talk.scope, Exit::Goto(outside));
+        let text = r#"{"output": response, "error": {"kind": "template", "message": failure.message}}"#;
+        let kept = self.put(left, text, &talk.names());
+        self.then(vec![kept], leave)
+    }
+
     fn talk_failed(&mut self, talk: Talk, error: &str) -> PlaceId {
         let error = self.formula(error, &talk.names());
         self.b.leave(talk.scope, Exit::Fail(error))
     }
+}
+
+/// Whether a stop condition reads `inputs` as a whole, or by a key that is known only in the run.
+fn reads_all_inputs(agent: &Agent) -> bool {
+    let stops = agent.conversation.iter().flat_map(|conversation| &conversation.stops);
+    stops.into_iter().any(|stop| {
+        let compiled = Condition::under_if(&stop.0, Options::dialect(Dialect::Machine));
+        let references = compiled.map(|condition| condition.references()).unwrap_or_default();
+        references.iter().any(|reference| matches!(&reference.parts[..], [root] if &**root == "inputs"))
+    })
 }

@@ -82,7 +82,7 @@ impl Lower<'_> {
         self.b.set([request], next, fail)
     }
 
-    fn compiled(&mut self, compiled: Result<ExprId, Problems>) -> ExprId {
+    pub(super) fn compiled(&mut self, compiled: Result<ExprId, Problems>) -> ExprId {
         compiled.unwrap_or_else(|problems| {
             self.refused(problems);
             self.b.value(Value::Null)
