@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 
 use crate::agents;
 use crate::hearing::Hearing;
@@ -116,6 +116,9 @@ impl Local {
     }
 
     fn read(&self, call: &Call) -> Answer {
+        if let Some(names) = call.input.get("environment").and_then(Value::as_list) {
+            return Answer::data(environment(names));
+        }
         let (input, dir) = (&call.input, self.dir.join(&*call.folder));
         let skill = input.get("skill").and_then(Value::as_str);
         let path = match (skill, input.get("skill_path").and_then(Value::as_str)) {
@@ -137,6 +140,15 @@ impl Local {
             Err(reason) => Answer::failed("exit_code", format!("{} cannot be read: {reason}", path.display())),
         }
     }
+}
+
+/// The variables of these names, as far as they are set.
+fn environment(names: &[Value]) -> Value {
+    let variable = |name: &Value| {
+        let name = name.as_str()?;
+        Some((name.into(), Value::from(std::env::var(name).ok()?)))
+    };
+    Value::from(names.iter().filter_map(variable).collect::<Object>())
 }
 
 /// A field of an input as text; nothing is no text.

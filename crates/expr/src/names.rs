@@ -43,9 +43,11 @@ fn properties(root: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Looks for names that can never exist. What is found is a warning; only secrets are refused.
-pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, findings: &mut Vec<Diagnostic>) {
+/// Looks for names that can never exist. What is found is a warning; only secrets are refused. `needed`: what is missing is
+/// an error here, not nil.
+pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, needed: bool, findings: &mut Vec<Diagnostic>) {
     let mut variables = Vec::new();
+    let so = if needed { "this can never be expanded" } else { "this is always nil" };
     walk(expr, &mut variables, &mut |path, variables| {
         let (root, keys) = split(path);
         let ExprKind::Name(name) = &root.kind else { return };
@@ -58,17 +60,17 @@ pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, findings: &mut Vec<Diagno
                     .with_help("secrets are for the fields of steps that call the outside"),
             );
         } else if dialect != Dialect::Flow && !roots(dialect).contains(&&**name) {
-            let message = format!("there is no `{name}` here, so this is always nil");
+            let message = format!("there is no `{name}` here, so {so}");
             let finding = Diagnostic::warning(Kind::UnknownName, root.span, message);
             findings.push(finding.suggest(name, roots(dialect).iter().copied()));
         } else if dialect == Dialect::Machine {
-            findings.extend(unknown_property(name, &keys));
+            findings.extend(unknown_property(name, &keys, so));
         }
     });
 }
 
 /// The first property that its namespace does not have.
-fn unknown_property(root: &str, keys: &[(&str, Span)]) -> Option<Diagnostic> {
+fn unknown_property(root: &str, keys: &[(&str, Span)], so: &str) -> Option<Diagnostic> {
     let (known, key, span) = match (root, keys) {
         ("states", [(_, _), (key, span), ..]) => (STATE, *key, *span),
         ("loop", _) => {
@@ -81,7 +83,7 @@ fn unknown_property(root: &str, keys: &[(&str, Span)]) -> Option<Diagnostic> {
     if known.contains(&key) {
         return None;
     }
-    let message = format!("`{root}` has no property `{key}`, so this is always nil");
+    let message = format!("`{root}` has no property `{key}`, so {so}");
     Some(Diagnostic::warning(Kind::UnknownProperty, span, message).suggest(key, known.iter().copied()))
 }
 

@@ -160,6 +160,16 @@ pub(crate) struct Path {
     pub(crate) parent: u32,
 }
 
+impl Path {
+    fn reference(&self, span: Span) -> Reference {
+        let keys = self.keys.iter().map(|key| match key {
+            Key::Field(field) => Arc::clone(field),
+            Key::Index(index) => index.to_string().into(),
+        });
+        Reference { parts: std::iter::once(Arc::clone(&self.root.text)).chain(keys).collect(), span }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Key {
     Field(Arc<str>),
@@ -283,18 +293,27 @@ impl Program {
 
     /// The names it reads, with their places in the source.
     pub(crate) fn references(&self) -> Vec<Reference> {
-        let paths = self.nodes.iter().zip(&self.spans).filter_map(|(node, span)| match node {
-            Node::Path(path) => Some((&self.paths[*path as usize], *span)),
+        let mut references: Vec<Option<Reference>> = vec![None; self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            references[at] = match *node {
+                Node::Path(path) => Some(self.paths[path as usize].reference(self.spans[at])),
+                // A key that is written out is part of the reference, however the access is spelled.
+                Node::Member { object, key, .. } => self.written_key(key).and_then(|key| {
+                    let mut reference = references[object as usize].take()?;
+                    reference.parts.push(key);
+                    Some(reference)
+                }),
+                _ => None,
+            };
+        }
+        references.into_iter().flatten().collect()
+    }
+
+    fn written_key(&self, key: Id) -> Option<Arc<str>> {
+        match self.nodes[key as usize] {
+            Node::Constant(value) => Some(self.constants[value as usize].to_string().into()),
             _ => None,
-        });
-        let reference = |(path, span): (&Path, Span)| {
-            let keys = path.keys.iter().map(|key| match key {
-                Key::Field(field) => Arc::clone(field),
-                Key::Index(index) => index.to_string().into(),
-            });
-            Reference { parts: std::iter::once(Arc::clone(&path.root.text)).chain(keys).collect(), span }
-        };
-        paths.map(reference).collect()
+        }
     }
 
     /// The content of a file, which the host reads: nothing here touches the disk.

@@ -126,7 +126,8 @@ impl<'o> Unit<'o> {
                 let types = check::check(&expr, dialect, self.options.inner, &mut findings);
                 // The names of a front-end are its own: no document is to be warned of them.
                 if !self.options.inner {
-                    names::check(&expr, dialect, &mut findings);
+                    let needed = dialect == Dialect::Machine && access == Access::Required;
+                    names::check(&expr, dialect, needed, &mut findings);
                 }
                 if findings.iter().all(|finding| finding.severity == Severity::Warning) {
                     compiled = (self.compile(&expr, place, access), types);

@@ -63,6 +63,24 @@ pub(super) fn expand_template<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Ou
     }
 }
 
+/// `environmentNames(text)`: the variables of the environment that a text with placeholders reads by name. One that cannot be
+/// compiled reads none; it is expanded next, and that tells what is wrong.
+pub(super) fn environment_names<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let written = text("environmentNames", arguments[0])?;
+    work.spend(written.len() / limits::BYTES_PER_STEP + 1)?;
+    let template = Expression::text(written, Options::dialect(Dialect::Machine));
+    let references = template.map(|template| template.references()).unwrap_or_default();
+    let mut names = Vec::new();
+    for reference in references {
+        if let [root, name, ..] = &reference.parts[..]
+            && &**root == "env"
+        {
+            names.push(work.text(name)?);
+        }
+    }
+    work.list(&names)
+}
+
 /// `elapsedText(from_ms, to_ms)`: `12ms`, `1.5s`, `5m0s`, `1h2m3s`.
 pub(super) fn elapsed_text<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let ms = integer("elapsedText", arguments[1])?.saturating_sub(integer("elapsedText", arguments[0])?).max(0);

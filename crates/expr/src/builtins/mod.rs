@@ -156,10 +156,12 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("approvalAnswer", (1, 1), union(OBJECT, Types::NIL), people::approval_answer),
     asks("callFailed", (2, 2), OBJECT, people::call_failed),
     asks("filledIn", (2, 2), ANY, people::filled_in),
+    function("trimSpace", (1, 1), &[STR], STR, strings::trim_space),
+    asks("environmentNames", (1, 1), LIST, expansion::environment_names),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 27] = [
+const INNER: [&str; 29] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -187,6 +189,8 @@ const INNER: [&str; 27] = [
     "approvalAnswer",
     "callFailed",
     "filledIn",
+    "trimSpace",
+    "environmentNames",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

@@ -44,6 +44,11 @@ pub(super) fn trim<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>
     }))
 }
 
+/// `trim` under the name that templates have for it.
+pub(super) fn trim_space<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    Ok(View::Str(text("trimSpace", arguments[0])?.trim()))
+}
+
 pub(super) fn trim_prefix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let (whole, part) = with_blank("trimPrefix", arguments)?;
     Ok(View::Str(whole.strip_prefix(part).unwrap_or(whole)))

@@ -19,7 +19,7 @@ const FUNCTIONS: [(&str, &str, usize); 6] = [
     ("json", "toJSON", 1),
     ("split", "splitTrimmed", 2),
     ("join", "join", 2),
-    ("trimSpace", "trim", 1),
+    ("trimSpace", "trimSpace", 1),
     ("len", "len", 1),
 ];
 

@@ -258,3 +258,29 @@ fn replacements_work_one_on_the_result_of_the_other() {
     assert_eq!(value.to_string(), "home AT m[e]");
     assert_eq!(compiled.value(&json!({})).expect("nothing is empty text").to_string(), "");
 }
+
+#[test]
+fn a_key_that_is_written_out_belongs_to_the_reference() {
+    let check = |template: &str, expect: &[&str]| {
+        let compiled = Expression::text(template, Options::dialect(Dialect::Machine)).expect("it compiles");
+        let read: Vec<String> = compiled.references().iter().map(|reference| reference.parts.join(".")).collect();
+        assert_eq!(read, expect, "{template}");
+    };
+    check("{{env.HOME}} {{env[\"USER\"]}}", &["env.HOME", "env.USER"]);
+    check("{{index .env \"HOME\"}}", &["env.HOME"]);
+    check("{{index (index inputs.list 1) \"k\"}}", &["inputs.list.1.k"]);
+    check("{{index env inputs.name}}", &["env", "inputs.name"]);
+}
+
+#[test]
+fn a_name_that_a_text_can_never_have_is_told_as_what_it_is() {
+    let told = |compiled: Result<Expression, branchpoint_expr::Problems>| -> Vec<String> {
+        let warnings = compiled.expect("it compiles").warnings().to_vec();
+        warnings.into_iter().map(|warning| warning.message).collect()
+    };
+    let options = Options::dialect(Dialect::Machine);
+    let fails = "there is no `input` here, so this can never be expanded";
+    assert_eq!(told(Expression::text("x {{input.n}}", options)), [fails]);
+    let nil = "there is no `input` here, so this is always nil";
+    assert_eq!(told(Expression::compile("input.n", options)), [nil]);
+}

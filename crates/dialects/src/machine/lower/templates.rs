@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{ConditionId, Effect, ExprId, PlaceId, ScopeId, SlotId, Write};
-use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Problems, Shape, Span, Value};
+use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Object, Problems, Shape, Span, Value};
 
 use super::Lower;
 use super::slots::quoted;
@@ -67,13 +67,26 @@ impl Lower<'_> {
         slots
     }
 
-    /// The text of a file as a template: it is known only in the run, and so are its names.
+    /// The text of a file as a template: it is known only in the run, and so are its names. Of the environment, which would be
+    /// kept with the run, only the variables are asked for that the text reads.
     pub(super) fn expand_file(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
+        let expanded = self.expand_text(here, next, bad);
+        let asked = self.formula(r#"{"environment": request.asked}"#, &[]);
+        let ask = self.read_file(asked, self.slots.variables, expanded, bad);
+        let any = self.test("len(request.asked) > 0", &[]);
+        let asked = self.b.decide([(any, ask)], expanded, None);
+        let names = self.put(self.slots.request, r#"putPath(request, ["asked"], environmentNames(file))"#, &[]);
+        let none = self.b.value(Value::from(Object::default()));
+        let fail = Some(self.fail_to(bad));
+        self.b.set([Write::Put(self.slots.variables, none), names], asked, fail)
+    }
+
+    fn expand_text(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
         let mut more = Vec::new();
         more.extend(self.loop_around(here.context).map(|round| ("round", round)));
         let text = format!(
             r#"putPath(request, [{}], expandTemplate(file, {{"inputs": inputs, "states": states, "workflow": workflow,
-                "env": env, "loop": {}, "error": error, "context": context}}))"#,
+                "env": fromPairs(concat(toPairs(env), toPairs(variables))), "loop": {}, "error": error, "context": context}}))"#,
             quoted(FROM_FILE),
             if more.is_empty() { "nil" } else { "round" },
         );
