@@ -22,6 +22,7 @@ mod resume;
 mod runner;
 mod script;
 mod secrets;
+mod shebang;
 mod shell;
 mod stop;
 pub mod store;

@@ -11,6 +11,7 @@ use crate::agents;
 use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
 use crate::secrets::{Secrets, resolve};
+use crate::shebang::interpreted;
 use crate::shell::{Listener, Shell, Stream, key};
 use crate::stop::Stop;
 
@@ -95,7 +96,12 @@ impl Local {
             limit: call.attempt_limit_ms.map(Duration::from_millis),
             shell: self.shell.clone(),
         };
-        shell.run(stop, listener)
+        let is_script = call.spec.get("script") == Some(&Value::Bool(true));
+        match is_script.then(|| interpreted(&shell.command)).flatten() {
+            None => shell.run(stop, listener),
+            Some(Ok((program, _written))) => shell.run_program(program, stop, listener),
+            Some(Err(error)) => Answer::failed("exit_code", format!("the script cannot be written to a file: {error}")),
+        }
     }
 
     /// What an agent is told, with the secrets that it names.

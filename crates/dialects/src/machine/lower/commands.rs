@@ -16,7 +16,12 @@ impl<'d> Lower<'d> {
             Some(Source::File(file)) => (None, Some(file)),
             None => (None, None),
         };
-        let spec = report(here.state, [("retry_exit_codes", exit_codes(here.state))]);
+        let codes = ("retry_exit_codes", exit_codes(here.state));
+        // A script may name the program that reads it; a command is always read by the shell.
+        let spec = match file {
+            Some(_) => report(here.state, [codes, ("script", Value::Bool(true))]),
+            None => report(here.state, [codes]),
+        };
         let spec = with_secrets(spec, [("command", written(command.source.as_ref()))]);
         let effect = effect_of(here, "shell", spec);
         let input =
