@@ -24,6 +24,9 @@ impl<T, Id> Default for Formulas<T, Id> {
 struct Known<T, Id> {
     dialect: Dialect,
     names: Box<[Box<str>]>,
+    /// The lists of names that it was asked for with, and where in each its own names stand: a front-end gives all that it
+    /// has, and to look for each of them in the text takes time.
+    given: Vec<(Box<[Box<str>]>, Box<[usize]>)>,
     holes: Box<[Box<str>]>,
     formula: Formula<T>,
     /// The same text over the same slots is the same expression, unless values of the document differ.
@@ -49,7 +52,7 @@ impl<T: Fillable, Id: Copy> Formulas<T, Id> {
         push: impl FnOnce(T) -> Id,
     ) -> Id {
         let known = self.known(written, compile);
-        let slots: Vec<SlotId> = written.named().map(|(_, slot)| slot).collect();
+        let slots: Vec<SlotId> = known.positions(written).iter().map(|position| written.slots[*position].1).collect();
         let fill = |values: &[Value]| known.formula.fill_over(values, |position| slots[position as usize].0);
         if !written.constants.is_empty() {
             let values: Vec<Value> = written.constants.iter().map(|(_, value)| value.clone()).collect();
@@ -86,24 +89,42 @@ impl<T: Fillable, Id> Known<T, Id> {
     fn new(written: Written<'_>, compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>) -> Self {
         let Written { text, dialect, .. } = written;
         let holes: Vec<&str> = written.holes().collect();
-        let names: Box<[Box<str>]> = written.named().map(|(name, _)| name.into()).collect();
+        let names: Box<[Box<str>]> = written.named().map(|(_, name)| name.into()).collect();
         let given = Given { names: &names };
         let formula = Formula::compile(text, Options::dialect(dialect).bound(&given).inner(), &holes, compile);
         let formula = formula.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
-        Self { dialect, names, holes: holes.into_iter().map(Into::into).collect(), formula, made: BTreeMap::new() }
+        let holes = holes.into_iter().map(Into::into).collect();
+        Self { dialect, names, given: Vec::new(), holes, formula, made: BTreeMap::new() }
     }
 
     fn is(&self, written: Written<'_>) -> bool {
         self.dialect == written.dialect
-            && written.named().map(|(name, _)| name).eq(self.names.iter().map(|name| &**name))
             && written.holes().eq(self.holes.iter().map(|hole| &**hole))
+            && (self.given.iter().any(|(given, _)| written.is_given(given))
+                || written.named().map(|(_, name)| name).eq(self.names.iter().map(|name| &**name)))
+    }
+
+    /// Where its names stand among those that are given.
+    fn positions(&mut self, written: Written<'_>) -> &[usize] {
+        let known = self.given.iter().position(|(given, _)| written.is_given(given));
+        let known = known.unwrap_or_else(|| {
+            let given = written.slots.iter().map(|(name, _)| (*name).into()).collect();
+            self.given.push((given, written.named().map(|(position, _)| position).collect()));
+            self.given.len() - 1
+        });
+        &self.given[known].1
     }
 }
 
 impl<'w> Written<'w> {
-    /// The slots that it may read: those that the text does not name make no difference.
-    fn named(self) -> impl Iterator<Item = (&'w str, SlotId)> {
-        self.slots.iter().copied().filter(move |(name, _)| self.text.contains(name))
+    /// The names of slots that it may read, with their positions: those that the text does not hold make no difference.
+    fn named(self) -> impl Iterator<Item = (usize, &'w str)> {
+        let names = self.slots.iter().map(|(name, _)| *name).enumerate();
+        names.filter(move |(_, name)| self.text.contains(name))
+    }
+
+    fn is_given(self, names: &[Box<str>]) -> bool {
+        self.slots.iter().map(|(name, _)| *name).eq(names.iter().map(|name| &**name))
     }
 
     fn holes(self) -> impl Iterator<Item = &'w str> {
