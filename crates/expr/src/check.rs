@@ -97,7 +97,9 @@ impl<'s> Checker<'_, 's> {
     }
 
     fn report(&mut self, kind: Kind, expr: &Expr<'s>, message: String) {
-        self.findings.push(Diagnostic::error(kind, expr.span, message));
+        let fails_later = self.dialect.fails_at_run_time(kind);
+        let finding = if fails_later { Diagnostic::warning } else { Diagnostic::error };
+        self.findings.push(finding(kind, expr.span, message));
     }
 
     /// An operand that must be able to be one of these kinds, or nil. What was complained of once is not judged again.

@@ -65,6 +65,11 @@ impl Dialect {
         self == Self::Flow
     }
 
+    /// Whether what is certain to fail is only told when it is loaded, and fails when it is reached.
+    pub(crate) fn fails_at_run_time(self, cause: Kind) -> bool {
+        self == Self::Flow && matches!(cause, Kind::TypeClash | Kind::ZeroDivisor)
+    }
+
     /// What the dialect calls an expression that does not compile.
     pub(crate) fn refusal(self, cause: Kind) -> Kind {
         match self {

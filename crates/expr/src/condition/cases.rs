@@ -120,7 +120,7 @@ impl Cases {
 impl Unit<'_> {
     pub(super) fn one_case(&mut self, switch: &Located, case: &Located) -> Id {
         let value_type = self.value_type(switch, &TYPES).unwrap_or(ValueType::Text);
-        let input = self.known_path(&["input"], crate::program::Access::JsonText, case.span);
+        let input = self.input_text(case.span);
         self.case_test(case, value_type, input, &mut BTreeSet::new())
     }
 
@@ -131,8 +131,14 @@ impl Unit<'_> {
             .filter(|written| !written.is_null() && !written.text().is_some_and(|text| text.trim().is_empty()));
         match written {
             Some(written) => self.template_value(written, Single::Text).id,
-            None => self.known_path(&["input"], crate::program::Access::JsonText, step.span),
+            None => self.input_text(step.span),
         }
+    }
+
+    /// The text form of the input, as `{{input}}` gives it.
+    fn input_text(&mut self, span: Span) -> Id {
+        let written = Located { span, ..Located::from(&Value::from("{{input}}")) };
+        self.template_value(&written, Single::Text).id
     }
 
     fn case_name(&mut self, case: &Located) -> Arc<str> {

@@ -13,6 +13,7 @@ use crate::work::Work;
 use crate::{Kind, limits};
 
 const GROUP_KEYS: [&str; 2] = ["combinator", "conditions"];
+const GROUP_HELP: &str = "write {\"combinator\": \"and\", \"conditions\": [...]}";
 const CLAUSE_KEYS: [&str; 4] = ["variable", "operator", "value", "type"];
 
 impl Unit<'_> {
@@ -27,18 +28,18 @@ impl Unit<'_> {
                 Some("put parts of the condition into conditions of their own".into());
             return UNKNOWN;
         }
-        if !located.is_object() || located.get("conditions").is_none() {
-            let message = if located.is_object() {
-                "a group needs `conditions`".to_owned()
-            } else {
-                format!("a group is an object with `conditions`, and this is {}", located.describe())
-            };
-            self.error(Kind::InvalidCondition, located.span, message).help =
-                Some("write {\"combinator\": \"and\", \"conditions\": [...]}".into());
+        if !located.is_object() {
+            let message = format!("a group is an object with `conditions`, and this is {}", located.describe());
+            self.error(Kind::InvalidCondition, located.span, message).help = Some(GROUP_HELP.into());
             return UNKNOWN;
         }
         self.unknown_keys(located, &GROUP_KEYS);
         let combinator = self.combinator(located);
+        if located.get("conditions").is_none() {
+            self.error(Kind::InvalidCondition, located.span, "a group needs `conditions`").help =
+                Some(GROUP_HELP.into());
+            return UNKNOWN;
+        }
         let Some(children) = self.children(located, combinator) else {
             return UNKNOWN;
         };
@@ -64,7 +65,10 @@ impl Unit<'_> {
             other => {
                 let written = other.map_or_else(|| combinator.describe().to_owned(), |text| format!("`{text}`"));
                 let message = format!("a combinator is `and`, `or` or `not`, not {written}");
-                self.error(Kind::InvalidCombinator, combinator.span, message).help =
+                // What is wrong with a group comes before what is wrong in it, wherever the combinator stands.
+                let after = located.get("conditions").is_some_and(|list| list.span.start < combinator.span.start);
+                let span = if after { located.span } else { combinator.span };
+                self.error(Kind::InvalidCombinator, span, message).help =
                     Some("write it in lower case, in quotes".into());
                 if let Some(text) = other {
                     self.suggest(text, ["and", "or", "not"]);

@@ -173,6 +173,7 @@ impl Lower<'_, '_> {
         writes.extend(self.selected_by(no));
         if let Some(kept) = self.kept.get(&no) {
             writes.push(Write::Put(kept.input, input));
+            writes.extend(kept.of_earlier_runs().map(Write::Clear));
         }
         let place = self.b.at(self.begins[no]).set(writes, next, None);
         self.b.mark(place, Mark::Begin(self.ids[no], Some(input)));

@@ -39,8 +39,8 @@ impl Lower<'_, '_> {
     fn names(&mut self) {
         let input = self.b.input();
         let now = self.b.now();
-        let named = self.document.located.get("name").map(Located::to_value).unwrap_or_default();
-        let name = self.b.slot(ROOT, "agent.name", Some(named));
+        let named = self.document.located.get("name").filter(|name| !name.is_null()).map(Located::to_value);
+        let name = self.b.slot(ROOT, "agent.name", named);
         let metadata = self.b.slot(ROOT, "metadata", None);
         self.b.name(ROOT, &["input"], self.l.value);
         self.b.name(ROOT, &["input_content_type"], self.l.kind);

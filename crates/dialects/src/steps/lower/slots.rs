@@ -59,6 +59,14 @@ pub(super) struct Kept {
     pub(super) round: Option<SlotId>,
 }
 
+impl Kept {
+    /// What a step that runs again must not leave standing: its newest run may leave none of it.
+    pub(super) fn of_earlier_runs(self) -> impl Iterator<Item = SlotId> {
+        let facts = self.facts.into_iter().flatten().map(|(_, slot)| slot);
+        std::iter::once(self.error).chain(facts)
+    }
+}
+
 impl Lower<'_, '_> {
     /// Declares what the steps of an iteration, or of the root, leave behind.
     pub(super) fn keep_in(&mut self, home: ScopeId, iteration: Option<No>) {

@@ -148,10 +148,12 @@ impl Check<'_, '_> {
     }
 
     pub(super) fn wait(&mut self, step: &Step<'_>) {
-        if let Some(duration) = step.get("duration")
-            && !duration.text().is_some_and(|text| text.contains("{{"))
-        {
-            self.duration(duration);
+        if let Some(duration) = step.get("duration") {
+            if duration.text().is_some_and(|text| text.contains("{{")) {
+                self.template(duration);
+            } else {
+                self.duration(duration);
+            }
         }
         if let Some(until) = step.get("until").and_then(|until| until.text().map(|text| (until.span, text)))
             && !until.1.contains("{{")

@@ -105,7 +105,8 @@ impl<'d> Check<'_, 'd> {
             "parallel" => self.parallel(step),
             _ => {}
         }
-        if step.kind.is_effect() {
+        // A wait asks nobody, unless someone wrote down what it gives.
+        if step.kind.is_effect() && !step.is("wait") {
             self.effect(step);
         } else {
             self.templates(step);

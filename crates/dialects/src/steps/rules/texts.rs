@@ -5,6 +5,7 @@ use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, L
 use super::Check;
 use crate::steps::condition;
 use crate::steps::lower::is_zone;
+use crate::steps::raw::is_id;
 use crate::steps::request::Request;
 use crate::steps::tree::Step;
 use crate::steps::types::Field;
@@ -43,9 +44,18 @@ impl Check<'_, '_> {
         }
         if let Some(target) = step.get("target_step_id")
             && let Some(id) = target.text()
-            && self.document.find(id).is_none()
         {
-            self.unknown_step(id, target.span, format!("there is no step `{id}`"));
+            if !is_id(id) {
+                let message = format!("`{id}` is no id of a step");
+                self.error(
+                    Kind::BadField,
+                    target.span,
+                    message,
+                    "name a step of this document as it is, without braces",
+                );
+            } else if self.document.find(id).is_none() {
+                self.unknown_step(id, target.span, format!("there is no step `{id}`"));
+            }
         }
         if let Some(expected) =
             step.get("expect_status").filter(|expected| super::super::effect::statuses(expected).is_none())
