@@ -24,13 +24,20 @@ impl<T, Id> Default for Formulas<T, Id> {
 struct Known<T, Id> {
     dialect: Dialect,
     names: Box<[Box<str>]>,
-    /// The lists of names that it was asked for with, and where in each its own names stand: a front-end gives all that it
-    /// has, and to look for each of them in the text takes time.
-    given: Vec<(Box<[Box<str>]>, Box<[usize]>)>,
+    /// The lists of names that it was asked for with.
+    given: Vec<Given>,
     holes: Box<[Box<str>]>,
     formula: Formula<T>,
     /// The same text over the same slots is the same expression, unless values of the document differ.
     made: BTreeMap<Box<[SlotId]>, Id>,
+}
+
+/// Names that a front-end gave, and where among them those of the text stand: it gives all that it has, and to look for each
+/// of them in the text takes time.
+#[derive(Debug)]
+struct Given {
+    names: Box<[Box<str>]>,
+    used: Box<[usize]>,
 }
 
 /// A formula as a front-end writes it.
@@ -90,8 +97,8 @@ impl<T: Fillable, Id> Known<T, Id> {
         let Written { text, dialect, .. } = written;
         let holes: Vec<&str> = written.holes().collect();
         let names: Box<[Box<str>]> = written.named().map(|(_, name)| name.into()).collect();
-        let given = Given { names: &names };
-        let formula = Formula::compile(text, Options::dialect(dialect).bound(&given).inner(), &holes, compile);
+        let positions = Positions { names: &names };
+        let formula = Formula::compile(text, Options::dialect(dialect).bound(&positions).inner(), &holes, compile);
         let formula = formula.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
         let holes = holes.into_iter().map(Into::into).collect();
         Self { dialect, names, given: Vec::new(), holes, formula, made: BTreeMap::new() }
@@ -100,19 +107,19 @@ impl<T: Fillable, Id> Known<T, Id> {
     fn is(&self, written: Written<'_>) -> bool {
         self.dialect == written.dialect
             && written.holes().eq(self.holes.iter().map(|hole| &**hole))
-            && (self.given.iter().any(|(given, _)| written.is_given(given))
+            && (self.given.iter().any(|given| written.gives(given))
                 || written.named().map(|(_, name)| name).eq(self.names.iter().map(|name| &**name)))
     }
 
     /// Where its names stand among those that are given.
     fn positions(&mut self, written: Written<'_>) -> &[usize] {
-        let known = self.given.iter().position(|(given, _)| written.is_given(given));
+        let known = self.given.iter().position(|given| written.gives(given));
         let known = known.unwrap_or_else(|| {
-            let given = written.slots.iter().map(|(name, _)| (*name).into()).collect();
-            self.given.push((given, written.named().map(|(position, _)| position).collect()));
+            let names = written.slots.iter().map(|(name, _)| (*name).into()).collect();
+            self.given.push(Given { names, used: written.named().map(|(position, _)| position).collect() });
             self.given.len() - 1
         });
-        &self.given[known].1
+        &self.given[known].used
     }
 }
 
@@ -123,8 +130,8 @@ impl<'w> Written<'w> {
         names.filter(move |(_, name)| self.text.contains(name))
     }
 
-    fn is_given(self, names: &[Box<str>]) -> bool {
-        self.slots.iter().map(|(name, _)| *name).eq(names.iter().map(|name| &**name))
+    fn gives(self, given: &Given) -> bool {
+        self.slots.iter().map(|(name, _)| *name).eq(given.names.iter().map(|name| &**name))
     }
 
     fn holes(self) -> impl Iterator<Item = &'w str> {
@@ -133,11 +140,11 @@ impl<'w> Written<'w> {
 }
 
 /// The names of a formula, bound to their positions.
-struct Given<'b> {
+struct Positions<'b> {
     names: &'b [Box<str>],
 }
 
-impl Bind for Given<'_> {
+impl Bind for Positions<'_> {
     fn bind(&self, path: &[&str]) -> Option<Bound> {
         let root = path.first()?;
         let position = self.names.iter().position(|name| **name == **root)?;
