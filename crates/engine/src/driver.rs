@@ -168,7 +168,9 @@ impl Loop {
     fn drive(&mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
         let (mut noticed, mut round) = (Instant::now(), Instant::now());
         loop {
-            self.receive(messages);
+            if !self.receive(messages) {
+                self.host.rest()?;
+            }
             if noticed.elapsed() >= NAP {
                 noticed = Instant::now();
                 self.host.notice()?;
@@ -207,8 +209,8 @@ impl Loop {
         }
     }
 
-    /// Waits until there is something to do, and takes everything that has come.
-    fn receive(&mut self, messages: &Receiver<Message>) {
+    /// Waits until there is something to do, and takes everything that has come. False: nothing has come for a while.
+    fn receive(&mut self, messages: &Receiver<Message>) -> bool {
         let now_ms = now_ms();
         let pause = match self.host.next_ms() {
             Some(at_ms) if at_ms <= now_ms => Duration::ZERO,
@@ -227,6 +229,7 @@ impl Loop {
             taken += 1;
             next = if taken < AT_ONCE { messages.try_recv().ok() } else { None };
         }
+        taken > 0 || pause < NAP
     }
 
     fn hear(&mut self, message: Message) {

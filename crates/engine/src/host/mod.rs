@@ -40,6 +40,9 @@ pub use start::{Start, new_id};
 /// How many events one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
 const EVENTS_A_TURN: usize = 4_096;
 
+/// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
+const TURNS_A_REST: u64 = 32;
+
 /// What the host knows under a name, for the facts that programs ask for.
 pub type Facts = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 
@@ -91,6 +94,8 @@ pub struct Host {
     acts: Vec<Act>,
     events: Arc<AtomicU64>,
     turns: u64,
+    /// How many turns there were before the last rest.
+    rested: u64,
     /// Where the random numbers of stamps come from; without it, they are counted.
     seed: Option<u64>,
     /// The last known version of the store.
@@ -163,6 +168,7 @@ impl Host {
             acts: Vec::new(),
             events: Arc::default(),
             turns: 0,
+            rested: 0,
             seed,
             version: 0,
         };
@@ -288,6 +294,15 @@ impl Host {
             self.open.remove(&run);
         }
         Ok(std::mem::take(&mut self.acts))
+    }
+
+    /// For whoever has nothing else to do: the log is moved into the file now, so that no commit has to wait for it later.
+    pub fn rest(&mut self) -> Result<(), Trouble> {
+        if self.turns - self.rested >= TURNS_A_REST {
+            self.rested = self.turns;
+            self.store.move_log()?;
+        }
+        Ok(())
     }
 
     fn work(&mut self, now_ms: i64) -> Result<(), Trouble> {

@@ -207,6 +207,11 @@ impl Store {
         Ok(self.db.prepare_cached("COMMIT")?.execute([]).map(drop)?)
     }
 
+    /// Moves the log into the file, as far as nobody is in the way.
+    pub(crate) fn move_log(&self) -> Result<(), Trouble> {
+        Ok(self.db.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))?)
+    }
+
     /// Takes back what was written since the beginning. There may be nothing to take back.
     pub(crate) fn roll_back(&self) {
         self.batch.take();
