@@ -40,7 +40,8 @@ impl Lower<'_, '_> {
             }
             after = self.begins[step];
         }
-        (after, skip)
+        // Who comes in skipping must not meet the end of those who were blocked here, which makes them run again.
+        (after, if revives { skip } else { skipped })
     }
 
     /// The end of a chain that was blocked: its tail is empty text, and nothing has come over this way.
