@@ -44,9 +44,7 @@ impl Lower<'_, '_> {
         }
         let failure = self.failure(no, at, None);
         let decide = self.b.decide(guarded, otherwise, Some(failure));
-        let mut writes = if self.plan.has_gaps { vec![Write::Clear(self.l.gap)] } else { Vec::new() };
-        writes.extend(probe);
-        let mut begin = self.b.set(writes, decide, Some(failure));
+        let mut begin = self.b.set(probe, decide, Some(failure));
         let skipped = match visits {
             Some(visits) => {
                 let (normal, skipping) = self.visits_end(&visits, &skipped_arms, begin);
