@@ -4,6 +4,7 @@ mod visits;
 
 use branchpoint_core::ir::{ConditionId, Mark, PlaceId, Write};
 use branchpoint_expr::{Condition, Dialect, Located};
+use visits::Beyond;
 
 use super::{Lower, To, Where};
 use crate::steps::condition;
@@ -21,22 +22,20 @@ struct ArmOf {
 
 impl Lower<'_, '_> {
     pub(super) fn branching(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let (children, children_skipped) = self.children(no, at, to);
+        let (children, skipped) = self.children(no, at, to);
         // What has not come over an arm has not come over the step: the gap stays as the arm left it.
         let finish = self.finish_with(no, Vec::new(), children);
         let (probe, arms) = self.arms(no, at);
         let revives = arms.iter().any(|arm| arm.steps.iter().any(|step| self.plan.revives[*step]));
-        let visits = revives.then(|| self.visits_begin(no, finish, (children, children_skipped)));
-        let end = visits.as_ref().map_or(finish, |visits| visits.end);
+        let (begins, skipped) = if revives {
+            self.visits(no, at, &arms, Beyond { finish, children, skipped })
+        } else {
+            (arms.iter().map(|arm| self.chain(&arm.steps, at, finish, finish).0).collect(), skipped)
+        };
         let mut guarded = Vec::new();
-        let mut otherwise = end;
-        let mut skipped_arms = Vec::new();
-        for (position, arm) in arms.iter().enumerate() {
-            let (begin, skipped) = self.chain(&arm.steps, at, end, end);
-            if arm.steps.iter().any(|step| self.plan.revives[*step]) {
-                skipped_arms.push((position, skipped));
-            }
-            let taken = self.taken(no, position, &arms, begin, visits.as_ref());
+        let mut otherwise = finish;
+        for (position, (arm, begin)) in arms.iter().zip(begins).enumerate() {
+            let taken = self.taken(no, position, &arms, begin);
             match arm.guard {
                 Some(guard) => guarded.push((guard, taken)),
                 None => otherwise = taken,
@@ -44,17 +43,7 @@ impl Lower<'_, '_> {
         }
         let failure = self.failure(no, at, None);
         let decide = self.b.decide(guarded, otherwise, Some(failure));
-        let mut writes = if self.plan.has_gaps { vec![Write::Clear(self.l.gap)] } else { Vec::new() };
-        writes.extend(probe);
-        let mut begin = self.b.set(writes, decide, Some(failure));
-        let skipped = match visits {
-            Some(visits) => {
-                let (normal, skipping) = self.visits_end(&visits, &skipped_arms, begin);
-                begin = normal;
-                skipping
-            }
-            None => children_skipped,
-        };
+        let begin = self.b.set(probe, decide, Some(failure));
         self.begin(no, begin);
         skipped
     }
@@ -124,16 +113,8 @@ impl Lower<'_, '_> {
     }
 
     /// An arm is taken: the trace is told which, and which steps are not run for it.
-    fn taken(
-        &mut self,
-        no: No,
-        position: usize,
-        arms: &[ArmOf],
-        begin: PlaceId,
-        visits: Option<&visits::Visits>,
-    ) -> PlaceId {
-        let writes = visits.map(|visits| self.visited(visits, position)).into_iter().collect::<Vec<_>>();
-        let place = self.b.set(writes, begin, None);
+    fn taken(&mut self, no: No, position: usize, arms: &[ArmOf], begin: PlaceId) -> PlaceId {
+        let place = self.b.set([], begin, None);
         if let Some(marker) = &arms[position].marker {
             self.b.mark(place, Mark::Branch(self.ids[no], marker.as_str().into()));
         }

@@ -40,7 +40,8 @@ impl Lower<'_, '_> {
             }
             after = self.begins[step];
         }
-        (after, skip)
+        // Who comes in skipping must not meet the end of those who were blocked here, which makes them run again.
+        (after, if revives { skip } else { skipped })
     }
 
     /// The end of a chain that was blocked: its tail is empty text, and nothing has come over this way.
@@ -149,6 +150,7 @@ impl Lower<'_, '_> {
         let newest = self.inner(newest, &names);
         let mut writes = vec![Write::Put(self.l.answer, newest)];
         writes.extend(self.take_up(self.l.answer));
+        writes.extend(self.no_gap());
         if self.plan.has_revivals() {
             writes.push(Write::Clear(self.l.skipping));
         }
@@ -166,10 +168,12 @@ impl Lower<'_, '_> {
         self.b.decide(arms, to.next, None)
     }
 
-    /// Defines where a step begins: what it began with is kept if something asks for it.
+    /// Defines where a step begins: what it began with is kept if something asks for it. Lists below it begin with its
+    /// value, so what has not come over the way to it is no matter any more.
     pub(super) fn begin(&mut self, no: No, next: PlaceId) {
         let input = self.b.read(self.l.value);
         let mut writes = self.begin_writes(no);
+        writes.extend(self.no_gap());
         writes.extend(self.selected_by(no));
         if let Some(kept) = self.kept.get(&no) {
             writes.push(Write::Put(kept.input, input));
@@ -188,8 +192,13 @@ impl Lower<'_, '_> {
 
     /// The end of a step's own work: the value at hand is its output.
     pub(super) fn finish(&mut self, no: No, next: PlaceId) -> PlaceId {
-        let writes = if self.plan.has_gaps { vec![Write::Clear(self.l.gap)] } else { Vec::new() };
+        let writes = self.no_gap().into_iter().collect();
         self.finish_with(no, writes, next)
+    }
+
+    /// From here on there is a value at hand again.
+    pub(super) fn no_gap(&self) -> Option<Write> {
+        self.plan.has_gaps.then_some(Write::Clear(self.l.gap))
     }
 
     pub(super) fn finish_with(&mut self, no: No, mut writes: Vec<Write>, next: PlaceId) -> PlaceId {

@@ -70,9 +70,7 @@ impl Lower<'_, '_> {
         let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, done, done);
         let item = self.b.read(item);
         let mut writes = self.hold(item);
-        if self.plan.has_gaps {
-            writes.push(Write::Clear(self.l.gap));
-        }
+        writes.extend(self.no_gap());
         self.b.set(writes, begin, None)
     }
 

@@ -1,8 +1,8 @@
 //! Branches that run beside each other: all are waited for, or the first that delivers.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, ExprId, OnFail, PlaceId, ScopeId, Want, Write};
-use branchpoint_expr::Located;
+use branchpoint_core::ir::{Exit, ExprId, OnFail, PlaceId, ScopeId, SlotId, Want, Write};
+use branchpoint_expr::{Located, Value};
 
 use super::{Lower, To, Where};
 use crate::steps::guard;
@@ -15,12 +15,14 @@ impl Lower<'_, '_> {
     pub(super) fn parallel(&mut self, no: No, at: Where, to: To) -> PlaceId {
         let step = &self.document.steps[no];
         let (children, children_skipped) = self.children(no, at, to);
-        let finish = self.finish(no, children);
-        let failure = self.failure(no, at, Some(finish));
+        let handled = self.finish(no, children);
+        let failure = self.failure(no, at, Some(handled));
         let any = step.text("wait").is_some_and(|wait| &**wait == "any");
         let names = branch_names(step.get("branches"));
         let branches: Vec<Vec<No>> = (0..names.len()).map(|at| self.steps_of(no, Role::Branch(at))).collect();
         let revives = branches.iter().flatten().any(|step| self.plan.revives[*step]);
+        let gaps = self.plan.has_revivals().then(|| self.b.slot(at.scope, &format!("{}.gaps", step.id), None));
+        let finish = self.branches_finish(no, gaps, names.len(), children);
         let output = self.gathered(&names, any);
         let writes = self.hold(output);
         let mut after = self.b.set(writes, finish, None);
@@ -44,28 +46,47 @@ impl Lower<'_, '_> {
         );
         self.edges_in(scope, Some(no));
         let inside = Where { scope, ..at };
-        let end = self.branch_end(scope, any);
+        let end = self.branch_end(scope, any, gaps);
         let entries = self.entries(scope, branches, revives, |lower, steps, nothing| {
             let revived = steps.iter().any(|step| lower.plan.revives[*step]);
             let (begin, skipped) = lower.chain(&steps, inside, end, nothing);
             (begin, skipped, revived)
         });
         self.b.begin(scope, &entries);
-        let enter = self.b.enter(scope);
+        let mut enter = self.b.enter(scope);
+        if let Some(gaps) = gaps {
+            let none = self.b.value(Value::from(Vec::new()));
+            enter = self.b.set([Write::Put(gaps, none)], enter, None);
+        }
         self.begin(no, enter);
         if revives { enter } else { children_skipped }
     }
 
-    /// The end of a branch. Where the first to deliver wins, one that was blocked must not.
-    fn branch_end(&mut self, scope: ScopeId, any: bool) -> PlaceId {
+    /// The end of a branch: it is noted if nothing came. Where the first to deliver wins, such a branch must not.
+    fn branch_end(&mut self, scope: ScopeId, any: bool, gaps: Option<SlotId>) -> PlaceId {
         let tail = self.b.read(self.l.value);
         let done = self.b.leave(scope, Exit::Done(Some(tail)));
-        if !any || !self.plan.has_gaps {
+        if !self.plan.has_gaps {
             return done;
         }
-        let nothing = self.b.leave(scope, Exit::Done(None));
+        let mut nothing = if any { self.b.leave(scope, Exit::Done(None)) } else { done };
+        if let Some(gaps) = gaps {
+            let gap = self.b.read(self.l.gap);
+            nothing = self.b.set([Write::Push(gaps, gap)], nothing, None);
+        }
+        if nothing == done {
+            return done;
+        }
         let gap = self.when("g != nil", &[("g", self.l.gap)]);
         self.b.decide([(gap, nothing)], done, None)
+    }
+
+    /// When nothing came over any branch and one of them has joined, nothing comes over the step either.
+    fn branches_finish(&mut self, no: No, gaps: Option<SlotId>, branches: usize, next: PlaceId) -> PlaceId {
+        let Some(gaps) = gaps else { return self.finish(no, next) };
+        let text = format!(r#"len(gaps) == {branches} && "joined" in gaps ? "joined" : nil"#);
+        let gap = self.inner(&text, &[("gaps", gaps)]);
+        self.finish_with(no, vec![Write::Put(self.l.gap, gap)], next)
     }
 
     /// The tails by the names of their branches: all of them, or that of the one which delivered.

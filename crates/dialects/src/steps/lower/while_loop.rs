@@ -94,9 +94,7 @@ impl Lower<'_, '_> {
         let inside = Where { scope, ..at };
         let more = self.inner("i + 1", &[("i", round)]);
         let mut ended = vec![Write::Put(round, more)];
-        if self.plan.has_gaps {
-            ended.push(Write::Clear(self.l.gap));
-        }
+        ended.extend(self.no_gap());
         let ended = self.b.set(ended, start, None);
         self.b.leads_back(ended);
         let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, ended, ended);

@@ -1,86 +1,78 @@
-//! Merges in arms that are not taken. A join elsewhere may feed them, so the strand looks at such arms too, after the arm
-//! that was taken; the tail of the taken arm stays the tail of the step.
+//! Merges in arms that are not taken. A join elsewhere may feed them, so such arms lie in a scope with one strand for the
+//! taken arm, and one for each of the others that goes through it skipping. The tail of the taken arm is that of
+//! the step.
 
-use branchpoint_core::ir::{PlaceId, SlotId, Write};
+use branchpoint_core::ir::builder::ScopeSpec;
+use branchpoint_core::ir::{Exit, PlaceId, SlotId, Write};
 use branchpoint_expr::Value;
 
-use crate::steps::lower::Lower;
+use super::ArmOf;
+use crate::steps::lower::{Lower, Where};
 use crate::steps::tree::No;
 
-pub(super) struct Visits {
-    /// Where all arms lead.
-    pub(super) end: PlaceId,
-    /// Where the strand looks which arm is still to be seen.
-    look: PlaceId,
-    /// The arms that were seen; what the taken one left; where skipping began, if the whole step is skipped.
-    seen: SlotId,
-    kept: SlotId,
-    outside: SlotId,
-    finish: PlaceId,
+/// Where the arms of a step lead together.
+#[derive(Clone, Copy)]
+pub(super) struct Beyond {
+    /// The end of the step's own work.
+    pub(super) finish: PlaceId,
     /// Where the children begin, and where strands go that skip them.
-    children: (PlaceId, PlaceId),
-    level: i64,
+    pub(super) children: PlaceId,
+    pub(super) skipped: PlaceId,
 }
 
 impl Lower<'_, '_> {
-    pub(super) fn visits_begin(&mut self, no: No, finish: PlaceId, children: (PlaceId, PlaceId)) -> Visits {
-        let id = self.document.steps[no].id.clone();
-        let mut local = |name: &str| self.b.local(&format!("{id}.{name}"));
-        let (seen, kept, outside) = (local("seen"), local("kept"), local("outside"));
-        let (end, look) = (self.b.reserve(), self.b.reserve());
+    /// Gives the beginning for each arm that may be taken, and the one for strands that skip the step.
+    pub(super) fn visits(&mut self, no: No, at: Where, arms: &[ArmOf], beyond: Beyond) -> (Vec<PlaceId>, PlaceId) {
+        let picked = self.b.local(&format!("{}.picked", self.document.steps[no].id));
+        let after = self.after_visits(picked, beyond);
+        // The arm that is taken goes first, since it may still retry, but must not keep up the others while it waits for them.
+        let spec = ScopeSpec { width: 1, into: Some(self.l.answer), next: Some(after), ..ScopeSpec::default() };
+        let scope = self.scope_in(at, spec);
+        let tail = self.at_hand(r#""g": g, "#);
+        let end = self.b.leave(scope, Exit::Done(Some(tail)));
+        let nothing = self.b.leave(scope, Exit::Done(None));
         let level = self.level();
-        Visits { end, look, seen, kept, outside, finish, children, level }
-    }
-
-    pub(super) fn visited(&mut self, visits: &Visits, position: usize) -> Write {
-        let position = self.b.value(Value::Int(i64::try_from(position).unwrap_or(i64::MAX)));
-        Write::Push(visits.seen, position)
-    }
-
-    /// Defines the places between the arms and the end of the step. Gives the beginning for strands that run the step, and
-    /// the one for strands that skip it.
-    pub(super) fn visits_end(
-        &mut self,
-        visits: &Visits,
-        arms: &[(usize, PlaceId)],
-        begin: PlaceId,
-    ) -> (PlaceId, PlaceId) {
-        let names =
-            [("seen", visits.seen), ("kept", visits.kept), ("outside", visits.outside), ("skipping", self.l.skipping)];
-        let mut unseen = Vec::new();
-        for (position, skipped) in arms {
-            let level = self.inner_with("outside ?? level", &names, &[("level", visits.level.into())]);
-            let (seen, gap) = (self.visited(visits, *position), self.text_value("blocked"));
-            let writes = [seen, Write::Put(self.l.skipping, level), Write::Put(self.l.gap, gap)];
-            let visit = self.b.set(writes, *skipped, None);
-            unseen.push((self.when(&format!("!({position} in seen)"), &names), visit));
+        let inside = Where { scope, ..at };
+        let (mut runs, mut entries) = (Vec::new(), Vec::new());
+        for (position, arm) in (0..).zip(arms) {
+            let (begin, skipped) = self.chain(&arm.steps, inside, end, nothing);
+            let taken = self.when_with("p == position", &[("p", picked)], &[("position", Value::Int(position))]);
+            runs.push((taken, begin));
+            if arm.steps.iter().any(|step| self.plan.revives[*step]) {
+                let visit = self.visit(level, skipped);
+                entries.push(self.b.decide([(taken, nothing)], visit, None));
+            }
         }
-        let leave = self.leave_visits(visits, &names);
-        self.b.at(visits.look).decide(unseen, leave, None);
-        let kept = self.at_hand(r#""g": g, "#);
-        let keep = self.b.set([Write::Put(visits.kept, kept)], visits.look, None);
-        let first = self.when("kept == nil && skipping == nil", &names);
-        self.b.at(visits.end).decide([(first, keep)], visits.look, None);
-        let (none, nothing) = (self.b.value(Value::from(Vec::new())), self.b.value(Value::Null));
-        let fresh = [Write::Put(visits.seen, none), Write::Put(visits.kept, nothing)];
-        let outside = self.b.read(self.l.skipping);
-        let normal = self.b.set([fresh[0], fresh[1], Write::Put(visits.outside, nothing)], begin, None);
-        let skipping = self.b.set([fresh[0], fresh[1], Write::Put(visits.outside, outside)], visits.look, None);
-        (normal, skipping)
+        entries.insert(0, self.b.decide(runs, nothing, None));
+        self.b.begin(scope, &entries);
+        let enter = self.b.enter(scope);
+        let mut begins = Vec::new();
+        for (position, _) in (0..).zip(arms) {
+            let position = self.b.value(Value::Int(position));
+            begins.push(self.b.set([Write::Put(picked, position)], enter, None));
+        }
+        (begins, self.b.set([Write::Clear(picked)], enter, None))
     }
 
-    /// All arms were seen: what was kept is at hand again, or the step stays skipped.
-    fn leave_visits(&mut self, visits: &Visits, names: &[(&str, SlotId)]) -> PlaceId {
-        let (children, children_skipped) = visits.children;
-        let ran = self.when("outside == nil", names);
-        let on = self.b.decide([(ran, visits.finish)], children, None);
-        let mut writes = self.take_up(visits.kept);
-        let gap = self.inner("kept.g", names);
+    /// The way into an arm that is not taken. Who skips already, goes on skipping from where that began.
+    fn visit(&mut self, level: i64, skipped: PlaceId) -> PlaceId {
+        let level = self.inner_with("s ?? level", &[("s", self.l.skipping)], &[("level", level.into())]);
+        let gap = self.text_value("blocked");
+        self.b.set([Write::Put(self.l.skipping, level), Write::Put(self.l.gap, gap)], skipped, None)
+    }
+
+    /// What the taken arm left is at hand. A step that was skipped stays so, unless a merge in one of its arms has run.
+    fn after_visits(&mut self, picked: SlotId, beyond: Beyond) -> PlaceId {
+        let names = [("r", self.l.answer), ("p", picked)];
+        let ran = self.when("p != nil", &names);
+        let on = self.b.decide([(ran, beyond.finish)], beyond.children, None);
+        let mut writes = self.take_up(self.l.answer);
+        let gap = self.inner("r.g", &names);
         writes.extend([Write::Put(self.l.gap, gap), Write::Clear(self.l.skipping)]);
-        let restore = self.b.set(writes, on, None);
-        let outside = self.b.read(visits.outside);
-        let skip = self.b.set([Write::Put(self.l.skipping, outside)], children_skipped, None);
-        let kept = self.when("kept != nil", names);
-        self.b.decide([(kept, restore)], skip, None)
+        let resumed = self.b.set(writes, on, None);
+        let came = self.when("r != nil", &names);
+        let decide = self.b.decide([(came, resumed)], beyond.skipped, None);
+        let left = self.inner("find(r, # != nil)", &names);
+        self.b.set([Write::Put(self.l.answer, left)], decide, None)
     }
 }
