@@ -82,16 +82,20 @@ impl Store {
         values: impl Fn(&'r R) -> V,
     ) -> Result<(), Trouble> {
         let Some(first) = rows.first() else { return Ok(()) };
-        let marks = vec!["?"; values(first).into_iter().count()].join(", ");
-        let statement =
-            |count: usize| format!("{}{}{}", around[0], vec![format!("({marks})"); count].join(", "), around[1]);
-        let (many, one) = (statement(AT_ONCE), statement(1));
+        let marks = format!("({})", vec!["?"; values(first).into_iter().count()].join(", "));
+        let statement = |count: usize| format!("{}{}{}", around[0], vec![marks.as_str(); count].join(", "), around[1]);
         let chunks = rows.chunks_exact(AT_ONCE);
-        for row in chunks.remainder() {
-            self.db.prepare_cached(&one)?.execute(params_from_iter(values(row)))?;
+        if let rest @ [_, ..] = chunks.remainder() {
+            let one = statement(1);
+            for row in rest {
+                self.db.prepare_cached(&one)?.execute(params_from_iter(values(row)))?;
+            }
         }
-        for chunk in chunks {
-            self.db.prepare_cached(&many)?.execute(params_from_iter(chunk.iter().flat_map(&values)))?;
+        if rows.len() >= AT_ONCE {
+            let many = statement(AT_ONCE);
+            for chunk in chunks {
+                self.db.prepare_cached(&many)?.execute(params_from_iter(chunk.iter().flat_map(&values)))?;
+            }
         }
         Ok(())
     }

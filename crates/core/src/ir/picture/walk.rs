@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{
-    Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, Status, StepId,
+    Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, ScopeId, Status, StepId,
 };
 use super::known::Known;
 use super::looks::{is_inside, looks};
@@ -178,7 +178,10 @@ impl Walk<'_> {
             Op::Enter(scope) => {
                 let record = self.program.scope(*scope);
                 match &record.start {
-                    Entries::Branches(places) => ways.extend(places.iter().map(|to| self.labelled(*to, ""))),
+                    Entries::Branches(places) => {
+                        let drawn = places.iter().filter(|to| !self.only_skips(*scope, **to));
+                        ways.extend(drawn.map(|to| self.labelled(*to, "")));
+                    }
                     Entries::Each { place, .. } => {
                         ways.push(Way { label: "each item".to_owned(), ..Way::to(*place) });
                         ways.push(Way::to(record.next));
@@ -198,6 +201,16 @@ impl Walk<'_> {
             Op::Meet { next, none, .. } => ways.extend([Way::to(*next), Way::to(*none)]),
         }
         ways
+    }
+
+    /// Whether an entry of a frame either ends at once with nothing or begins to skip: it goes through steps for the merges
+    /// among them, and is no way that the author drew.
+    fn only_skips(&self, frame: ScopeId, entry: PlaceId) -> bool {
+        let Op::Decide { arms, otherwise, .. } = &self.program.place(entry).op else { return false };
+        let ends = |to: PlaceId| matches!(self.program.place(to).op, Op::Leave { scope, how: Exit::Done(None) } if scope == frame);
+        let begun = self.program.place(*otherwise);
+        let skips = matches!(begun.op, Op::Set { .. }) && begun.marks.is_empty();
+        matches!(arms[..], [(_, to)] if ends(to)) && skips
     }
 
     /// The way back to where a step begins.

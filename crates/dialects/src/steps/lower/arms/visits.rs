@@ -23,7 +23,9 @@ pub(super) struct Beyond {
 impl Lower<'_, '_> {
     /// Gives the beginning for each arm that may be taken, and the one for strands that skip the step.
     pub(super) fn visits(&mut self, no: No, at: Where, arms: &[ArmOf], beyond: Beyond) -> (Vec<PlaceId>, PlaceId) {
-        let picked = self.b.local(&format!("{}.picked", self.document.steps[no].id));
+        let id = self.document.steps[no].id.clone();
+        let picked = self.b.local(&format!("{id}.picked"));
+        let taken: Vec<SlotId> = (0..arms.len()).map(|arm| self.b.local(&format!("{id}.taken.{arm}"))).collect();
         let after = self.after_visits(picked, beyond);
         // The arm that is taken goes first, since it may still retry, but must not keep up the others while it waits for them.
         let spec = ScopeSpec { width: 1, into: Some(self.l.answer), next: Some(after), ..ScopeSpec::default() };
@@ -34,9 +36,9 @@ impl Lower<'_, '_> {
         let level = self.level();
         let inside = Where { scope, ..at };
         let (mut runs, mut entries) = (Vec::new(), Vec::new());
-        for (position, arm) in (0..).zip(arms) {
+        for (arm, taken) in arms.iter().zip(&taken) {
             let (begin, skipped) = self.chain(&arm.steps, inside, end, nothing);
-            let taken = self.when_with("p == position", &[("p", picked)], &[("position", Value::Int(position))]);
+            let taken = self.when("t != nil", &[("t", *taken)]);
             runs.push((taken, begin));
             if arm.steps.iter().any(|step| self.plan.revives[*step]) {
                 let visit = self.visit(level, skipped);
@@ -46,12 +48,13 @@ impl Lower<'_, '_> {
         entries.insert(0, self.b.decide(runs, nothing, None));
         self.b.begin(scope, &entries);
         let enter = self.b.enter(scope);
-        let mut begins = Vec::new();
-        for (position, _) in (0..).zip(arms) {
-            let position = self.b.value(Value::Int(position));
-            begins.push(self.b.set([Write::Put(picked, position)], enter, None));
-        }
-        (begins, self.b.set([Write::Clear(picked)], enter, None))
+        let yes = self.b.value(Value::Bool(true));
+        let mut pick = |arm: Option<SlotId>| {
+            let fresh = taken.iter().chain([&picked]).map(|slot| Write::Clear(*slot));
+            let mark = arm.into_iter().flat_map(|arm| [Write::Put(arm, yes), Write::Put(picked, yes)]);
+            self.b.set(fresh.chain(mark).collect::<Vec<_>>(), enter, None)
+        };
+        (taken.iter().map(|arm| pick(Some(*arm))).collect(), pick(None))
     }
 
     /// The way into an arm that is not taken. Who skips already, goes on skipping from where that began.
