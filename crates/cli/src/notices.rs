@@ -79,15 +79,16 @@ struct Teller {
 
 impl Teller {
     fn tell_all(&self) {
-        let told = self.store.notices(self.owner).map_err(Into::into).and_then(|notices| {
-            notices.iter().try_for_each(|notice| {
-                self.tell(notice)?;
-                Ok(self.store.drop_notice(notice)?)
-            })
+        let kept = self.store.notices(self.owner).unwrap_or_else(|trouble| {
+            terminal::tell(&format!("warning: notices cannot be read: {trouble}\n"));
+            Vec::new()
         });
-        if let Err(trouble) = told {
-            let trouble: anyhow::Error = trouble;
-            terminal::tell(&format!("warning: notices cannot be told: {trouble:#}\n"));
+        // One that cannot be told must not keep the others from being told.
+        for notice in &kept {
+            let told = self.tell(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
+            if let Err(trouble) = told {
+                terminal::tell(&format!("warning: a notice cannot be told: {trouble:#}\n"));
+            }
         }
     }
 
