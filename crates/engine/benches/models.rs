@@ -1,7 +1,7 @@
 //! What a model call costs on our side: the time of one that is scripted, and the memory of a thousand that stream at once.
 //!
-//! `cargo bench -p branchpoint-engine --bench models` prints both. The provider is a process of its own, so that the memory
-//! is ours alone.
+//! `cargo bench -p branchpoint-engine --bench models` prints both; with `-- scripted` or `-- streaming` one of them. The
+//! provider is a process of its own, so that the memory is ours alone.
 
 #[path = "../tests/provider/mod.rs"]
 mod provider;
@@ -24,18 +24,34 @@ use branchpoint_expr::{Dialect, Object, Value};
 
 const AT_ONCE: usize = 1_000;
 const SCRIPTED: i64 = 2_000;
+const ROUNDS: usize = 9;
 
 fn main() {
     // The benchmark starts itself once more as the provider.
     if std::env::args().any(|argument| argument == "--serve") {
         return serve();
     }
-    scripted();
-    streaming();
+    let wanted = |name: &str| std::env::args().skip(1).all(|argument| argument.starts_with("--") || argument == name);
+    if wanted("scripted") {
+        scripted();
+    }
+    if wanted("streaming") {
+        streaming();
+    }
 }
 
-/// Runs a loop of scripted model calls through the whole host: asked, answered, judged, journaled.
+/// Runs loops of scripted model calls through the whole host: asked, answered, judged, journaled.
 fn scripted() {
+    let mut each: Vec<f64> = (0..ROUNDS).map(|_| scripted_us()).collect();
+    each.sort_by(f64::total_cmp);
+    let (least, median, most) = (each[0], each[ROUNDS / 2], each[ROUNDS - 1]);
+    println!(
+        "scripted: {SCRIPTED} model calls in each of {ROUNDS} runs: median {median:.2} µs a call, {least:.2} to {most:.2}"
+    );
+}
+
+/// The time of one call, in a run of its own.
+fn scripted_us() -> f64 {
     let program = looping();
     let script: Value = serde_json::from_str(r#"{"ask": ["an answer of a model"]}"#).expect("this is JSON");
     let mut script = Script::read(&script).expect("this is a script");
@@ -45,8 +61,7 @@ fn scripted() {
     memory.go_on(&mut script);
     let took = begun.elapsed();
     assert_eq!(memory.status(), Status::Completed);
-    let each = took.as_nanos() as f64 / SCRIPTED as f64 / 1_000.0;
-    println!("scripted: {SCRIPTED} model calls in {took:?}, {each:.2} µs each");
+    took.as_nanos() as f64 / SCRIPTED as f64 / 1_000.0
 }
 
 fn looping() -> Program {

@@ -11,7 +11,7 @@ use crate::terminal;
 
 /// The object, its keys in the order in which a person reads them.
 #[derive(Serialize)]
-struct Told {
+struct Told<'t> {
     outcome: Option<bool>,
     /// For a list of conditions only: the position of the one that holds, or null.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,10 +19,10 @@ struct Told {
     error: Option<Error>,
     diagnostics: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    explanation: Option<serde_json::Value>,
+    explanation: Option<&'t Explanation>,
     /// For a list of conditions only: one explanation for each that was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
-    explanations: Option<Vec<serde_json::Value>>,
+    explanations: Option<&'t [Explanation]>,
 }
 
 /// Why there is no outcome. Without a kind it is about files or arguments, not about a condition.
@@ -38,10 +38,10 @@ struct Error {
 
 /// Prints a report.
 pub(crate) fn print(report: &Report) -> Result<()> {
-    let mut reasons: Vec<_> = report.explanations.iter().map(Explanation::to_json).collect();
+    let reasons = report.explanations.as_slice();
     let (matched, explanation, explanations) = match report.answer {
         Answer::First(position) => (Some(json!(position)), None, Some(reasons).filter(|reasons| !reasons.is_empty())),
-        _ => (None, reasons.pop(), None),
+        _ => (None, reasons.last(), None),
     };
     let Source { text, origin, .. } = &report.source;
     line(&Told {
@@ -80,6 +80,6 @@ fn error(finding: &Diagnostic, source: &Source) -> Error {
     }
 }
 
-fn line(told: &Told) -> Result<()> {
+fn line(told: &Told<'_>) -> Result<()> {
     terminal::print(&(serde_json::to_string(told)? + "\n"))
 }

@@ -40,7 +40,7 @@ impl Machine<'_> {
         }
         let why = arms.iter().map(|(condition, _)| {
             let condition = &self.program.conditions[condition.index()];
-            condition.explain(&self.sight(no), "").to_json().to_string()
+            condition.explain(&self.sight(no), "").to_json()
         });
         let why = why.collect();
         let arm = chosen.and_then(|index| u32::try_from(index).ok());

@@ -52,47 +52,63 @@ impl Batch {
     }
 }
 
+/// How rows of one kind are written: one with its own statement, many with another that has their values between two texts.
+struct Sql {
+    one: &'static str,
+    many: [&'static str; 2],
+}
+
+const APPEND: Sql = Sql {
+    one: "INSERT INTO events (run, seq, mark, packed, bytes) VALUES (?, ?, ?, ?, ?)",
+    many: ["INSERT INTO events (run, seq, mark, packed, bytes) VALUES ", ""],
+};
+const ANSWERED: Sql = Sql {
+    one: "DELETE FROM outbox WHERE run = ? AND effect = ?",
+    many: ["DELETE FROM outbox WHERE (run, effect) IN (VALUES ", ")"],
+};
+const ASK: Sql = Sql {
+    one: "INSERT OR REPLACE INTO outbox (run, effect, packed, bytes) VALUES (?, ?, ?, ?)",
+    many: ["INSERT OR REPLACE INTO outbox (run, effect, packed, bytes) VALUES ", ""],
+};
+const TOUCH: Sql = Sql {
+    one: "UPDATE runs SET seq = ?2, touched_ms = ?3 WHERE run = ?1",
+    many: ["UPDATE runs SET seq = column2, touched_ms = column3 FROM (VALUES ", ") WHERE run = column1"],
+};
+
 impl Store {
     /// Writes what was kept back.
     pub(super) fn write_out(&self) -> Result<(), Trouble> {
         let Batch { events, calls, touched } = self.batch.take();
-        let head = "INSERT INTO events (run, seq, mark, packed, bytes) VALUES ";
-        self.write_rows([head, ""], &events, |event| {
+        self.write_rows(&APPEND, &events, |event| {
             let Event { run, seq, mark, packed } = event;
             [run.0, signed(*seq), i64::from(*mark), i64::from(packed.packed)].map(int).into_iter().chain([blob(packed)])
         })?;
         let gone: Vec<_> =
             calls.iter().filter(|(_, call)| call.is_none()).map(|((run, effect), _)| [*run, *effect]).collect();
-        self.write_rows(["DELETE FROM outbox WHERE (run, effect) IN (VALUES ", ")"], &gone, |call| call.map(int))?;
+        self.write_rows(&ANSWERED, &gone, |call| call.map(int))?;
         let asked: Vec<_> = calls.iter().filter_map(|(key, call)| Some((key, call.as_ref()?))).collect();
-        let head = "INSERT OR REPLACE INTO outbox (run, effect, packed, bytes) VALUES ";
-        self.write_rows([head, ""], &asked, |((run, effect), packed)| {
+        self.write_rows(&ASK, &asked, |((run, effect), packed)| {
             [*run, *effect, i64::from(packed.packed)].map(int).into_iter().chain([blob(packed)])
         })?;
-        let around = ["UPDATE runs SET seq = column2, touched_ms = column3 FROM (VALUES ", ") WHERE run = column1"];
         let touched: Vec<_> = touched.into_iter().map(|(run, [seq, touched_ms])| [run, seq, touched_ms]).collect();
-        self.write_rows(around, &touched, |row| row.map(int))
+        self.write_rows(&TOUCH, &touched, |row| row.map(int))
     }
 
-    /// Writes rows with a statement for many, and the rest with one for each.
+    /// Writes rows with a statement for many, and the rest with one for each: a list of values as a table, which those for
+    /// many need, costs more than it saves where there are few.
     fn write_rows<'r, R, V: IntoIterator<Item = ToSqlOutput<'r>>>(
         &self,
-        around: [&str; 2],
+        sql: &Sql,
         rows: &'r [R],
         values: impl Fn(&'r R) -> V,
     ) -> Result<(), Trouble> {
-        let Some(first) = rows.first() else { return Ok(()) };
-        let marks = format!("({})", vec!["?"; values(first).into_iter().count()].join(", "));
-        let statement = |count: usize| format!("{}{}{}", around[0], vec![marks.as_str(); count].join(", "), around[1]);
         let chunks = rows.chunks_exact(AT_ONCE);
-        if let rest @ [_, ..] = chunks.remainder() {
-            let one = statement(1);
-            for row in rest {
-                self.db.prepare_cached(&one)?.execute(params_from_iter(values(row)))?;
-            }
+        for row in chunks.remainder() {
+            self.db.prepare_cached(sql.one)?.execute(params_from_iter(values(row)))?;
         }
-        if rows.len() >= AT_ONCE {
-            let many = statement(AT_ONCE);
+        if let Some(first) = rows.first().filter(|_| rows.len() >= AT_ONCE) {
+            let row = format!("({})", vec!["?"; values(first).into_iter().count()].join(", "));
+            let many = [sql.many[0], &vec![row.as_str(); AT_ONCE].join(", "), sql.many[1]].concat();
             for chunk in chunks {
                 self.db.prepare_cached(&many)?.execute(params_from_iter(chunk.iter().flat_map(&values)))?;
             }

@@ -5,7 +5,8 @@ mod sentence;
 use std::fmt::Write;
 
 use bumpalo::Bump;
-use serde_json::json;
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 
 use crate::builtins;
 use crate::diagnostic::Span;
@@ -28,18 +29,22 @@ pub struct Explanation {
 }
 
 /// One part of a condition with what it gave.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Part {
     /// The place in the source text.
+    #[serde(flatten)]
     pub span: Span,
     /// The part as people write it.
     pub text: String,
     /// What it gave; none when it was not looked at, or is too large to be kept.
+    #[serde(skip)]
     pub value: Option<Value>,
-    /// What it gave as people are shown it: JSON, cut when long, with its length told.
-    pub shown: Option<String>,
     /// The kind of what it gave, as the builtin `type` names it.
+    #[serde(rename = "type")]
     pub kind: Option<&'static str>,
+    /// What it gave as people are shown it: JSON, cut when long, with its length told.
+    #[serde(rename = "value")]
+    pub shown: Option<String>,
     /// Why it gave nothing.
     pub error: Option<String>,
     /// How often it was looked at; in a predicate, once for each element, and the value is that of the last.
@@ -66,31 +71,33 @@ pub(crate) fn explain<'a>(
 }
 
 impl Explanation {
-    /// The explanation as JSON; long values are cut, with their length told.
-    pub fn to_json(&self) -> serde_json::Value {
-        let outcome = match &self.outcome {
-            Ok(holds) => json!(holds),
-            Err(error) => json!({"error": error.kind.as_str(), "message": error.message}),
-        };
-        json!({"outcome": outcome, "sentence": self.sentence, "tree": self.tree.to_json()})
+    /// The explanation as JSON text; long values are cut, with their length told.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("texts, numbers and lists of them can be written as JSON")
+    }
+}
+
+impl Serialize for Explanation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Failed<'f> {
+            error: &'static str,
+            message: &'f str,
+        }
+        let mut told = serializer.serialize_struct("Explanation", 3)?;
+        match &self.outcome {
+            Ok(holds) => told.serialize_field("outcome", holds)?,
+            Err(EvalError { kind, message, .. }) => {
+                told.serialize_field("outcome", &Failed { error: kind.as_str(), message })?;
+            }
+        }
+        told.serialize_field("sentence", &self.sentence)?;
+        told.serialize_field("tree", &self.tree)?;
+        told.end()
     }
 }
 
 impl Part {
-    fn to_json(&self) -> serde_json::Value {
-        json!({
-            "start": self.span.start,
-            "end": self.span.end,
-            "text": self.text,
-            "type": self.kind,
-            "value": self.shown,
-            "error": self.error,
-            "times": self.times,
-            "decided": self.decided,
-            "children": self.children.iter().map(Part::to_json).collect::<Vec<_>>(),
-        })
-    }
-
     /// The tree as indented lines: `✓` what held, `✗` what did not, `!` what failed, `·` what was not looked at.
     pub fn render(&self) -> String {
         let mut out = String::new();
