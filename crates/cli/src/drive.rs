@@ -17,7 +17,7 @@ use crate::opened::Opened;
 use crate::outside::{Here, Manner};
 use crate::project::StoreArguments;
 use crate::runs::{Follower, pending};
-use crate::{exit, masked, moment, terminal};
+use crate::{exit, masked, moment, spent, terminal};
 
 /// How often it is looked how the run stands.
 const NAP: Duration = Duration::from_millis(30);
@@ -159,6 +159,7 @@ pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool
         let told = masked::object([
             ("run", Value::from(id.as_str())),
             ("status", Value::from(status.as_str())),
+            ("usage", spent::object(look.state.usage())),
             ("result", masked::value(&secrets, &result)),
         ]);
         terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;

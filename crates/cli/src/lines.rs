@@ -7,8 +7,13 @@ use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_core::{StepRecord, StepStatus};
 use branchpoint_expr::Value;
 
+use crate::spent;
+
 /// How much of an output is shown.
 const LONGEST: usize = 60;
+
+/// How much of an error is shown: the way out stands at its end.
+pub(crate) const LONGEST_ERROR: usize = 400;
 
 /// A step that took less time than this is not worth a number.
 const NOTABLE_MS: i64 = 100;
@@ -43,16 +48,19 @@ pub(crate) fn line(program: &Program, record: &StepRecord, manner: Manner) -> St
     if let Some(took_ms) = took_ms.filter(|took_ms| manner.live && !manner.heading && *took_ms >= NOTABLE_MS) {
         add(format!(", {}", duration(took_ms)));
     }
+    if let Some(used) = spent::words(record.usage).filter(|_| !manner.heading) {
+        add(format!(", {used}"));
+    }
     if let Some(branch) = &record.branch {
         add(format!(" → {branch}"));
         reason(record).into_iter().filter(|_| manner.live).for_each(|reason| add(format!(" ({reason})")));
     }
     if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null && !manner.heading) {
         // A step of a flow leaves variables behind beside what it gave; its data say enough.
-        add(format!(": {}", cut(output.get("data").unwrap_or(output))));
+        add(format!(": {}", shortened(&output.get("data").unwrap_or(output).to_string(), LONGEST)));
     }
     if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
-        add(format!(": {}", cut(message)));
+        add(format!(": {}", shortened(&message.to_string(), LONGEST_ERROR)));
     }
     for warning in &record.warnings {
         add(format!(" (warning: {warning})"));
@@ -61,14 +69,19 @@ pub(crate) fn line(program: &Program, record: &StepRecord, manner: Manner) -> St
     line
 }
 
-/// A step with its place: how deep it stands, which item of loops it is for, which time it runs.
+/// A step with its place: how deep it stands, and its title.
 pub(crate) fn name(program: &Program, record: &StepRecord, depth: usize) -> String {
+    "  ".repeat(depth + inner_depth(program, record.step)) + &title(program, record)
+}
+
+/// A step, its type, which item of loops it is for, which time it runs. Of an agent's tools it is told which one was called.
+pub(crate) fn title(program: &Program, record: &StepRecord) -> String {
     let step = &program.steps[record.step.index()];
-    let indent = "  ".repeat(depth + inner_depth(program, record.step));
+    let tool = record.input.as_ref().filter(|_| &*step.kind == "tool").and_then(|input| input.get("tool")?.as_str());
     let path: Vec<String> = record.path.iter().map(u32::to_string).collect();
     let path = if path.is_empty() { String::new() } else { format!(" [{}]", path.join(",")) };
     let run = if record.run > 1 { format!(", run {}", record.run) } else { String::new() };
-    format!("{indent}{} ({}){path}{run}", step.id, step.kind)
+    format!("{} ({}){path}{run}", step.id, tool.unwrap_or(&step.kind))
 }
 
 /// How many steps are around a step.
@@ -91,17 +104,14 @@ pub(crate) fn sentences(record: &StepRecord) -> impl Iterator<Item = String> {
 fn reason(record: &StepRecord) -> Option<String> {
     let sentence = sentences(record).last()?;
     let words = sentence.split_once(" because ").map_or(sentence.as_str(), |(_, words)| words);
-    Some(shortened(words))
+    Some(shortened(words, LONGEST))
 }
 
-/// A value on one line, not too long.
-fn cut(value: &Value) -> String {
-    shortened(&value.to_string())
-}
-
-fn shortened(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
-    if text.chars().count() > LONGEST { line + "…" } else { line }
+/// A text on one line, not too long.
+pub(crate) fn shortened(text: &str, longest: usize) -> String {
+    let text = text.trim_end();
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(longest).collect();
+    if text.chars().count() > longest { line + "…" } else { line }
 }
 
 /// A time that has passed or will pass, as people say it.

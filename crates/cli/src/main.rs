@@ -32,6 +32,7 @@ mod schema;
 mod session;
 mod sessions;
 mod source;
+mod spent;
 mod store;
 mod table;
 mod terminal;

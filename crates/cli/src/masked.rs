@@ -3,6 +3,8 @@
 use branchpoint_engine::Secrets;
 use branchpoint_expr::{Object, Value};
 
+use crate::lines::{LONGEST_ERROR, shortened};
+
 /// How much of a value is shown on a line.
 const LONGEST: usize = 100;
 
@@ -28,11 +30,14 @@ pub(crate) fn line(secrets: &Secrets, value: &Value) -> String {
     cut(&secrets.mask(&value.to_string()))
 }
 
+/// An error on one line, masked.
+pub(crate) fn error(secrets: &Secrets, message: &Value) -> String {
+    shortened(&secrets.mask(&message.to_string()), LONGEST_ERROR)
+}
+
 /// A text on one line, not too long.
 pub(crate) fn cut(text: &str) -> String {
-    let text = text.trim_end();
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
-    if text.chars().count() > LONGEST { line + "…" } else { line }
+    shortened(text, LONGEST)
 }
 
 /// An object of these fields.

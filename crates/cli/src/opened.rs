@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use branchpoint_engine::store::{Filter, Run, Store};
 
 use crate::moment;
-use crate::project::{Project, StoreArguments};
+use crate::project::{Project, Reach, StoreArguments};
 
 /// The project and its store.
 pub(crate) struct Opened {
@@ -25,6 +25,11 @@ impl Opened {
         }
         let store = project.open(arguments)?;
         Ok(Self { project, store })
+    }
+
+    /// The same, for a command that drives runs on.
+    pub(crate) fn reaching(self, reach: Reach) -> Self {
+        Self { project: self.project.reaching(reach), ..self }
     }
 
     /// The run of a name: its id, or a beginning or end that only one has.

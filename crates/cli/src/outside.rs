@@ -64,21 +64,19 @@ pub(crate) struct Manner {
     pub(crate) answers: Answers,
     /// Whether somebody sits at the terminal.
     pub(crate) attached: bool,
-    /// Whether documents may name addresses of private networks.
-    pub(crate) allow_private_network: bool,
 }
 
 impl Manner {
     /// Nobody is there, and nothing was written down.
     pub(crate) fn unattended(project: &Project) -> Self {
         let (user, answers) = (project.user(None), Answers::none());
-        Self { user, answers, attached: false, allow_private_network: false }
+        Self { user, answers, attached: false }
     }
 }
 
 impl Here {
     pub(crate) fn new(project: &Project, manner: Manner, said: Said) -> Result<Self> {
-        let Manner { user, answers, attached, allow_private_network } = manner;
+        let Manner { user, answers, attached } = manner;
         let masks = Masks::default();
         let (file, seen, shown) = (project.secrets()?, masks.clone(), masks.clone());
         let mut local = Local {
@@ -91,7 +89,7 @@ impl Here {
             }),
             ..Local::new(env::current_dir()?)
         };
-        let runners = Runners::new(project, &local, allow_private_network)?;
+        let runners = Runners::new(project, &local)?;
         local.agents = runners.agents().clone();
         let (answers, hanging, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
         Ok(Self { local, runners, answers, hanging, masks, account, attached, anywhere: true })

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use branchpoint_engine::Limits;
 use branchpoint_engine::store::{Durability, Store};
+use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
 /// The name of the file.
@@ -23,6 +24,15 @@ pub(crate) struct StoreArguments {
     /// What survives a loss of power: full, all that was acknowledged; normal, all but the last moments
     #[arg(long, value_name = "HOW", value_parser = ["full", "normal"], global = true)]
     pub(crate) durability: Option<String>,
+}
+
+/// Where documents may lead, for every command that drives runs. Each process decides that for itself: whoever starts a run does
+/// not open the network of whoever drives it on.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Let addresses that a workflow names lead into private networks
+    #[arg(long, env = "BRANCHPOINT_ALLOW_PRIVATE_NETWORK", hide_env_values = true, global = true, value_parser = FalseyValueParser::new())]
+    pub(crate) allow_private_network: bool,
 }
 
 /// A project file, every part of which may be absent. Paths in it are relative to its folder.
@@ -99,6 +109,14 @@ impl Project {
         let project: Self = toml::from_str(&text).with_context(|| format!("{} is not understood", file.display()))?;
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
         Ok(Self { folder, ..project })
+    }
+
+    /// The same project, with what was allowed beyond its file.
+    pub(crate) fn reaching(mut self, reach: Reach) -> Self {
+        if reach.allow_private_network {
+            self.http.insert("allow_private_network".into(), true.into());
+        }
+        self
     }
 
     /// The file of the store.

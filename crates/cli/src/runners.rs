@@ -22,9 +22,8 @@ pub(crate) struct Runners {
 
 impl Runners {
     /// Sets the runners up. Nothing is called yet.
-    pub(crate) fn new(project: &Project, local: &Local, allow_private_network: bool) -> Result<Self> {
-        let mut settings: tools::Settings = read("tools", &project.tools())?;
-        settings.http.allow_private_network |= allow_private_network;
+    pub(crate) fn new(project: &Project, local: &Local) -> Result<Self> {
+        let settings: tools::Settings = read("tools", &project.tools())?;
         let http = settings.http.clone();
         let commands = Commands { local: local.clone(), environment: None };
         let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;

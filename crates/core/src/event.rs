@@ -122,3 +122,11 @@ pub struct Usage {
     /// Cost, in millionths.
     pub cost_micros: u64,
 }
+
+impl Usage {
+    /// Counts more.
+    pub fn add(&mut self, more: Self) {
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        self.cost_micros = self.cost_micros.saturating_add(more.cost_micros);
+    }
+}

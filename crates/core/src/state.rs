@@ -275,6 +275,11 @@ impl State {
         self.ended.as_ref().map(|ended| (ended.status, &ended.result))
     }
 
+    /// What all its calls of the outside have used up.
+    pub fn usage(&self) -> Usage {
+        self.spent.usage
+    }
+
     /// The due time of a timer that is set.
     pub fn due_ms(&self, timer: TimerNo) -> Option<i64> {
         self.timers.get(&timer).map(|timer| timer.at_ms)

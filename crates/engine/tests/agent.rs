@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::EffectNo;
 use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{EffectNo, Usage};
 use branchpoint_engine::{Answer, Call, Memory, Runner, agent};
 use branchpoint_expr::{Object, Value};
 
@@ -117,9 +117,10 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
             assert_eq!(message.get("content"), Some(&value(&echo(n))));
         }
         assert_eq!(result.get("usage"), Some(&value(r#"{"tokens": 200, "cost_micros": 20}"#)));
-        let answer = agent::answer(&result);
+        let usage = Usage { tokens: 200, cost_micros: 20 };
+        let answer = agent::answer(&result, usage);
         assert!(
-            matches!(&answer, Answer::Model { text, usage } if &**text == "done" && usage.tokens == 200),
+            matches!(&answer, Answer::Model { text, usage: used } if &**text == "done" && *used == usage),
             "{answer:?}"
         );
     }
@@ -151,7 +152,7 @@ fn a_turn_ends_when_it_has_used_up_what_it_may() {
         assert_eq!((text(&result, "kind"), world.asked.len()), (kind, turns), "{result}");
         assert!(text(&result, "message").contains(bound.split('"').nth(1).expect("a name")), "{result}");
         assert!(
-            matches!(agent::answer(&result), Answer::Failed(failed) if !failed.again.is_worth_it() && &*failed.kind == kind)
+            matches!(agent::answer(&result, Usage::default()), Answer::Failed(failed) if !failed.again.is_worth_it() && &*failed.kind == kind)
         );
     }
 }

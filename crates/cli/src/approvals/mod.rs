@@ -9,7 +9,7 @@ use anyhow::Result;
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;
-use crate::project::StoreArguments;
+use crate::project::{Reach, StoreArguments};
 use crate::table::{facts, table};
 use crate::{masked, moment, terminal};
 use open::{Asked, Open};
@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else yours
     #[arg(long = "as", value_name = "USER", global = true)]
     user: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
 
     #[command(subcommand)]
     command: Command,
@@ -84,7 +87,7 @@ struct Answer {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?.reaching(arguments.reach);
     let user = opened.project.user(arguments.user.as_deref());
     let answer = |approval: &str, said: Said<'_>, opened: Opened| {
         vote::run(opened, &arguments.store, approval, said, &user, arguments.json)

@@ -44,8 +44,6 @@ pub(crate) struct Manner {
     pub(crate) quiet: bool,
     /// What is written down for calls and questions.
     pub(crate) answers: Answers,
-    /// Whether documents may name addresses of private networks.
-    pub(crate) allow_private_network: bool,
     /// Whether answers of the outside are written down.
     pub(crate) records: bool,
 }
@@ -92,12 +90,7 @@ impl Foreground {
         let printed = sender.clone();
         let said = Arc::new(move |text: &str| drop(printed.send(Heard::Printed(text.to_owned()))));
         let scripted: Vec<Arc<str>> = manner.answers.steps.iter().map(|step| step.as_str().into()).collect();
-        let performs = outside::Manner {
-            user: manner.user.clone(),
-            answers: manner.answers,
-            attached: is_attended(),
-            allow_private_network: manner.allow_private_network,
-        };
+        let performs = outside::Manner { user: manner.user.clone(), answers: manner.answers, attached: is_attended() };
         let here = Arc::new(Here::new(project, performs, said)?);
         let facts = Arc::clone(&here);
         let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));

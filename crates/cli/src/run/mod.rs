@@ -24,7 +24,7 @@ use jiff::Timestamp;
 pub(crate) use self::answers::Answers;
 use self::inputs::Input;
 use crate::foreground::{Foreground, Manner};
-use crate::project::{Project, StoreArguments};
+use crate::project::{Project, Reach, StoreArguments};
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
 use crate::{exit, outside, terminal, workflow};
@@ -72,9 +72,8 @@ pub(crate) struct Arguments {
     #[arg(long = "as", value_name = "USER")]
     user: Option<String>,
 
-    /// Let addresses that the workflow names lead into private networks
-    #[arg(long)]
-    allow_private_network: bool,
+    #[command(flatten)]
+    reach: Reach,
 
     /// Write down every answer of the outside, as a script that plays it again
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "detach"])]
@@ -86,7 +85,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     arguments.check()?;
-    let project = Project::find()?;
+    let project = Project::find()?.reaching(arguments.reach);
     let user = project.user(arguments.user.as_deref());
     let answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
     let workflow = match arguments.workflow.load_scripted(&answers.steps)? {
@@ -126,6 +125,12 @@ impl Arguments {
                  help: leave out --detach, or --script"
             );
         }
+        if self.detach && self.reach.allow_private_network {
+            bail!(
+                "whoever drives a detached run decides where it may lead\n\
+                 help: leave out --allow-private-network here, and give it to `branchpoint work`"
+            );
+        }
         Ok(())
     }
 
@@ -142,13 +147,7 @@ impl Arguments {
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let number = save(&project.open(&self.store)?, workflow, now_ms)?;
-        let manner = Manner {
-            user,
-            quiet: self.quiet,
-            answers,
-            allow_private_network: self.allow_private_network,
-            records: self.record.is_some(),
-        };
+        let manner = Manner { user, quiet: self.quiet, answers, records: self.record.is_some() };
         let mut foreground = Foreground::open(project, &self.store, manner)?;
         let secrets = secrets_of(workflow, &input);
         foreground.masks().add(secrets.values().to_vec());
@@ -181,7 +180,7 @@ impl Arguments {
             fs::write(file, masks.mask(&cassette)).with_context(|| format!("cannot write {}", file.display()))?;
         }
         foreground.leave()?;
-        outcome::tell(&left, &outcome::Manner { id: &id, json: self.json, quiet: self.quiet, masks })
+        outcome::tell(&left, &outcome::Manner { id: &id, json: self.json, quiet: self.quiet, reach: self.reach, masks })
     }
 }
 

@@ -10,7 +10,8 @@ use branchpoint_expr::{Object, Value};
 
 use crate::foreground::{Left, Open};
 use crate::outside::Masks;
-use crate::{exit, terminal};
+use crate::project::Reach;
+use crate::{exit, spent, terminal};
 
 /// How it is told.
 pub(crate) struct Manner<'m> {
@@ -20,6 +21,8 @@ pub(crate) struct Manner<'m> {
     pub(crate) json: bool,
     /// Whether only what went wrong is told.
     pub(crate) quiet: bool,
+    /// Whether documents may lead into private networks, which whoever goes on with the run must allow again.
+    pub(crate) reach: Reach,
     /// What must not be shown in messages. The result is data, and stays as it is.
     pub(crate) masks: Masks,
 }
@@ -42,7 +45,8 @@ pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
             if manner.json {
                 json(manner, None, &[], exit::INTERRUPTED)?;
             }
-            terminal::tell(&format!("\nInterrupted. The run `{id}` can go on: branchpoint runs resume {id}\n"));
+            let flag = if manner.reach.allow_private_network { " --allow-private-network" } else { "" };
+            terminal::tell(&format!("\nInterrupted. The run `{id}` can go on: branchpoint runs resume {id}{flag}\n"));
             Ok(ExitCode::from(exit::INTERRUPTED))
         }
     }
@@ -53,6 +57,8 @@ fn ended(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
     let code = code(status, &result);
     if manner.json {
         json(manner, Some(look), &[], code)?;
+    } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
+        terminal::tell(&format!("The run has used {used}.\n"));
     }
     if status == Status::Completed {
         if !manner.json {
@@ -84,6 +90,7 @@ fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[Open], code: u8) -> Re
         ("run", Value::from(manner.id)),
         ("status", Value::from(status)),
         ("exit_code", Value::Int(code.into())),
+        ("usage", look.map_or(Value::Null, |look| spent::object(look.state.usage()))),
         ("result", look.and_then(Look::result).unwrap_or_default()),
     ]
     .into_iter()

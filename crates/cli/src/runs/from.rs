@@ -14,8 +14,17 @@ use super::explain;
 use super::told::Told;
 use crate::drive::{Drive, Until, failed_step, tell};
 use crate::opened::Opened;
-use crate::project::StoreArguments;
+use crate::project::{Reach, StoreArguments};
 use crate::{moment, terminal};
+
+#[derive(clap::Args)]
+pub(super) struct Resume {
+    /// The id of the run, or a beginning or end of it that no other has
+    run: String,
+
+    #[command(flatten)]
+    reach: Reach,
+}
 
 #[derive(clap::Args)]
 pub(super) struct Retry {
@@ -25,6 +34,9 @@ pub(super) struct Retry {
     /// The id of the new run; without it, one is made up
     #[arg(long, value_name = "KEY")]
     id: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
 }
 
 #[derive(clap::Args)]
@@ -43,10 +55,13 @@ pub(super) struct Fork {
     /// The id of the new run; without it, one is made up
     #[arg(long, value_name = "KEY")]
     id: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
 }
 
-pub(super) fn resume(opened: Opened, arguments: &StoreArguments, name: &str, json: bool) -> Result<ExitCode> {
-    let row = opened.run(name)?;
+pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume, json: bool) -> Result<ExitCode> {
+    let row = opened.run(&arguments.run)?;
     if row.status.is_final() {
         let help = match row.status {
             Status::Failed => format!("`branchpoint runs retry {}` does the failed call again", row.id),
@@ -56,7 +71,7 @@ pub(super) fn resume(opened: Opened, arguments: &StoreArguments, name: &str, jso
     }
     // A run that was called goes on together with the one that has called it.
     let run = opened.store.root_of(row.run)?;
-    let drive = Drive::new(opened, arguments, "runs resume")?;
+    let drive = Drive::new(opened.reaching(arguments.reach), store, "runs resume")?;
     // What happens from the moment on in which it is taken up is told.
     let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     for taken in [row.run, run] {
@@ -99,7 +114,7 @@ pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, jso
             row.id
         );
     };
-    go_on(opened, store, &row, events, arguments.id.as_deref(), json)
+    go_on(opened.reaching(arguments.reach), store, &row, events, arguments.id.as_deref(), json)
 }
 
 /// After how many events something was told for the first time.
@@ -138,7 +153,7 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
             row.id
         );
     };
-    go_on(opened, store, &row, events, arguments.id.as_deref(), json)
+    go_on(opened.reaching(arguments.reach), store, &row, events, arguments.id.as_deref(), json)
 }
 
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.

@@ -55,7 +55,7 @@ enum Command {
     /// End a run
     Cancel(cancel::Arguments),
     /// Drive a run on that nobody drives
-    Resume(Named),
+    Resume(from::Resume),
     /// Do the call again that has failed a run, in a new run
     Retry(from::Retry),
     /// Start a new run that goes on from a step of another
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Explain(which) => explain::run(&opened, which, json),
         Command::Watch(named) => follow::run(&opened, &named.run, json),
         Command::Cancel(which) => cancel::run(opened, store, which, json),
-        Command::Resume(named) => from::resume(opened, store, &named.run, json),
+        Command::Resume(which) => from::resume(opened, store, which, json),
         Command::Retry(which) => from::retry(opened, store, which, json),
         Command::Fork(which) => from::fork(opened, store, which, json),
         Command::Export { runs } => carry::export(&opened, runs),

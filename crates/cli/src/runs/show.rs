@@ -12,7 +12,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::list::{alive, waits};
 use crate::opened::Opened;
-use crate::{drive, masked, moment, table, terminal};
+use crate::{drive, masked, moment, spent, table, terminal};
 
 pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     let (store, row) = (&opened.store, opened.run(name)?);
@@ -51,6 +51,7 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     if !row.folder.is_empty() {
         facts.push(("folder", row.folder.clone()));
     }
+    facts.extend(spent::words(look.state.usage()).map(|used| ("used", used)));
     facts.push(("input", masked::line(&secrets, &start(store, &row)?.0)));
     if status.is_final() {
         facts.push(ended(&row, status, &look.result().unwrap_or_default(), &secrets));
@@ -131,6 +132,7 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
         ("folder", Value::from(row.folder.as_str())),
         ("events", masked::count(events)),
         ("bytes", masked::count(bytes)),
+        ("usage", spent::object(look.state.usage())),
         ("input", masked::value(&secrets, &input)),
         ("facts", masked::value(&secrets, &Value::from(facts))),
         ("result", masked::value(&secrets, &look.result().unwrap_or_default())),

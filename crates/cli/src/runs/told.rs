@@ -13,7 +13,7 @@ use branchpoint_engine::store::{RunNo, Store};
 use branchpoint_expr::Value;
 use serde_json::Value as Json;
 
-use crate::{masked, moment};
+use crate::{lines, masked, moment, spent};
 
 /// A run and what happened in it.
 pub(super) struct Told {
@@ -128,23 +128,11 @@ impl Told {
         };
         let style = Style::new().fg_color(Some(color.into()));
         let indent = "  ".repeat(depth);
-        let mut line = format!("{style}{sign}{style:#} {indent}{}", self.name(record));
+        let mut line = format!("{style}{sign}{style:#} {indent}{}", lines::title(&self.look.program, record));
         line += &self.told(record);
         line.push('\n');
         let below = self.below(index).into_iter().map(|text| format!("  {indent}  {text}\n"));
         line + &below.collect::<String>()
-    }
-
-    fn name(&self, record: &StepRecord) -> String {
-        let step = &self.look.program.steps[record.step.index()];
-        let mut name = format!("{} ({})", step.id, step.kind);
-        if !record.path.is_empty() {
-            let _ = write!(name, " [{}]", path(&record.path));
-        }
-        if record.run > 1 {
-            let _ = write!(name, ", run {}", record.run);
-        }
-        name
     }
 
     /// How long it took, which way it went and why, what came of it.
@@ -168,6 +156,9 @@ impl Told {
         if record.waited_ms > 0 {
             let _ = write!(text, " (and {} of waiting)", moment::took(record.waited_ms));
         }
+        if let Some(used) = spent::words(record.usage) {
+            let _ = write!(text, ", {used}");
+        }
         if let Some(branch) = &record.branch {
             let _ = write!(text, " → {branch}");
             if let Some(reason) = self.reason(record) {
@@ -179,7 +170,7 @@ impl Told {
             let _ = write!(text, ": {}", masked::line(&self.secrets, output.get("data").unwrap_or(output)));
         }
         if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
-            let _ = write!(text, ": {}", masked::line(&self.secrets, message));
+            let _ = write!(text, ": {}", masked::error(&self.secrets, message));
         }
         for warning in &record.warnings {
             let _ = write!(text, " (warning: {warning})");
@@ -215,7 +206,7 @@ impl Told {
         let record = &self.records[index];
         let failed = record.attempts.iter().enumerate().filter_map(|(number, attempt)| {
             let message = attempt.error.as_ref()?.get("message").cloned().unwrap_or_default();
-            Some(format!("attempt {} failed: {}", number + 1, masked::line(&self.secrets, &message)))
+            Some(format!("attempt {} failed: {}", number + 1, masked::error(&self.secrets, &message)))
         });
         let mut below: Vec<String> = failed.collect();
         for (_, outcome) in self.decided.iter().filter(|(of, _)| *of == index) {
@@ -266,6 +257,7 @@ impl Told {
             ("ended", record.ended_ms.map_or(Value::Null, moment::iso)),
             ("waited_ms", Value::Int(record.waited_ms)),
             ("attempts", Value::from(attempts.collect::<Vec<_>>())),
+            ("usage", spent::object(record.usage)),
             ("decided", Value::from(decided)),
             ("input", shown(&record.input)),
             ("output", shown(&record.output)),

@@ -20,7 +20,7 @@ use self::metrics::{Counters, Metrics, To};
 use crate::exit::{self, System};
 use crate::notices::Notices;
 use crate::outside::Here;
-use crate::project::{Project, StoreArguments};
+use crate::project::{Project, Reach, StoreArguments};
 use crate::terminal;
 
 /// How often the driver is looked after, and metrics that are due are told.
@@ -50,6 +50,9 @@ pub(crate) struct Arguments {
     grace: u64,
 
     #[command(flatten)]
+    reach: Reach,
+
+    #[command(flatten)]
     store: StoreArguments,
 }
 
@@ -60,7 +63,7 @@ enum Heard {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let project = Project::find()?;
+    let project = Project::find()?.reaching(arguments.reach);
     let store = project.open(&arguments.store)?;
     let path = store.path().context("a store in memory has nobody to work for")?.to_path_buf();
     let here = Arc::new(Here::for_worker(&project, Arc::new(|_| {}))?);

@@ -72,9 +72,11 @@ impl Machine<'_> {
             return Err(Rejected::UnknownEffect);
         }
         let strand = flight.strand;
-        let spent = &mut self.state.spent.usage;
-        spent.tokens = spent.tokens.saturating_add(usage.tokens);
-        spent.cost_micros = spent.cost_micros.saturating_add(usage.cost_micros);
+        if usage != Usage::default() {
+            let step = self.program.effects[flight.what.index()].step;
+            self.state.spent.usage.add(usage);
+            self.note(strand, What::Used { step, usage });
+        }
         match result {
             Ok(value) if value.is_within_depth(VALUE_DEPTH) => self.answered(effect, strand, value),
             Ok(_) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use branchpoint_expr::Value;
 
 use crate::advance::{Rejected, advance};
-use crate::event::{Event, Stamp};
+use crate::event::{Event, Stamp, Usage};
 use crate::ir::{PlaceId, Program, Status, StepId};
 use crate::state::{EffectNo, State, StrandNo};
 
@@ -107,6 +107,13 @@ pub enum What {
         step: Option<StepId>,
         /// Why.
         error: Value,
+    },
+    /// An attempt of an effect has used something up.
+    Used {
+        /// The step it was for.
+        step: Option<StepId>,
+        /// How much.
+        usage: Usage,
     },
     /// A strand waits: only people or only time can make it go on.
     Waits(Status),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::Value;
 
 use super::{Note, What};
+use crate::event::Usage;
 use crate::ir::{Index, Program, Status, StepId};
 use crate::state::StrandNo;
 
@@ -34,6 +35,8 @@ pub struct StepRecord {
     pub warnings: Vec<Arc<str>>,
     /// The attempts of its newest call of the outside: another call after one that was answered is no further attempt.
     pub attempts: Vec<Attempt>,
+    /// What all its calls of the outside have used up.
+    pub usage: Usage,
     /// When it began.
     pub began_ms: i64,
     /// When it ended.
@@ -140,6 +143,7 @@ impl Records {
                     attempt.error = Some(error.clone());
                 }
             }),
+            What::Used { step: Some(step), usage } => self.change(note, *step, |record| record.usage.add(*usage)),
             What::Decided { why, .. } => self.innermost(note.strand, |record| record.why.extend(why.iter().cloned())),
             What::Waits(status) => {
                 self.waiting.insert(note.strand, note.at_ms);
@@ -153,7 +157,10 @@ impl Records {
                 })
             }
             What::Items(count) => self.innermost(note.strand, |record| record.items = Some(*count)),
-            What::Attempt { step: None, .. } | What::AttemptFailed { step: None, .. } | What::Resolved(_) => None,
+            What::Attempt { step: None, .. }
+            | What::AttemptFailed { step: None, .. }
+            | What::Used { step: None, .. }
+            | What::Resolved(_) => None,
         }
     }
 
@@ -218,6 +225,7 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
         why: Vec::new(),
         warnings: Vec::new(),
         attempts: Vec::new(),
+        usage: Usage::default(),
         began_ms: note.at_ms,
         ended_ms: None,
         waited_ms: 0,

@@ -86,11 +86,11 @@ pub fn is_turn(call: &Call) -> bool {
     }
 }
 
-/// What the run of a turn came to, as the answer of its call.
-pub fn answer(result: &Value) -> Answer {
+/// What the run of a turn came to, as the answer of its call, and what it has used up.
+pub fn answer(result: &Value, usage: Usage) -> Answer {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     if text("status") == Some("completed") {
-        return Answer::Model { text: text("output").unwrap_or_default().into(), usage: usage(result) };
+        return Answer::Model { text: text("output").unwrap_or_default().into(), usage };
     }
     let kind = text("kind").unwrap_or("step_failed");
     // A turn that has used up what it may would do so again; a model that was busy is another matter.
@@ -131,15 +131,6 @@ impl Told<'_> {
         let node = told.get("nodeId").cloned().unwrap_or_default();
         Some((kind, object([("nodeId", node), ("event", Value::from(event))])))
     }
-}
-
-/// What all calls of a turn used up together.
-fn usage(result: &Value) -> Usage {
-    let count = |key: &str| match result.get("usage").and_then(|usage| usage.get(key)) {
-        Some(Value::Int(count)) => u64::try_from(*count).unwrap_or_default(),
-        _ => 0,
-    };
-    Usage { tokens: count("tokens"), cost_micros: count("cost_micros") }
 }
 
 fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {

@@ -6,8 +6,8 @@
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    ConditionId, Effect, Exit, ExprId, Failure, Limits, OnFail, PlaceId, Program, ScopeId, SlotId, Status, StepId,
-    Write,
+    ConditionId, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program, ScopeId, SlotId, Status,
+    StepId, Write,
 };
 use branchpoint_expr::{Condition, Dialect, Located, Object, Problems, Value};
 
@@ -164,6 +164,9 @@ impl Turn {
         let ask = self.b.do_(effect, asked, Some(self.reply), replied, Some(fail));
         let count = self.put(self.turns, "turns + 1");
         let count = self.b.set([count], ask, None);
+        self.b.mark(count, Mark::Begin(self.model_step, None));
+        let error = self.b.read(self.error);
+        self.b.mark(failed, Mark::Fail(self.model_step, error));
         self.b.at(model).decide(arms, count, None);
     }
 
@@ -189,7 +192,12 @@ impl Turn {
             self.put(self.tokens, "tokens + (reply.usage.tokens ?? 0)"),
             self.put(self.cost, "cost + (reply.usage.cost_micros ?? 0)"),
         ];
-        self.b.set(writes, next, None)
+        let heard = self.b.set(writes, next, None);
+        let told = self.formula(
+            "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text",
+        );
+        self.b.mark(heard, Mark::End(self.model_step, Some(told)));
+        heard
     }
 
     /// The calls of a reply, several at a time, or one after the other if the agent wants it so.
@@ -242,7 +250,9 @@ impl Turn {
         );
         let good = self.told(scope, "content: result", "");
         let bad = self.told(scope, "error: failure.message", "");
-        self.b.do_(effect, asked, Some(result), good, Some(Failure { to: bad, error: Some(failure) }))
+        let call = self.b.do_(effect, asked, Some(result), good, Some(Failure { to: bad, error: Some(failure) }));
+        self.traced(call, (good, "result"), &[(bad, "failure.message")]);
+        call
     }
 
     /// An agent as a tool is a run of this program again, one level deeper.
@@ -263,7 +273,22 @@ impl Turn {
         let lost = self.told(scope, "error: failure.message", "");
         let ended_well = self.test("result.status == 'completed'");
         let judged = self.b.decide([(ended_well, good)], bad, None);
-        self.b.do_(effect, asked, Some(result), judged, Some(Failure { to: lost, error: Some(failure) }))
+        let call = self.b.do_(effect, asked, Some(result), judged, Some(Failure { to: lost, error: Some(failure) }));
+        let wrong = [(bad, "result.message ?? 'the agent failed'"), (lost, "failure.message")];
+        self.traced(call, (good, "result.output"), &wrong);
+        call
+    }
+
+    /// People see each call of a tool with what came of it.
+    fn traced(&mut self, call: PlaceId, (good, output): (PlaceId, &str), wrong: &[(PlaceId, &str)]) {
+        let asked = self.formula("{tool: call.name, arguments: call.arguments}");
+        self.b.mark(call, Mark::Begin(self.tool_step, Some(asked)));
+        let told = self.formula(output);
+        self.b.mark(good, Mark::End(self.tool_step, Some(told)));
+        for (place, message) in wrong {
+            let error = self.formula(&format!("{{message: {message}}}"));
+            self.b.mark(*place, Mark::Fail(self.tool_step, error));
+        }
     }
 
     /// What came of a call, for the model.

@@ -103,9 +103,12 @@ impl Host {
         let flight = self.open.get_mut(&parent.run).and_then(|open| open.flights.get_mut(&effect));
         let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
         let Some((_, call)) = flight.child.take() else { return Ok(()) };
-        let result = self.look(&row)?.state.result().map(|(_, result)| result.clone()).unwrap_or_default();
+        let child = self.look(&row)?.state;
+        let result = child.result().map(|(_, result)| result.clone()).unwrap_or_default();
         self.tell_of_agent(parent.run, &call, Told::End(&result))?;
-        self.settle(parent.run, &call, answer(&call, result));
+        // What a child has used up counts in its parent too, however it ended.
+        let usage = child.usage();
+        self.settle_with(parent.run, &call, answer(&call, result, usage), usage);
         Ok(())
     }
 
@@ -158,6 +161,6 @@ fn facts(call: &Call) -> BTreeMap<String, Value> {
 }
 
 /// What a child run came to, as the answer of its call.
-fn answer(call: &Call, result: Value) -> Answer {
-    if &*call.kind == Effect::CHILD_RUN { Answer::data(result) } else { agent::answer(&result) }
+fn answer(call: &Call, result: Value, usage: Usage) -> Answer {
+    if &*call.kind == Effect::CHILD_RUN { Answer::data(result) } else { agent::answer(&result, usage) }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse};
+use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse, Usage};
 use branchpoint_expr::Value;
 
 use crate::judge::judge;
@@ -249,6 +249,10 @@ impl Host {
     /// Queues what came back from a call.
     pub fn settle(&mut self, run: RunNo, call: &Call, answer: Answer) {
         let usage = answer.usage();
+        self.settle_with(run, call, answer, usage);
+    }
+
+    fn settle_with(&mut self, run: RunNo, call: &Call, answer: Answer, usage: Usage) {
         let result = judge(call, answer);
         let settled = Event::Settled { effect: call.effect, attempt: call.attempt, result, usage };
         self.queue.push_back(Order::Take(run, settled, Asker::Nobody));

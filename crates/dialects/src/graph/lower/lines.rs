@@ -56,6 +56,8 @@ impl Lower<'_> {
         let next = self.follow(node, &Way::Every);
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
+        let output = self.formula("initial ?? ''", &said);
+        self.b.mark(place, Mark::End(self.steps[node], Some(output)));
         place
     }
 
@@ -63,6 +65,7 @@ impl Lower<'_> {
         let writes = [self.begin_log(node)];
         let place = self.b.set(writes, self.end, None);
         self.begin_mark(node, place);
+        self.b.mark(place, Mark::End(self.steps[node], None));
         place
     }
 

@@ -20,6 +20,8 @@ const MAX_TURNS: i64 = 10;
 struct Talk {
     scope: ScopeId,
     turn: SlotId,
+    /// What all turns have used up.
+    tokens: SlotId,
     message: SlotId,
     session: SlotId,
     /// What stop conditions call `loop`, `inputs.response` and `inputs.turn_count`.
@@ -31,9 +33,10 @@ struct Talk {
 }
 
 impl Talk {
-    fn names(self) -> [(&'static str, SlotId); 5] {
+    fn names(self) -> [(&'static str, SlotId); 6] {
         [
             ("turn", self.turn),
+            ("tokens", self.tokens),
             ("message", self.message),
             ("session", self.session),
             ("response", self.response),
@@ -69,6 +72,7 @@ impl<'d> Lower<'d> {
         let talk = Talk {
             scope,
             turn: self.b.slot(scope, "turn", Some(Value::Int(0))),
+            tokens: self.b.slot(scope, "tokens", Some(Value::Int(0))),
             message: self.b.slot(scope, "message", None),
             session: self.b.slot(scope, "session", None),
             round: self.b.slot(scope, "loop", None),
@@ -130,11 +134,13 @@ impl<'d> Lower<'d> {
         );
         let states = format!(
             r#"putPath(states, [{name}], {{"Output": answer.output, "Stderr": "", "ExitCode": 0, "Status": "completed",
-                "Response": answer.response, "TokensUsed": answer.tokens ?? 0}})"#
+                "Response": answer.response, "TokensUsed": tokens}})"#
         );
         let session = SESSION.replace("HISTORY", "(session ?? {})").replace("MESSAGE", "message");
         let mut writes = vec![
             self.put(talk.turn, "turn + 1", &names),
+            self.put(talk.tokens, "tokens + (answer.tokens ?? 0)", &names),
+            self.put(self.slots.answer, r#"putPath(answer, ["tokens"], tokens)"#, &names),
             self.put(talk.count, "turn", &names),
             self.put(talk.response, "answer.output", &names),
             self.put(talk.round, &round, &names),

@@ -1,0 +1,52 @@
+//! What calls of models have used up, as people and as programs read it.
+
+use branchpoint_core::Usage;
+use branchpoint_expr::Value;
+
+use crate::masked;
+
+/// Tokens and dollars in words; none if nothing was used up that is known of.
+pub(crate) fn words(usage: Usage) -> Option<String> {
+    let tokens = (usage.tokens > 0).then(|| format!("{} token{}", grouped(usage.tokens), plural(usage.tokens)));
+    let cost = (usage.cost_micros > 0).then(|| dollars(usage.cost_micros));
+    let told: Vec<String> = tokens.into_iter().chain(cost).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The same as an object, with the cost in millionths of a dollar.
+pub(crate) fn object(usage: Usage) -> Value {
+    masked::object([("tokens", masked::count(usage.tokens)), ("cost_micros", masked::count(usage.cost_micros))])
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// A number with a comma before every three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let parts = digits.as_bytes().rchunks(3).rev().map(|part| String::from_utf8_lossy(part).into_owned());
+    parts.collect::<Vec<_>>().join(",")
+}
+
+/// Cents at least, and of what is less than a cent as much as is known.
+fn dollars(micros: u64) -> String {
+    let fraction = format!("{:06}", micros % 1_000_000);
+    let fraction = fraction.trim_end_matches('0');
+    format!("${}.{fraction:0<2}", grouped(micros / 1_000_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_and_dollars_read_well() {
+        let words = |tokens, cost_micros| words(Usage { tokens, cost_micros });
+        assert_eq!(words(0, 0), None);
+        assert_eq!(words(1, 0).as_deref(), Some("1 token"));
+        assert_eq!(words(1_234_567, 12).as_deref(), Some("1,234,567 tokens, $0.000012"));
+        assert_eq!(words(0, 1_500_000_000).as_deref(), Some("$1,500.00"));
+        assert_eq!(words(999, 123_400).as_deref(), Some("999 tokens, $0.1234"));
+    }
+}
