@@ -58,9 +58,15 @@ pub(crate) enum TakenBy {
 
 impl Drive {
     pub(crate) fn new(opened: Opened, arguments: &StoreArguments, what: &str) -> Result<Self> {
+        let manner = Manner::unattended(&opened.project);
+        Self::with(opened, arguments, what, manner)
+    }
+
+    /// The same, with calls that are performed in a manner of their own.
+    pub(crate) fn with(opened: Opened, arguments: &StoreArguments, what: &str, manner: Manner) -> Result<Self> {
         let Opened { project, store } = opened;
         let said = Arc::new(|said: &str| terminal::tell(said));
-        let here = Here::new(&project, Manner::unattended(&project), said)?;
+        let here = Here::new(&project, manner, said)?;
         let secrets = here.secrets();
         let outside: Arc<dyn Outside> = Arc::new(here);
         let (known, limits) = (Arc::clone(&outside), project.limits());
@@ -111,25 +117,37 @@ impl Drive {
 
     /// Drives a run, tells its steps, and lets go of it. None: somebody pressed Ctrl-C.
     pub(crate) fn until(self, until: Until, run: RunNo, mut follower: Follower) -> Result<(Store, Option<Status>)> {
+        let stands = self.follow(run, &mut follower, |status| {
+            Ok(status.is_final() || status == Status::WaitingPeople || self.is_long(until, run, status)?)
+        })?;
+        self.driver.leave(GRACE)?;
+        follower.show(&self.store, run, true)?;
+        Ok((self.store, stands))
+    }
+
+    /// Tells the steps of a run until it stands as it is awaited. None: somebody pressed Ctrl-C.
+    pub(crate) fn follow(
+        &self,
+        run: RunNo,
+        follower: &mut Follower,
+        mut is_awaited: impl FnMut(Status) -> Result<bool>,
+    ) -> Result<Option<Status>> {
         let mut version = 0;
-        let stands = loop {
+        loop {
             let now = self.store.version()?;
             if now != version {
                 version = now;
                 follower.show(&self.store, run, false)?;
                 let status = self.store.stands(run)?;
-                if status.is_final() || status == Status::WaitingPeople || self.is_long(until, run, status)? {
-                    break Some(status);
+                if is_awaited(status)? {
+                    return Ok(Some(status));
                 }
             }
             if self.stop.is_set() || !self.driver.is_alive() {
-                break None;
+                return Ok(None);
             }
             std::thread::sleep(NAP);
-        };
-        self.driver.leave(GRACE)?;
-        follower.show(&self.store, run, true)?;
-        Ok((self.store, stands))
+        }
     }
 
     fn is_long(&self, until: Until, run: RunNo, status: Status) -> Result<bool> {

@@ -3,6 +3,7 @@
 //! Data goes to stdout, messages to stderr. What a condition means is decided in `branchpoint-expr`, never here.
 
 mod approvals;
+mod chat;
 mod check;
 mod completions;
 mod dialects;
@@ -69,6 +70,7 @@ enum Command {
     Eval(eval::Arguments),
     Explain(explain::Arguments),
     Schema(schema::Arguments),
+    Chat(chat::Arguments),
     Session(session::Arguments),
     Runs(runs::Arguments),
     Approvals(approvals::Arguments),
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Chat(arguments) => chat::run(&arguments),
         Command::Session(arguments) => session::run(&arguments),
         Command::Runs(arguments) => runs::run(&arguments),
         Command::Approvals(arguments) => approvals::run(&arguments),

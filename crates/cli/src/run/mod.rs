@@ -7,7 +7,7 @@ mod inputs;
 mod outcome;
 mod people;
 mod progress;
-mod prologue;
+pub(crate) mod prologue;
 
 use std::env;
 use std::fs;
@@ -95,13 +95,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if workflow.dialect == Some(Dialect::Session) {
         terminal::complain(
             "a session is not run: it answers an agent that asks what it may do\n\
-             help: branchpoint session FILE answers requests that come in as lines",
+             help: branchpoint chat FILE talks with the agent of a template; branchpoint session FILE answers requests that come in \
+             as lines",
         );
         return Ok(ExitCode::from(exit::USAGE));
     }
     let account = outside::account(&project, &user);
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     if let Some(refused) = prologue::check(&workflow, &answers, &project, arguments.dry_run)? {
+        terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
         return Ok(refused);
     }
     if arguments.dry_run {

@@ -47,7 +47,6 @@ pub(crate) fn check(
     }
     show(workflow, &findings);
     explain::refer(first.kind.as_str());
-    terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
     Ok(Some(ExitCode::from(exit::REJECTED)))
 }
 

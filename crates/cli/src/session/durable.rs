@@ -11,10 +11,10 @@ use anyhow::{Context, Result};
 use branchpoint_core::ir::Program;
 use branchpoint_engine::gate::{Answer, Gate, KeptSessions, Request};
 use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::store::{Document, Workflow};
-use branchpoint_expr::{Dialect, Value};
+use branchpoint_engine::store::Workflow;
+use branchpoint_expr::Value;
 
-use super::{Arguments, Gates, answered};
+use super::{Arguments, Gates, answered, document};
 use crate::project::Project;
 use crate::{exit, moment};
 
@@ -29,14 +29,7 @@ impl Gates for KeptSessions<'_> {
 
 pub(super) fn run(arguments: &Arguments, text: &str, program: &Program, gate: Gate<'_>) -> Result<ExitCode> {
     let store = Project::find()?.open(&arguments.store)?;
-    let origin = arguments.file.display().to_string();
-    let name = arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let document = Document {
-        name: name.unwrap_or_else(|| origin.clone()),
-        dialect: Dialect::Session.as_str().to_owned(),
-        origin,
-        text: text.to_owned(),
-    };
+    let document = document(&arguments.file.display().to_string(), text);
     let now_ms = moment::now_ms();
     let children = std::collections::BTreeMap::new();
     let workflow = store.save(Workflow { document: &document, program, children: &children }, now_ms)?;

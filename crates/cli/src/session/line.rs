@@ -7,7 +7,7 @@ use branchpoint_engine::gate::{Answer, Request};
 use branchpoint_expr::{Object, Value};
 
 /// The session of a line that names none.
-pub(super) const MAIN: &str = "main";
+pub(crate) const MAIN: &str = "main";
 
 /// A request, and whose it is.
 pub(super) struct Line {

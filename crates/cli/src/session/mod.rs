@@ -5,17 +5,19 @@ mod line;
 
 use std::fs;
 use std::io::{self, BufRead};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use branchpoint_dialects::load;
 use branchpoint_engine::gate::{Answer, Gate, Request, Sessions, TTL_S};
+use branchpoint_engine::store::Document;
 use branchpoint_expr::{Dialect, Value, render_terminal};
 
 use crate::project::StoreArguments;
 use crate::{exit, moment, terminal};
 use line::Line;
+pub(crate) use line::MAIN;
 
 /// Tell which tools an agent may use now, one JSON line for each JSON line read
 #[derive(clap::Args)]
@@ -45,6 +47,17 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     store: StoreArguments,
+}
+
+/// How a document of sessions is kept: under the name of its file, through all its versions.
+pub(crate) fn document(origin: &str, text: &str) -> Document {
+    let name = Path::new(origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Document {
+        name: name.unwrap_or_else(|| origin.to_owned()),
+        dialect: Dialect::Session.as_str().to_owned(),
+        origin: origin.to_owned(),
+        text: text.to_owned(),
+    }
 }
 
 /// Whoever answers: sessions in memory, or those that a store keeps.
@@ -91,7 +104,7 @@ fn answered(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool
 
 fn answer(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) -> Result<Value> {
     let Line { session, request, key } = Line::read(line)?;
-    let session = session.as_deref().or(name).unwrap_or(line::MAIN);
+    let session = session.as_deref().or(name).unwrap_or(MAIN);
     let answer = gates.request(session, request, key.as_deref(), explain)?;
     Ok(line::told(&answer, session, explain))
 }

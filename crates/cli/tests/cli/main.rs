@@ -3,8 +3,10 @@
 //! The expected output stands in `snapshots`. After a change that is meant, `INSTA_UPDATE=always cargo test -p branchpoint`
 //! writes what is printed now; read the difference before you commit it.
 
+mod agents;
 mod authoring;
 mod canary;
+mod chat;
 mod check;
 mod completions;
 mod conditions;

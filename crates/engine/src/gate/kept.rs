@@ -138,8 +138,8 @@ impl<'p> KeptSessions<'p> {
         self.host.close()
     }
 
-    /// The run of a session that lives: the one that is kept, or a new one.
-    fn open(&mut self, name: &str, now_ms: i64, explain: bool) -> Result<RunNo, KeptTrouble> {
+    /// The run of a session that lives: the one that is kept, or a new one. It may be told what happens in it.
+    pub fn open(&mut self, name: &str, now_ms: i64, explain: bool) -> Result<RunNo, KeptTrouble> {
         let known = self.host.store().session(&self.document, name)?;
         let Some(run) = known else { return self.begin(name, None, Value::Null, now_ms, explain) };
         let Some(look) = self.living(run, now_ms, explain)? else {

@@ -120,6 +120,12 @@ impl Lower<'_, '_> {
             self.put(turn.tokens, "tokens + (reply.usage.tokens ?? 0)"),
         ];
         let replied = self.b.set(replied, after, None);
+        let told = self.formula(
+            "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text",
+        );
+        self.b.mark(replied, Mark::End(step, Some(told)));
+        let error = self.b.read(turn.error);
+        self.b.mark(broken, Mark::Fail(step, error));
         let (offered, sent) = (OFFERED, sent(template.chat.policy));
         let input = format!("{{system: system + (get(notes, active) ?? ''), messages: {sent}, tools: {offered}}}");
         let input = self.formula(&input);
@@ -127,6 +133,7 @@ impl Lower<'_, '_> {
         let fail = Failure { to: broken, error: Some(turn.error) };
         let ask = self.b.do_(chat, input, Some(turn.reply), replied, Some(fail));
         let count = self.set(&[(turn.made, "made + 1")], ask);
+        self.b.mark(count, Mark::Begin(step, None));
         let spent = self.test("made >= most");
         self.b.at(model).decide([(spent, over)], count, None);
     }
@@ -144,7 +151,14 @@ impl Lower<'_, '_> {
         let refused = self.formula(&refusal);
         let refuse = [Write::Push(turn.chat, refused), self.put(turn.at, "at + 1")];
         let refuse = self.b.set(refuse, each, None);
-        let run = self.run_call(turn, template, step);
+        // A call is a step of its own for people, whether it runs or not.
+        let tool = self.b.step(&format!("{}.tool", template.agent_id), "tool", None, (0, 0));
+        let asked = self.formula("{tool: reply.toolCalls[at].name, arguments: reply.toolCalls[at].arguments}");
+        let error = self.formula("{message: 'this tool is not offered now'}");
+        self.b.mark(refuse, Mark::Begin(tool, Some(asked)));
+        self.b.mark(refuse, Mark::Fail(tool, error));
+        let run = self.run_call(turn, template, (step, tool));
+        self.b.mark(run, Mark::Begin(tool, Some(asked)));
         let arms = [
             (self.test("at >= len(reply.toolCalls)"), model),
             (self.test(&format!("reply.toolCalls[at].name in {OFFERED}")), run),
@@ -153,10 +167,13 @@ impl Lower<'_, '_> {
     }
 
     /// A call that ran counts as used, whatever came back.
-    fn run_call(&mut self, turn: &Turn, template: &Template, step: StepId) -> PlaceId {
+    fn run_call(&mut self, turn: &Turn, template: &Template, (step, shown): (StepId, StepId)) -> PlaceId {
         let next = self.use_tool();
         let ran = self.call_done(turn, "content: result", next);
         let failed = self.call_done(turn, "error: error.message", next);
+        let (result, error) = (self.b.read(turn.result), self.b.read(turn.error));
+        self.b.mark(ran, Mark::End(shown, Some(result)));
+        self.b.mark(failed, Mark::Fail(shown, error));
         let tool = self.b.effect(Effect {
             spec: object([("configurations", template.configurations.clone())]),
             step: Some(step),

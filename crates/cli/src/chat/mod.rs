@@ -1,0 +1,132 @@
+//! `branchpoint chat`: a conversation with the agent of a template, which its session gates.
+
+mod turn;
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, stdin};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use branchpoint_engine::gate::{Gate, KeptSessions, TTL_S};
+use branchpoint_engine::host::{Drives, Host, Look};
+use branchpoint_engine::store::{RunNo, Store, Workflow as Kept, WorkflowNo};
+use branchpoint_expr::{Dialect, Value};
+
+use self::turn::Turns;
+use crate::drive::Drive;
+use crate::opened::Opened;
+use crate::outside::Manner;
+use crate::project::{Project, Reach, StoreArguments};
+use crate::run::{Answers, prologue};
+use crate::workflow::{self, Workflow};
+use crate::{moment, session, terminal};
+
+/// Talk with the agent of a template
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("about.txt")),
+    after_long_help = terminal::page(include_str!("after.txt")),
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    workflow: workflow::File,
+
+    /// The name of the session; another name is another conversation
+    #[arg(long, value_name = "NAME", default_value = session::MAIN)]
+    id: String,
+
+    /// After how many seconds without a word the session is gone; 0 means never
+    #[arg(long, value_name = "SECONDS", default_value_t = TTL_S)]
+    ttl: i64,
+
+    /// A YAML file with the answers of the model and the tools
+    #[arg(long, short, value_name = "FILE")]
+    script: Option<PathBuf>,
+
+    /// Print one JSON object for each turn
+    #[arg(long, short)]
+    json: bool,
+
+    #[command(flatten)]
+    reach: Reach,
+
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.workflow.is_stdin() {
+        bail!("the lines of the conversation come from stdin, so the template must be a file");
+    }
+    let project = Project::find()?.reaching(arguments.reach);
+    let answers = Answers::read(arguments.script.as_deref(), false)?;
+    let workflow = match arguments.workflow.load_scripted(&answers.steps)? {
+        Ok(workflow) => workflow,
+        Err(refused) => return Ok(refused),
+    };
+    if workflow.dialect != Some(Dialect::Session) || !workflow.program.views.iter().any(|view| &*view.name == "turn") {
+        bail!(
+            "this document is no agent's template, so there is nobody to talk with\n\
+             help: `branchpoint run` runs workflows; `branchpoint session` answers for an orchestration alone"
+        );
+    }
+    if let Some(refused) = prologue::check(&workflow, &answers, &project, false)? {
+        return Ok(refused);
+    }
+    let session = Session::keep(arguments, &workflow, &project.open(&arguments.store)?)?;
+    let run = session.open()?;
+    let manner = Manner { answers, ..Manner::unattended(&project) };
+    let opened = Opened { store: project.open(&arguments.store)?, project };
+    let drive = Drive::with(opened, &arguments.store, "chat", manner)?;
+    Turns { session: &session, drive, run, json: arguments.json, failed: false }.talk()
+}
+
+/// The session that is talked with.
+struct Session<'a> {
+    arguments: &'a Arguments,
+    workflow: &'a Workflow,
+    number: WorkflowNo,
+    document: String,
+}
+
+impl<'a> Session<'a> {
+    fn keep(arguments: &'a Arguments, workflow: &'a Workflow, store: &Store) -> Result<Self> {
+        let document = session::document(&workflow.source.origin, &workflow.source.text);
+        let kept = Kept { document: &document, program: &workflow.program, children: &BTreeMap::new() };
+        let number = store.save(kept, moment::now_ms())?;
+        Ok(Self { arguments, workflow, number, document: document.name })
+    }
+
+    /// The run of the session: one that lives, or a new one.
+    fn open(&self) -> Result<RunNo> {
+        let now_ms = moment::now_ms();
+        let store = Project::find()?.open(&self.arguments.store)?;
+        let gate = Gate::new(&self.workflow.program, None, self.arguments.ttl)?;
+        let host = Host::new(store, "chat", Drives::Named, Arc::new(|_| Value::Null), now_ms)?;
+        let mut sessions = KeptSessions::new(host, gate, self.number, self.document.clone());
+        let run = sessions.open(&self.arguments.id, now_ms, true)?;
+        sessions.close()?;
+        Ok(run)
+    }
+
+    fn name(&self) -> &str {
+        &self.arguments.id
+    }
+
+    /// What people see first: who this is, and what the template lets it say.
+    fn greet(&self, look: &Look) {
+        if !stdin().is_terminal() {
+            return;
+        }
+        let agent = look.view("agent").unwrap_or_default();
+        let name = agent.get("name").map(Value::to_string).unwrap_or_default();
+        terminal::tell(&format!("You talk with {name}. Ctrl-D ends it; the session `{}` is kept.\n", self.name()));
+        let begun = look.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|said| !said.is_empty()));
+        let first = agent.get("initialMessages").and_then(Value::as_list).unwrap_or_default();
+        for message in first.iter().filter(|_| !begun) {
+            terminal::tell(&format!("{message}\n"));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Turns of a conversation: a line goes in, the agent's words come out, and what it does is told meanwhile.
+
+use std::io::{IsTerminal, stdin};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use branchpoint_core::Event;
+use branchpoint_core::ir::Status;
+use branchpoint_engine::host::Look;
+use branchpoint_engine::store::RunNo;
+use branchpoint_expr::{Object, Value};
+
+use super::Session;
+use crate::drive::{Drive, TakenBy};
+use crate::runs::Follower;
+use crate::{exit, masked, spent, terminal};
+
+/// A conversation that goes on.
+pub(super) struct Turns<'s> {
+    pub(super) session: &'s Session<'s>,
+    pub(super) drive: Drive,
+    pub(super) run: RunNo,
+    pub(super) json: bool,
+    /// Whether a turn has failed.
+    pub(super) failed: bool,
+}
+
+impl Turns<'_> {
+    /// Talks until nothing more is said.
+    pub(super) fn talk(mut self) -> Result<ExitCode> {
+        // Once it is taken up, a turn may end before anybody looks.
+        let look = self.drive.store().look(self.run)?;
+        let mut follower = self.take_up()?;
+        self.session.greet(&look);
+        if is_in_turn(&look) {
+            terminal::tell("The last turn was interrupted; it goes on.\n");
+            if !self.hear(&mut follower)? {
+                return self.interrupted();
+            }
+        }
+        while let Some(line) = next_line() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            self.say(line.trim_end(), &mut follower)?;
+            if !self.hear(&mut follower)? {
+                return self.interrupted();
+            }
+        }
+        self.drive.leave()?;
+        Ok(if self.failed { ExitCode::from(exit::FAILED) } else { ExitCode::SUCCESS })
+    }
+
+    /// From here on this process drives the session.
+    fn take_up(&self) -> Result<Follower> {
+        let follower = Follower::silent_if(self.json).beginning_now(self.drive.store(), self.run)?;
+        if let Err(refused) = self.drive.wake(self.run)? {
+            bail!(
+                "the session `{}` cannot go on here: {refused}\n\
+                 help: leave the other process, or talk under another --id",
+                self.session.name()
+            );
+        }
+        Ok(follower)
+    }
+
+    /// Hands a line in. A session that has expired meanwhile is followed by a new one.
+    fn say(&mut self, line: &str, follower: &mut Follower) -> Result<()> {
+        let payload = Value::from([(Arc::from("text"), Value::from(line))].into_iter().collect::<Object>());
+        let turn = Event::Signal { name: "turn".into(), payload, sender: None, key: None };
+        if self.drive.store().row(self.run)?.status.is_final() {
+            terminal::tell("The session has expired; a new one begins.\n");
+            self.run = self.session.open()?;
+            *follower = self.take_up()?;
+        }
+        match self.drive.give(self.run, &turn)? {
+            Ok(TakenBy::Us | TakenBy::Another) => Ok(()),
+            Err(why) => bail!("the session did not take this: {why}"),
+        }
+    }
+
+    /// Waits for the end of a turn, tells the steps on the way, and prints what was said. False: somebody pressed Ctrl-C.
+    fn hear(&mut self, follower: &mut Follower) -> Result<bool> {
+        let (run, store) = (self.run, self.drive.store());
+        if self.drive.follow(run, follower, |_| Ok(!is_in_turn(&store.look(run)?)))?.is_none() {
+            return Ok(false);
+        }
+        let look = store.look(run)?;
+        let turn = look.view("turn").unwrap_or_default();
+        self.failed |= turn.get("error").is_some_and(|error| *error != Value::Null);
+        self.print(&look, &turn)?;
+        Ok(true)
+    }
+
+    fn print(&self, look: &Look, turn: &Value) -> Result<()> {
+        if self.json {
+            let told = masked::object([
+                ("session", Value::from(self.session.name())),
+                ("turn", turn.clone()),
+                ("usage", spent::object(look.state.usage())),
+                ("view", look.view("session").unwrap_or_default()),
+            ]);
+            return terminal::print(&format!("{told:?}\n"));
+        }
+        if let Some(text) = turn.get("text").map(Value::to_string).filter(|text| !text.is_empty()) {
+            terminal::print(&format!("{text}\n"))?;
+        }
+        if let Some(error) = turn.get("error").and_then(|error| error.get("message")) {
+            terminal::complain(&format!("the turn failed: {error}"));
+        }
+        for warning in turn.get("warnings").and_then(Value::as_list).unwrap_or_default() {
+            let told =
+                if warning.as_str() == Some("max_steps") { "the agent has made all the steps it may" } else { "" };
+            terminal::tell(&format!("({warning}: {told})\n"));
+        }
+        Ok(())
+    }
+
+    fn interrupted(self) -> Result<ExitCode> {
+        self.drive.leave()?;
+        terminal::tell("\nInterrupted. The turn goes on when the session is talked with again.\n");
+        Ok(ExitCode::from(exit::INTERRUPTED))
+    }
+}
+
+/// Whether something was said that is not answered yet.
+fn is_in_turn(look: &Look) -> bool {
+    let said = look.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|said| !said.is_empty()));
+    let rests = matches!(look.status(), Status::WaitingPeople) || look.status().is_final();
+    said && (look.view("turn").is_none_or(|turn| turn == Value::Null) || !rests)
+}
+
+fn next_line() -> Option<String> {
+    if stdin().is_terminal() { terminal::ask("> ") } else { terminal::read_line() }
+}

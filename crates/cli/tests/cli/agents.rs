@@ -1,0 +1,76 @@
+//! Agents with tools, as people see them: each call is told, and what it used up.
+
+use super::running::Place;
+use super::stored::has;
+
+const AGENT: &str = r"
+name: helper
+steps:
+  - {id: work, step_type: agent, model: gpt-4o, prompt: Look around, tools: [echo]}
+";
+
+const SCRIPT: &str = r#"
+agent.model:
+  - $reply: {text: "", toolCalls: [{id: "1", name: echo, arguments: {say: hi}}], usage: {tokens: 10, cost_micros: 20}}
+    $usage: {tokens: 10, cost_micros: 20}
+  - $reply: {text: all is well, usage: {tokens: 1200, cost_micros: 7}}
+    $usage: {tokens: 1200, cost_micros: 7}
+agent.tool:
+  - {$output: hi yourself}
+"#;
+
+fn told(output: &std::process::Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn calls_of_an_agent_are_told_with_what_they_used_up() {
+    let place = Place::new(&[("helper.yaml", AGENT), ("script.yaml", SCRIPT)]);
+    let (stdout, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml", "--id", "h1"]));
+    assert_eq!(stdout, "all is well\n", "{stderr}");
+    has(
+        &stderr,
+        &["▸ work (agent)", "✓   agent.model (model), 10 tokens, $0.00002", "✓   agent.tool (echo) [0]: hi yourself"],
+    );
+    has(&stderr, &["The run has used 1,210 tokens, $0.000027."]);
+    let (trace, _) = told(&place.run(&["runs", "trace", "h1"]));
+    has(
+        &trace,
+        &[
+            "✓   work (agent)",
+            "1,210 tokens, $0.000027: all is well",
+            "agent.tool (echo) [0]",
+            "agent.model (model), run 2",
+        ],
+    );
+    let (shown, _) = told(&place.run(&["runs", "show", "h1"]));
+    has(&shown, &["used", "1,210 tokens, $0.000027"]);
+    let (shown, _) = told(&place.run(&["runs", "show", "h1", "--json"]));
+    has(&shown, &["\"tokens\": 1210", "\"cost_micros\": 27"]);
+}
+
+#[test]
+fn what_an_agent_used_up_counts_though_it_failed() {
+    let script = SCRIPT.replace("text: all is well", "text: more, toolCalls: [{id: \"2\", name: echo, arguments: {}}]");
+    let agent = AGENT.replace("tools: [echo]", "tools: [echo], max_turns: 2");
+    let script = script.replace("agent.tool:\n", "agent.tool:\n  - {$error: broken}\n");
+    let place = Place::new(&[("helper.yaml", &agent), ("script.yaml", &script)]);
+    let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
+    has(&stderr, &["✗   agent.tool (echo) [0]: broken", "max_turns", "The run has used 1,210 tokens"]);
+}
+
+#[test]
+fn who_drives_a_run_decides_where_it_may_lead() {
+    let flow = "name: f\nsteps:\n  - {id: get, step_type: http, url: 'http://127.0.0.1:9/', method: GET}\n";
+    let place = Place::new(&[("f.yaml", flow)]);
+    let (_, stderr) = told(&place.run(&["run", "f.yaml", "--detach", "--allow-private-network"]));
+    has(&stderr, &["whoever drives a detached run decides", "branchpoint work"]);
+    let (_, stderr) = told(&place.run(&["run", "f.yaml", "--id", "f1"]));
+    has(&stderr, &["private or local address", "--allow-private-network"]);
+    let (_, stderr) = told(&place.run(&["runs", "retry", "f1", "--allow-private-network", "--id", "f2"]));
+    assert!(!stderr.contains("private or local address"), "{stderr}");
+    let again =
+        place.command(&["runs", "retry", "f1", "--id", "f3"]).env("BRANCHPOINT_ALLOW_PRIVATE_NETWORK", "1").output();
+    assert!(!told(&again.expect("it starts")).1.contains("private or local address"));
+}

@@ -1,0 +1,82 @@
+//! `branchpoint chat`: turns with an agent that its session gates.
+
+use std::io::Write as _;
+use std::process::{Output, Stdio};
+
+use super::running::Place;
+use super::stored::has;
+
+const AGENT: &str = include_str!("../../../../examples/session/agent-template.json");
+
+/// The model wants two tools, and the second is not offered before something was thought about.
+const SCRIPT: &str = r#"
+researcher:
+  - $reply: {text: "", toolCalls: [{id: "1", name: search, arguments: {}}, {id: "2", name: save_result, arguments: {}}]}
+    $usage: {tokens: 12}
+  - {$output: the moon}
+  - {$reply: {text: Tides follow the moon.}, $usage: {tokens: 30}}
+  - {$reply: {text: Because it is heavy.}}
+"#;
+
+fn say(place: &Place, lines: &str, more: &[&str]) -> (Option<i32>, String, String) {
+    let mut arguments = vec!["chat", "agent.json"];
+    arguments.extend(more);
+    let mut child = place.command(&arguments).stdin(Stdio::piped()).spawn().expect("the program starts");
+    child.stdin.take().expect("it is piped").write_all(lines.as_bytes()).expect("it reads");
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_turn_calls_what_is_offered_and_nothing_else() {
+    let place = Place::new(&[("agent.json", AGENT), ("script.yaml", SCRIPT)]);
+    let (code, stdout, stderr) = say(&place, "Why tides?\n\nWhy the moon?\n", &["--script", "script.yaml"]);
+    assert_eq!((code, &*stdout), (Some(0), "Tides follow the moon.\nBecause it is heavy.\n"), "{stderr}");
+    has(&stderr, &["✓ researcher.tool (search)", "the moon", "✗ researcher.tool (save_result)", "not offered now"]);
+    let (_, stdout, _) = say(&place, "", &[]);
+    assert_eq!(stdout, "", "nothing was left to say");
+    let shown = place.run(&["sessions", "show", "main"]);
+    has(&String::from_utf8_lossy(&shown.stdout), &[r#""activeStep": "reflect""#, r#""document": "agent""#]);
+}
+
+#[test]
+fn a_turn_that_was_interrupted_goes_on_and_repeats_nothing() {
+    let hangs =
+        SCRIPT.replace("  - {$reply: {text: Tides follow the moon.}, $usage: {tokens: 30}}", "  - {$hang: true}");
+    let rest = "researcher:\n  - {$reply: {text: Here I am again.}}\n";
+    let place = Place::new(&[("agent.json", AGENT), ("hangs.yaml", &hangs), ("rest.yaml", rest)]);
+    let mut command = place.command(&["chat", "agent.json", "--script", "hangs.yaml"]);
+    let log = std::fs::File::create(place.path().join("log")).expect("a file");
+    let mut child = command.stdin(Stdio::piped()).stderr(log).spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(b"Why tides?\n").expect("it reads");
+    place.await_text("log", "not offered");
+    child.kill().expect("it was alive");
+    child.wait().expect("it ends");
+    let (code, stdout, stderr) = say(&place, "", &["--script", "rest.yaml"]);
+    assert_eq!((code, &*stdout), (Some(0), "Here I am again.\n"), "{stderr}");
+    has(&stderr, &["The last turn was interrupted"]);
+    assert!(!stderr.contains("(search)"), "what was done is not done again: {stderr}");
+}
+
+#[test]
+fn a_turn_as_json_tells_what_failed() {
+    let script = "researcher:\n  - {$error: no words today}\n";
+    let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
+    let (code, stdout, _) = say(&place, "Well?\n", &["--script", "script.yaml", "--json", "--id", "other"]);
+    assert_eq!(code, Some(3), "{stdout}");
+    has(&stdout, &[r#""session":"other""#, "no words today", r#""allowedTools":["#]);
+}
+
+#[test]
+fn there_must_be_somebody_to_talk_with() {
+    let place = Place::new(&[("agent.json", r#"{"steps": [{"name": "a", "isDefault": true}]}"#)]);
+    let (code, _, stderr) = say(&place, "Hello?\n", &[]);
+    assert_eq!(code, Some(1));
+    has(&stderr, &["no agent's template", "branchpoint session"]);
+    let place = Place::new(&[("agent.json", AGENT)]);
+    let (code, _, stderr) = say(&place, "Hello?\n", &[]);
+    assert_eq!(code, Some(2), "there is no key for its model");
+    has(&stderr, &["OPENAI_API_KEY"]);
+}
