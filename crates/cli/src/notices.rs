@@ -197,7 +197,8 @@ impl Webhook {
             attempt: 1,
             answers: 0,
             kind: "http".into(),
-            spec: Value::Null,
+            // A redirect would mostly be a request without the notice, and look like a success.
+            spec: Value::from(Object::from_iter([(Arc::from("follow_redirects"), Value::Bool(false))])),
             input: Value::from(parts.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>()),
             attempt_limit_ms: u64::try_from(LIMIT.as_millis()).ok(),
             step: None,
@@ -205,7 +206,12 @@ impl Webhook {
         };
         match self.tools.perform(&call, &Stop::default()) {
             Some(Answer::Http { status, .. }) if (200..300).contains(&status) => Ok(()),
-            Some(Answer::Http { status, .. }) => bail!("the webhook answered with status {status}"),
+            Some(Answer::Http { status, headers, .. }) => match headers.get("location").filter(|_| status < 400) {
+                Some(to) => {
+                    bail!("the webhook answered with status {status}, a redirect to {to}, which is not followed")
+                }
+                None => bail!("the webhook answered with status {status}"),
+            },
             Some(Answer::Failed(failed)) => bail!("the webhook cannot be reached: {}", failed.message),
             _ => bail!("the webhook did not answer in time"),
         }

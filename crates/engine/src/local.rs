@@ -10,7 +10,7 @@ use branchpoint_expr::{Object, Value};
 use crate::agents;
 use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
-use crate::secrets::{Secrets, resolve};
+use crate::secrets::{Secrets, resolve, resolve_beside};
 use crate::shebang::interpreted;
 use crate::shell::{Listener, Shell, Stream, key};
 use crate::stop::Stop;
@@ -75,7 +75,18 @@ impl Local {
         kind: &str,
         work: impl FnOnce(&Call, &Listener) -> Answer,
     ) -> Answer {
-        let (input, known) = match resolve(&call.input, &call.spec, &self.secrets) {
+        self.with_secrets_beside(None, call, kind, work)
+    }
+
+    /// The same for a call that has a text in which secrets are quoted for the shell, by its key.
+    pub(crate) fn with_secrets_beside(
+        &self,
+        shell: Option<&str>,
+        call: &Call,
+        kind: &str,
+        work: impl FnOnce(&Call, &Listener) -> Answer,
+    ) -> Answer {
+        let (input, known) = match resolve_beside(shell, &call.input, &call.spec, &self.secrets) {
             Ok(resolved) => resolved,
             Err(name) => return Answer::failed(kind, format!("there is no secret `{name}` here")),
         };

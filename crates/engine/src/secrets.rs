@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Failed, State, view};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::{Object, Value, shell_word};
 
 use crate::local::SecretStore;
 use crate::runner::{Answer, Body};
@@ -162,13 +162,31 @@ pub fn is_secret(name: &str) -> bool {
 ///
 /// The name of a secret that the store does not have.
 pub fn resolve(input: &Value, spec: &Value, store: &SecretStore) -> Result<(Value, Vec<String>), String> {
+    resolve_beside(None, input, spec, store)
+}
+
+/// The same for a call that has a text which a shell reads, by its key: a secret in that text is one word of it, in quotes, whatever
+/// it holds.
+///
+/// # Errors
+///
+/// The name of a secret that the store does not have.
+pub(crate) fn resolve_beside(
+    shell: Option<&str>,
+    input: &Value,
+    spec: &Value,
+    store: &SecretStore,
+) -> Result<(Value, Vec<String>), String> {
     let mut known = Vec::new();
     let mut input = input.clone();
     for path in spec.get("secrets").and_then(Value::as_list).unwrap_or_default() {
-        input = at_path(&input, path.as_list().unwrap_or_default(), &mut |parts| joined(parts, store, &mut known))?;
+        let path = path.as_list().unwrap_or_default();
+        let is_read_by_shell = shell.is_some() && path.first().and_then(Value::as_str) == shell;
+        let form = if is_read_by_shell { shell_word } else { str::to_owned };
+        input = at_path(&input, path, &mut |parts| joined(parts, store, form, &mut known))?;
     }
     for credential in spec.get("credentials").and_then(Value::as_list).unwrap_or_default() {
-        let text = joined(credential.get("text").unwrap_or(&Value::Null), store, &mut known)?;
+        let text = joined(credential.get("text").unwrap_or(&Value::Null), store, str::to_owned, &mut known)?;
         input = put(&input, credential.get("at").and_then(Value::as_list).unwrap_or_default(), text);
     }
     Ok((input, known))
@@ -208,15 +226,22 @@ fn at_path(
     }
 }
 
-fn joined(parts: &Value, store: &SecretStore, known: &mut Vec<String>) -> Result<Value, String> {
+/// The text of parts, each secret in the form that the text needs. The secret is not told in that form either.
+fn joined(
+    parts: &Value,
+    store: &SecretStore,
+    form: fn(&str) -> String,
+    known: &mut Vec<String>,
+) -> Result<Value, String> {
     let Some(parts) = parts.as_list() else { return Ok(parts.clone()) };
     let mut text = String::new();
     for (at, part) in parts.iter().enumerate() {
         match part.get("secret").and_then(Value::as_str).filter(|_| at % 2 == 1) {
             Some(name) => {
                 let secret = store(name).ok_or_else(|| name.to_owned())?;
-                text.push_str(&secret);
-                known.push(secret);
+                let formed = form(&secret);
+                text.push_str(&formed);
+                known.extend(Some(formed).filter(|formed| !formed.contains(&secret)).into_iter().chain([secret]));
             }
             None => text.push_str(&part.to_string()),
         }

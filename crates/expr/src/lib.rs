@@ -44,7 +44,7 @@ mod unit;
 mod value;
 mod work;
 
-pub use builtins::matches_name;
+pub use builtins::{matches_name, shell_word};
 pub use compile::{Bind, Bound};
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};

@@ -45,6 +45,17 @@ fn values_are_masked_however_deep_and_in_keys() {
 }
 
 #[test]
+fn a_secret_in_a_text_that_a_shell_reads_is_one_word() {
+    let store: SecretStore = Arc::new(|_| Some("it's; ls".to_owned()));
+    let spec = json(r#"{"secrets": [["command"], ["cwd"]]}"#);
+    let input = json(r#"{"command": ["echo ", {"secret": "K"}, ""], "cwd": ["", {"secret": "K"}, ""]}"#);
+    let (resolved, known) = resolve_beside(Some("command"), &input, &spec, &store).expect("all secrets are there");
+    assert_eq!(resolved.get("command"), Some(&Value::from(r"echo 'it'\''s; ls'")));
+    assert_eq!(resolved.get("cwd"), Some(&Value::from("it's; ls")));
+    assert_eq!(Secrets::from_values(known).mask(r"+ echo 'it'\''s; ls'"), "+ echo ***");
+}
+
+#[test]
 fn secrets_are_put_in_only_where_the_effect_says() {
     let spec = r#"{"secrets": [["command"], ["headers", "x/y", 1]]}"#;
     check_resolved(

@@ -81,7 +81,7 @@ impl Outgoing {
 }
 
 /// A step that expects a redirect gets it; otherwise redirects are followed unless the document says no.
-fn follows(spec: &Value) -> bool {
+pub(super) fn follows(spec: &Value) -> bool {
     if let Some(follow) = spec.get("follow_redirects") {
         return *follow != Value::Bool(false);
     }

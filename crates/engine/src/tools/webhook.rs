@@ -13,7 +13,7 @@ use sha2::Sha256;
 use super::asked::Lookup;
 use super::body::encoded;
 use super::failure::impossible;
-use super::http::{address, headers, method};
+use super::http::{address, follows, headers, method};
 use super::settings::WebhookSettings;
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Wire};
@@ -39,6 +39,9 @@ impl Webhook {
     pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
         let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
             let reply = self.wire.send(self.outgoing(call)?).await?;
+            if let Some(to) = reply.redirects_to().filter(|_| follows(&call.spec)) {
+                return Err(moved(reply.status, to));
+            }
             let body = Body::Decoded(Value::Str(reply.text()));
             Ok(Answer::Http { status: reply.status, headers: reply.headers(), body })
         });
@@ -61,6 +64,7 @@ impl Webhook {
         let method = if input.get("method").is_some() { method(input.get("method"))? } else { Method::POST };
         let mut out = Outgoing::new(method, address(input.get("url"))?, Source::Document);
         out.headers = headers(input.get("headers"))?;
+        out.follow = false;
         let content_type = input.get("content_type").and_then(Value::as_str).unwrap_or("application/json");
         if !out.headers.contains_key(header::CONTENT_TYPE) {
             let content_type = HeaderValue::try_from(content_type)
@@ -88,6 +92,16 @@ impl Webhook {
         put(&mut out.headers, ID, &call.key());
         Ok(())
     }
+}
+
+/// A notification is not carried on to another address: most redirects would make a request without the payload of it, and the
+/// signature is for the one whom the document names.
+fn moved(status: u16, to: &str) -> Answer {
+    let message = format!(
+        "the webhook was not delivered: its address answers with {status}, a redirect to `{to}`, and webhooks do not follow \
+         redirects; write the new address into the step"
+    );
+    Answer::refused("http_status", message)
 }
 
 fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {

@@ -102,13 +102,10 @@ impl Wire {
     /// The request that a redirect asks for; none if the answer is the answer.
     fn redirect(&self, out: &Outgoing, response: &Response) -> Result<Option<Outgoing>, Answer> {
         let status = response.status().as_u16();
-        let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
-        if !is_redirect || !out.follow || self.redirects == Redirects::None {
+        if !out.follow || self.redirects == Redirects::None {
             return Ok(None);
         }
-        let Some(location) = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok()) else {
-            return Ok(None);
-        };
+        let Some(location) = location(status, response.headers()) else { return Ok(None) };
         let to = out.url.join(location).map_err(|_| refused("the answer redirects to something that is no address"))?;
         let stays = stays(&out.url, &to);
         if !stays && self.redirects == Redirects::SameHost {
@@ -169,6 +166,12 @@ impl Outgoing {
     }
 }
 
+/// Where an answer redirects to; none if it is no redirect.
+fn location(status: u16, headers: &HeaderMap) -> Option<&str> {
+    let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
+    headers.get(header::LOCATION).filter(|_| is_redirect)?.to_str().ok()
+}
+
 /// Whether a redirect stays at the same host and port; going over to https is staying.
 fn stays(from: &Url, to: &Url) -> bool {
     let same_port = from.port_or_known_default() == to.port_or_known_default() && from.scheme() == to.scheme();
@@ -201,6 +204,11 @@ impl Reply {
             headers.insert(name.as_str().into(), Value::from(values.join(", ").as_str()));
         }
         headers
+    }
+
+    /// Where it redirects to, in the words of whoever answered; none if it is no redirect.
+    pub(super) fn redirects_to(&self) -> Option<&str> {
+        location(self.status, &self.headers)
     }
 
     pub(super) fn is_success(&self) -> bool {

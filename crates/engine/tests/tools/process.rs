@@ -39,6 +39,20 @@ fn a_credential_is_a_variable_of_its_own_call() {
 }
 
 #[test]
+fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
+    let secrets: branchpoint_engine::SecretStore = std::sync::Arc::new(|_| Some("it's $(pwd); echo no".to_owned()));
+    let local = Local { secrets, ..Local::new(std::env::temp_dir()) };
+    let tools = tools("").with_commands(Commands { local, environment: None });
+    let spec = r#"{"secrets": [["command"], ["argv", 1]]}"#;
+    for asked in [
+        r#"{"command": ["t=", {"secret": "X"}, "; echo ${#t} \"$t\""]}"#,
+        r#"{"argv": ["printf", ["20 ", {"secret": "X"}, "\n"]]}"#,
+    ] {
+        assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("20 ***\n"), "{asked}");
+    }
+}
+
+#[test]
 fn on_a_server_commands_see_only_the_names_that_are_allowed() {
     let tools = with_commands(Some(vec!["PATH".into()]));
     let seen = judged(&tools, &call("process", "{}", r#"{"argv": ["env"], "env": {"MINE": "1"}}"#)).to_string();

@@ -3,8 +3,8 @@
 use branchpoint_expr::Value;
 use hmac::{Hmac, KeyInit, Mac};
 
-use super::peer::Peer;
-use super::{call, judged, tools};
+use super::peer::{Peer, response};
+use super::{call, failure, judged, perform, tools};
 
 const SIGNED: &str = "[http]\nallow_private_network = true\n[webhook]\nsecret_env = \"TEST_SECRET\"";
 
@@ -40,4 +40,20 @@ fn text_goes_out_as_it_is_and_without_a_secret_nothing_is_signed() {
     assert_eq!(heard.body, "hello");
     assert_eq!(heard.headers.get("branchpoint-signature"), None);
     assert!(heard.headers.contains_key("branchpoint-timestamp"));
+}
+
+#[test]
+fn a_redirect_is_a_failure_that_names_the_new_address() {
+    for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
+        let peer = Peer::new(move |_| response(status, &[("location", "/new-hook")], ""));
+        let input = format!(r#"{{"url": "{}", "payload": {{"a": 1}}}}"#, peer.url("/hook"));
+        let hook = call("webhook", "{}", &input);
+        for redirects in ["same-host", "any", "none"] {
+            let tools = tools(&format!("[http]\nallow_private_network = true\nredirects = \"{redirects}\""));
+            let failed = failure(perform(&tools, &hook));
+            assert!(failed.message.contains("`/new-hook`") && !failed.again.is_worth_it(), "{status}: {failed:?}");
+            assert_eq!(&*failed.kind, "http_status");
+        }
+        assert_eq!(peer.heard().len(), 3, "nothing is sent on");
+    }
 }

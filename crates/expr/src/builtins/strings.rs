@@ -162,10 +162,14 @@ fn position(whole: &str, at: Option<usize>) -> View<'static> {
     View::Int(at.map_or(-1, |at| i64::try_from(whole[..at].chars().count()).unwrap_or(i64::MAX)))
 }
 
-/// One word for a shell, whatever the text holds.
 pub(super) fn shell_quote<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let text = work.text_form(arguments[0])?;
-    work.text(&format!("'{}'", text.replace('\'', r"'\''")))
+    work.text(&shell_word(&text))
+}
+
+/// One word for a shell, in quotes, whatever the text holds.
+pub fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 pub(super) fn split_trimmed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
