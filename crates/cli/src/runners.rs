@@ -1,6 +1,7 @@
 //! The real runners of the command line, set up from `branchpoint.toml` and the environment: tools and models.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -23,12 +24,14 @@ pub(crate) struct Runners {
 impl Runners {
     /// Sets the runners up. Nothing is called yet.
     pub(crate) fn new(project: &Project, local: &Local) -> Result<Self> {
-        let settings: tools::Settings = read("tools", &project.tools())?;
+        let mut settings: tools::Settings = read("tools", &project.tools())?;
+        anchor_tools(&mut settings, &project.folder);
         let http = settings.http.clone();
         let commands = Commands { local: local.clone(), environment: None };
         let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;
         let tools = Arc::new(tools.with_commands(commands));
-        let agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
+        let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
+        agents.values_mut().for_each(|agent| anchor_program(&mut agent.program, &project.folder));
         let catalogue = Arc::clone(&tools);
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.secrets = Arc::clone(&local.secrets);
@@ -50,23 +53,45 @@ impl Runners {
     pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
         let (kind, spec) = (&*effect.kind, &effect.spec);
         if Models::serves(kind, spec) {
-            return self.models.lacks(kind, spec);
+            return self.models.lacks(kind, spec).or_else(|| self.lacks_tools(spec));
         }
         if Tools::serves(kind, spec) {
             return self.tools.lacks(kind, spec).map(|why| (Kind::NoRunner, why));
         }
         Some((Kind::NoRunner, String::new()))
     }
+
+    /// Why a tool that an effect offers to a model cannot be called, as far as the document names them.
+    fn lacks_tools(&self, spec: &Value) -> Option<(Kind, String)> {
+        let names = spec.get("uses").and_then(Value::as_list).unwrap_or_default();
+        let why = names.iter().filter_map(Value::as_str).find_map(|name| self.tools.lacks_tool(name))?;
+        Some((Kind::NoRunner, why))
+    }
 }
 
-/// What a server says about one of its tools.
+/// What is known of a tool that a document only names.
 fn described(tools: &Tools, name: &str) -> Option<ToolDescription> {
-    let offered = tools.offered(&Stop::default()).ok()?;
-    let named =
-        |offered: &tools::Offered| *offered.name == *name || format!("{}.{}", offered.server, offered.name) == name;
-    let found = offered.into_iter().find(named)?;
+    let found = tools.described(name, &Stop::default())?;
     let parameters = Some(found.schema).filter(|schema| *schema != Value::Null);
     Some(ToolDescription { description: found.description, parameters })
+}
+
+/// Paths in the project file are relative to its folder, wherever the command is typed.
+fn anchor_tools(settings: &mut tools::Settings, folder: &Path) {
+    if let Some(files) = &mut settings.files {
+        files.dir = folder.join(&files.dir);
+    }
+    for server in settings.mcp.values_mut() {
+        server.dir = server.dir.take().map(|dir| folder.join(dir));
+        anchor_program(&mut server.command, folder);
+    }
+}
+
+/// A program that is no path is looked for among those that are installed.
+fn anchor_program(program: &mut Option<String>, folder: &Path) {
+    if let Some(path) = program.as_mut().filter(|program| program.contains('/')) {
+        *path = folder.join(&*path).display().to_string();
+    }
 }
 
 fn read<T: DeserializeOwned>(what: &str, table: &toml::Table) -> Result<T> {

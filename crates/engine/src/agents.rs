@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ pub fn program(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<
 /// Why a provider that is a program cannot be asked here, found before a run starts. None: it can, or it is no program.
 pub fn missing(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<String> {
     let Program { program, .. } = program(settings, provider)?;
-    if is_installed(&program, env::var_os("PATH").as_deref().unwrap_or_default()) {
+    if installed(&program, &path()).is_some() {
         return None;
     }
     Some(format!(
@@ -96,12 +97,19 @@ pub fn missing(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<
     ))
 }
 
-/// Whether a program is found: by its path, or in one of the folders of `PATH`.
-fn is_installed(program: &str, path: &std::ffi::OsStr) -> bool {
-    if program.contains('/') {
-        return is_program(Path::new(program));
-    }
-    env::split_paths(path).any(|folder| is_program(&folder.join(program)))
+/// The file of a program: by its path, or in one of the folders of `PATH`. It is the same file wherever the program is started, so
+/// what is found before a run is what the run starts.
+fn installed(program: &str, path: &OsStr) -> Option<PathBuf> {
+    let found = if program.contains('/') {
+        Some(PathBuf::from(program)).filter(|file| is_program(file))
+    } else {
+        env::split_paths(path).map(|folder| folder.join(program)).find(|file| is_program(file))
+    };
+    std::path::absolute(found?).ok()
+}
+
+fn path() -> OsString {
+    env::var_os("PATH").unwrap_or_default()
 }
 
 fn is_program(path: &Path) -> bool {
@@ -120,7 +128,7 @@ impl Local {
 
     fn ask(&self, provider: &str, program: Program, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
         let Program { program, arguments, model_flag } = program;
-        let mut command = Command::new(&program);
+        let mut command = Command::new(installed(&program, &path()).unwrap_or_else(|| PathBuf::from(&program)));
         command.args(arguments);
         let options = call.spec.get("options");
         let model = options.and_then(|options| options.get("model")).and_then(Value::as_str);
@@ -184,6 +192,8 @@ mod tests {
             missing(&settings, "claude")
                 .is_some_and(|why| why.contains("`claude-beta`") && why.contains("agents.claude"))
         );
-        assert!(!is_installed("sh", "".as_ref()));
+        assert_eq!(installed("sh", "".as_ref()), None);
+        let found = installed("sh", &path()).expect("every system has one");
+        assert!(found.is_absolute() && found.ends_with("sh"), "{found:?}");
     }
 }

@@ -120,6 +120,19 @@ fn described(graph: &Graph, node: usize) -> Option<Value> {
     Some(Value::from(described))
 }
 
+/// The tools that an agent and those below it may use, apart from each other.
+pub(super) fn used(graph: &Graph, node: usize) -> Vec<Value> {
+    let What::Agent(agent) = &graph.nodes[node].what else { return Vec::new() };
+    let flags = agent.tools.as_ref().and_then(Value::as_object).into_iter().flatten();
+    let own = flags.filter(|(name, value)| &***name != "subagents" && **value == Value::Bool(true));
+    let mut used: Vec<Value> = own.map(|(name, _)| Value::Str(name.clone())).collect();
+    for edge in children(graph, node) {
+        used.extend(self::used(graph, edge.target));
+    }
+    used.dedup();
+    used
+}
+
 /// By node, what a model calls the tools that the subagents of an agent are, at any depth.
 pub(super) fn tool_names(graph: &Graph, node: usize) -> Object {
     let mut names = Object::default();

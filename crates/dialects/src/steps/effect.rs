@@ -33,6 +33,10 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool, scri
             put("model", Value::from(model));
         }
     }
+    let uses = step.get("tools").map(tools).filter(|uses| !uses.is_empty());
+    if let Some(uses) = uses.filter(|_| ["model", "agent"].contains(&kind)) {
+        put("uses", Value::from(uses));
+    }
     if let Some(schema) = step.get("output_schema") {
         put("output_schema", schema.to_value());
     }
@@ -54,6 +58,20 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool, scri
         put("stream", Value::Bool(true));
     }
     (kind.into(), secrets::mark(Value::from(spec), request.secrets.iter().cloned()))
+}
+
+/// The names of tools that are known from the text; they are looked for before the run starts.
+fn tools(written: &Located) -> Vec<Value> {
+    let name = |tool: &Located| tool.text().or_else(|| tool.get("name")?.text()).cloned();
+    let names: Vec<_> = match &written.shape {
+        Shape::List(tools) => tools.iter().filter_map(name).collect(),
+        Shape::Object(flags) => {
+            let offered = flags.iter().filter(|flag| flag.value.to_value() == Value::Bool(true));
+            offered.map(|flag| flag.key.clone()).collect()
+        }
+        _ => Vec::new(),
+    };
+    names.into_iter().filter(|name| !name.contains("{{")).map(Value::Str).collect()
 }
 
 /// Statuses and ranges `[low, high]`, from a status, a range such as `200-299`, or a list of them.

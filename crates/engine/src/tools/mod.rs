@@ -19,6 +19,7 @@
 
 mod asked;
 mod body;
+mod builtin;
 mod extract;
 mod failure;
 mod fetch;
@@ -43,6 +44,7 @@ use crate::local::SecretStore;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use asked::{Asked, Lookup};
+use builtin::Builtin;
 use tasks::Tasks;
 
 pub use mcp::Offered;
@@ -145,7 +147,26 @@ impl Tools {
             Runner::Files => self.files.lacks(spec),
             Runner::Process if self.commands.is_some() => None,
             Runner::Process => Some(NO_COMMANDS.to_owned()),
-            Runner::Action | Runner::Tool(..) => self.mcp.lacks(),
+            Runner::Action => self.mcp.lacks_server(spec.get("server").and_then(Value::as_str)),
+            Runner::Tool("", _) => self.mcp.lacks_server(None),
+            Runner::Tool(name, _) => self.mcp.lacks_tool(name),
+        }
+    }
+
+    /// Why a tool that a model is to be offered by its name cannot be called; none if it can. Servers that may have it are asked.
+    pub fn lacks_tool(&self, name: &str) -> Option<String> {
+        match Builtin::named(name) {
+            Some(Builtin::Search) => self.search.lacks(),
+            Some(Builtin::Fetch) => None,
+            None => self.mcp.lacks_tool(name),
+        }
+    }
+
+    /// What is known of a tool that a model is to be offered by its name.
+    pub fn described(&self, name: &str, stop: &Stop) -> Option<Offered> {
+        match Builtin::named(name) {
+            Some(tool) => Some(tool.offered(name)),
+            None => self.mcp.described(name, stop),
         }
     }
 
@@ -154,7 +175,7 @@ impl Tools {
         runner(kind, spec, &Value::Null).is_some()
     }
 
-    /// The tools of all servers, with the schemas of their arguments: what an agent can be offered.
+    /// The tools of all servers, with the schemas of their arguments.
     ///
     /// # Errors
     ///
@@ -198,11 +219,11 @@ fn runner<'c>(kind: &str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c
         "tool" => {
             let fixed = spec.get("tool").and_then(Value::as_str);
             let name = fixed.or_else(|| input.get("tool").and_then(Value::as_str)).unwrap_or_default();
-            match name {
-                "webSearch" | "web_search" => Runner::Search,
-                "webScraping" | "web_fetch" => Runner::Fetch,
-                name if fixed.is_some() => Runner::Tool(name, input),
-                name => Runner::Tool(name, input.get("arguments").unwrap_or(&Value::Null)),
+            match Builtin::named(name) {
+                Some(Builtin::Search) => Runner::Search,
+                Some(Builtin::Fetch) => Runner::Fetch,
+                None if fixed.is_some() => Runner::Tool(name, input),
+                None => Runner::Tool(name, input.get("arguments").unwrap_or(&Value::Null)),
             }
         }
         "retrieval" | "memory" | "object_store" => Runner::Tool(step.unwrap_or(kind_name(kind)), input),

@@ -125,7 +125,7 @@ pub struct FilesSettings {
 }
 
 /// `[mcp.NAME]`: `command`, or `url`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct McpSettings {
     /// The program that is the server.
@@ -146,6 +146,25 @@ pub struct McpSettings {
     pub headers_from: BTreeMap<String, String>,
     /// How long a call may take when the step has no limit.
     pub timeout_ms: Option<u64>,
+    /// How much of one answer is read.
+    pub max_response_bytes: u64,
+}
+
+impl Default for McpSettings {
+    fn default() -> Self {
+        Self {
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            env_from: BTreeMap::new(),
+            dir: None,
+            url: None,
+            headers: BTreeMap::new(),
+            headers_from: BTreeMap::new(),
+            timeout_ms: None,
+            max_response_bytes: ten_mebibytes(),
+        }
+    }
 }
 
 fn minute_ms() -> u64 {

@@ -30,7 +30,9 @@ impl Lower {
             }
             Asked::Action { provider, server, action, params } => {
                 let parts = [("server", Some(*server)), ("action", Some(*action)), ("params", *params)];
-                Request::new("mcp", [("provider", provider.map_or(Value::Null, Value::from))], &parts)
+                // A server that is known from the text is looked for before the run starts; null is one that is not.
+                let provider = provider.map_or(Value::Null, Value::from);
+                Request::new("mcp", [("provider", provider), ("server", literal(server).unwrap_or_default())], &parts)
             }
             Asked::Tool { name, arguments } => {
                 let parts: Vec<_> = arguments.iter().map(|field| (&*field.key, Some(&field.value))).collect();

@@ -24,7 +24,8 @@ impl Lower<'_> {
         // A model that the document names is looked for before the run starts; null leaves it to the installation.
         let model = agent.model.clone().map_or(Value::Null, Value::Str);
         let names = Value::from(subagents::tool_names(self.graph, node));
-        let spec = [("toolNames".into(), names), ("model".into(), model)];
+        let uses = Value::from(subagents::used(self.graph, node));
+        let spec = [("toolNames".into(), names), ("model".into(), model), ("uses".into(), uses)];
         let spec = Value::from(spec.into_iter().collect::<Object>());
         let effect = self.b.effect(Effect { spec, step: Some(self.steps[node]), ..effect("agent") });
         let fail = Failure { to: failed, error: Some(self.slots.failure) };

@@ -2,21 +2,26 @@
 
 use std::collections::HashMap;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ServiceExt;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
 use rmcp::service::{RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
-use tokio::process::{ChildStderr, Command};
+use tokio::process::{Child as Process, ChildStderr, Command};
 
 use super::super::asked::Lookup;
 use super::super::settings::McpSettings;
-use super::super::wire::{install_crypto, reason};
+use super::super::wire::install_crypto;
+use super::address::{Address, OURS};
+use super::measure::{Ends, Lines, Measure};
+use super::trouble::Trouble;
 
 /// What a child finds of our environment: enough to start, and nothing that is a secret by its name.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
@@ -35,8 +40,18 @@ pub(super) struct Link {
 /// A child process with everything that it starts. It does not survive this value.
 #[derive(Debug)]
 struct Child {
+    _process: Process,
     group: Option<Pid>,
     complaints: Complaints,
+    /// Why nothing more is read of it.
+    trouble: Arc<OnceLock<Trouble>>,
+}
+
+impl Child {
+    fn new(process: Process, complaints: Complaints) -> Self {
+        let group = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Self { _process: process, group, complaints, trouble: Arc::default() }
+    }
 }
 
 impl Drop for Child {
@@ -49,11 +64,11 @@ impl Drop for Child {
 }
 
 impl Link {
-    pub(super) async fn open(name: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, String> {
+    pub(super) async fn open(name: &Arc<str>, settings: &McpSettings, lookup: &Lookup) -> Result<Self, Trouble> {
         match (&settings.command, &settings.url) {
             (Some(command), _) => Self::start(name, command, settings, lookup).await,
             (None, Some(url)) => Self::connect(name, url, settings, lookup).await,
-            (None, None) => Err(format!("[mcp.{name}] in the settings needs either command or url")),
+            (None, None) => Err(Trouble::Lasting(format!("[mcp.{name}] in the settings needs either command or url"))),
         }
     }
 
@@ -61,14 +76,20 @@ impl Link {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
+    /// Why the link has ended by itself, if that is known.
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        self.child.as_ref()?.trouble.get().cloned()
+    }
+
     /// What the child has complained about, to be put behind an error.
     pub(super) fn said(&self) -> String {
         self.child.as_ref().map(|child| child.complaints.said()).unwrap_or_default()
     }
 
-    async fn start(name: &str, program: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, String> {
+    async fn start(name: &Arc<str>, program: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, Trouble> {
         let mut command = Command::new(program);
         command.args(&settings.args).env_clear().kill_on_drop(true).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)))).envs(&settings.env);
         let secrets: Vec<(&String, String)> =
             settings.env_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?))).collect();
@@ -76,44 +97,47 @@ impl Link {
         if let Some(dir) = &settings.dir {
             command.current_dir(dir);
         }
-        let started = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn();
-        let (transport, stderr) = started.map_err(|error| {
-            format!("the MCP server `{name}` cannot be started; `{program}`, its command in the settings: {error}")
+        let mut process = command.spawn().map_err(|error| {
+            Trouble::Unheard(format!(
+                "the MCP server `{name}` cannot be started; `{program}`, its command in the settings: {error}"
+            ))
         })?;
         let complaints =
             Complaints { secrets: secrets.into_iter().map(|(_, value)| value).collect(), ..Complaints::default() };
-        complaints.follow(stderr);
-        let group = transport.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let child = Child { group, complaints };
-        let service = us().serve(transport).await.map_err(|error| {
-            format!(
-                "the MCP server `{name}` (`{program}`) does not answer: {}{}",
-                reason(&error),
-                child.complaints.said()
-            )
+        complaints.follow(process.stderr.take());
+        let streams = process.stdout.take().zip(process.stdin.take());
+        let (stdout, stdin) = streams.ok_or_else(|| {
+            Trouble::Unheard(format!("the MCP server `{name}` cannot be started: it has no standard streams"))
+        })?;
+        let child = Child::new(process, complaints);
+        let measure = Measure::new(name, settings.max_response_bytes, Ends::AtLine);
+        let transport = AsyncRwTransport::new_client(Lines::new(stdout, measure, &child.trouble), stdin);
+        // Lines are measured already, and one that is too long must end the call, not be passed over.
+        let service = us().serve(transport.with_max_line_length(usize::MAX)).await.map_err(|error| {
+            let known = child.trouble.get().cloned();
+            let trouble = known.unwrap_or_else(|| Trouble::of_start(name, &error));
+            trouble.between(&format!("`{program}` was started, but "), &child.complaints.said())
         })?;
         Ok(Self { service, child: Some(child) })
     }
 
-    async fn connect(name: &str, url: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, String> {
+    async fn connect(name: &Arc<str>, url: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, Trouble> {
         install_crypto();
-        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let client = client.map_err(|error| format!("the MCP server `{name}` cannot be called: {}", reason(&error)))?;
         let mut headers = HashMap::new();
         let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
         let secret = settings.headers_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?)));
         for (header, value) in plain.chain(secret) {
-            let parsed = HeaderName::try_from(header).ok().zip(HeaderValue::try_from(value).ok());
-            let (header, mut value) = parsed
-                .ok_or_else(|| format!("the header `{header}` of [mcp.{name}] in the settings cannot be sent"))?;
+            let parsed = HeaderName::try_from(header).ok().filter(|header| !OURS.contains(header));
+            let (header, mut value) = parsed.zip(HeaderValue::try_from(value).ok()).ok_or_else(|| {
+                Trouble::Lasting(format!("the header `{header}` of [mcp.{name}] in the settings cannot be sent"))
+            })?;
             value.set_sensitive(true);
             headers.insert(header, value);
         }
         let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
+        let client = Address::new(name, settings.max_response_bytes)?;
         let transport = StreamableHttpClientTransport::with_client(client, config);
-        let service = us().serve(transport).await;
-        let service =
-            service.map_err(|error| format!("the MCP server `{name}` does not answer: {}", reason(&error)))?;
+        let service = us().serve(transport).await.map_err(|error| Trouble::of_start(name, &error))?;
         Ok(Self { service, child: None })
     }
 }

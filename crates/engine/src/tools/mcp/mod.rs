@@ -1,8 +1,11 @@
 //! Tools of other programs, over the Model Context Protocol: by child processes, or over HTTP.
 
+mod address;
 mod link;
+mod measure;
 mod result;
 mod server;
+mod trouble;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,15 +14,19 @@ use std::time::Duration;
 use branchpoint_expr::Value;
 
 use super::asked::Lookup;
-use super::failure::{OWN, failed, impossible};
+use super::failure::impossible;
 use super::settings::McpSettings;
 use super::tasks::Tasks;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use server::Server;
+use trouble::Trouble;
 
 /// How long a call may take whose step and server have no limit.
 const TIMEOUT_MS: u64 = 120_000;
+
+const NO_SERVERS: &str = "no MCP server is set; add [mcp.NAME] with command or url to the settings";
+const SILENT: &str = "the MCP servers have not said in time which tools they offer";
 
 /// A tool that a server offers.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,24 +60,22 @@ impl Mcp {
     pub(super) fn action(&self, call: &Call, stop: &Stop) -> Answer {
         let text = |key: &str| call.input.get(key).map(ToString::to_string).unwrap_or_default();
         let (name, tool) = (text("server"), text("action"));
-        let Some(server) = self.servers.get(&name) else {
-            return impossible(match self.lacks() {
-                Some(lacks) => lacks,
-                None => format!("there is no MCP server `{name}`; the settings have {}", quoted(self.servers.keys())),
-            });
-        };
+        let Some(server) = self.servers.get(&name) else { return impossible(self.no_server(&name)) };
         let arguments = call.input.get("params").cloned().unwrap_or_default();
         self.answer(call, stop, server.timeout_ms(), async { server.call(&tool, &arguments).await })
     }
 
     /// Calls a tool by its name, or by that of its server and its own.
     pub(super) fn tool(&self, name: &str, arguments: &Value, call: &Call, stop: &Stop) -> Answer {
-        if let Some(lacks) = self.lacks() {
-            return impossible(format!("nothing here is the tool `{name}`; {lacks}"));
+        if self.servers.is_empty() {
+            return impossible(format!("nothing here is the tool `{name}`; {NO_SERVERS}"));
         }
         let limit_ms = self.servers.values().filter_map(Server::timeout_ms).max();
         self.answer(call, stop, limit_ms, async {
-            let (server, tool) = self.find(name).await?;
+            let (server, tool) = match self.of_server(name) {
+                Some(found) => found,
+                None => (self.find(name).await.map_err(Trouble::answer)?.0, name),
+            };
             server.call(tool, arguments).await
         })
     }
@@ -80,49 +85,104 @@ impl Mcp {
         let work = async {
             let mut offered = Vec::new();
             for server in self.servers.values() {
-                offered.extend(server.offered().await?);
+                offered.extend(server.offered().await.map_err(|trouble| trouble.to_string())?);
             }
             Ok(offered)
         };
-        match self.tasks.within(stop, Duration::from_millis(TIMEOUT_MS), work) {
-            Some(offered) => offered,
-            None => Err("the MCP servers have not said in time which tools they offer".to_owned()),
-        }
+        self.asked(stop, work).unwrap_or_else(|| Err(SILENT.to_owned()))
     }
 
-    /// Why there are no tools, if so.
-    pub(super) fn lacks(&self) -> Option<String> {
+    /// What a server says about one of its tools. A server that does not answer says nothing, and does not keep the others from
+    /// answering; what is wrong with it is told when it is called.
+    pub(super) fn described(&self, name: &str, stop: &Stop) -> Option<Offered> {
+        self.asked(stop, async {
+            match self.of_server(name) {
+                Some((server, tool)) => {
+                    let offered = server.offered().await.unwrap_or_default();
+                    offered.into_iter().find(|known| *known.name == *tool)
+                }
+                None => Some(self.find(name).await.ok()?.1),
+            }
+        })?
+    }
+
+    /// Why a server cannot be called, as far as that is known without starting it; which one it is may not be known yet.
+    pub(super) fn lacks_server(&self, name: Option<&str>) -> Option<String> {
+        if let Some(name) = name {
+            return self.servers.get(name).map_or_else(|| Some(self.no_server(name)), Server::lacks);
+        }
         if self.servers.is_empty() {
-            return Some("no MCP server is set; add [mcp.NAME] with command or url to the settings".to_owned());
+            return Some(NO_SERVERS.to_owned());
         }
-        self.servers.values().find_map(Server::lacks)
+        // One that can be called may be the one that is meant.
+        let lacks: Option<Vec<String>> = self.servers.values().map(Server::lacks).collect();
+        lacks?.into_iter().next()
     }
 
-    async fn find<'n>(&self, name: &'n str) -> Result<(&Server, &'n str), Answer> {
-        let of = |server: &str| name.strip_prefix(server)?.strip_prefix('.');
-        if let Some(found) = self.servers.iter().find_map(|(known, server)| Some((server, of(known)?))) {
-            return Ok(found);
+    /// Why a tool cannot be called. The servers that may have it are asked, and no others.
+    pub(super) fn lacks_tool(&self, name: &str) -> Option<String> {
+        if self.servers.is_empty() {
+            return Some(format!("nothing here is the tool `{name}`; {NO_SERVERS}"));
         }
+        let work = async {
+            let Some((server, tool)) = self.of_server(name) else { return self.find(name).await.err() };
+            match server.offered().await {
+                Ok(offered) if offered.iter().any(|known| *known.name == *tool) => None,
+                Ok(offered) => Some(server.has_none(tool, &offered)),
+                Err(trouble) => Some(trouble),
+            }
+        };
+        match self.asked(&Stop::default(), work) {
+            Some(trouble) => trouble.map(|trouble| trouble.to_string()),
+            None => Some(SILENT.to_owned()),
+        }
+    }
+
+    fn no_server(&self, name: &str) -> String {
+        if self.servers.is_empty() {
+            return NO_SERVERS.to_owned();
+        }
+        format!("there is no MCP server `{name}`; the settings have {}", near(name, self.servers.keys()))
+    }
+
+    /// The server that a name begins with, and its tool.
+    fn of_server<'n>(&self, name: &'n str) -> Option<(&Server, &'n str)> {
+        let of = |server: &str| name.strip_prefix(server)?.strip_prefix('.');
+        self.servers.iter().find_map(|(known, server)| Some((server, of(known)?)))
+    }
+
+    /// The one server that has a tool, and what it says about it. One that does not answer keeps none of the others from having it.
+    async fn find(&self, name: &str) -> Result<(&Server, Offered), Trouble> {
+        let asked = self.servers.values().map(|server| async move { (server, server.offered().await) });
         let mut found = Vec::new();
         let mut names = Vec::new();
         let mut silent = None;
-        for (known, server) in &self.servers {
-            match server.offered().await {
-                Ok(offered) if offered.iter().any(|tool| &*tool.name == name) => found.push((known, server)),
-                Ok(offered) => names.extend(offered.iter().map(|tool| format!("{known}.{}", tool.name))),
-                Err(reason) => silent = Some(reason),
+        for (server, offered) in futures_util::future::join_all(asked).await {
+            match offered {
+                Ok(offered) => {
+                    names.extend(offered.iter().map(|tool| format!("{}.{}", tool.server, tool.name)));
+                    found.extend(offered.into_iter().find(|tool| &*tool.name == name).map(|tool| (server, tool)));
+                }
+                Err(trouble) => silent = Some(trouble),
             }
         }
-        match (&found[..], silent) {
-            ([(_, server)], _) => Ok((server, name)),
-            ([], Some(reason)) => Err(failed(OWN, reason)),
-            ([], None) => Err(impossible(format!("no MCP server has a tool `{name}`; there are {}", quoted(&names)))),
-            (several, _) => {
-                let servers = quoted(several.iter().map(|(known, _)| known));
-                let first = several[0].0;
-                Err(impossible(format!("the tool `{name}` is offered by {servers}; write `{first}.{name}`")))
-            }
+        if found.len() == 1 {
+            return Ok(found.remove(0));
         }
+        let Some((_, first)) = found.first() else {
+            let trouble =
+                Trouble::Lasting(format!("no MCP server has a tool `{name}`; there are {}", near(name, &names)));
+            let unknown = format!("nobody who answers has a tool `{name}`, and ");
+            return Err(silent.map_or(trouble, |silent| silent.between(&unknown, "")));
+        };
+        let servers = quoted(found.iter().map(|(_, tool)| &tool.server));
+        let message = format!("the tool `{name}` is offered by {servers}; write `{}.{name}`", first.server);
+        Err(Trouble::Lasting(message))
+    }
+
+    /// What servers say when they are asked what they have; none if that takes too long.
+    fn asked<T>(&self, stop: &Stop, work: impl Future<Output = T>) -> Option<T> {
+        self.tasks.within(stop, Duration::from_millis(TIMEOUT_MS), work)
     }
 
     fn answer(
@@ -136,7 +196,19 @@ impl Mcp {
     }
 }
 
-/// Names for people.
+/// Names for people: all if they are few, else those that are near to what was written.
+fn near(written: &str, names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    const FEW: usize = 12;
+    let own = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let likeness = |name: &str| strsim::jaro_winkler(&own(written), &own(name));
+    let mut names: Vec<(f64, String)> =
+        names.into_iter().map(|name| (likeness(name.as_ref()), name.as_ref().to_owned())).collect();
+    names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let more = names.len().saturating_sub(FEW);
+    let told = quoted(names.iter().take(FEW).map(|(_, name)| name));
+    if more == 0 { told } else { format!("{told} and {more} more") }
+}
+
 fn quoted(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }

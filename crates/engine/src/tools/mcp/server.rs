@@ -4,16 +4,22 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 use rmcp::ServiceError;
-use rmcp::model::{CallToolRequestParams, Tool};
+use rmcp::model::{CallToolRequestParams, PaginatedRequestParams, Tool};
 use tokio::sync::Mutex;
 
 use super::super::asked::Lookup;
-use super::super::failure::{OWN, denied, failed, impossible};
+use super::super::failure::{denied, impossible, refused};
 use super::super::settings::McpSettings;
+use super::address::TOO_LONG;
 use super::link::Link;
+use super::measure::{Ends, Measure};
 use super::result::{answer, value_of};
-use super::{Offered, quoted};
+use super::trouble::Trouble;
+use super::{Offered, near};
 use crate::runner::Answer;
+
+/// How many pages a list of tools may have. A server that always has one more would never end.
+const MOST_PAGES: usize = 1000;
 
 /// A server of the settings.
 #[derive(Debug)]
@@ -56,7 +62,7 @@ impl Server {
     }
 
     async fn called(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
-        let link = self.link().await.map_err(|reason| failed(OWN, reason))?;
+        let link = self.link().await.map_err(Trouble::answer)?;
         let mut params = CallToolRequestParams::new(tool.to_owned());
         match serde_json::to_value(arguments) {
             Ok(serde_json::Value::Object(arguments)) => params = params.with_arguments(arguments),
@@ -69,13 +75,39 @@ impl Server {
         }
     }
 
-    /// What it offers.
-    pub(super) async fn offered(&self) -> Result<Vec<Offered>, String> {
+    /// What it offers. All pages of the list together are one answer, so they are not longer than one.
+    pub(super) async fn offered(&self) -> Result<Vec<Offered>, Trouble> {
+        let secrets = self.lookup.secrets(self.wanted());
+        self.listed().await.map_err(|trouble| trouble.masked(&secrets))
+    }
+
+    async fn listed(&self) -> Result<Vec<Offered>, Trouble> {
         let link = self.link().await?;
-        let tools = link.service.list_all_tools().await.map_err(|error| {
-            format!("the MCP server `{}` does not say which tools it offers: {error}{}", self.name, link.said())
-        })?;
-        Ok(tools.into_iter().map(|tool| self.described(tool)).collect())
+        let mut measure = Measure::new(&self.name, self.settings.max_response_bytes, Ends::Never);
+        let mut offered = Vec::new();
+        let mut cursor = None;
+        for _ in 0..MOST_PAGES {
+            let asked = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = link.service.list_tools(Some(asked)).await.map_err(|error| self.trouble(&link, &error))?;
+            for tool in page.tools {
+                measure.add(&serde_json::to_vec(&tool).unwrap_or_default())?;
+                offered.push(self.described(tool));
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(offered);
+            }
+        }
+        let name = &self.name;
+        Err(Trouble::Lasting(format!(
+            "the MCP server `{name}` has more than {MOST_PAGES} pages of tools; they are not read"
+        )))
+    }
+
+    /// That it has no such tool.
+    pub(super) fn has_none(&self, tool: &str, offered: &[Offered]) -> Trouble {
+        let names = near(tool, offered.iter().map(|tool| &*tool.name));
+        Trouble::Lasting(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.name))
     }
 
     fn described(&self, tool: Tool) -> Offered {
@@ -90,22 +122,34 @@ impl Server {
     async fn failure(&self, link: &Link, tool: &str, error: ServiceError) -> Answer {
         let name = &self.name;
         match error {
+            ServiceError::McpError(error) if error.code == TOO_LONG => refused(error.message),
             // The protocol has this code for tools that do not exist, and some servers have it for bad arguments.
             ServiceError::McpError(error) => {
                 let offered = self.offered().await.unwrap_or_default();
                 if offered.is_empty() || offered.iter().any(|known| &*known.name == tool) {
                     return denied(format!("the MCP server `{name}` refused the call of `{tool}`: {}", error.message));
                 }
-                let names = quoted(offered.iter().map(|tool| &*tool.name));
-                impossible(format!("the MCP server `{name}` has no tool `{tool}`; it has {names}"))
+                self.has_none(tool, &offered).answer()
+            }
+            error => self.trouble(link, &error).between(&format!("the call of `{tool}` broke: "), "").answer(),
+        }
+    }
+
+    fn trouble(&self, link: &Link, error: &ServiceError) -> Trouble {
+        match error {
+            ServiceError::McpError(error) => {
+                let message =
+                    format!("the MCP server `{}` refuses to say which tools it has: {}", self.name, error.message);
+                Trouble::Passing(message)
             }
             error => {
-                failed(OWN, format!("the call of `{tool}` at the MCP server `{name}` broke: {error}{}", link.said()))
+                let trouble = link.trouble().unwrap_or_else(|| Trouble::of_call(&self.name, error));
+                trouble.between("", &link.said())
             }
         }
     }
 
-    async fn link(&self) -> Result<Arc<Link>, String> {
+    async fn link(&self) -> Result<Arc<Link>, Trouble> {
         let mut kept = self.link.lock().await;
         if let Some(link) = kept.as_ref().filter(|link| !link.is_dead()) {
             return Ok(Arc::clone(link));
@@ -113,7 +157,7 @@ impl Server {
         // What is dead goes first: a server may hold something that the next one needs.
         drop(kept.take());
         if let Some(lacks) = self.lacks() {
-            return Err(lacks);
+            return Err(Trouble::Lasting(lacks));
         }
         let link = Link::open(&self.name, &self.settings, &self.lookup).await?;
         Ok(Arc::clone(kept.insert(Arc::new(link))))

@@ -1,6 +1,7 @@
 //! Tools of MCP servers: a small one of our own, and one that others have written.
 
 mod everything;
+mod odd;
 mod server;
 
 use branchpoint_engine::tools::Tools;

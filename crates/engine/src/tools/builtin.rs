@@ -1,0 +1,68 @@
+//! Tools that every host has, as a model is told about them.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+
+use super::Offered;
+
+/// A tool that needs no server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Builtin {
+    Search,
+    Fetch,
+}
+
+/// The tools by each of their names: the second is the one that flows have.
+const NAMES: [(&str, Builtin); 4] = [
+    ("web_search", Builtin::Search),
+    ("webSearch", Builtin::Search),
+    ("web_fetch", Builtin::Fetch),
+    ("webScraping", Builtin::Fetch),
+];
+
+impl Builtin {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
+    }
+
+    /// What a model is told about it, under the name by which it was asked for.
+    pub(super) fn offered(self, name: &str) -> Offered {
+        let (description, schema) = match self {
+            Self::Search => (
+                "Searches the web and gives a list of results, each with `title`, `url` and `snippet`. Use web_fetch to read \
+                 a page that was found.",
+                r#"{"type": "object", "properties": {
+                    "query": {"type": "string", "description": "What to search for."},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 20, "description": "How many results; 10 if it is left out."}
+                }, "required": ["query"], "additionalProperties": false}"#,
+            ),
+            Self::Fetch => (
+                "Reads a page of the web and gives its text, or the value if the page is JSON.",
+                r#"{"type": "object", "properties": {
+                    "url": {"type": "string", "description": "The whole address, with https://."},
+                    "format": {"type": "string", "enum": ["text", "html"], "description": "`html` gives the page as it is; its text if this is left out."}
+                }, "required": ["url"], "additionalProperties": false}"#,
+            ),
+        };
+        let schema: Value = serde_json::from_str(schema).unwrap_or_default();
+        Offered { server: "".into(), name: name.into(), description: Some(Arc::from(description)), schema }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_is_described_and_says_what_it_takes() {
+        for (name, tool) in NAMES {
+            let offered = tool.offered(name);
+            assert!(offered.description.is_some(), "{name}");
+            let schema = serde_json::to_value(&offered.schema).expect("it is JSON");
+            assert!(schema["properties"].is_object() && schema["required"].is_array(), "{name}: {schema}");
+            jsonschema::validator_for(&schema).expect("it is a schema");
+        }
+        assert_eq!(Builtin::named("other"), None);
+    }
+}
