@@ -116,7 +116,7 @@ impl Here {
 
     fn local(&self, call: &Call, stop: &Stop) -> Option<Answer> {
         let folder = Path::new(&*call.folder);
-        let works = matches!(&*call.kind, "shell" | "agent" | "read");
+        let works = matches!(&*call.kind, "shell" | "agent" | "read" | "process");
         if works && !self.anywhere && !folder.is_absolute() {
             return Some(Answer::failed("exit_code", "the run has no folder, and a worker runs commands only there"));
         }

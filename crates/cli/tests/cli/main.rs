@@ -19,6 +19,7 @@ mod kinds;
 mod people;
 mod running;
 mod session;
+mod settings;
 mod stored;
 mod usage;
 mod worker;

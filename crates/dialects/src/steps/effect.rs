@@ -37,6 +37,16 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool, scri
     if let Some(uses) = uses.filter(|_| ["model", "agent"].contains(&kind)) {
         put("uses", Value::from(uses));
     }
+    // So is a path that can never be read.
+    if kind == "extract" {
+        for (name, _, written) in
+            request.fields.iter().filter(|(name, ..)| ["path", "expected_format"].contains(&&**name))
+        {
+            if let Some(text) = written.text().filter(|text| !text.contains("{{")) {
+                put(name, Value::Str(text.clone()));
+            }
+        }
+    }
     if let Some(schema) = step.get("output_schema") {
         put("output_schema", schema.to_value());
     }

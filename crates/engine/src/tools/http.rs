@@ -18,8 +18,10 @@ use crate::stop::Stop;
 /// The header under which the other side knows a call again.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// What the connection itself sets; a document that sets it could make two requests of one.
-const OURS: [HeaderName; 4] = [header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::UPGRADE];
+/// What the connection itself sets. A document that sets it could make two requests of one, or speak to another host than the one
+/// whose address was checked.
+const OURS: [HeaderName; 5] =
+    [header::CONNECTION, header::CONTENT_LENGTH, header::HOST, header::TRANSFER_ENCODING, header::UPGRADE];
 
 /// Performs `http`.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! Mail over SMTP.
 
+use std::net::IpAddr;
+
 use branchpoint_expr::Value;
 use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart, header::ContentType};
 use lettre::transport::smtp::Error;
@@ -64,6 +66,13 @@ impl Mail {
                         password_env"
                 .to_owned());
         }
+        if settings.password_env.is_some() && speaks_openly(&url) {
+            return Err(
+                "url of [mail] in the settings would send the password for everybody on the way to read; write \
+                        smtps://user@host, or smtp://user@host:587?tls=required"
+                    .to_owned(),
+            );
+        }
         if let Some(name) = &settings.password_env {
             let password = self.lookup.get(name).ok_or_else(|| {
                 format!("the mail server needs the password in {name}, and the environment has none; set {name}")
@@ -77,6 +86,15 @@ impl Mail {
             .map_err(|_| "url of [mail] in the settings is no mail server; write smtps://user@host".to_owned())?;
         Ok((server.build(), from))
     }
+}
+
+/// Whether what is said to a server can be read on the way there. To this machine there is no way.
+fn speaks_openly(url: &Url) -> bool {
+    let is_secured =
+        url.scheme() != "smtp" || url.query_pairs().any(|(key, value)| key == "tls" && value == "required");
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    !is_secured && !is_here
 }
 
 /// The message, and its id. A call that is repeated under the same key gives the same id, so that mail programs can tell.

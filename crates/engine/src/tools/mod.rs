@@ -140,7 +140,8 @@ impl Tools {
     /// Why calls of a kind cannot be performed, naming what the settings lack; none if they can, or are not for tools.
     pub fn lacks(&self, kind: &str, spec: &Value) -> Option<String> {
         match runner(kind, spec, &Value::Null)? {
-            Runner::Http | Runner::Fetch | Runner::Extract => None,
+            Runner::Http | Runner::Fetch => None,
+            Runner::Extract => extract::lacks(spec),
             Runner::Webhook => self.webhook.lacks(),
             Runner::Search => self.search.lacks(),
             Runner::Mail => self.mail.lacks(),

@@ -229,6 +229,7 @@ fn what_cannot_be_sent_is_told_without_sending() {
         (r#"{"url": "https://e.example/", "headers": {"a b": "c"}}"#, "name of a header"),
         (r#"{"url": "https://e.example/", "headers": {"a": "c\nd: e"}}"#, "header `a`"),
         (r#"{"url": "https://e.example/", "headers": {"Content-Length": "1"}}"#, "set by the connection"),
+        (r#"{"url": "https://e.example/", "headers": {"Host": "other.example"}}"#, "set by the connection"),
         (r#"{"url": "ftp://e.example/"}"#, "http and https"),
         (r#"{"url": "https://me:pw@e.example/"}"#, "password"),
     ] {

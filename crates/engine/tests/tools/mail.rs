@@ -145,7 +145,11 @@ fn settings_that_cannot_send_are_told_before_a_run() {
         ("url = \"smtp://h\"\nfrom = \"nobody\"", "from"),
         ("url = \"smtp://u:p@h\"\nfrom = \"a@b.example\"", "password"),
         ("url = \"http://h\"\nfrom = \"a@b.example\"", "url"),
-        ("url = \"smtp://u@h\"\nfrom = \"a@b.example\"\npassword_env = \"NOT_SET\"", "NOT_SET"),
+        ("url = \"smtps://u@h\"\nfrom = \"a@b.example\"\npassword_env = \"NOT_SET\"", "NOT_SET"),
+        ("url = \"smtp://u@h?tls=required\"\nfrom = \"a@b.example\"\npassword_env = \"NOT_SET\"", "NOT_SET"),
+        ("url = \"smtp://u@127.0.0.1\"\nfrom = \"a@b.example\"\npassword_env = \"NOT_SET\"", "NOT_SET"),
+        ("url = \"smtp://u@h\"\nfrom = \"a@b.example\"\npassword_env = \"TEST_P\"", "tls=required"),
+        ("url = \"smtp://u@h?tls=opportunistic\"\nfrom = \"a@b.example\"\npassword_env = \"TEST_P\"", "tls=required"),
     ] {
         let lacks = tools(&format!("[mail]\n{settings}")).lacks("mail", &Value::Null).unwrap_or_default();
         assert!(lacks.contains(said), "{settings}: {lacks}");

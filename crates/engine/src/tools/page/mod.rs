@@ -22,27 +22,40 @@ pub(super) fn text(html: &str) -> Result<String, String> {
     })
 }
 
-/// What a CSS selector finds: the text of each element, or with `selector@name` its attribute of that name.
-pub(super) fn select(html: &str, path: &str) -> Result<Vec<String>, String> {
-    let (selector, attribute) = match path.rsplit_once('@') {
-        Some((selector, name)) if !name.contains([']', '"', '\'']) => (selector.trim(), Some(name.trim())),
-        _ => (path.trim(), None),
-    };
-    let written = if selector.is_empty() { "*" } else { selector };
-    let selector = Selector::parse(written).ok_or_else(|| {
-        format!("`{written}` is no selector that is understood here; use names, #id, .class, [name=value], blanks, > and commas")
-    })?;
-    let nodes = tree::parse(html)?;
-    let found = selector.find(&nodes).into_iter();
-    Ok(match attribute {
-        Some(name) => found
-            .filter_map(|at| match &nodes[at] {
-                Node::Element(element) => element.attribute(name).map(str::to_owned),
-                Node::Text(_) => None,
-            })
-            .collect(),
-        None => found.map(|at| tidy(&read(&nodes, Some(at)))).collect(),
-    })
+/// A CSS selector, and what is taken of the elements that it finds: their text, or with `selector@name` an attribute.
+#[derive(Debug)]
+pub(super) struct Selection {
+    selector: Selector,
+    attribute: Option<String>,
+}
+
+impl Selection {
+    pub(super) fn parse(path: &str) -> Result<Self, String> {
+        let (selector, attribute) = match path.rsplit_once('@') {
+            Some((selector, name)) if !name.contains([']', '"', '\'']) => (selector.trim(), Some(name.trim())),
+            _ => (path.trim(), None),
+        };
+        let written = if selector.is_empty() { "*" } else { selector };
+        let selector = Selector::parse(written).ok_or_else(|| {
+            format!("`{written}` is no selector that is understood here; use names, #id, .class, [name=value], blanks, > and commas")
+        })?;
+        Ok(Self { selector, attribute: attribute.map(str::to_ascii_lowercase) })
+    }
+
+    /// What is found in a page, in its order.
+    pub(super) fn find(&self, html: &str) -> Result<Vec<String>, String> {
+        let nodes = tree::parse(html)?;
+        let found = self.selector.find(&nodes).into_iter();
+        Ok(match &self.attribute {
+            Some(name) => found
+                .filter_map(|at| match &nodes[at] {
+                    Node::Element(element) => element.attribute(name).map(str::to_owned),
+                    Node::Text(_) => None,
+                })
+                .collect(),
+            None => found.map(|at| tidy(&read(&nodes, Some(at)))).collect(),
+        })
+    }
 }
 
 /// The text of an element and of what stands in it, or of the whole page.
@@ -117,6 +130,10 @@ mod tests {
             Ok("T\n\nx"),
             "a head ends before what is no part of one"
         );
+    }
+
+    fn select(page: &str, path: &str) -> Result<Vec<String>, String> {
+        Selection::parse(path)?.find(page)
     }
 
     #[track_caller]

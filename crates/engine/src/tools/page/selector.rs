@@ -40,7 +40,14 @@ const MOST: usize = 64;
 
 impl Selector {
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let chains: Option<Vec<_>> = text.split(',').map(|chain| chain_of(chain.trim())).collect();
+        let mut chains = Vec::new();
+        let mut rest = text;
+        while let Some(comma) = outside_quotes(rest, ',') {
+            chains.push(&rest[..comma]);
+            rest = &rest[comma + 1..];
+        }
+        chains.push(rest);
+        let chains: Option<Vec<_>> = chains.into_iter().map(|chain| chain_of(chain.trim())).collect();
         chains.filter(|chains| chains.iter().all(|chain| (1..=MOST).contains(&chain.len()))).map(Self)
     }
 
@@ -120,9 +127,9 @@ fn part_of(text: &str) -> Option<(Part, &str)> {
     while let Some(sign) = rest.chars().next().filter(|sign| ['#', '.', '['].contains(sign)) {
         rest = &rest[1..];
         if sign == '[' {
-            let (inside, after) = rest.split_once(']')?;
-            part.tests.push(test_of(inside)?);
-            rest = after;
+            let end = outside_quotes(rest, ']')?;
+            part.tests.push(test_of(&rest[..end])?);
+            rest = &rest[end + 1..];
             continue;
         }
         let (value, after) = word(rest);
@@ -149,6 +156,20 @@ fn test_of(inside: &str) -> Option<Test> {
     };
     let value = value.trim_matches(['"', '\'']).to_owned();
     (!attribute.is_empty()).then(|| Test { attribute: attribute.to_ascii_lowercase(), how, value })
+}
+
+/// Where a sign stands first that is not in quotes.
+fn outside_quotes(text: &str, wanted: char) -> Option<usize> {
+    let mut quote = None;
+    text.char_indices().find_map(|(at, sign)| {
+        match quote {
+            Some(open) if open == sign => quote = None,
+            None if ['"', '\''].contains(&sign) => quote = Some(sign),
+            None if sign == wanted => return Some(at),
+            _ => {}
+        }
+        None
+    })
 }
 
 /// A name at the beginning, and what follows.

@@ -1,0 +1,115 @@
+//! What `branchpoint.toml` says about tools and programs, as the real program goes by it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Output;
+
+use super::running::Place;
+
+/// A server of tools in a few lines of shell, with one tool: it says where it runs.
+const SERVER: &str = r#"#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"search_memory","description":"Says where it runs.","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"'"$(pwd)"'"}]}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// A project with programs of its own, and a folder below it in which people work.
+fn project(settings: &str, files: &[(&str, &str)]) -> Place {
+    let place = Place::new(&[("branchpoint.toml", settings)]);
+    for folder in ["own", "out", "deep"] {
+        fs::create_dir(place.path().join(folder)).expect("folders can be made");
+    }
+    for (name, text) in files {
+        let file = place.path().join(name);
+        fs::write(&file, text).expect("files can be written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("files can be made programs");
+    }
+    place
+}
+
+fn below(place: &Place, arguments: &[&str]) -> Output {
+    place.command(arguments).current_dir(place.path().join("deep")).output().expect("the program starts")
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn programs_and_folders_are_relative_to_the_project_file() {
+    let settings = "[mcp.own]\ncommand = \"./own/server.sh\"\ndir = \"out\"\n\
+                    [agents.mine]\nprogram = \"./own/agent.sh\"\n";
+    let machine = "name: m\nstates:\n  initial: a\n  a:\n    type: agent\n    provider: mine\n    dir: sub\n    prompt: hello\n    \
+                   on_success: z\n  z: {type: terminal, message: \"{{states.a.Output}}\"}\n";
+    let files = [
+        ("own/server.sh", SERVER),
+        ("own/agent.sh", "#!/bin/sh\ncat; echo \" from $(basename \"$(pwd)\")\"\n"),
+        ("deep/m.yaml", machine),
+        ("deep/tool.yaml", "name: t\nsteps: [{id: a, step_type: search_memory}]\n"),
+    ];
+    let place = project(settings, &files);
+    fs::create_dir(place.path().join("deep/sub")).expect("folders can be made");
+    let asked = below(&place, &["run", "m.yaml"]);
+    assert!(asked.status.success() && told(&asked).contains("hello from sub"), "{}", told(&asked));
+    let called = below(&place, &["run", "tool.yaml"]);
+    let out = fs::canonicalize(place.path().join("out")).expect("it is there").display().to_string();
+    assert!(called.status.success() && told(&called).contains(&out), "{}", told(&called));
+}
+
+#[test]
+fn files_are_written_below_the_project_file() {
+    let step = "name: t\ntrigger: {type: new_content}\nsteps:\n  \
+                - {id: a, step_type: write_content_attachment, attachment_key: a.txt, content: hello}\n";
+    let place = project("[files]\ndir = \"out\"\n", &[("deep/t.yaml", step)]);
+    let output = below(&place, &["run", "t.yaml"]);
+    assert!(output.status.success(), "{}", told(&output));
+    assert_eq!(place.read("out/a.txt"), "hello");
+}
+
+#[test]
+fn a_tool_that_cannot_be_called_is_found_before_the_run() {
+    let own = "[mcp.own]\ncommand = \"./own/server.sh\"\n";
+    let bad = "[mcp.bad]\ncommand = \"sh\"\nenv_from = { KEY = \"NOT_SET_HERE\" }\n";
+    for (settings, tool, said) in [
+        (own.to_owned(), "search_memori", "`own.search_memory`"),
+        (own.to_owned(), "own.search_memori", "`search_memory`"),
+        (format!("{own}{bad}"), "own.search_memori", "`search_memory`"),
+        (format!("{own}{bad}"), "search_memori", "NOT_SET_HERE"),
+        (own.to_owned(), "web_search", "[search]"),
+    ] {
+        let step =
+            format!("name: t\nsteps:\n  - {{id: a, step_type: agent, model: gpt-5, tools: [web_fetch, {tool}]}}\n");
+        let place = project(&settings, &[("own/server.sh", SERVER), ("deep/t.yaml", &step)]);
+        let mut command = place.command(&["run", "t.yaml"]);
+        command.current_dir(place.path().join("deep")).env("OPENAI_API_KEY", "k");
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(2), "{tool}: {}", told(&output));
+        assert!(told(&output).contains(said), "{tool}: {}", told(&output));
+    }
+}
+
+#[test]
+fn a_path_that_can_never_be_read_is_found_before_the_run() {
+    let step = "name: t\nsteps:\n  - {id: a, step_type: extract_xml, path: \"a/count()\"}\n";
+    let place = Place::new(&[("t.yaml", step)]);
+    let output = place.run(&["run", "t.yaml"]);
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("`count()`"), "{}", told(&output));
+}
+
+#[test]
+fn a_secret_in_a_command_of_steps_is_one_word() {
+    let step = "name: t\nsteps:\n  - {id: a, step_type: command, command: \"printf '[%s]' {{secret.MINE}}\"}\n";
+    let place = Place::new(&[("t.yaml", step)]);
+    let mut command = place.command(&["run", "t.yaml"]);
+    let output = command.env("MINE", "x'; echo INJECTED").output().expect("the program starts");
+    assert!(output.status.success() && told(&output).contains("[***]"), "{}", told(&output));
+    assert!(!told(&output).contains("INJECTED"), "{}", told(&output));
+}
