@@ -31,7 +31,9 @@ impl Runners {
         let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;
         let tools = Arc::new(tools.with_commands(commands));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
-        agents.values_mut().for_each(|agent| anchor_program(&mut agent.program, &project.folder));
+        for agent in agents.values_mut() {
+            anchor_program(&mut agent.program, &project.folder);
+        }
         let catalogue = Arc::clone(&tools);
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.secrets = Arc::clone(&local.secrets);

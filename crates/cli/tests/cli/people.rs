@@ -107,3 +107,22 @@ fn a_notice_that_fails_is_told_and_no_more() {
     exits(&asked, 5);
     assert!(err(&asked).contains("warning: a notice about run"), "{}", err(&asked));
 }
+
+#[test]
+fn a_webhook_of_the_project_that_has_moved_is_told() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream
+                .write_all(b"HTTP/1.1 302 Found\r\nlocation: /moved\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    let settings = format!("[notify]\nwebhook = \"http://{address}/hook\"\n");
+    let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", &settings)]);
+    let asked = place.run(&["run", "ask.yaml"]);
+    exits(&asked, 5);
+    assert!(err(&asked).contains("warning: a notice about run") && err(&asked).contains("/moved"), "{}", err(&asked));
+}

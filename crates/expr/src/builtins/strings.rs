@@ -164,7 +164,7 @@ fn position(whole: &str, at: Option<usize>) -> View<'static> {
 
 pub(super) fn shell_quote<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let text = work.text_form(arguments[0])?;
-    work.text(&shell_word(&text))
+    work.text(&shell_word(text))
 }
 
 /// One word for a shell, in quotes, whatever the text holds.

@@ -83,7 +83,7 @@ fn xml(source: &str, path: &str) -> Result<Value, String> {
 }
 
 fn texts(found: Vec<String>) -> Value {
-    few(found.iter().map(|text| Value::from(text.as_str())).collect())
+    few(found.into_iter().map(Value::from).collect())
 }
 
 fn few(mut found: Vec<Value>) -> Value {

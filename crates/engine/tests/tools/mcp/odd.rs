@@ -16,7 +16,7 @@ fn peer(answer: impl Fn(&str, &serde_json::Value) -> Vec<u8> + Send + Sync + 'st
         match asked["method"].as_str() {
             Some("initialize") => said(
                 &asked,
-                serde_json::json!({
+                &serde_json::json!({
                     "protocolVersion": asked["params"]["protocolVersion"],
                     "capabilities": {"tools": {}},
                     "serverInfo": {"name": "odd", "version": "1"},
@@ -28,7 +28,7 @@ fn peer(answer: impl Fn(&str, &serde_json::Value) -> Vec<u8> + Send + Sync + 'st
     })
 }
 
-fn said(asked: &serde_json::Value, result: serde_json::Value) -> Vec<u8> {
+fn said(asked: &serde_json::Value, result: &serde_json::Value) -> Vec<u8> {
     let message = serde_json::json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
     response("200 OK", &[("content-type", JSON)], &message.to_string())
 }
@@ -54,7 +54,7 @@ fn an_answer_that_is_too_long_fails_the_call_whatever_way_it_comes() {
     let long = || "z".repeat(30_000);
     let expected = ["20000 bytes", "max_response_bytes", "[mcp."];
     let of_known_length =
-        peer(move |_, asked| said(asked, serde_json::json!({"content": [{"type": "text", "text": long()}]})));
+        peer(move |_, asked| said(asked, &serde_json::json!({"content": [{"type": "text", "text": long()}]})));
     let until_the_end = peer(move |_, _| {
         format!("HTTP/1.1 200 OK\r\ncontent-type: {JSON}\r\nconnection: close\r\n\r\n\"{}", long()).into_bytes()
     });
@@ -80,9 +80,9 @@ fn a_list_of_tools_without_an_end_is_not_read_to_its_end() {
     let described = "x".repeat(1000);
     let long = peer(move |_, asked| {
         let tool = serde_json::json!({"name": "t", "description": described, "inputSchema": {"type": "object"}});
-        said(asked, serde_json::json!({"tools": [tool], "nextCursor": "on"}))
+        said(asked, &serde_json::json!({"tools": [tool], "nextCursor": "on"}))
     });
-    let empty = peer(|_, asked| said(asked, serde_json::json!({"tools": [], "nextCursor": "on"})));
+    let empty = peer(|_, asked| said(asked, &serde_json::json!({"tools": [], "nextCursor": "on"})));
     for (peer, words) in [(long, "max_response_bytes"), (empty, "pages of tools")] {
         let offered = at(&peer, "max_response_bytes = 20000").offered(&Stop::default());
         assert!(offered.as_ref().is_err_and(|why| why.contains(words)), "{offered:?}");
