@@ -1,15 +1,15 @@
 //! Who performs calls for the command line: the script first, then this machine, else nobody, and that is told.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
-use branchpoint_engine::{Answer, Call, Local, Outside, Runner, SecretStore, Secrets, Stop};
+use branchpoint_engine::{Answer, Call, Local, Outside, SecretStore, Secrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
 
 use crate::project::Project;
@@ -27,8 +27,9 @@ pub(crate) struct Here {
     local: Local,
     runners: Runners,
     answers: Mutex<Answers>,
-    /// The keys of calls that the script lets hang.
-    hanging: Mutex<BTreeSet<String>>,
+    /// What the script answers to calls that take their time, by their keys.
+    pending: Mutex<BTreeMap<String, Pending>>,
+    said: Said,
     masks: Masks,
     account: Value,
     /// Whether somebody sits at the terminal.
@@ -37,24 +38,34 @@ pub(crate) struct Here {
     anywhere: bool,
 }
 
+/// An answer that comes after some time.
+struct Pending {
+    answer: Answer,
+    /// None: it does not come at all.
+    after: Option<Duration>,
+}
+
 /// Everything that must not be shown.
 #[derive(Clone, Default)]
-pub(crate) struct Masks(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Masks(Arc<Mutex<Secrets>>);
 
 impl Masks {
     /// From now on, these are masked too.
     pub(crate) fn add(&self, values: impl IntoIterator<Item = String>) {
         let mut known = lock(&self.0);
-        for value in values.into_iter().filter(|value| !value.trim().is_empty()) {
-            if !known.contains(&value) {
-                known.push(value);
-            }
+        let new: Vec<String> = values.into_iter().filter(|value| !known.values().contains(value)).collect();
+        if !new.is_empty() {
+            known.add(new);
         }
     }
 
     pub(crate) fn mask(&self, text: &str) -> String {
-        let known = lock(&self.0).clone();
-        if known.is_empty() { text.to_owned() } else { Secrets::from_values(known).mask(text).into_owned() }
+        lock(&self.0).mask(text).into_owned()
+    }
+
+    /// All of them.
+    pub(crate) fn secrets(&self) -> Secrets {
+        lock(&self.0).clone()
     }
 }
 
@@ -79,20 +90,23 @@ impl Here {
         let Manner { user, answers, attached } = manner;
         let masks = Masks::default();
         let (file, seen, shown) = (project.secrets()?, masks.clone(), masks.clone());
+        let said: Said = Arc::new(move |text| said(&shown.mask(text)));
+        let (heard, recorded) = (Arc::clone(&said), answers.is_recorded());
         let mut local = Local {
-            listener: Arc::new(move |_, text| said(&shown.mask(text))),
+            listener: Arc::new(move |_, text| heard(text)),
             // Whatever was put into a call is not shown when the call repeats it.
             secrets: Arc::new(move |name| {
                 let value = env::var(name).ok().or_else(|| file.get(name).cloned());
                 seen.add(value.clone());
-                value
+                // Nothing goes out when a run is played again, so a secret that is not here is not missed.
+                value.or_else(|| recorded.then(|| "***".to_owned()))
             }),
             ..Local::new(env::current_dir()?)
         };
         let runners = Runners::new(project, &local)?;
         local.agents = runners.agents().clone();
-        let (answers, hanging, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
-        Ok(Self { local, runners, answers, hanging, masks, account, attached, anywhere: true })
+        let (answers, pending, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
+        Ok(Self { local, runners, answers, pending, said, masks, account, attached, anywhere: true })
     }
 
     /// The same for a worker: it works only in the folders of the runs.
@@ -110,8 +124,28 @@ impl Here {
         Arc::clone(&self.local.secrets)
     }
 
+    /// What is written down. Calls are known by what they were asked with, secrets aside.
     pub(crate) fn answers(&self) -> MutexGuard<'_, Answers> {
-        lock(&self.answers)
+        let mut answers = lock(&self.answers);
+        if answers.is_recorded() {
+            answers.mask_with(self.masks.secrets());
+        }
+        answers
+    }
+
+    /// Waits until an answer comes, the limit of the call is over, or nobody waits any more.
+    fn await_pending(pending: Pending, call: &Call, stop: &Stop) -> Answer {
+        let (began, limit) = (Instant::now(), call.attempt_limit_ms.map(Duration::from_millis));
+        let until = pending.after.into_iter().chain(limit).min();
+        while !stop.is_set() {
+            let left = until.map(|until| until.saturating_sub(began.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                let in_time = pending.after.is_some_and(|after| limit.is_none_or(|limit| after <= limit));
+                return if in_time { pending.answer } else { Answer::Never };
+            }
+            thread::sleep(left.map_or(NAP, |left| left.min(NAP)));
+        }
+        Answer::Never
     }
 
     fn local(&self, call: &Call, stop: &Stop) -> Option<Answer> {
@@ -140,11 +174,9 @@ impl Here {
 
 impl Outside for Here {
     fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        if lock(&self.hanging).remove(&call.key()) {
-            while !stop.is_set() {
-                thread::sleep(NAP);
-            }
-            return Answer::Never;
+        let pending = lock(&self.pending).remove(&call.key());
+        if let Some(pending) = pending {
+            return Self::await_pending(pending, call, stop);
         }
         self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
             let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind);
@@ -152,24 +184,35 @@ impl Outside for Here {
         })
     }
 
-    /// What was written down takes no time: a call that the script lets hang has reached its limit at once, if it has one.
+    /// What was written down takes no time, unless it says so: a call that the script lets hang has reached its limit at once, if it
+    /// has one.
     fn at_once(&self, call: &Call) -> Option<Answer> {
-        let step = call.step.as_ref()?;
         let mut answers = self.answers();
-        if !answers.knows(step) {
+        if !answers.answers(call) {
             return None;
         }
-        match answers.perform(call) {
-            Answer::Never if call.attempt_limit_ms.is_none() => {
-                lock(&self.hanging).insert(call.key());
-                None
+        let reply = match answers.reply(call) {
+            Ok(reply) => reply,
+            Err(why) => {
+                // The workflow may go on after the failure; whoever plays it again is to know that it went otherwise.
+                (self.said)(&format!("{why}.\n"));
+                return Some(Answer::refused("step_failed", why));
             }
-            answer => Some(answer),
-        }
+        };
+        let after = match &reply.answer {
+            _ if reply.withdrawn => None,
+            Answer::Never if call.attempt_limit_ms.is_none() => None,
+            answer if reply.delay_ms == 0 => return Some(answer.clone()),
+            _ => Some(Duration::from_millis(reply.delay_ms)),
+        };
+        lock(&self.pending).insert(call.key(), Pending { answer: reply.answer, after });
+        None
     }
 
     fn fact(&self, name: &str) -> Value {
+        let recorded = self.answers().fact(name);
         match name {
+            _ if recorded.is_some() => recorded.unwrap_or_default(),
             "user_attached" => Value::Bool(self.attached),
             "account" => self.account.clone(),
             name => fact(name),

@@ -14,6 +14,7 @@ use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, status, view};
 use branchpoint_expr::{Object, Value};
 
+use crate::record::Past;
 use crate::host::{Act, Drives, Host, People, Refused, Start, Taken, Ticket};
 use crate::runner::{Answer, Call, Runner};
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
@@ -124,7 +125,7 @@ impl<'p> Memory<'p> {
             self.finish();
             if let Some(call) = self.calls.next() {
                 self.perform(call, runner);
-            } else if let Some(at_ms) = self.next_by_itself() {
+            } else if let Some(at_ms) = self.next_by_itself().filter(|_| !runner.is_lacking()) {
                 self.move_to(at_ms);
             } else {
                 break;
@@ -230,6 +231,12 @@ impl<'p> Memory<'p> {
     pub fn journal(&self) -> Vec<(Stamp, Event, u32)> {
         let journal = self.run.map(|run| self.host.store().journal(run));
         journal.map_or(Vec::new(), |journal| journal.expect("what was written can be read"))
+    }
+
+    /// What the run and its child runs have asked for, and what came of it.
+    pub fn past(&self) -> Past {
+        let past = self.run.map(|run| self.host.store().past(run));
+        past.map_or_else(Past::default, |past| past.expect("what was written can be read"))
     }
 
     /// The time.

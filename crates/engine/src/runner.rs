@@ -16,6 +16,12 @@ pub trait Runner {
         0
     }
 
+    /// Whether somebody would have to answer a call before it can be told how it goes on. Then a virtual clock stands still: an
+    /// answer that is lacking must not look like one that came too late.
+    fn is_lacking(&self) -> bool {
+        false
+    }
+
     /// What the attempt tells its own run while it goes on: signals, by name.
     fn reports(&mut self, _call: &Call) -> Vec<(Arc<str>, Value)> {
         Vec::new()
@@ -127,6 +133,13 @@ pub enum Answer {
     },
     /// There was no answer, or one that says no.
     Failed(Failed),
+    /// What an answer came to when it was judged before: it is not judged again.
+    Judged {
+        /// The value of the step, or its error.
+        result: Result<Value, Failed>,
+        /// What it used up.
+        usage: Usage,
+    },
     /// Nothing came back within the limit of the attempt.
     Never,
 }
@@ -164,7 +177,7 @@ impl Answer {
     /// What the attempt used up.
     pub fn usage(&self) -> Usage {
         match self {
-            Self::Model { usage, .. } | Self::Reply { usage, .. } => *usage,
+            Self::Model { usage, .. } | Self::Reply { usage, .. } | Self::Judged { usage, .. } => *usage,
             _ => Usage::default(),
         }
     }

@@ -2,14 +2,17 @@
 //!
 //! A script is an object: the id of a step, and the list of answers to its calls. Call n gets entry n, and the last entry
 //! repeats; a call is one attempt. What is no list is one entry. `{"$by_path": {"0,1": [...]}}` has a list for each place
-//! in enclosing loops over items, by their positions, outermost first.
+//! in enclosing loops over items, by their positions, outermost first. Calls that belong to no step have their kind for an id.
 //!
 //! | entry | the call |
 //! |---|---|
 //! | `{"$error": text, "$kind": kind}` | fails; without a kind, with `step_failed` |
 //! | … with `"$again": false`, `"$answered": true` | is not tried again; the other side had answered |
+//! | … with `"$judged": true` | fails so, whatever the step makes of failures |
 //! | `{"$hang": true}` | never answers, so the limit of its attempt fires |
+//! | `{"$withdrawn": true}` | does not answer before somebody calls it off |
 //! | `{"$output": value, "$content_type": type}` | gives the value with that content type |
+//! | `{"$value": value}` | gives the value of the step, whatever the step makes of answers |
 //! | `{"$text": text}` | model: says this |
 //! | `{"$reply": value}` | model: a reply `{text, toolCalls, usage}` |
 //! | … with `"$usage": {"tokens": n, "cost_micros": n}` | has used up so much |
@@ -19,47 +22,83 @@
 //! | … with `"text"` for `"body"` | http: the body as it came over the wire |
 //! | `{"$exit": n, "stdout": text, "stderr": text}` | process: ended so |
 //! | `{"$timed_out": true, "stdout": text, "stderr": text}` | process: ended because it took too long |
-//! | text | model, agent: what it says; else the value |
+//! | `{"$votes": [{"user": …, "choice": …, "comment": …}]}` | a question to people: who said what |
+//! | text | model, agent: what it says; people: what everyone says; else the value |
 //! | any other value | the value, as it is |
 //!
-//! Beside any of these, `"$delay_ms": n` says how long the call takes under a virtual clock, and `"$match": text` that the
-//! entry is for calls that were asked with this text. A call takes the first entry that is for it and was not taken yet,
-//! then the last that is for it.
+//! Beside any of these, `"$delay_ms": n` says how long the call takes, and `"$match": text` that the entry is for calls that were
+//! asked with this text. A call takes the first entry that is for it and was not taken yet, then the last that is for it.
+//!
+//! Whoever recorded a script has put `$recorded` at its top, and `"$call"` into each entry, the identity of the call that it
+//! answered: it answers no other, and only once. A recorded script answers everything, so a call that it does not know fails.
+
+mod entry;
+mod list;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use branchpoint_core::{Again, Failed, Usage};
+use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
-use crate::runner::{Answer, Body, Call, Runner};
+use crate::record;
+use crate::runner::{Answer, Call, Runner};
+use crate::secrets::Secrets;
+pub(crate) use entry::{CALL, VOTES, WITHDRAWN};
+use entry::{answer, check, delay_ms};
+use list::List;
+
+/// What says that a script was recorded.
+pub(crate) const RECORDED: &str = "$recorded";
+
+/// Lists by place.
+const BY_PATH: &str = "$by_path";
+
+/// So much of what a call was asked with is told.
+const TOLD_CHARS: usize = 300;
 
 /// Answers by step.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     steps: BTreeMap<Arc<str>, Lines>,
-    /// How many calls each list has answered, by step and, where the list is for one, by place.
-    used: BTreeMap<ListKey, usize>,
-    /// Of lists in which entries are for certain calls: those that were taken.
-    taken: BTreeMap<ListKey, BTreeSet<usize>>,
+    recorded: Option<Recorded>,
+    /// What the identities of calls must not depend on.
+    mask: Secrets,
     /// How long the call takes that was performed last.
     delay_ms: u64,
 }
 
-/// A list: its step and, where it is for one, its place.
-type ListKey = (Arc<str>, Option<Arc<str>>);
+/// What a recorded script knows beside answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// What the host knew.
+    pub facts: Object,
+    /// Steps that would call other workflows, and were answered instead.
+    pub outside: BTreeSet<Arc<str>>,
+}
+
+/// What a script says to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The answer.
+    pub answer: Answer,
+    /// How long it takes.
+    pub delay_ms: u64,
+    /// Whether it does not come before somebody calls the call off.
+    pub withdrawn: bool,
+}
 
 /// The lists of one step.
 #[derive(Clone, Debug)]
 enum Lines {
     /// One for all its calls.
-    One(Vec<Value>),
+    One(List),
     /// One for each place in the loops around it.
-    ByPath(BTreeMap<Arc<str>, Vec<Value>>),
+    ByPath(BTreeMap<Arc<str>, List>),
 }
 
 /// Why a value is no script.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadScript {
     /// A script is an object.
     #[error("a script is an object: the ids of steps, and the answers to their calls")]
@@ -70,6 +109,25 @@ pub enum BadScript {
     /// `$by_path` holds lists by place.
     #[error("`$by_path` of step `{0}` is an object: places such as \"0,1\", and the answers there")]
     BadPaths(Arc<str>),
+    /// An entry that stands for no answer, or a key at the top that is no step.
+    #[error("{} of the script: {}", place(.at), .wrong.message)]
+    Wrong {
+        /// Where: keys, and positions in lists.
+        at: Vec<Value>,
+        /// What.
+        wrong: Wrong,
+    },
+}
+
+/// What is wrong with a part of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Its key.
+    pub key: Arc<str>,
+    /// One sentence.
+    pub message: String,
+    /// What to do, if there is something to say.
+    pub help: String,
 }
 
 impl Script {
@@ -79,8 +137,28 @@ impl Script {
             Value::Null => return Ok(Self::default()),
             script => script.as_object().ok_or(BadScript::NotAnObject)?,
         };
-        let lines = steps.iter().map(|(step, lines)| Ok((step.clone(), Lines::read(step, lines)?)));
-        Ok(Self { steps: lines.collect::<Result<_, _>>()?, ..Self::default() })
+        let mut read = Self::default();
+        for (step, lines) in steps {
+            if &**step == RECORDED {
+                read.recorded = Some(Recorded::read(lines)?);
+            } else if step.starts_with('$') {
+                let message = format!("`{step}` is neither a step nor known here");
+                return Err(BadScript::Wrong { at: Vec::new(), wrong: Wrong::unknown(step, message, [RECORDED]) });
+            } else {
+                read.steps.insert(step.clone(), Lines::read(step, lines)?);
+            }
+        }
+        Ok(read)
+    }
+
+    /// What the identities of calls must not depend on: these secrets are masked in what calls were asked with.
+    pub fn mask_with(&mut self, mask: Secrets) {
+        self.mask = mask;
+    }
+
+    /// What it knows beside answers, if it was recorded.
+    pub fn recorded(&self) -> Option<&Recorded> {
+        self.recorded.as_ref()
     }
 
     /// Whether the script has answers for a step.
@@ -88,77 +166,142 @@ impl Script {
         self.steps.contains_key(step)
     }
 
-    /// The next entry for a step at a place, as it is written: what answers a call, or a question to people.
-    pub fn entry(&mut self, step: &Arc<str>, path: &[u32]) -> Option<&Value> {
-        let (entries, key) = self.steps.get(step)?.at(path)?;
-        let used = self.used.entry((step.clone(), key)).or_default();
-        let entry = entries.get(*used).or(entries.last());
-        *used += 1;
-        entry
+    /// The steps that it has answers for.
+    pub fn steps(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.steps.keys()
     }
 
-    /// The entry that answers a call: the next one, or the one that is for what the call was asked with.
-    fn entry_for(&mut self, step: &Arc<str>, call: &Call) -> Option<&Value> {
-        let (entries, _) = self.steps.get(step)?.at(&call.path)?;
-        if entries.iter().all(|entry| entry.get(MATCH).is_none()) {
-            return self.entry(step, &call.path);
+    /// What people say to a question of a step, as it is written.
+    pub fn said(&mut self, step: &str, question: &Value) -> Option<Value> {
+        let list = self.steps.get_mut(step)?.at(&[])?;
+        list.take(|| record::identity_of_question(question, &self.mask), || question.to_string()).cloned()
+    }
+
+    /// What it says to a call; or one sentence about why it says nothing.
+    pub fn reply(&mut self, call: &Call) -> Result<Reply, String> {
+        let step = call.step.as_ref().unwrap_or(&call.kind);
+        let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
+        let entry = list.and_then(|list| list.take(|| record::identity(call, &self.mask), || asked(call)));
+        let reply = entry.map(|entry| Reply {
+            answer: answer(entry, call),
+            delay_ms: delay_ms(entry),
+            withdrawn: entry.get(WITHDRAWN).is_some(),
+        });
+        reply.ok_or_else(|| self.why_not(step, call))
+    }
+
+    /// Why a call has no answer.
+    fn why_not(&mut self, step: &str, call: &Call) -> String {
+        let place = if call.path.is_empty() { String::new() } else { format!(" at {:?}", call.path) };
+        let told: String = self.mask.mask(&asked(call)).chars().take(TOLD_CHARS).collect();
+        let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
+        match (list, &self.recorded) {
+            (None, None) => format!("the script has no answer for step `{step}`{place}"),
+            (None, Some(_)) => format!(
+                "the recorded script has no answer for step `{step}`{place}: it was not called there when it was recorded"
+            ),
+            (Some(list), _) if list.matches => {
+                let matches = list.matches().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ");
+                format!("no `$match` of step `{step}`{place} fits what it was asked with, {told}; there are: {matches}")
+            }
+            (Some(_), _) => format!(
+                "the recorded script has no answer left for this call of step `{step}`{place}: it was asked otherwise, or less \
+                 often, when it was recorded. Now it is asked with {told}. Record it anew; or leave `$call` out of an \
+                 entry, which then answers in order"
+            ),
         }
-        let (entries, key) = self.steps.get(step)?.at(&call.path)?;
-        let asked = serde_json::to_string(&call.input).unwrap_or_default();
-        let fits = |entry: &Value| match entry.get(MATCH).and_then(Value::as_str) {
-            // As it stands in JSON, because that is what is searched.
-            Some(text) => serde_json::to_string(text).is_ok_and(|text| asked.contains(text.trim_matches('"'))),
-            None => true,
-        };
-        let taken = self.taken.entry((step.clone(), key)).or_default();
-        let fitting: Vec<usize> = (0..entries.len()).filter(|at| fits(&entries[*at])).collect();
-        let at = fitting.iter().find(|at| !taken.contains(at)).or(fitting.last()).copied()?;
-        taken.insert(at);
-        entries.get(at)
     }
 }
 
-/// What an entry is for.
-const MATCH: &str = "$match";
+/// What a call was asked with, as it is searched and told.
+fn asked(call: &Call) -> String {
+    serde_json::to_string(&call.input).unwrap_or_default()
+}
+
+impl Recorded {
+    fn read(written: &Value) -> Result<Self, BadScript> {
+        let wrong = |key: &str, message: &str| BadScript::Wrong {
+            at: vec![Value::from(RECORDED)],
+            wrong: Wrong::at(key, message.to_owned(), "record the run anew"),
+        };
+        let fields = written.as_object().ok_or_else(|| wrong(RECORDED, "`$recorded` is an object"))?;
+        let mut recorded = Self::default();
+        for (key, value) in fields {
+            match (&**key, value) {
+                ("facts", Value::Object(facts)) => recorded.facts = Object::clone(facts),
+                ("outside", Value::List(steps)) => {
+                    recorded.outside = steps.iter().filter_map(Value::as_str).map(Arc::from).collect();
+                }
+                _ => return Err(wrong(key, &format!("`{key}` is not known here, or is of the wrong kind"))),
+            }
+        }
+        Ok(recorded)
+    }
+}
 
 impl Lines {
-    /// The list for a place, and the place if the list is for one.
-    fn at(&self, path: &[u32]) -> Option<(&Vec<Value>, Option<Arc<str>>)> {
+    /// The list for a place.
+    fn at(&mut self, path: &[u32]) -> Option<&mut List> {
         match self {
-            Self::One(entries) => Some((entries, None)),
-            Self::ByPath(places) => {
-                let place: Arc<str> = path.iter().map(u32::to_string).collect::<Vec<_>>().join(",").into();
-                Some((places.get(&place)?, Some(place)))
-            }
+            Self::One(list) => Some(list),
+            Self::ByPath(places) => places.get_mut(path.iter().map(u32::to_string).collect::<Vec<_>>().join(",").as_str()),
         }
     }
 
     fn read(step: &Arc<str>, lines: &Value) -> Result<Self, BadScript> {
-        let Some(places) = lines.get("$by_path") else { return entries(step, lines).map(Self::One) };
+        let at = vec![Value::Str(step.clone())];
+        let Some(places) = lines.get(BY_PATH) else { return list(step, at, lines).map(Self::One) };
+        if let Some(other) = lines.as_object().into_iter().flat_map(Object::keys).find(|key| &***key != BY_PATH) {
+            let wrong = Wrong::at(other, format!("`{other}` says nothing beside `{BY_PATH}`"), "");
+            return Err(BadScript::Wrong { at, wrong });
+        }
         let places = places.as_object().ok_or_else(|| BadScript::BadPaths(step.clone()))?;
-        let places = places.iter().map(|(place, lines)| Ok((place.clone(), entries(step, lines)?)));
+        let places = places.iter().map(|(place, lines)| {
+            let at = [at.as_slice(), &[Value::from(BY_PATH), Value::Str(place.clone())]].concat();
+            Ok((place.clone(), list(step, at, lines)?))
+        });
         places.collect::<Result<_, _>>().map(Self::ByPath)
     }
 }
 
-fn entries(step: &Arc<str>, lines: &Value) -> Result<Vec<Value>, BadScript> {
-    match lines.as_list() {
-        Some([]) => Err(BadScript::NoEntries(step.clone())),
-        Some(entries) => Ok(entries.to_vec()),
-        None => Ok(vec![lines.clone()]),
+fn list(step: &Arc<str>, at: Vec<Value>, lines: &Value) -> Result<List, BadScript> {
+    let wrong_at = |at: Vec<Value>| move |wrong: Wrong| BadScript::Wrong { at, wrong };
+    let Some(entries) = lines.as_list() else {
+        check(lines).map_err(wrong_at(at))?;
+        return Ok(List::of(vec![lines.clone()]));
+    };
+    if entries.is_empty() {
+        return Err(BadScript::NoEntries(step.clone()));
     }
+    for (position, entry) in (0..).zip(entries) {
+        check(entry).map_err(wrong_at([at.as_slice(), &[Value::Int(position)]].concat()))?;
+    }
+    Ok(List::of(entries.to_vec()))
+}
+
+/// A place as a person says it.
+fn place(at: &[Value]) -> String {
+    let mut told = String::new();
+    for part in at {
+        told = match part {
+            Value::Int(position) => format!("answer {} of {told}", position.saturating_add(1)),
+            key if told.is_empty() => format!("`{key}`"),
+            key => format!("`{key}` of {told}"),
+        };
+    }
+    if told.is_empty() { "the top".to_owned() } else { told }
 }
 
 impl Runner for Script {
     fn perform(&mut self, call: &Call) -> Answer {
-        let step = call.step.clone().unwrap_or_else(|| call.kind.clone());
-        let (answer, delay_ms) = match self.entry_for(&step, call) {
-            Some(entry) => (answer(entry, call), entry.get("$delay_ms").and_then(number).unwrap_or_default()),
-            None if call.step.is_none() => (beside(call), 0),
-            None => (unanswered(&step, &call.path), 0),
-        };
-        self.delay_ms = delay_ms;
-        answer
+        let beside = call.step.is_none() && self.recorded.is_none() && !self.knows(&call.kind);
+        let reply = if beside { Err(String::new()) } else { self.reply(call) };
+        self.delay_ms = reply.as_ref().map_or(0, |reply| reply.delay_ms);
+        match reply {
+            Ok(reply) => reply.answer,
+            Err(_) if beside => self::beside(call).unwrap_or_else(|| unanswered(self.why_not(&call.kind, call))),
+            Err(why) => unanswered(why),
+        }
     }
 
     fn duration_ms(&mut self, _call: &Call) -> u64 {
@@ -168,88 +311,15 @@ impl Runner for Script {
 
 /// Work beside the steps, such as a hook of a state, goes well unless the script has answers for its kind: whoever writes a
 /// script thinks of the steps.
-fn beside(call: &Call) -> Answer {
+fn beside(call: &Call) -> Option<Answer> {
     match &*call.kind {
-        "log" => Answer::data(Value::Null),
-        "shell" => Answer::Process { exit: 0, stdout: "".into(), stderr: "".into() },
-        kind => unanswered(kind, &call.path),
+        "log" => Some(Answer::data(Value::Null)),
+        "shell" => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into() }),
+        _ => None,
     }
 }
 
 /// A call that the script does not know must not look like an answer, and would not be known a second time.
-fn unanswered(step: &str, path: &[u32]) -> Answer {
-    let place = if path.is_empty() { String::new() } else { format!(" at {path:?}") };
-    let message = format!("the script has no answer for step `{step}`{place}");
-    Answer::Failed(Failed { kind: "step_failed".into(), message: message.into(), again: Again::Never, answered: false })
-}
-
-fn answer(entry: &Value, call: &Call) -> Answer {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-    let is = |key: &str| entry.get(key) == Some(&Value::Bool(true));
-    if let Some(message) = entry.get("$error") {
-        let kind = entry.get("$kind").and_then(Value::as_str).unwrap_or("step_failed");
-        let answered = is("$answered");
-        let again = match entry.get("$again") {
-            Some(Value::Bool(false)) => Again::Never,
-            Some(Value::Int(ms)) => Again::After(u64::try_from(*ms).unwrap_or_default()),
-            _ => Again::Soon,
-        };
-        return Answer::Failed(Failed { kind: kind.into(), message: message.to_string().into(), again, answered });
-    }
-    if is("$hang") {
-        return Answer::Never;
-    }
-    if let Some(value) = entry.get("$output") {
-        let content_type = entry.get("$content_type").and_then(Value::as_str).map(Into::into);
-        return Answer::Data { value: value.clone(), content_type };
-    }
-    if let Some(said) = entry.get("$text").and_then(Value::as_str) {
-        return Answer::Model { text: said.into(), usage: usage(entry) };
-    }
-    if let Some(value) = entry.get("$reply") {
-        return Answer::Reply { value: value.clone(), usage: usage(entry) };
-    }
-    if is("$prompt") {
-        return Answer::model(call.input.get("prompt").map(ToString::to_string).unwrap_or_default());
-    }
-    if is("$request") {
-        return Answer::Http { status: 200, headers: Object::default(), body: Body::Decoded(request(&call.input)) };
-    }
-    if let Some(status) = entry.get("$status").and_then(number) {
-        let headers = entry.get("headers").and_then(Value::as_object).cloned().unwrap_or_default();
-        let body = match entry.get("text").and_then(Value::as_str) {
-            Some(text) => Body::Text(text.into()),
-            None => Body::Decoded(entry.get("body").cloned().unwrap_or_default()),
-        };
-        return Answer::Http { status, headers, body };
-    }
-    if let Some(exit) = entry.get("$exit").and_then(number) {
-        return Answer::Process { exit, stdout: text("stdout").into(), stderr: text("stderr").into() };
-    }
-    if is("$timed_out") {
-        return Answer::TimedOut { stdout: text("stdout").into(), stderr: text("stderr").into() };
-    }
-    match entry {
-        Value::Str(text) if matches!(&*call.kind, "model" | "agent") => Answer::model(text.clone()),
-        value => Answer::data(value.clone()),
-    }
-}
-
-fn usage(entry: &Value) -> Usage {
-    let count = |key: &str| entry.get("$usage").and_then(|usage| usage.get(key)).and_then(number).unwrap_or_default();
-    Usage { tokens: count("tokens"), cost_micros: count("cost_micros") }
-}
-
-/// The parts of a request that its author wrote.
-fn request(input: &Value) -> Value {
-    let parts = ["method", "url", "headers", "body"];
-    let parts = parts.map(|part| (Arc::from(part), input.get(part).cloned().unwrap_or_default()));
-    Value::from(parts.into_iter().collect::<Object>())
-}
-
-fn number<N: TryFrom<i64>>(value: &Value) -> Option<N> {
-    match value {
-        Value::Int(int) => N::try_from(*int).ok(),
-        _ => None,
-    }
+pub(crate) fn unanswered(why: String) -> Answer {
+    Answer::Failed(Failed { kind: "step_failed".into(), message: why.into(), again: Again::Never, answered: false })
 }

@@ -1,8 +1,10 @@
 //! Values that people must not see: references until the moment of a call, masked in logs and traces, never in data.
 
+mod forms;
+
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Failed, State, view};
@@ -10,13 +12,27 @@ use branchpoint_expr::{Object, Value, shell_word};
 
 use crate::local::SecretStore;
 use crate::runner::{Answer, Body};
+use forms::Finder;
 
-const MASK: &str = "***";
+/// What stands in the place of a secret.
+pub(crate) const MASK: &str = "***";
 const PREFIXES: [&str; 4] = ["SECRET_", "API_KEY", "PASSWORD", "TOKEN"];
 
 /// The secret values of a run, the longest first: one may be a part of another.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Secrets(Vec<String>);
+#[derive(Clone, Debug, Default)]
+pub struct Secrets {
+    values: Vec<String>,
+    /// What finds them in a text, in every form that is known; made when it is needed.
+    finder: OnceLock<Option<Arc<Finder>>>,
+}
+
+impl PartialEq for Secrets {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for Secrets {}
 
 impl Secrets {
     /// The values of inputs whose name says that they are secret, with every part of those that have parts.
@@ -50,7 +66,7 @@ impl Secrets {
 
     /// The values, the longest first: one secret may be the beginning of another.
     pub fn values(&self) -> &[String] {
-        &self.0
+        &self.values
     }
 
     /// More values, such as those of a host's store. Blank ones are no secrets.
@@ -59,16 +75,17 @@ impl Secrets {
             // In a text of JSON it may stand with escapes.
             let escaped = Value::from(vec![Value::from(value.as_str())]).to_string();
             let escaped = escaped[2..escaped.len() - 2].to_owned();
-            self.0.extend([escaped, value]);
+            self.values.extend([escaped, value]);
         }
-        self.0.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
-        self.0.dedup();
+        self.values.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
+        self.values.dedup();
+        self.finder = OnceLock::new();
     }
 
     /// What came back from a call, with every secret masked. It is for secrets that calls were given by name: what repeats them must
     /// not bring them into what is kept.
     pub fn mask_answer(&self, answer: Answer) -> Answer {
-        if self.0.is_empty() {
+        if self.values.is_empty() {
             return answer;
         }
         let text = |text: &Arc<str>| Arc::from(self.mask(text).as_ref());
@@ -89,25 +106,35 @@ impl Secrets {
             }
             Answer::TimedOut { stdout, stderr } => Answer::TimedOut { stdout: text(&stdout), stderr: text(&stderr) },
             Answer::Failed(failed) => Answer::Failed(Failed { message: text(&failed.message), ..failed }),
+            Answer::Judged { result, usage } => {
+                let failed = |failed: Failed| Failed { message: text(&failed.message), ..failed };
+                Answer::Judged { result: result.map(|value| self.mask_value(&value)).map_err(failed), usage }
+            }
             Answer::Never => Answer::Never,
         }
     }
 
-    /// The text with every secret masked. It may be a text of JSON.
+    /// The text with every secret masked, however it is encoded. It may be a text of JSON.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut masked = Cow::Borrowed(text);
-        for secret in &self.0 {
-            if masked.contains(secret.as_str()) {
-                masked = Cow::Owned(masked.replace(secret.as_str(), MASK));
-            }
+        let found = self.finder().map(|finder| finder.find(text)).unwrap_or_default();
+        if found.is_empty() {
+            return Cow::Borrowed(text);
         }
-        masked
+        let mut masked = String::with_capacity(text.len());
+        let mut told = 0;
+        for secret in found {
+            masked.push_str(&text[told..secret.start]);
+            masked.push_str(MASK);
+            told = secret.end;
+        }
+        masked.push_str(&text[told..]);
+        Cow::Owned(masked)
     }
 
     /// The value with every secret masked, however deep, in keys too. A number that is a secret becomes text.
     #[must_use]
     pub fn mask_value(&self, value: &Value) -> Value {
-        if self.0.is_empty() {
+        if self.values.is_empty() {
             return value.clone();
         }
         match value {
@@ -115,7 +142,7 @@ impl Secrets {
                 Cow::Borrowed(_) => value.clone(),
                 Cow::Owned(masked) => Value::from(masked),
             },
-            Value::Int(_) | Value::Float(_) if self.0.contains(&value.to_string()) => Value::from(MASK),
+            Value::Int(_) | Value::Float(_) if self.values.contains(&value.to_string()) => Value::from(MASK),
             Value::List(items) => Value::from(items.iter().map(|item| self.mask_value(item)).collect::<Vec<_>>()),
             Value::Object(fields) => {
                 let masked = fields.iter().map(|(key, value)| (Arc::from(&*self.mask(key)), self.mask_value(value)));
@@ -127,22 +154,11 @@ impl Secrets {
 
     /// How much of a text can be told before the rest of it is known: what follows may be the beginning of a secret.
     pub(crate) fn tellable(&self, text: &str) -> usize {
-        let unfinished = |secret: &String| {
-            let starts = text.char_indices().map(|(at, _)| at).filter(|at| text.len() - at < secret.len());
-            starts.into_iter().find(|at| secret.starts_with(&text[*at..]))
-        };
-        let mut cut = self.0.iter().filter_map(unfinished).min().unwrap_or(text.len());
-        // A secret that is whole must not be cut in two.
-        loop {
-            let within = |secret: &String| {
-                let mut starts = (0..cut).filter(|at| text.is_char_boundary(*at) && text[*at..].starts_with(secret));
-                starts.find(|at| at + secret.len() > cut)
-            };
-            match self.0.iter().filter_map(within).min() {
-                Some(earlier) => cut = earlier,
-                None => return cut,
-            }
-        }
+        self.finder().map_or(text.len(), |finder| finder.tellable(text))
+    }
+
+    fn finder(&self) -> Option<&Finder> {
+        self.finder.get_or_init(|| Finder::of(&self.values).map(Arc::new)).as_deref()
     }
 }
 

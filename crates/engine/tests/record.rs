@@ -1,17 +1,18 @@
-//! Cassettes: what was recorded plays back as it came.
+//! Cassettes and scripts: a run that is played again goes as it went, and nothing that is written down is guessed at.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::VecDeque;
 
-use branchpoint_core::{Again, EffectNo, Failed, Usage};
-use branchpoint_engine::{Answer, Body, Call, Outside, Recorder, Runner, Script, Secrets, Stop, cassette};
+use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::{Effect, Failure, Program, Status};
+use branchpoint_core::{Again, EffectNo, Event, Failed, Usage};
+use branchpoint_engine::{Answer, Body, Call, Happened, Memory, Past, Runner, Script, Secrets, cassette};
 use branchpoint_expr::{Object, Value};
 
-fn value(json: &str) -> Value {
-    serde_json::from_str(json).expect("this is JSON")
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("this is JSON")
 }
 
-fn call(kind: &str, step: &str, path: &[u32], input: &str) -> Call {
+fn call(kind: &str, step: &str, input: &str) -> Call {
     Call {
         run: "run".into(),
         folder: "".into(),
@@ -20,125 +21,204 @@ fn call(kind: &str, step: &str, path: &[u32], input: &str) -> Call {
         answers: 0,
         kind: kind.into(),
         spec: Value::Null,
-        input: value(input),
+        input: json(input),
         attempt_limit_ms: None,
         step: Some(step.into()),
-        path: path.to_vec(),
+        path: Vec::new(),
     }
 }
 
-/// Answers by step, the first of a list first.
-struct World(Mutex<BTreeMap<String, Vec<Answer>>>);
+/// A program of one effect whose answer or error is the result.
+fn one_call(spec: Effect) -> Program {
+    let mut b = Builder::new();
+    let answer = b.slot(ROOT, "answer", None);
+    let result = b.read(answer);
+    let step = b.step("ask", "ask", None, (0, 0));
+    let end = b.close(Status::Completed, result);
+    let bad = b.close(Status::Failed, result);
+    let what = b.effect(Effect { step: Some(step), ..spec });
+    let input = b.value(json(r#"{"prompt": "hello"}"#));
+    let ask = b.do_(what, input, Some(answer), end, Some(Failure { to: bad, error: Some(answer) }));
+    b.begin(ROOT, &[ask]);
+    b.finish().expect("the program is valid")
+}
 
-impl Outside for World {
-    fn perform(&self, call: &Call, _stop: &Stop) -> Answer {
-        let mut answers = self.0.lock().expect("no panic");
-        answers.get_mut(&**call.step.as_ref().expect("a step")).expect("known").remove(0)
-    }
+/// Gives answers, one after the other.
+struct Given(VecDeque<Answer>);
 
-    fn fact(&self, _name: &str) -> Value {
-        Value::Null
+impl Runner for Given {
+    fn perform(&mut self, _call: &Call) -> Answer {
+        self.0.pop_front().expect("no more is asked than is given")
     }
+}
+
+/// The events of a run, and what it tells of its past.
+fn played(program: &Program, runner: &mut dyn Runner) -> (Vec<Event>, Past) {
+    let mut run = Memory::new(program, 1_000);
+    run.start(Value::Null, Object::default()).expect("a run can start");
+    run.go_on(runner);
+    let past = run.past();
+    (run.journal().into_iter().map(|(_, event, _)| event).collect(), past)
 }
 
 fn every_answer() -> Vec<Answer> {
     let headers: Object = [("content-type".into(), Value::from("text/plain"))].into_iter().collect();
     vec![
         Answer::model("said"),
+        Answer::model(r#"{"a": 1}"#),
         Answer::Model { text: "paid".into(), usage: Usage { tokens: 7, cost_micros: 3 } },
-        Answer::Reply { value: value(r#"{"text": "", "toolCalls": []}"#), usage: Usage { tokens: 1, cost_micros: 0 } },
+        Answer::Reply { value: json(r#"{"text": "", "toolCalls": []}"#), usage: Usage { tokens: 1, cost_micros: 0 } },
         Answer::data(Value::from("text that is data")),
-        Answer::data(value(r#"{"$error": "looks like one"}"#)),
+        Answer::data(json(r#"{"$error": "looks like one"}"#)),
+        Answer::data(json(r#"{"status": "completed", "output": 5}"#)),
         Answer::data(Value::Null),
-        Answer::Data { value: value("[1, 2]"), content_type: Some("application/json".into()) },
+        Answer::Data { value: json("[1, 2]"), content_type: Some("application/json".into()) },
         Answer::Http { status: 404, headers: headers.clone(), body: Body::Text("no\u{85}thing\n".into()) },
-        Answer::Http { status: 200, headers, body: Body::Decoded(value(r#"{"a": [1.5]}"#)) },
+        Answer::Http { status: 201, headers: headers.clone(), body: Body::Text("thing".into()) },
+        Answer::Http { status: 200, headers, body: Body::Decoded(json(r#"{"a": [1.5]}"#)) },
         Answer::Process { exit: 3, stdout: "out".into(), stderr: "err".into() },
+        Answer::Process { exit: 0, stdout: "a <output>[1]</output>".into(), stderr: "err".into() },
         Answer::TimedOut { stdout: "so far".into(), stderr: "".into() },
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::Never, answered: true }),
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::After(1_500), answered: true }),
         Answer::failed("k", "again"),
-        Answer::Never,
     ]
 }
 
 #[test]
-fn every_answer_plays_back_as_it_came() {
-    for kind in ["model", "agent", "tool", "http"] {
-        let answers = every_answer();
-        let world = World(Mutex::new(BTreeMap::from([("s".to_owned(), answers.clone())])));
-        let recorder = Recorder::new(world, Secrets::default());
-        let asked = call(kind, "s", &[], "{}");
-        for answer in &answers {
-            assert_eq!(recorder.perform(&asked, &Stop::default()), *answer);
-        }
-        let mut script = Script::read(&recorder.script()).expect("a script");
-        for answer in &answers {
-            assert_eq!(script.perform(&asked), *answer, "{kind}");
+fn every_answer_comes_to_the_same_when_it_is_played_again() {
+    let specs = ["{}", r#"{"envelope": true}"#, r#"{"report": 1}"#, r#"{"response_format": "json"}"#, r#"{"child": true, "report": 2}"#];
+    for kind in ["model", "agent", "http", "process", "shell", "tool", "run"] {
+        for spec in specs {
+            let program = one_call(Effect { spec: json(spec), ..effect(kind) });
+            for answer in every_answer() {
+                let (events, past) = played(&program, &mut Given([answer.clone()].into()));
+                let script = past.script(&Secrets::default());
+                let mut script = Script::read(&script).unwrap_or_else(|wrong| panic!("{wrong}: {script}"));
+                let (again, _) = played(&program, &mut script);
+                assert_eq!(again, events, "{kind} {spec}: {answer:?}");
+            }
         }
     }
 }
 
 #[test]
-fn calls_in_loops_play_back_by_their_place() {
-    let world = World(Mutex::new(BTreeMap::from([("s".to_owned(), ["a", "b", "c"].map(Answer::model).to_vec())])));
-    let recorder = Recorder::new(world, Secrets::default());
-    for path in [[0, 1], [1, 0], [0, 1]] {
-        recorder.perform(&call("model", "s", &path, "{}"), &Stop::default());
-    }
-    assert_eq!(recorder.script(), value(r#"{"s": {"$by_path": {"0,1": ["a", "c"], "1,0": ["b"]}}}"#));
-    let text = cassette(&recorder.script());
-    assert!(
-        text.ends_with(
-            "\"s\":\n  $by_path:\n    \"0,1\":\n      - \"a\"\n      - \"c\"\n    \"1,0\":\n      - \"b\"\n"
-        ),
-        "{text}"
-    );
-}
-
-#[test]
-fn nothing_secret_is_kept() {
-    let headers: Object =
-        [("Set-Cookie".into(), Value::from("id=7")), ("x".into(), Value::from("hunter2"))].into_iter().collect();
-    let answer = Answer::Http { status: 200, headers, body: Body::Text("the key is hunter2".into()) };
-    let world = World(Mutex::new(BTreeMap::from([("s".to_owned(), vec![answer.clone()])])));
-    let recorder = Recorder::new(world, Secrets::of(&value(r#"{"API_KEY": "hunter2"}"#)));
-    assert_eq!(
-        recorder.perform(&call("http", "s", &[], "{}"), &Stop::default()),
-        answer,
-        "what is handed on is as it came"
-    );
-    let text = cassette(&recorder.script());
-    assert!(!text.contains("hunter2") && !text.contains("id=7"), "{text}");
-}
-
-#[test]
-fn calls_of_agents_are_told_apart_by_what_was_said() {
-    let replies =
-        |text: &str| Answer::Reply { value: value(&format!(r#"{{"text": "{text}"}}"#)), usage: Usage::default() };
-    let asked = |text: &str| {
-        call("model", "agent.model", &[], &format!(r#"{{"messages": [{{"role": "user", "content": "{text}"}}]}}"#))
+fn answers_are_written_as_people_write_them() {
+    let written = |kind: &str, spec: &str, answer: Answer| {
+        let program = one_call(Effect { spec: json(spec), ..effect(kind) });
+        let (_, past) = played(&program, &mut Given([answer].into()));
+        let mut entry = past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone();
+        if let Value::Object(fields) = &mut entry {
+            std::sync::Arc::make_mut(fields).shift_remove("$call").expect("an entry is for one call");
+        }
+        entry
     };
-    let world = World(Mutex::new(BTreeMap::from([("agent.model".to_owned(), vec![replies("one"), replies("two")])])));
-    let recorder = Recorder::new(world, Secrets::default());
-    recorder.perform(&asked("say \\\"1\\\""), &Stop::default());
-    recorder.perform(&asked("say 2"), &Stop::default());
-    let mut script = Script::read(&recorder.script()).expect("a script");
-    assert_eq!(script.perform(&asked("say 2")), replies("two"));
-    assert_eq!(script.perform(&asked("say \\\"1\\\"")), replies("one"));
-    assert_eq!(script.perform(&asked("say 2")), replies("two"), "the last that is for it repeats");
-    assert!(matches!(script.perform(&asked("say 3")), Answer::Failed(_)));
+    assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
+    let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into() };
+    assert_eq!(written("shell", r#"{"report": 1}"#, printed), json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#));
+    let headers: Object =
+        [("Set-Cookie".into(), Value::from("id=7")), ("etag".into(), Value::from("x"))].into_iter().collect();
+    let answer = Answer::Http { status: 201, headers, body: Body::Text("[1]".into()) };
+    assert_eq!(
+        written("http", r#"{"envelope": true}"#, answer),
+        json(r#"{"$status": 201, "headers": {"Set-Cookie": "***", "etag": "x"}, "body": [1]}"#),
+        "headers are kept, and credentials are not"
+    );
+}
+
+#[test]
+fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
+    let program = one_call(Effect { spec: json(r#"{"report": 1}"#), ..effect("shell") });
+    let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into() };
+    let (_, past) = played(&program, &mut Given([answer].into()));
+    let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
+    let text = cassette(&past.script(&mask));
+    assert!(text.contains(r#""$exit":0,"stdout":"PIN ***, $***","stderr":"***""#) && text.contains("\"ask\":"), "{text}");
+}
+
+fn script(text: &str) -> Script {
+    Script::read(&json(text)).expect("this is a script")
+}
+
+#[test]
+fn a_recorded_entry_answers_the_call_that_it_was_recorded_for() {
+    let asked = |text: &str| call("http", "s", &format!(r#"{{"url": "{text}"}}"#));
+    // The same calls, recorded and played in other orders.
+    let order = ["a", "b", "b", "c"];
+    let happened = order.iter().enumerate().map(|(at, text)| Happened::Called {
+        call: asked(text),
+        came: branchpoint_engine::Came::Settled(Ok(Value::from(format!("{text}{at}"))), Usage::default()),
+    });
+    let past = Past { happened: happened.collect(), ..Past::default() };
+    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    for (text, expect) in [("c", "c3"), ("b", "b1"), ("a", "a0"), ("b", "b2")] {
+        assert_eq!(script.perform(&asked(text)), Answer::data(Value::from(expect)));
+    }
+    for text in ["b", "d"] {
+        let Answer::Failed(failed) = script.perform(&asked(text)) else { panic!("nobody was asked that") };
+        assert!(failed.message.contains("no answer left for this call of step `s`"), "{}", failed.message);
+        assert!(failed.message.contains(&format!(r#"{{"url":"{text}"}}"#)), "{}", failed.message);
+    }
+    let Answer::Failed(failed) = script.perform(&call("shell", "other", "{}")) else { panic!("it is not known") };
+    assert!(failed.message.contains("no answer for step `other`"), "{}", failed.message);
+}
+
+#[test]
+fn an_entry_without_an_identity_answers_in_order() {
+    let mut script = script(r#"{"$recorded": {}, "s": [{"$call": "none", "$text": "one"}, {"$text": "two"}]}"#);
+    for _ in 0..2 {
+        assert_eq!(script.perform(&call("model", "s", "{}")), Answer::model("two"));
+    }
 }
 
 #[test]
 fn a_script_may_match_and_delay() {
-    let script =
-        r#"{"s": [{"$match": "cat", "$text": "meow", "$delay_ms": 40}, {"$match": "dog", "$text": "woof"}, "what?"]}"#;
-    let mut script = Script::read(&value(script)).expect("a script");
-    let asked = |text: &str| call("model", "s", &[], &format!(r#"{{"prompt": "a {text}"}}"#));
-    assert_eq!(script.perform(&asked("dog")), Answer::model("woof"));
-    assert_eq!(script.duration_ms(&asked("dog")), 0);
-    assert_eq!(script.perform(&asked("cat")), Answer::model("meow"));
-    assert_eq!(script.duration_ms(&asked("cat")), 40);
-    assert_eq!(script.perform(&asked("cow")), Answer::model("what?"));
+    let mut script = script(
+        r#"{"s": [{"$match": "cat", "$text": "meow", "$delay_ms": 40}, {"$match": "dog", "$text": "woof"}, "what?"],
+            "t": [{"$match": "cat", "$text": "meow"}, {"$match": "\"dog\"", "$text": "woof"}]}"#,
+    );
+    let asked = |step: &str, text: &str| call("model", step, &format!(r#"{{"prompt": "a {text}"}}"#));
+    assert_eq!(script.perform(&asked("s", "dog")), Answer::model("woof"));
+    assert_eq!(script.duration_ms(&asked("s", "dog")), 0);
+    assert_eq!(script.perform(&asked("s", "cat")), Answer::model("meow"));
+    assert_eq!(script.duration_ms(&asked("s", "cat")), 40);
+    assert_eq!(script.perform(&asked("s", "cow")), Answer::model("what?"));
+    let Answer::Failed(failed) = script.perform(&asked("t", "cow")) else { panic!("nothing fits") };
+    assert!(failed.message.contains(r#"{"prompt":"a cow"}; there are: `cat`, `"dog"`"#), "{}", failed.message);
+}
+
+#[test]
+fn mistakes_in_a_script_are_refused_when_it_is_read() {
+    for (entry, expect) in [
+        (r#"{"$eror": "no"}"#, "did you mean `$error`?"),
+        (r#"{"$error": "no", "$kinf": "k"}"#, "did you mean `$kind`?"),
+        (r#"{"$error": "no", "$text": "yes"}"#, "cannot both be the answer"),
+        (r#"{"$error": 5}"#, "`$error` must be text, and is 5"),
+        (r#"{"$status": "404"}"#, "`$status` must be an HTTP status"),
+        (r#"{"$status": 99999}"#, "`$status` must be an HTTP status"),
+        (r#"{"$status": 200, "boddy": 1}"#, "did you mean `body`?"),
+        (r#"{"$status": 200, "headers": []}"#, "`headers` must be an object"),
+        (r#"{"$text": 5}"#, "`$text` must be text"),
+        (r#"{"$hang": false}"#, "`$hang` must be `true`"),
+        (r#"{"$exit": 1.5}"#, "`$exit` must be an exit code"),
+        (r#"{"$text": "a", "$delay_ms": "1s"}"#, "`$delay_ms` must be a whole number"),
+        (r#"{"$text": "a", "$usage": {"token": 1}}"#, "`$usage` must be an object with the numbers"),
+        (r#"{"$text": "a", "$again": true}"#, "`$again` says nothing beside `$text`"),
+        (r#"{"$votes": [{"user": "ada"}]}"#, "`$votes` must be a list of"),
+        (r#"{"$match": "cat", "a": 1}"#, "`$match` stands beside an answer, and there is none"),
+        (r#"{"$set": {"a": 1}}"#, "a value that has such a key is written as `{$output: value}`"),
+    ] {
+        for (form, place) in [
+            (format!(r#"{{"s": {entry}}}"#), "`s` of the script: "),
+            (format!(r#"{{"s": ["fine", {entry}]}}"#), "answer 2 of `s` of the script: "),
+            (format!(r#"{{"s": {{"$by_path": {{"0": [{entry}]}}}}}}"#), "answer 1 of `0` of `$by_path` of `s`"),
+        ] {
+            let wrong = Script::read(&json(&form)).expect_err("this is no script");
+            let branchpoint_engine::BadScript::Wrong { wrong: what, .. } = &wrong else { panic!("{wrong}") };
+            let told = format!("{wrong} {}", what.help);
+            assert!(told.contains(expect) && told.contains(place), "{form}: {told}");
+        }
+    }
+    let wrong = Script::read(&json(r#"{"$recorder": {}}"#)).expect_err("this is no script");
+    assert!(wrong.to_string().contains("`$recorder` is neither a step nor known here"), "{wrong}");
 }

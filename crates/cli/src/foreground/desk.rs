@@ -14,6 +14,7 @@ use branchpoint_expr::Value;
 use super::questions::{Open, What};
 use super::{Heard, View};
 use crate::outside::Here;
+use crate::run::{Written, votes};
 use crate::terminal;
 
 /// Asks and answers.
@@ -59,20 +60,35 @@ impl Desk {
     /// Answers something open, or asks for an answer.
     pub(crate) fn look_at(&mut self, open: &Open, driver: &Driver, here: &Here, view: &mut View) -> Result<Came> {
         let key = (open.run, open.what.clone());
+        let recorded = here.answers().is_recorded();
         if self.left.contains(&key) {
-            return Ok(Came::Nothing);
+            // Where nobody had answered in time, nobody answers in time again.
+            return Ok(if recorded && open.expires { Came::Asked } else { Came::Nothing });
         }
         let step = match &open.what {
             What::Approval(_) if !here.answers().knows(&open.step) => "resume".into(),
             _ => open.step.clone(),
         };
-        let written = if here.answers().knows(&step) { here.answers().next(&step, "") } else { None };
+        let written = here.answers().said(&step, &open.question, "");
         if let Some(answer) = written {
-            let taken = scripted(open, &answer, driver, view)?;
+            let taken = match votes(&answer) {
+                // What each of them had said is all that is said.
+                Some(votes) => {
+                    self.left.insert(key.clone());
+                    voted(open, votes, driver, view)?
+                }
+                None => scripted(open, answer.get("$output").unwrap_or(&answer), driver, view)?,
+            };
             if !taken {
                 self.left.insert(key);
             }
-            return Ok(if taken { Came::Answered } else { Came::Nothing });
+            let waits = recorded && open.expires;
+            return Ok(if taken { Came::Answered } else if waits { Came::Asked } else { Came::Nothing });
+        }
+        if recorded {
+            view.say(&format!("The recorded script does not know what was said to the step `{}`.\n", open.step));
+            self.left.insert(key);
+            return Ok(Came::Nothing);
         }
         match (&open.what, self.keyboard.is_some()) {
             // A conversation without anybody to talk to hears so.
@@ -183,6 +199,20 @@ pub(crate) fn is_attended() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
+/// Everyone says again what they had said. False: nobody had said anything that is taken.
+fn voted(open: &Open, votes: Vec<Written<'_>>, driver: &Driver, view: &mut View) -> Result<bool> {
+    let mut taken = false;
+    for Written { user, choice, comment } in votes {
+        match driver.hand(open.run, open.answer(Some(user), &Value::from(choice), comment))? {
+            Ok(_) => taken = true,
+            Err(refused) => {
+                view.say(&format!("`{choice}` of {user} is no answer to the step `{}`: {refused}\n", open.step));
+            }
+        }
+    }
+    Ok(taken)
+}
+
 /// Everyone who was asked says what is written down, until it is enough. False: that is no answer.
 fn scripted(open: &Open, answer: &Value, driver: &Driver, view: &mut View) -> Result<bool> {
     let everyone: Vec<Option<&str>> = match open.what {
@@ -239,6 +269,8 @@ mod tests {
             choices: vec!["send".into(), "send later".into(), "no".into()],
             recipients: Vec::new(),
             voted: Vec::new(),
+            question: Value::Null,
+            expires: false,
         };
         let got = chosen(&open, line);
         assert_eq!(got.as_ref().map(|(choice, comment)| (choice.as_str(), *comment)), expect, "{line}");

@@ -16,7 +16,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_core::{Note, RequestNo};
 use branchpoint_engine::host::{Act, Drives, Host, Look, People, Refused};
 use branchpoint_engine::store::{RunNo, Store};
-use branchpoint_engine::{Driver, Outside, Recorder, Secrets, cassette};
+use branchpoint_engine::Driver;
 use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;
@@ -44,8 +44,6 @@ pub(crate) struct Manner {
     pub(crate) quiet: bool,
     /// What is written down for calls and questions.
     pub(crate) answers: Answers,
-    /// Whether answers of the outside are written down.
-    pub(crate) records: bool,
 }
 
 /// Drives runs and shows them.
@@ -55,7 +53,6 @@ pub(crate) struct Foreground {
     store: Store,
     heard: Receiver<Heard>,
     here: Arc<Here>,
-    recorder: Option<Arc<Recorder<Arc<Here>>>>,
     view: View,
     desk: Desk,
 }
@@ -89,7 +86,7 @@ impl Foreground {
         let (sender, heard) = channel();
         let printed = sender.clone();
         let said = Arc::new(move |text: &str| drop(printed.send(Heard::Printed(text.to_owned()))));
-        let scripted: Vec<Arc<str>> = manner.answers.steps.iter().map(|step| step.as_str().into()).collect();
+        let scripted: Vec<Arc<str>> = manner.answers.outside().iter().map(|step| step.as_str().into()).collect();
         let performs = outside::Manner { user: manner.user.clone(), answers: manner.answers, attached: is_attended() };
         let here = Arc::new(Here::new(project, performs, said)?);
         let facts = Arc::clone(&here);
@@ -98,21 +95,11 @@ impl Foreground {
         let host = host.answered_outside(scripted).with_secrets(here.secrets());
         let (notices, host) = Notices::new(project, &path, host)?;
         let listener = listener(sender.clone(), notices);
-        let recorder = manner.records.then(|| Arc::new(Recorder::new(Arc::clone(&here), Secrets::default())));
-        let outside: Arc<dyn Outside> = match &recorder {
-            Some(recorder) => recorder.clone(),
-            None => here.clone(),
-        };
-        let driver = Driver::new(host, outside, project.limits(), listener);
+        let driver = Driver::new(host, here.clone(), project.limits(), listener);
         on_interrupt(sender.clone())?;
         let view = View::new(manner.quiet, here.masks().clone());
         let desk = Desk::new(manner.user, sender);
-        Ok(Self { driver, store: Store::read_only(&path)?, heard, here, recorder, view, desk })
-    }
-
-    /// What was written down, as a script.
-    pub(crate) fn recorded(&self) -> Option<String> {
-        self.recorder.as_ref().map(|recorder| cassette(&recorder.script()))
+        Ok(Self { driver, store: Store::read_only(&path)?, heard, here, view, desk })
     }
 
     pub(crate) fn driver(&self) -> &Driver {
@@ -140,7 +127,7 @@ impl Foreground {
         if look.row.status.is_final() {
             return Ok(Left::Ended(Box::new(look)));
         }
-        self.here.answers().skip(&look.program, &self.store.journal(run)?, &notes);
+        self.here.answers().skip(&self.store.past(run)?);
         match self.driver.wake(run)? {
             Ok(_) => {
                 self.view.past(run, &notes, &self.store);
@@ -280,10 +267,12 @@ impl Foreground {
         self.say(&format!("… waits until {until}, {}\n", lines::duration(pause_ms)));
     }
 
-    /// Lets go of all runs, so that others can go on with them. Calls that are in flight are stopped.
-    pub(crate) fn leave(mut self) -> Result<()> {
+    /// Lets go of all runs, so that others can go on with them. Calls that are in flight are stopped. The store tells what became
+    /// of everything.
+    pub(crate) fn leave(mut self) -> Result<Store> {
         self.view.close();
-        Ok(self.driver.leave(Duration::ZERO)?)
+        self.driver.leave(Duration::ZERO)?;
+        Ok(self.store)
     }
 }
 

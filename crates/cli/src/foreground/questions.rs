@@ -33,6 +33,10 @@ pub(crate) struct Open {
     pub(crate) recipients: Vec<Arc<str>>,
     /// Who has answered.
     pub(crate) voted: Vec<Arc<str>>,
+    /// The whole question, for whoever has written down what is said to it.
+    pub(crate) question: Value,
+    /// Whether it settles by itself after some time.
+    pub(crate) expires: bool,
 }
 
 /// Which kind of thing it is, and its name in the run.
@@ -51,6 +55,10 @@ impl Open {
             let question = asked.iter().find(|question| question.request == request)?;
             question.spec.get(key).filter(|value| **value != Value::Null).map(Value::to_string)
         };
+        let whole = |request: RequestNo| {
+            let question = asked.iter().find(|question| question.request == request);
+            question.map(|question| question.spec.clone()).unwrap_or_default()
+        };
         let blank = |what: What, step: Arc<str>| Self {
             run: look.row.run,
             id: look.row.id.clone(),
@@ -60,6 +68,8 @@ impl Open {
             choices: Vec::new(),
             recipients: Vec::new(),
             voted: Vec::new(),
+            question: Value::Null,
+            expires: false,
         };
         let mut open = Vec::new();
         for offer in look.offers() {
@@ -67,6 +77,8 @@ impl Open {
                 Offer::Vote { request, asked } => open.push(Self {
                     prompt: spec(request, "prompt").unwrap_or_default(),
                     choices: asked.choices,
+                    question: whole(request),
+                    expires: asked.deadline_ms.is_some(),
                     voted: asked.votes.into_iter().map(|vote| vote.user).collect(),
                     recipients: asked.recipients,
                     ..blank(What::Vote(request), spec(request, "step").unwrap_or_else(|| "people".into()).into())

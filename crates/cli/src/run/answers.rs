@@ -6,10 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use branchpoint_core::ir::{Index, Program};
-use branchpoint_core::{Event, Note, Stamp, What};
-use branchpoint_engine::{Answer, Call, Runner, Script};
-use branchpoint_expr::{Object, Value, render_terminal};
+use branchpoint_core::ir::Program;
+use branchpoint_engine::{Answer, BadScript, Call, Came, Happened, Past, Reply, Runner, Script, Secrets};
+use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value, render_terminal};
 
 use crate::source::Source;
 use crate::terminal;
@@ -17,8 +16,10 @@ use crate::terminal;
 /// The answers that are there, and those that were lacking.
 pub(crate) struct Answers {
     script: Script,
-    /// The steps that the script knows.
-    pub(crate) steps: BTreeSet<String>,
+    /// Where the script was written.
+    file: Option<(Source, Located)>,
+    /// Kinds of calls that belong to no step and are answered by the script too.
+    beside: BTreeSet<Arc<str>>,
     /// Whether answers that the script lacks are looked for elsewhere.
     dry_run: bool,
     /// Whether someone can be asked.
@@ -27,34 +28,107 @@ pub(crate) struct Answers {
     pub(crate) lacking: BTreeMap<Arc<str>, Arc<str>>,
 }
 
+/// What somebody said, as a script tells it.
+pub(crate) struct Written<'v> {
+    pub(crate) user: &'v str,
+    pub(crate) choice: &'v str,
+    pub(crate) comment: Option<&'v str>,
+}
+
+/// Who said what, if that is written down one by one.
+pub(crate) fn votes(said: &Value) -> Option<Vec<Written<'_>>> {
+    let votes = said.get("$votes")?.as_list()?.iter().map(|vote| Written {
+        user: vote.get("user").and_then(Value::as_str).unwrap_or_default(),
+        choice: vote.get("choice").and_then(Value::as_str).unwrap_or_default(),
+        comment: vote.get("comment").and_then(Value::as_str),
+    });
+    Some(votes.collect())
+}
+
 impl Answers {
     /// Reads the script; without one there are no answers.
     pub(crate) fn read(script: Option<&Path>, dry_run: bool) -> Result<Self> {
-        let (script, steps) = match script {
-            Some(path) => read(path)?,
-            None => (Script::default(), BTreeSet::new()),
-        };
-        Ok(Self { script, steps, dry_run, asks: dry_run && stdin().is_terminal(), lacking: BTreeMap::new() })
+        let asks = dry_run && stdin().is_terminal();
+        let Some(path) = script else { return Ok(Self { dry_run, asks, ..Self::none() }) };
+        let (script, file) = read(path)?;
+        // Whoever plays a recorded run again wants that run, not another.
+        let asks = asks && script.recorded().is_none();
+        Ok(Self { script, file: Some(file), dry_run, asks, ..Self::none() })
     }
 
     /// No answers at all.
     pub(crate) fn none() -> Self {
-        let (script, steps, lacking) = (Script::default(), BTreeSet::new(), BTreeMap::new());
-        Self { script, steps, dry_run: false, asks: false, lacking }
+        let (script, beside, lacking) = (Script::default(), BTreeSet::new(), BTreeMap::new());
+        Self { script, file: None, beside, dry_run: false, asks: false, lacking }
     }
 
-    /// Leaves out the entries of calls that were answered before, in a run that is taken up again.
-    pub(crate) fn skip(&mut self, program: &Program, journal: &[(Stamp, Event, u32)], notes: &[Note]) {
-        let settled = journal.iter().filter_map(|(_, event, _)| match event {
-            Event::Settled { effect, attempt, .. } => Some((*effect, *attempt)),
-            _ => None,
+    /// Refuses what is written for steps that none of the programs has: whoever wrote it believes that they do not run.
+    pub(crate) fn check<'p>(&mut self, programs: impl IntoIterator<Item = &'p Program>) -> Result<()> {
+        let Some((source, document)) = &self.file else { return Ok(()) };
+        let (mut steps, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+        for program in programs {
+            steps.extend(program.steps.iter().map(|step| step.id.clone()));
+            kinds.extend(program.effects.iter().filter(|effect| effect.step.is_none()).map(|effect| effect.kind.clone()));
+        }
+        self.beside = kinds.into_iter().filter(|kind| !steps.contains(kind)).collect();
+        if self.is_recorded() {
+            return Ok(());
+        }
+        let known = |step: &Arc<str>| steps.contains(step) || self.beside.contains(step) || PEOPLE.contains(&&**step);
+        let unknown = self.script.steps().filter(|step| !known(step)).map(|step| {
+            let message = format!("the script answers for `{step}`, and the workflow has no such step");
+            let finding = Diagnostic::error(Kind::UnknownTarget, key_span(document, step), message);
+            let finding = finding.suggest(step, steps.iter().chain(&self.beside).map(|known| &**known));
+            let help = "leave it out, or name a step: what the script does not answer is done for real";
+            if finding.help.is_some() { finding } else { finding.with_help(help) }
         });
-        let settled: BTreeSet<_> = settled.collect();
-        for note in notes {
-            if let What::Attempt { step: Some(step), effect, attempt } = &note.what
-                && settled.contains(&(*effect, *attempt))
-            {
-                let _ = self.script.entry(&program.steps[step.index()].id, &note.path);
+        refuse(source, &unknown.collect::<Vec<_>>())
+    }
+
+    /// Whether something is written down.
+    pub(crate) fn is_there(&self) -> bool {
+        self.script.steps().next().is_some()
+    }
+
+    /// Whether the script was recorded: then it answers everything.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.script.recorded().is_some()
+    }
+
+    /// The steps that do not call other workflows, because the script says what they give.
+    pub(crate) fn outside(&self) -> BTreeSet<String> {
+        let steps = |names: &mut dyn Iterator<Item = &Arc<str>>| names.map(ToString::to_string).collect();
+        match self.script.recorded() {
+            Some(recorded) => steps(&mut recorded.outside.iter()),
+            None => steps(&mut self.script.steps()),
+        }
+    }
+
+    /// What the host knew under a name when the script was recorded.
+    pub(crate) fn fact(&self, name: &str) -> Option<Value> {
+        self.script.recorded()?.facts.get(name).cloned()
+    }
+
+    /// Everything that the host knew when the script was recorded.
+    pub(crate) fn facts(&self) -> Object {
+        self.script.recorded().map(|recorded| recorded.facts.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn mask_with(&mut self, secrets: Secrets) {
+        self.script.mask_with(secrets);
+    }
+
+    /// Leaves out the entries of what was answered before, in a run that is taken up again.
+    pub(crate) fn skip(&mut self, past: &Past) {
+        for happened in &past.happened {
+            match happened {
+                Happened::Called { call, came } if *came != Came::Open && self.answers(call) => drop(self.reply(call)),
+                Happened::Asked { step, question, votes } if !votes.is_empty() => drop(self.script.said(step, question)),
+                Happened::Said { step, .. } => {
+                    let step = if self.knows(step) { step } else { "resume" };
+                    drop(self.script.said(step, &Value::Null));
+                }
+                _ => {}
             }
         }
     }
@@ -63,17 +137,31 @@ impl Answers {
         self.script.knows(step)
     }
 
+    /// Whether the script answers a call, be it with an error. Messages are told all the same.
+    pub(crate) fn answers(&self, call: &Call) -> bool {
+        match &call.step {
+            _ if self.is_recorded() => &*call.kind != "log",
+            Some(step) => self.knows(step),
+            None => self.knows(&call.kind) && self.beside.contains(&call.kind),
+        }
+    }
+
+    /// What the script says to a call; or why it says nothing.
+    pub(crate) fn reply(&mut self, call: &Call) -> Result<Reply, String> {
+        self.script.reply(call)
+    }
+
     /// Whether the answers of a step come from the person at the terminal.
     pub(crate) fn can_ask(&self, step: &str) -> bool {
         self.asks && !self.knows(step)
     }
 
-    /// What the script says next for a step that is not a call, or what the person at the terminal types.
-    pub(crate) fn next(&mut self, step: &Arc<str>, question: &str) -> Option<Value> {
+    /// What the script says to a question of a step, or what the person at the terminal types.
+    pub(crate) fn said(&mut self, step: &Arc<str>, question: &Value, shown: &str) -> Option<Value> {
         if self.knows(step) {
-            return self.script.entry(step, &[]).cloned();
+            return self.script.said(step, question);
         }
-        let typed = self.asks.then(|| terminal::ask(&format!("{question}{step}> "))).flatten();
+        let typed = self.asks.then(|| terminal::ask(&format!("{shown}{step}> "))).flatten();
         typed.map(|line| Value::from(line.trim()))
     }
 
@@ -81,17 +169,22 @@ impl Answers {
         let prompt = call.input.get("prompt").or_else(|| call.input.get("prompt_template"));
         let asked = prompt.unwrap_or(&call.input);
         let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind);
-        let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
-        let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
-        let script: Object = [(Arc::clone(step), Value::from(vec![entry]))].into_iter().collect();
-        Some(Script::read(&Value::from(script)).ok()?.perform(call))
+        loop {
+            let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
+            let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
+            let script: Object = [(Arc::clone(step), Value::from(vec![entry]))].into_iter().collect();
+            match Script::read(&Value::from(script)) {
+                Ok(mut script) => return Some(script.perform(call)),
+                Err(wrong) => terminal::complain(&wrong.to_string()),
+            }
+        }
     }
 }
 
 impl Runner for Answers {
     fn perform(&mut self, call: &Call) -> Answer {
         let step = call.step.clone().unwrap_or_else(|| Arc::clone(&call.kind));
-        if self.knows(&step) || !self.dry_run {
+        if self.knows(&step) || self.is_recorded() || !self.dry_run {
             return self.script.perform(call);
         }
         self.ask(&step, call).unwrap_or_else(|| {
@@ -99,24 +192,68 @@ impl Runner for Answers {
             Answer::Never
         })
     }
+
+    fn duration_ms(&mut self, call: &Call) -> u64 {
+        self.script.duration_ms(call)
+    }
+
+    fn is_lacking(&self) -> bool {
+        !self.lacking.is_empty()
+    }
 }
 
-fn read(path: &Path) -> Result<(Script, BTreeSet<String>)> {
+/// What people say stands under these names too.
+const PEOPLE: [&str; 3] = ["resume", "line", "people"];
+
+fn read(path: &Path) -> Result<(Script, (Source, Located))> {
     let source = Source::file(path)?;
     let document = match branchpoint_dialects::read(&source.text) {
         Ok(document) => document,
         Err(findings) => {
-            terminal::tell(&render_terminal(&findings, &source.text, &source.origin, true));
+            refuse(&source, &findings)?;
             bail!("the script {} cannot be read", source.origin);
         }
     };
-    let value = by_step(document.to_value());
-    match Script::read(&value) {
-        Ok(script) => {
-            Ok((script, value.as_object().into_iter().flat_map(Object::keys).map(ToString::to_string).collect()))
+    match Script::read(&by_step(document.to_value())) {
+        Ok(script) => Ok((script, (source, document))),
+        Err(BadScript::Wrong { at, wrong }) => {
+            let kind = if wrong.help.contains("did you mean") { Kind::UnknownKey } else { Kind::BadValue };
+            let within = at.iter().try_fold(&document, part).unwrap_or(&document);
+            let message = BadScript::Wrong { at: at.clone(), wrong: wrong.clone() }.to_string();
+            let finding = Diagnostic::error(kind, key_span(within, &wrong.key), message);
+            let finding = if wrong.help.is_empty() { finding } else { finding.with_help(wrong.help) };
+            refuse(&source, &[finding])?;
+            bail!("the script {} cannot be used", source.origin);
         }
         Err(wrong) => bail!("{}: {wrong}", source.origin),
     }
+}
+
+/// Tells what is wrong with a script, if something is.
+fn refuse(source: &Source, findings: &[Diagnostic]) -> Result<()> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    terminal::tell(&render_terminal(findings, &source.text, &source.origin, true));
+    bail!("the script {} cannot be used, and nothing was run", source.origin);
+}
+
+/// A part of a script: scripts of graphs have their steps one level deeper.
+fn part<'d>(within: &'d Located, at: &Value) -> Option<&'d Located> {
+    match at {
+        Value::Int(position) => within.items()?.get(usize::try_from(*position).ok()?),
+        key => {
+            let key = key.as_str()?;
+            within.get(key).or_else(|| within.get("agents")?.get(key))
+        }
+    }
+}
+
+/// The place of a key; of the whole, if the key is not there.
+fn key_span(within: &Located, key: &str) -> Span {
+    let deeper = within.get("agents").into_iter().flat_map(Located::fields);
+    let field = within.fields().iter().chain(deeper).find(|field| &*field.key == key);
+    field.map_or(within.span, |field| field.key_span)
 }
 
 /// Scripts of graphs have the answers of their agents under `agents` and those of people under `resume`.

@@ -1,5 +1,6 @@
 //! A run that is only tried: in memory, under a clock of its own, with nothing kept.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
@@ -22,11 +23,15 @@ pub(crate) fn run(
     json: bool,
 ) -> Result<ExitCode> {
     for name in &workflow.program.facts {
-        facts.entry(name.clone()).or_insert_with(|| outside::fact(name));
+        let known = || answers.fact(name).unwrap_or_else(|| outside::fact(name));
+        facts.entry(name.clone()).or_insert_with(known);
     }
     let secrets = super::secrets_of(&workflow, &input);
-    let program = without_limits(workflow.program);
-    let mut host = Memory::new(&program, Timestamp::now().as_millisecond());
+    // A recorded run has the answers of the runs that it called, not of its calls.
+    let children = if answers.is_recorded() { super::children_of(&workflow)? } else { BTreeMap::new() };
+    let program = workflow.program;
+    answers.mask_with(secrets.clone());
+    let mut host = Memory::new(&program, Timestamp::now().as_millisecond()).calling(&children);
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
     drive(&program, &mut host, &mut answers, &secrets);
     dry_outcome::tell(&host, &answers, json, &secrets)
@@ -48,13 +53,4 @@ fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, secret
             _ => return progress.show(program, host, true),
         }
     }
-}
-
-/// The same program without limits on time: a person who is asked for answers may take as long as they like, and an answer
-/// that is lacking must not look like one that came too late.
-fn without_limits(mut program: Program) -> Program {
-    program.effects.iter_mut().for_each(|effect| effect.attempt_limit_ms = None);
-    program.scopes.iter_mut().for_each(|scope| scope.time_limit_ms = None);
-    program.limits.wall_ms = 0;
-    program
 }

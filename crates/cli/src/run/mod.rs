@@ -8,22 +8,27 @@ mod outcome;
 mod people;
 mod progress;
 pub(crate) mod prologue;
+mod tape;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_engine::host::{Start, Taken, new_id};
 use branchpoint_engine::store::{self, Document, Store};
-use branchpoint_engine::{Secrets, agent};
+use branchpoint_core::ir::Program;
+use branchpoint_engine::{Secrets, agent, cassette};
 use branchpoint_expr::{Dialect, Object, Value};
 use jiff::Timestamp;
 
-pub(crate) use self::answers::Answers;
+pub(crate) use self::answers::{Answers, Written, votes};
 use self::inputs::Input;
-use crate::foreground::{Foreground, Manner};
+use self::tape::Tape;
+use crate::foreground::{Foreground, Left, Manner};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
@@ -87,8 +92,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     arguments.check()?;
     let project = Project::find()?.reaching(arguments.reach);
     let user = project.user(arguments.user.as_deref());
-    let answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
-    let workflow = match arguments.workflow.load_scripted(&answers.steps)? {
+    let mut answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
+    let workflow = match arguments.workflow.load_scripted(&answers.outside())? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
@@ -100,7 +105,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(exit::USAGE));
     }
-    let account = outside::account(&project, &user);
+    answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
+    let account = answers.fact("account").unwrap_or_else(|| outside::account(&project, &user));
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     if let Some(refused) = prologue::check(&workflow, &answers, &project, arguments.dry_run)? {
         terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
@@ -146,16 +152,19 @@ impl Arguments {
         input: Value,
         facts: Object,
     ) -> Result<ExitCode> {
+        let tape = self.record.as_deref().map(Tape::new).transpose()?;
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let number = save(&project.open(&self.store)?, workflow, now_ms)?;
-        let manner = Manner { user, quiet: self.quiet, answers, records: self.record.is_some() };
+        let facts = answers.facts().into_iter().chain(facts);
+        let facts = facts.map(|(name, value)| (name.to_string(), value)).collect();
+        let manner = Manner { user, quiet: self.quiet, answers };
         let mut foreground = Foreground::open(project, &self.store, manner)?;
         let secrets = secrets_of(workflow, &input);
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
             folder: env::current_dir()?.display().to_string().into(),
-            facts: facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
+            facts,
             secrets,
             watched: !self.detach,
             detached: self.detach,
@@ -178,11 +187,17 @@ impl Arguments {
         }
         let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
         let masks = foreground.masks().clone();
-        if let (Some(file), Some(cassette)) = (&self.record, foreground.recorded()) {
-            fs::write(file, masks.mask(&cassette)).with_context(|| format!("cannot write {}", file.display()))?;
+        let store = foreground.leave()?;
+        let told = outcome::Manner { id: &id, json: self.json, quiet: self.quiet, reach: self.reach, masks: masks.clone() };
+        let code = outcome::tell(&left, &told)?;
+        // What came of the run is told in any case.
+        if let Some(tape) = tape {
+            tape.write(&cassette(&store.past(run)?.script(&masks.secrets())))?;
+            if !matches!(left, Left::Ended(_)) && !self.quiet {
+                terminal::tell(&format!("It is recorded as far as it has come; --id {id} --record records the rest.\n"));
+            }
         }
-        foreground.leave()?;
-        outcome::tell(&left, &outcome::Manner { id: &id, json: self.json, quiet: self.quiet, reach: self.reach, masks })
+        Ok(code)
     }
 }
 
@@ -204,11 +219,17 @@ fn save(store: &Store, workflow: &Workflow, now_ms: i64) -> Result<store::Workfl
             .map_or_else(|_| workflow.source.origin.clone(), |path| path.display().to_string()),
         text: workflow.source.text.clone(),
     };
+    let children = children_of(workflow)?;
+    let kept = store::Workflow { document: &document, program: &workflow.program, children: &children };
+    store.save(kept, now_ms).context("the workflow cannot be kept")
+}
+
+/// The programs of the runs that it calls: other workflows, and turns of agents.
+fn children_of(workflow: &Workflow) -> Result<BTreeMap<Arc<str>, Program>> {
     let mut children = workflow.children.clone();
     let agents = agent::parts([&workflow.program].into_iter().chain(children.values()));
     children.extend(agents.map_err(|problems| anyhow!("an agent's `stop_when` cannot be compiled: {problems}"))?);
-    let kept = store::Workflow { document: &document, program: &workflow.program, children: &children };
-    store.save(kept, now_ms).context("the workflow cannot be kept")
+    Ok(children)
 }
 
 /// What a workflow is called: what it says itself, else its file.

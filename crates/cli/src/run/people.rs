@@ -7,15 +7,23 @@ use branchpoint_core::{Offer, offers};
 use branchpoint_engine::{Memory, Question};
 use branchpoint_expr::Value;
 
-use super::answers::Answers;
+use super::answers::{Answers, votes};
 use crate::terminal;
 
 /// Answers the oldest open question as far as there is an answer. False if there is none.
 pub(crate) fn answer(program: &Program, host: &mut Memory<'_>, answers: &mut Answers) -> bool {
     let Some(question) = host.questions().iter().find(|question| question.open).cloned() else { return false };
     let step = step_of(&question);
-    let Some(choice) = answers.next(&step, &shown(&question)) else { return false };
-    let choice = choice.as_str().map_or_else(|| choice.to_string(), ToOwned::to_owned);
+    let Some(said) = answers.said(&step, &question.spec, &shown(&question)) else { return false };
+    if let Some(votes) = votes(&said) {
+        for vote in votes {
+            if let Err(refused) = host.vote(question.request, vote.user, vote.choice, vote.comment) {
+                terminal::complain(&format!("`{}` is no answer to the step `{step}`: {refused}", vote.choice));
+            }
+        }
+        return !is_open(host, &question);
+    }
+    let choice = said.as_str().map_or_else(|| said.to_string(), ToOwned::to_owned);
     let recipients = offers(program, host.state()).into_iter().find_map(|offer| match offer {
         Offer::Vote { request, asked } if request == question.request => Some(asked.recipients),
         _ => None,

@@ -72,7 +72,10 @@ fn told(call: &Call, answer: Answer) -> Report {
         Answer::Failed(failed) if &*failed.kind == "timeout" => {
             Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
         }
-        Answer::Failed(failed) => Report::failed(Vec::new(), Failed { kind: kind_of(call).into(), ..failed }),
+        Answer::Failed(failed) | Answer::Judged { result: Err(failed), .. } => {
+            Report::failed(Vec::new(), Failed { kind: kind_of(call).into(), ..failed })
+        }
+        Answer::Judged { result: Ok(value), .. } => Report { fields: vec![("output", value)], failed: None },
     }
 }
 

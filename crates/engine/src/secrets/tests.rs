@@ -97,3 +97,52 @@ fn what_may_be_the_beginning_of_a_secret_waits() {
     assert_eq!(secrets.tellable("--abcdef--cabc"), 10);
     assert_eq!(Secrets::default().tellable("abc"), 3);
 }
+
+#[track_caller]
+fn check_encoded(secret: &str, text: &str, expect: &str) {
+    assert_eq!(Secrets::from_values([secret.to_owned()]).mask(text), expect, "{secret} in {text}");
+}
+
+#[test]
+fn secrets_are_masked_in_addresses() {
+    check_encoded("p@ss w/rd", "a=p%40ss%20w%2Frd&b", "a=***&b");
+    check_encoded("p@ss w/rd", "a=p%40ss+w%2frd&b", "a=***&b");
+    check_encoded("p@ss w/rd", "/p@ss%20w%2Frd/", "/***/");
+    check_encoded("p@ss w/rd", "/p@ss%20w/rd/", "/***/");
+    check_encoded("grün!", "gr%C3%BCn! gr%c3%bcn%21", "*** ***");
+    check_encoded("0", "%30 10", "%3*** 1***");
+}
+
+#[test]
+fn secrets_are_masked_in_base64_wherever_they_stand_there() {
+    use base64::Engine;
+    use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
+    let secret = "hunter2?>~secret";
+    for before in ["", "a", "ab", "abc", "user:"] {
+        for after in ["", "z", "yz", "xyz"] {
+            let text = format!("{before}{secret}{after}");
+            for encoded in [BASE64_STANDARD.encode(&text), BASE64_URL_SAFE.encode(&text)] {
+                let secrets = Secrets::from_values([secret.to_owned()]);
+                let masked = secrets.mask(&encoded).into_owned();
+                let left = masked.replace("***", "");
+                assert!(masked.contains("***") && left.len() <= encoded.len() - 19, "{text}: {encoded} became {masked}");
+            }
+        }
+    }
+    // So short a secret stands in base64 by accident.
+    check_encoded("abc", "YWJj", "YWJj");
+}
+
+#[test]
+fn secrets_that_overlap_leave_nothing_of_each_other() {
+    let secrets = Secrets::from_values(["abc".to_owned(), "bcdef".to_owned()]);
+    assert_eq!(secrets.mask("xabcdefx"), "x***x");
+    assert_eq!(secrets.mask("abcabc"), "******");
+}
+
+#[test]
+fn an_encoded_secret_in_pieces_waits() {
+    let secrets = Secrets::from_values(["p@ss".to_owned()]);
+    assert_eq!(secrets.tellable("a=p%4"), 2);
+    assert_eq!(secrets.tellable("a=p%40ss"), 8);
+}

@@ -1,0 +1,56 @@
+//! The file that a run is recorded in. That it can be written is known before anything runs, and what was there before is kept until
+//! there is something better.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use anyhow::{Context, Result, bail};
+
+use crate::exit::System;
+
+pub(crate) struct Tape {
+    file: PathBuf,
+    /// Where it is written before it takes its name; none for what is no file, such as a pipe.
+    beside: Option<PathBuf>,
+}
+
+impl Tape {
+    /// Finds out whether the file can be written.
+    pub(crate) fn new(file: &Path) -> Result<Self> {
+        let cannot = || format!("a run cannot be recorded in {}", file.display());
+        match fs::metadata(file) {
+            Ok(known) if known.is_dir() => bail!("{}: it is a folder", cannot()),
+            Ok(known) if !known.is_file() => return Ok(Self { file: file.to_owned(), beside: None }),
+            _ => {}
+        }
+        // A link stays one: what it leads to is written.
+        let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let mut name = file.file_name().with_context(cannot)?.to_owned();
+        name.push(format!(".{}", process::id()));
+        let beside = file.with_file_name(name);
+        File::create(&beside).with_context(cannot)?;
+        Ok(Self { file, beside: Some(beside) })
+    }
+
+    /// Writes it.
+    pub(crate) fn write(&self, text: &str) -> Result<()> {
+        let written = match &self.beside {
+            Some(beside) => File::create(beside)
+                .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+                .and_then(|()| fs::rename(beside, &self.file)),
+            None => fs::write(&self.file, text),
+        };
+        written.map_err(|error| System(format!("the run cannot be recorded in {}: {error}", self.file.display())).into())
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        if let Some(beside) = &self.beside {
+            // It is gone already if it has taken its name.
+            let _ = fs::remove_file(beside);
+        }
+    }
+}

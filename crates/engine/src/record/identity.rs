@@ -1,0 +1,58 @@
+//! What a call or a question is known by when a run is played again: a digest of what was asked, secrets aside.
+
+use std::fmt::Write as _;
+
+use branchpoint_expr::Value;
+use sha2::{Digest, Sha256};
+
+use crate::runner::Call;
+use crate::secrets::Secrets;
+
+/// So many bytes of the digest tell the calls of one step apart.
+const BYTES: usize = 8;
+
+pub(crate) fn identity(call: &Call, mask: &Secrets) -> String {
+    digest(&call.kind, &mask.mask_value(&call.input))
+}
+
+/// A question is what people read and can answer, whoever they are and however long they have.
+pub(crate) fn identity_of_question(question: &Value, mask: &Secrets) -> String {
+    let part = |key: &str| question.get(key).map(|part| mask.mask_value(part)).unwrap_or_default();
+    digest("people", &Value::from(vec![part("prompt"), part("choices")]))
+}
+
+fn digest(kind: &str, input: &Value) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(kind);
+    feed(&mut hasher, input);
+    let mut text = String::new();
+    for byte in &hasher.finalize()[..BYTES] {
+        // Writing into a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The value in one way only: the order of fields says nothing.
+fn feed(hasher: &mut Sha256, value: &Value) {
+    match value {
+        Value::List(items) => {
+            hasher.update(format!("[{}", items.len()));
+            items.iter().for_each(|item| feed(hasher, item));
+        }
+        Value::Object(fields) => {
+            hasher.update(format!("{{{}", fields.len()));
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            for (key, value) in fields {
+                feed(hasher, &Value::Str(key.clone()));
+                feed(hasher, value);
+            }
+        }
+        leaf => {
+            // Quoted, so that a text is no number, and none ends within another.
+            let text = serde_json::to_string(leaf).unwrap_or_default();
+            hasher.update(format!(",{text}"));
+        }
+    }
+}
