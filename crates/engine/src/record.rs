@@ -6,6 +6,7 @@
 
 mod form;
 mod identity;
+mod moments;
 mod past;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use crate::runner::Call;
 use crate::script::{CALL, RECORDED, VOTES, WITHDRAWN};
 use crate::secrets::Secrets;
 pub(crate) use identity::{identity, identity_of_question};
+pub(crate) use moments::Times;
 pub use past::{Came, Happened, Past, Vote};
 
 /// What the host knows under these names is the same when a run is played again; and so are variables of the environment.
@@ -44,6 +46,7 @@ impl Past {
 fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
     let mut steps: BTreeMap<Arc<str>, Vec<(&[u32], Value)>> = BTreeMap::new();
     let mut outside = BTreeSet::new();
+    let times = [Times(past.from_ms, past.until_ms)];
     for happened in &past.happened {
         let (step, path, entry) = match happened {
             Happened::Called { call, came } => {
@@ -51,11 +54,11 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
                 if &*call.kind == Effect::CHILD_RUN || agent::is_turn(call) {
                     outside.extend(call.step.clone());
                 }
-                (call.step.clone().unwrap_or_else(|| call.kind.clone()), &*call.path, with_call(&entry, identity(call, own)))
+                (call.step.clone().unwrap_or_else(|| call.kind.clone()), &*call.path, with_call(&entry, identity(call, own, &times)))
             }
             Happened::Asked { step, question, votes } => {
                 let votes = Value::from(votes.iter().map(|vote| vote.written(mask)).collect::<Vec<_>>());
-                let entry = with_call(&object([(VOTES, votes)]), identity_of_question(question, own));
+                let entry = with_call(&object([(VOTES, votes)]), identity_of_question(question, own, &times));
                 (step.clone(), &[][..], entry)
             }
             Happened::Said { step, what } => (step.clone(), &[][..], form::plain(mask.mask_value(what))),
@@ -63,7 +66,8 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
         steps.entry(step).or_default().push((path, entry));
     }
     let outside = outside.into_iter().map(Value::Str).collect::<Vec<_>>();
-    let recorded = object([("facts", facts(past, mask)), ("outside", Value::from(outside))]);
+    let times = Value::from(vec![Value::Int(past.from_ms), Value::Int(past.until_ms)]);
+    let recorded = object([("times", times), ("facts", facts(past, mask)), ("outside", Value::from(outside))]);
     let steps = steps.into_iter().map(|(step, entries)| (step, lines(entries)));
     Value::from([(Arc::from(RECORDED), recorded)].into_iter().chain(steps).collect::<Object>())
 }

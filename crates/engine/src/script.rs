@@ -41,7 +41,7 @@ use std::sync::Arc;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
-use crate::record;
+use crate::record::{self, Times};
 use crate::runner::{Answer, Call, Runner};
 use crate::secrets::Secrets;
 pub(crate) use entry::{CALL, VOTES, WITHDRAWN};
@@ -64,6 +64,8 @@ pub struct Script {
     recorded: Option<Recorded>,
     /// What the identities of calls must not depend on.
     mask: Secrets,
+    /// Since when it is played.
+    since_ms: Option<i64>,
     /// How long the call takes that was performed last.
     delay_ms: u64,
 }
@@ -71,6 +73,8 @@ pub struct Script {
 /// What a recorded script knows beside answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
+    /// From when to when the run went.
+    times: Option<Times>,
     /// What the host knew.
     pub facts: Object,
     /// Steps that would call other workflows, and were answered instead.
@@ -156,6 +160,11 @@ impl Script {
         self.mask = mask;
     }
 
+    /// Since when it is played: moments since then are taken for those of the time when it was recorded.
+    pub fn played_since(&mut self, since_ms: i64) {
+        self.since_ms = Some(since_ms);
+    }
+
     /// What it knows beside answers, if it was recorded.
     pub fn recorded(&self) -> Option<&Recorded> {
         self.recorded.as_ref()
@@ -173,21 +182,35 @@ impl Script {
 
     /// What people say to a question of a step, as it is written.
     pub fn said(&mut self, step: &str, question: &Value) -> Option<Value> {
+        let (mask, times) = (&self.mask, self.times());
         let list = self.steps.get_mut(step)?.at(&[])?;
-        list.take(|| record::identity_of_question(question, &self.mask), || question.to_string()).cloned()
+        let identities = times.iter().map(|times| record::identity_of_question(question, mask, times));
+        list.take(identities, || question.to_string()).cloned()
     }
 
     /// What it says to a call; or one sentence about why it says nothing.
     pub fn reply(&mut self, call: &Call) -> Result<Reply, String> {
         let step = call.step.as_ref().unwrap_or(&call.kind);
+        let (mask, times) = (&self.mask, self.times());
         let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
-        let entry = list.and_then(|list| list.take(|| record::identity(call, &self.mask), || asked(call)));
+        let identities = times.iter().map(|times| record::identity(call, mask, times));
+        let entry = list.and_then(|list| list.take(identities, || asked(call)));
         let reply = entry.map(|entry| Reply {
             answer: answer(entry, call),
             delay_ms: delay_ms(entry),
             withdrawn: entry.get(WITHDRAWN).is_some(),
         });
         reply.ok_or_else(|| self.why_not(step, call))
+    }
+
+    /// The times whose moments say nothing. Those of the recording come first, because what was there then may come again; what is
+    /// said now of the present stands for what was said then of the time then.
+    fn times(&self) -> Vec<Vec<Times>> {
+        let then = self.recorded.as_ref().and_then(|recorded| recorded.times);
+        let now = self.since_ms.map(|since_ms| Times(since_ms, i64::MAX));
+        let then: Vec<Times> = then.into_iter().collect();
+        let both = then.iter().copied().chain(now).collect();
+        vec![then, both]
     }
 
     /// Why a call has no answer.
@@ -228,6 +251,12 @@ impl Recorded {
         let mut recorded = Self::default();
         for (key, value) in fields {
             match (&**key, value) {
+                ("times", Value::List(times)) => {
+                    recorded.times = match times.as_slice() {
+                        [Value::Int(from_ms), Value::Int(until_ms)] => Some(Times(*from_ms, *until_ms)),
+                        _ => return Err(wrong(key, "`times` are two numbers")),
+                    };
+                }
                 ("facts", Value::Object(facts)) => recorded.facts = Object::clone(facts),
                 ("outside", Value::List(steps)) => {
                     recorded.outside = steps.iter().filter_map(Value::as_str).map(Arc::from).collect();

@@ -5,10 +5,11 @@ use std::io::{IsTerminal, stdin};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use branchpoint_core::ir::Program;
 use branchpoint_engine::{Answer, BadScript, Call, Came, Happened, Past, Reply, Runner, Script, Secrets};
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value, render_terminal};
+use jiff::Timestamp;
 
 use crate::source::Source;
 use crate::terminal;
@@ -50,7 +51,8 @@ impl Answers {
     pub(crate) fn read(script: Option<&Path>, dry_run: bool) -> Result<Self> {
         let asks = dry_run && stdin().is_terminal();
         let Some(path) = script else { return Ok(Self { dry_run, asks, ..Self::none() }) };
-        let (script, file) = read(path)?;
+        let (mut script, file) = read(path)?;
+        script.played_since(Timestamp::now().as_millisecond());
         // Whoever plays a recorded run again wants that run, not another.
         let asks = asks && script.recorded().is_none();
         Ok(Self { script, file: Some(file), dry_run, asks, ..Self::none() })
@@ -82,7 +84,8 @@ impl Answers {
             let help = "leave it out, or name a step: what the script does not answer is done for real";
             if finding.help.is_some() { finding } else { finding.with_help(help) }
         });
-        refuse(source, &unknown.collect::<Vec<_>>())
+        let unknown: Vec<Diagnostic> = unknown.collect();
+        if unknown.is_empty() { Ok(()) } else { Err(refused(source, &unknown)) }
     }
 
     /// Whether something is written down.
@@ -209,10 +212,7 @@ fn read(path: &Path) -> Result<(Script, (Source, Located))> {
     let source = Source::file(path)?;
     let document = match branchpoint_dialects::read(&source.text) {
         Ok(document) => document,
-        Err(findings) => {
-            refuse(&source, &findings)?;
-            bail!("the script {} cannot be read", source.origin);
-        }
+        Err(findings) => return Err(refused(&source, &findings)),
     };
     match Script::read(&by_step(document.to_value())) {
         Ok(script) => Ok((script, (source, document))),
@@ -222,20 +222,16 @@ fn read(path: &Path) -> Result<(Script, (Source, Located))> {
             let message = BadScript::Wrong { at: at.clone(), wrong: wrong.clone() }.to_string();
             let finding = Diagnostic::error(kind, key_span(within, &wrong.key), message);
             let finding = if wrong.help.is_empty() { finding } else { finding.with_help(wrong.help) };
-            refuse(&source, &[finding])?;
-            bail!("the script {} cannot be used", source.origin);
+            Err(refused(&source, &[finding]))
         }
         Err(wrong) => bail!("{}: {wrong}", source.origin),
     }
 }
 
-/// Tells what is wrong with a script, if something is.
-fn refuse(source: &Source, findings: &[Diagnostic]) -> Result<()> {
-    if findings.is_empty() {
-        return Ok(());
-    }
+/// Tells what is wrong with a script.
+fn refused(source: &Source, findings: &[Diagnostic]) -> anyhow::Error {
     terminal::tell(&render_terminal(findings, &source.text, &source.origin, true));
-    bail!("the script {} cannot be used, and nothing was run", source.origin);
+    anyhow!("the script {} cannot be used, and nothing was run", source.origin)
 }
 
 /// A part of a script: scripts of graphs have their steps one level deeper.

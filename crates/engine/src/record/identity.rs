@@ -1,30 +1,32 @@
-//! What a call or a question is known by when a run is played again: a digest of what was asked, secrets aside.
+//! What a call or a question is known by when a run is played again: a digest of what was asked, aside from secrets and from
+//! moments of the run itself.
 
 use std::fmt::Write as _;
 
 use branchpoint_expr::Value;
 use sha2::{Digest, Sha256};
 
+use super::moments::{Times, without_moments};
 use crate::runner::Call;
 use crate::secrets::Secrets;
 
 /// So many bytes of the digest tell the calls of one step apart.
 const BYTES: usize = 8;
 
-pub(crate) fn identity(call: &Call, mask: &Secrets) -> String {
-    digest(&call.kind, &mask.mask_value(&call.input))
+pub(crate) fn identity(call: &Call, mask: &Secrets, times: &[Times]) -> String {
+    digest(&call.kind, &call.input, mask, times)
 }
 
 /// A question is what people read and can answer, whoever they are and however long they have.
-pub(crate) fn identity_of_question(question: &Value, mask: &Secrets) -> String {
-    let part = |key: &str| question.get(key).map(|part| mask.mask_value(part)).unwrap_or_default();
-    digest("people", &Value::from(vec![part("prompt"), part("choices")]))
+pub(crate) fn identity_of_question(question: &Value, mask: &Secrets, times: &[Times]) -> String {
+    let part = |key: &str| question.get(key).cloned().unwrap_or_default();
+    digest("people", &Value::from(vec![part("prompt"), part("choices")]), mask, times)
 }
 
-fn digest(kind: &str, input: &Value) -> String {
+fn digest(kind: &str, input: &Value, mask: &Secrets, times: &[Times]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(kind);
-    feed(&mut hasher, input);
+    feed(&mut hasher, &without_moments(&mask.mask_value(input), times));
     let mut text = String::new();
     for byte in &hasher.finalize()[..BYTES] {
         // Writing into a text cannot fail.

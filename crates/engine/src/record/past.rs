@@ -25,6 +25,10 @@ pub struct Past {
     pub facts: Object,
     /// The secrets of all of them.
     pub secrets: Secrets,
+    /// When the first of them began.
+    pub from_ms: i64,
+    /// When it went on last.
+    pub until_ms: i64,
 }
 
 /// One thing that was asked for.
@@ -86,7 +90,8 @@ impl Store {
         // What child runs asked for comes between what their parents did.
         told.happened.sort_by_key(|(at_ms, _)| *at_ms);
         let happened = told.happened.into_iter().map(|(_, happened)| happened).collect();
-        Ok(Past { happened, facts: told.facts, secrets: told.secrets })
+        let (from_ms, until_ms) = (root.started_ms, root.touched_ms);
+        Ok(Past { happened, facts: told.facts, secrets: told.secrets, from_ms, until_ms })
     }
 }
 

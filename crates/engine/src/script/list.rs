@@ -42,11 +42,16 @@ impl List {
 
     /// The entry for a call: the one that is for it alone, then the first of the others that fits and was not taken, then the last
     /// that fits.
-    pub(super) fn take(&mut self, identity: impl FnOnce() -> String, asked: impl FnOnce() -> String) -> Option<&Value> {
-        if !self.for_calls.is_empty()
-            && let Some(at) = self.for_calls.get_mut(identity().as_str()).and_then(VecDeque::pop_front)
-        {
-            return self.entries.get(at);
+    pub(super) fn take(
+        &mut self,
+        mut identities: impl Iterator<Item = String>,
+        asked: impl FnOnce() -> String,
+    ) -> Option<&Value> {
+        if !self.for_calls.is_empty() {
+            let of_call = |identity: String| self.for_calls.get_mut(identity.as_str()).and_then(VecDeque::pop_front);
+            if let Some(at) = identities.find_map(of_call) {
+                return self.entries.get(at);
+            }
         }
         let at = if self.matches {
             let asked = asked();
