@@ -17,6 +17,7 @@ mod files;
 mod json;
 mod kinds;
 mod people;
+mod replay;
 mod running;
 mod session;
 mod settings;
