@@ -14,8 +14,8 @@ use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, status, view};
 use branchpoint_expr::{Object, Value};
 
-use crate::record::Past;
 use crate::host::{Act, Drives, Host, People, Refused, Start, Taken, Ticket};
+use crate::record::Past;
 use crate::runner::{Answer, Call, Runner};
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use calls::{Calls, Working};

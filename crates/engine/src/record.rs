@@ -54,7 +54,11 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
                 if &*call.kind == Effect::CHILD_RUN || agent::is_turn(call) {
                     outside.extend(call.step.clone());
                 }
-                (call.step.clone().unwrap_or_else(|| call.kind.clone()), &*call.path, with_call(&entry, identity(call, own, &times)))
+                (
+                    call.step.clone().unwrap_or_else(|| call.kind.clone()),
+                    &*call.path,
+                    with_call(&entry, identity(call, own, &times)),
+                )
             }
             Happened::Asked { step, question, votes } => {
                 let votes = Value::from(votes.iter().map(|vote| vote.written(mask)).collect::<Vec<_>>());
@@ -115,7 +119,11 @@ fn variables(past: &Past) -> Secrets {
 impl Vote {
     fn written(&self, mask: &Secrets) -> Value {
         let comment = self.comment.as_ref().map(|comment| Value::from(mask.mask(comment).as_ref()));
-        let fields = [("user", Some(Value::Str(self.user.clone()))), ("choice", Some(Value::Str(self.choice.clone()))), ("comment", comment)];
+        let fields = [
+            ("user", Some(Value::Str(self.user.clone()))),
+            ("choice", Some(Value::Str(self.choice.clone()))),
+            ("comment", comment),
+        ];
         let fields = fields.into_iter().filter_map(|(key, value)| Some((Arc::from(key), value?)));
         Value::from(fields.collect::<Object>())
     }

@@ -273,7 +273,9 @@ impl Lines {
     fn at(&mut self, path: &[u32]) -> Option<&mut List> {
         match self {
             Self::One(list) => Some(list),
-            Self::ByPath(places) => places.get_mut(path.iter().map(u32::to_string).collect::<Vec<_>>().join(",").as_str()),
+            Self::ByPath(places) => {
+                places.get_mut(path.iter().map(u32::to_string).collect::<Vec<_>>().join(",").as_str())
+            }
         }
     }
 

@@ -87,7 +87,13 @@ fn every_answer() -> Vec<Answer> {
 
 #[test]
 fn every_answer_comes_to_the_same_when_it_is_played_again() {
-    let specs = ["{}", r#"{"envelope": true}"#, r#"{"report": 1}"#, r#"{"response_format": "json"}"#, r#"{"child": true, "report": 2}"#];
+    let specs = [
+        "{}",
+        r#"{"envelope": true}"#,
+        r#"{"report": 1}"#,
+        r#"{"response_format": "json"}"#,
+        r#"{"child": true, "report": 2}"#,
+    ];
     for kind in ["model", "agent", "http", "process", "shell", "tool", "run"] {
         for spec in specs {
             let program = one_call(Effect { spec: json(spec), ..effect(kind) });
@@ -107,7 +113,8 @@ fn answers_are_written_as_people_write_them() {
     let written = |kind: &str, spec: &str, answer: Answer| {
         let program = one_call(Effect { spec: json(spec), ..effect(kind) });
         let (_, past) = played(&program, &mut Given([answer].into()));
-        let mut entry = past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone();
+        let mut entry =
+            past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone();
         if let Value::Object(fields) = &mut entry {
             std::sync::Arc::make_mut(fields).shift_remove("$call").expect("an entry is for one call");
         }
@@ -115,7 +122,10 @@ fn answers_are_written_as_people_write_them() {
     };
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
     let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into() };
-    assert_eq!(written("shell", r#"{"report": 1}"#, printed), json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#));
+    assert_eq!(
+        written("shell", r#"{"report": 1}"#, printed),
+        json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#)
+    );
     let headers: Object =
         [("Set-Cookie".into(), Value::from("id=7")), ("etag".into(), Value::from("x"))].into_iter().collect();
     let answer = Answer::Http { status: 201, headers, body: Body::Text("[1]".into()) };
@@ -133,7 +143,10 @@ fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
     let (_, past) = played(&program, &mut Given([answer].into()));
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
     let text = cassette(&past.script(&mask));
-    assert!(text.contains(r#""$exit":0,"stdout":"PIN ***, $***","stderr":"***""#) && text.contains("\"ask\":"), "{text}");
+    assert!(
+        text.contains(r#""$exit":0,"stdout":"PIN ***, $***","stderr":"***""#) && text.contains("\"ask\":"),
+        "{text}"
+    );
 }
 
 fn script(text: &str) -> Script {

@@ -83,7 +83,13 @@ impl Desk {
                 self.left.insert(key);
             }
             let waits = recorded && open.expires;
-            return Ok(if taken { Came::Answered } else if waits { Came::Asked } else { Came::Nothing });
+            return Ok(if taken {
+                Came::Answered
+            } else if waits {
+                Came::Asked
+            } else {
+                Came::Nothing
+            });
         }
         if recorded {
             view.say(&format!("The recorded script does not know what was said to the step `{}`.\n", open.step));

@@ -14,9 +14,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{Note, RequestNo};
+use branchpoint_engine::Driver;
 use branchpoint_engine::host::{Act, Drives, Host, Look, People, Refused};
 use branchpoint_engine::store::{RunNo, Store};
-use branchpoint_engine::Driver;
 use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;

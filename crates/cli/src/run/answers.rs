@@ -70,7 +70,9 @@ impl Answers {
         let (mut steps, mut kinds) = (BTreeSet::new(), BTreeSet::new());
         for program in programs {
             steps.extend(program.steps.iter().map(|step| step.id.clone()));
-            kinds.extend(program.effects.iter().filter(|effect| effect.step.is_none()).map(|effect| effect.kind.clone()));
+            kinds.extend(
+                program.effects.iter().filter(|effect| effect.step.is_none()).map(|effect| effect.kind.clone()),
+            );
         }
         self.beside = kinds.into_iter().filter(|kind| !steps.contains(kind)).collect();
         if self.is_recorded() {
@@ -126,7 +128,9 @@ impl Answers {
         for happened in &past.happened {
             match happened {
                 Happened::Called { call, came } if *came != Came::Open && self.answers(call) => drop(self.reply(call)),
-                Happened::Asked { step, question, votes } if !votes.is_empty() => drop(self.script.said(step, question)),
+                Happened::Asked { step, question, votes } if !votes.is_empty() => {
+                    drop(self.script.said(step, question))
+                }
                 Happened::Said { step, .. } => {
                     let step = if self.knows(step) { step } else { "resume" };
                     drop(self.script.said(step, &Value::Null));

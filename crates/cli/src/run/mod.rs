@@ -18,9 +18,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use branchpoint_core::ir::Program;
 use branchpoint_engine::host::{Start, Taken, new_id};
 use branchpoint_engine::store::{self, Document, Store};
-use branchpoint_core::ir::Program;
 use branchpoint_engine::{Secrets, agent, cassette};
 use branchpoint_expr::{Dialect, Object, Value};
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long = "input", short, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
 
-    /// A YAML file with the answers of steps that call something outside
+    /// A YAML file with answers to calls and questions; what it answers is not done
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
 
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reach: Reach,
 
-    /// Write down every answer of the outside, as a script that plays it again
+    /// Write what the run was answered into a script that plays it again
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "detach"])]
     record: Option<PathBuf>,
 
@@ -194,7 +194,9 @@ impl Arguments {
         if let Some(tape) = tape {
             tape.write(&cassette(&store.past(run)?.script(&masks.secrets())))?;
             if !matches!(left, Left::Ended(_)) && !self.quiet {
-                terminal::tell(&format!("It is recorded as far as it has come; --id {id} --record records the rest.\n"));
+                terminal::tell(&format!(
+                    "It is recorded as far as it has come; --id {id} --record records the rest.\n"
+                ));
             }
         }
         Ok(code)

@@ -42,7 +42,8 @@ impl Tape {
                 .and_then(|()| fs::rename(beside, &self.file)),
             None => fs::write(&self.file, text),
         };
-        written.map_err(|error| System(format!("the run cannot be recorded in {}: {error}", self.file.display())).into())
+        written
+            .map_err(|error| System(format!("the run cannot be recorded in {}: {error}", self.file.display())).into())
     }
 }
 

@@ -122,7 +122,9 @@ fn what_people_said_is_recorded_whoever_took_it() {
 #[test]
 fn a_recorded_script_says_what_it_does_not_know() {
     let workflow = |command: &str| {
-        format!("name: m\nstates:\n  initial: a\n  a: {{command: \"{command}\", on_success: end}}\n  end: {{type: terminal}}\n")
+        format!(
+            "name: m\nstates:\n  initial: a\n  a: {{command: \"{command}\", on_success: end}}\n  end: {{type: terminal}}\n"
+        )
     };
     let place = Place::new(&[("m.yaml", &workflow("echo one"))]);
     exits(&place.run(&["run", "m.yaml", "--record", "tape.yaml"]), 0);

@@ -46,7 +46,9 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
         _ => None,
     };
     let mut answers = Vec::new();
-    if let (Some(status), Some(Value::Object(headers))) = (int("status").and_then(|code| code.try_into().ok()), part("headers")) {
+    if let (Some(status), Some(Value::Object(headers))) =
+        (int("status").and_then(|code| code.try_into().ok()), part("headers"))
+    {
         let body = Body::Decoded(part("output").cloned().unwrap_or_default());
         answers.push(Answer::Http { status, headers: Object::clone(headers), body });
     }
@@ -62,7 +64,12 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
     }
     if let Some(error) = part("error").filter(|error| **error != Value::Null) {
         let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().into();
-        answers.push(Answer::Failed(Failed { kind: text("kind"), message: text("message"), again: Again::Never, answered: true }));
+        answers.push(Answer::Failed(Failed {
+            kind: text("kind"),
+            message: text("message"),
+            again: Again::Never,
+            answered: true,
+        }));
     }
     answers.push(Answer::data(value.clone()));
     if let Some(output) = part("output") {

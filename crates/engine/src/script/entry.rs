@@ -87,7 +87,11 @@ pub(super) fn check(entry: &Value) -> Result<(), Wrong> {
     let mut named = FORMS.iter().filter(|form| fields.contains_key(form.0));
     let Some(Form(name, _, own)) = named.next() else { return Err(formless(fields)) };
     if let Some(Form(other, ..)) = named.next() {
-        return Err(Wrong::at(other, format!("`{name}` and `{other}` cannot both be the answer"), "leave one of them out"));
+        return Err(Wrong::at(
+            other,
+            format!("`{name}` and `{other}` cannot both be the answer"),
+            "leave one of them out",
+        ));
     }
     let known = FORMS.iter().filter(|form| form.0 == *name).map(|form| (form.0, form.1));
     let known: Vec<(&str, Shape)> = known.chain(own.iter().copied()).chain(BESIDE).collect();
@@ -105,11 +109,20 @@ pub(super) fn check(entry: &Value) -> Result<(), Wrong> {
 
 /// Keys with a `$` that name no form.
 fn formless(fields: &Object) -> Wrong {
-    let known = || FORMS.iter().flat_map(|form| form.2.iter().map(|(key, _)| *key).chain([form.0])).chain(BESIDE.map(|(key, _)| key));
+    let known = || {
+        FORMS
+            .iter()
+            .flat_map(|form| form.2.iter().map(|(key, _)| *key).chain([form.0]))
+            .chain(BESIDE.map(|(key, _)| key))
+    };
     let odd = fields.keys().find(|key| key.starts_with('$') && known().all(|known| known != &***key));
     match odd {
         Some(key) => {
-            let mut wrong = Wrong::unknown(key, format!("there is no answer of the form `{key}`"), known().filter(|key| key.starts_with('$')));
+            let mut wrong = Wrong::unknown(
+                key,
+                format!("there is no answer of the form `{key}`"),
+                known().filter(|key| key.starts_with('$')),
+            );
             if wrong.help.is_empty() {
                 wrong.help = "a value that has such a key is written as `{$output: value}`".to_owned();
             }
@@ -117,7 +130,11 @@ fn formless(fields: &Object) -> Wrong {
         }
         None => {
             let key = fields.keys().find(|key| key.starts_with('$')).map_or("", |key| key);
-            Wrong::at(key, format!("`{key}` stands beside an answer, and there is none"), "write the value as `$output`")
+            Wrong::at(
+                key,
+                format!("`{key}` stands beside an answer, and there is none"),
+                "write the value as `$output`",
+            )
         }
     }
 }
@@ -157,7 +174,10 @@ fn is_votes(value: &Value) -> bool {
         vote.as_object().is_some_and(|fields| fields.keys().all(|key| matches!(&**key, "user" | "choice" | "comment")))
     };
     let vote = |vote: &Value| {
-        known(vote) && text(vote, "user") && text(vote, "choice") && (vote.get("comment").is_none() || text(vote, "comment"))
+        known(vote)
+            && text(vote, "user")
+            && text(vote, "choice")
+            && (vote.get("comment").is_none() || text(vote, "comment"))
     };
     value.as_list().is_some_and(|votes| votes.iter().all(vote))
 }

@@ -11,8 +11,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 const BASE64_BYTES: usize = 6;
 
 /// What encoders of addresses leave as it is beside letters and digits: each kind of encoder leaves something else.
-const PLAIN_IN_ADDRESSES: [&str; 5] =
-    ["-_.~", "-_.~!'()*", "-_.*", "-_.~!$&'()*+,;=:@", "-_.~!$&'()*+,;=:@/?#"];
+const PLAIN_IN_ADDRESSES: [&str; 5] = ["-_.~", "-_.~!'()*", "-_.*", "-_.~!$&'()*+,;=:@", "-_.~!$&'()*+,;=:@/?#"];
 
 /// Finds secrets in a text, in whatever form they stand there.
 #[derive(Debug)]
@@ -25,7 +24,8 @@ pub(super) struct Finder {
 impl Finder {
     /// None: there is nothing to find.
     pub(super) fn of(values: &[String]) -> Option<Self> {
-        let forms: Vec<String> = values.iter().flat_map(|value| forms(value)).collect::<BTreeSet<_>>().into_iter().collect();
+        let forms: Vec<String> =
+            values.iter().flat_map(|value| forms(value)).collect::<BTreeSet<_>>().into_iter().collect();
         if forms.is_empty() {
             return None;
         }
@@ -74,7 +74,10 @@ fn forms(secret: &str) -> BTreeSet<String> {
     }
     if secret.len() >= BASE64_BYTES {
         for before in 0..3 {
-            forms.extend([base64_within(&STANDARD_NO_PAD, secret, before), base64_within(&URL_SAFE_NO_PAD, secret, before)]);
+            forms.extend([
+                base64_within(&STANDARD_NO_PAD, secret, before),
+                base64_within(&URL_SAFE_NO_PAD, secret, before),
+            ]);
         }
     }
     forms

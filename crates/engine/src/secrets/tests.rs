@@ -125,7 +125,10 @@ fn secrets_are_masked_in_base64_wherever_they_stand_there() {
                 let secrets = Secrets::from_values([secret.to_owned()]);
                 let masked = secrets.mask(&encoded).into_owned();
                 let left = masked.replace("***", "");
-                assert!(masked.contains("***") && left.len() <= encoded.len() - 19, "{text}: {encoded} became {masked}");
+                assert!(
+                    masked.contains("***") && left.len() <= encoded.len() - 19,
+                    "{text}: {encoded} became {masked}"
+                );
             }
         }
     }
