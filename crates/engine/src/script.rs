@@ -257,7 +257,7 @@ impl Recorded {
                         _ => return Err(wrong(key, "`times` are two numbers")),
                     };
                 }
-                ("facts", Value::Object(facts)) => recorded.facts = Object::clone(facts),
+                ("facts", Value::Object(facts)) => recorded.facts.clone_from(facts),
                 ("outside", Value::List(steps)) => {
                     recorded.outside = steps.iter().filter_map(Value::as_str).map(Arc::from).collect();
                 }

@@ -129,7 +129,7 @@ impl Answers {
             match happened {
                 Happened::Called { call, came } if *came != Came::Open && self.answers(call) => drop(self.reply(call)),
                 Happened::Asked { step, question, votes } if !votes.is_empty() => {
-                    drop(self.script.said(step, question))
+                    drop(self.script.said(step, question));
                 }
                 Happened::Said { step, .. } => {
                     let step = if self.knows(step) { step } else { "resume" };

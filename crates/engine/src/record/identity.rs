@@ -45,7 +45,7 @@ fn feed(hasher: &mut Sha256, value: &Value) {
         Value::Object(fields) => {
             hasher.update(format!("{{{}", fields.len()));
             let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            fields.sort_unstable_by_key(|(key, _)| *key);
             for (key, value) in fields {
                 feed(hasher, &Value::Str(key.clone()));
                 feed(hasher, value);

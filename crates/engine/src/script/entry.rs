@@ -109,34 +109,16 @@ pub(super) fn check(entry: &Value) -> Result<(), Wrong> {
 
 /// Keys with a `$` that name no form.
 fn formless(fields: &Object) -> Wrong {
-    let known = || {
-        FORMS
-            .iter()
-            .flat_map(|form| form.2.iter().map(|(key, _)| *key).chain([form.0]))
-            .chain(BESIDE.map(|(key, _)| key))
-    };
-    let odd = fields.keys().find(|key| key.starts_with('$') && known().all(|known| known != &***key));
-    match odd {
-        Some(key) => {
-            let mut wrong = Wrong::unknown(
-                key,
-                format!("there is no answer of the form `{key}`"),
-                known().filter(|key| key.starts_with('$')),
-            );
-            if wrong.help.is_empty() {
-                wrong.help = "a value that has such a key is written as `{$output: value}`".to_owned();
-            }
-            wrong
-        }
-        None => {
-            let key = fields.keys().find(|key| key.starts_with('$')).map_or("", |key| key);
-            Wrong::at(
-                key,
-                format!("`{key}` stands beside an answer, and there is none"),
-                "write the value as `$output`",
-            )
-        }
+    let of_forms = FORMS.iter().flat_map(|form| form.2.iter().map(|(key, _)| *key).chain([form.0]));
+    let known: Vec<&str> = of_forms.chain(BESIDE.map(|(key, _)| key)).filter(|key| key.starts_with('$')).collect();
+    let mut named = fields.keys().filter(|key| key.starts_with('$'));
+    if let Some(key) = named.clone().find(|key| !known.contains(&&***key)) {
+        let wrong = Wrong::unknown(key, format!("there is no answer of the form `{key}`"), known);
+        let help = "a value that has such a key is written as `{$output: value}`";
+        return if wrong.help.is_empty() { Wrong { help: help.to_owned(), ..wrong } } else { wrong };
     }
+    let key = named.next().map_or("", |key| key);
+    Wrong::at(key, format!("`{key}` stands beside an answer, and there is none"), "write the value as `$output`")
 }
 
 impl Shape {

@@ -36,7 +36,7 @@ impl Finder {
 
     /// The places of secrets, in order; those that overlap are one.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let Some(automaton) = &self.automaton else { return Vec::from_iter([0..text.len()]) };
+        let Some(automaton) = &self.automaton else { return std::iter::once(0..text.len()).collect() };
         let mut all: Vec<Range<usize>> = automaton.find_overlapping_iter(text).map(|found| found.range()).collect();
         all.sort_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<usize>> = Vec::new();
