@@ -61,8 +61,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("the lines of the conversation come from stdin, so the template must be a file");
     }
     let project = Project::find()?.reaching(arguments.reach);
-    let answers = Answers::read(arguments.script.as_deref(), false)?;
-    let workflow = match arguments.workflow.load_scripted(&answers.steps)? {
+    let mut answers = Answers::read(arguments.script.as_deref(), false)?;
+    let workflow = match arguments.workflow.load_scripted(&answers.outside())? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
@@ -72,6 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
              help: `branchpoint run` runs workflows; `branchpoint session` answers for an orchestration alone"
         );
     }
+    answers.check([&workflow.program])?;
     if let Some(refused) = prologue::check(&workflow, &answers, &project, false)? {
         return Ok(refused);
     }

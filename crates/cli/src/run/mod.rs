@@ -188,7 +188,8 @@ impl Arguments {
         let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
         let masks = foreground.masks().clone();
         let store = foreground.leave()?;
-        let told = outcome::Manner { id: &id, json: self.json, quiet: self.quiet, reach: self.reach, masks: masks.clone() };
+        let told =
+            outcome::Manner { id: &id, json: self.json, quiet: self.quiet, reach: self.reach, masks: masks.clone() };
         let code = outcome::tell(&left, &told)?;
         // What came of the run is told in any case.
         if let Some(tape) = tape {
