@@ -111,9 +111,9 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
         let result = run(agent::program(), &asked, &mut world);
         assert_eq!(text(&result, "output"), "done");
         assert_eq!(world.tools.len(), 5);
-        let messages = world.asked[1].get("messages").and_then(Value::as_list).expect("messages");
-        assert_eq!(messages.len(), 7, "the prompt, the reply, and five results");
-        for (n, message) in (0..).zip(&messages[2..]) {
+        let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
+        assert_eq!(messages.len(), 6, "the reply, and five results");
+        for (n, message) in (0..).zip(&messages[1..]) {
             assert_eq!(message.get("content"), Some(&value(&echo(n))));
         }
         assert_eq!(result.get("usage"), Some(&value(r#"{"tokens": 200, "cost_micros": 20}"#)));
@@ -131,9 +131,9 @@ fn what_goes_wrong_with_a_tool_is_told_to_the_model() {
     let mut world = World::new(&[&calls(&[("broken", "{}"), ("made_up", "{}")]), &says("I see")]);
     let result = run(agent::program(), &call("agent", "{}", STEP), &mut world);
     assert_eq!(text(&result, "output"), "I see");
-    let messages = world.asked[1].get("messages").and_then(Value::as_list).expect("messages");
-    assert_eq!(text(&messages[2], "error"), "it is broken");
-    assert_eq!(text(&messages[3], "error"), "there is no tool `made_up`; offered are: echo, broken");
+    let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
+    assert_eq!(text(&messages[1], "error"), "it is broken");
+    assert_eq!(text(&messages[2], "error"), "there is no tool `made_up`; offered are: echo, broken");
     assert_eq!(world.tools.len(), 1, "what is not offered is not called");
 }
 
@@ -162,7 +162,7 @@ fn a_model_that_fails_ends_the_turn_and_keeps_what_was_said() {
     let mut world = World::new(&[&calls(&[("echo", "{}")])]);
     let result = run(agent::program(), &call("agent", "{}", STEP), &mut world);
     assert_eq!((text(&result, "status"), text(&result, "message")), ("failed", "nothing to say"));
-    assert_eq!(result.get("messages").and_then(Value::as_list).map(<[Value]>::len), Some(3));
+    assert_eq!(result.get("messages").and_then(Value::as_list).map(<[Value]>::len), Some(2));
 }
 
 #[test]
@@ -171,10 +171,8 @@ fn thoughts_go_back_as_they_came() {
         r#"{"text": "", "toolCalls": [{"id": "c", "name": "echo", "arguments": {}}], "thoughts": {"signed": 1}}"#;
     let mut world = World::new(&[thinking, &says("done")]);
     run(agent::program(), &call("agent", "{}", STEP), &mut world);
-    let messages = world.asked[1].get("messages").and_then(Value::as_list).expect("messages");
-    assert_eq!(messages[1].get("thoughts"), Some(&value(r#"{"signed": 1}"#)));
-    let messages = world.asked[0].get("messages").and_then(Value::as_list).expect("messages");
-    assert_eq!(messages[0].get("thoughts"), None);
+    let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
+    assert_eq!(messages[0].get("thoughts"), Some(&value(r#"{"signed": 1}"#)));
 }
 
 #[test]
@@ -212,8 +210,9 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
     assert_eq!(text(&result, "output"), "All set.");
     assert_eq!(world.asked.len(), 4);
     assert_eq!((text(&world.asked[1], "system"), text(&world.asked[1], "model")), ("Look.", "s"));
-    let told = world.asked[3].get("messages").and_then(Value::as_list).expect("messages");
-    assert_eq!(told[2].get("content"), Some(&Value::from("Take the 9:15.")));
+    assert_eq!(text(&world.asked[1], "prompt"), "Find a train.", "the message alone, not the arguments around it");
+    let told = world.asked[3].get("since").and_then(Value::as_list).expect("what was said since");
+    assert_eq!(told[1].get("content"), Some(&Value::from("Take the 9:15.")));
     assert_eq!(
         result.get("usage"),
         Some(&value(r#"{"tokens": 400, "cost_micros": 40}"#)),
@@ -221,6 +220,38 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
     );
     let tools = world.asked[0].get("tools").and_then(Value::as_list).expect("tools");
     assert_eq!(tools.iter().map(|tool| text(tool, "name")).collect::<Vec<_>>(), ["web_search", "subagent_scout_n2"]);
+}
+
+#[test]
+fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
+    let spec = r#"{"toolNames": {"n2": "scout"}}"#;
+    for (arguments, prompt) in [
+        (r#"{"message": {"to": "Rome"}}"#, r#"{"to":"Rome"}"#),
+        (r#"{"msg": "Go."}"#, r#"{"msg":"Go."}"#),
+        (r#""Go.""#, "Go."),
+    ] {
+        let mut world = World::new(&[&calls(&[("scout", arguments)]), &says("found"), &says("done")]);
+        run(agent::program(), &call("agent", spec, GRAPH), &mut world);
+        assert_eq!(text(&world.asked[1], "prompt"), prompt);
+    }
+}
+
+#[test]
+fn the_model_of_a_turn_is_asked_with_everything_that_the_call_says() {
+    let asked = r#"{"prompt_template": "Hi.", "system_template": "Short.", "input": "Hi.", "model": "gpt-5", "model_variant": "mini",
+        "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}], "simple_format": true, "tools": ["echo"],
+        "max_turns": 3, "nothing": null}"#;
+    let spec = r#"{"output_schema": {"type": "object"}, "secrets": [["system_template"]]}"#;
+    let mut world = World::new(&[&calls(&[("echo", "{}")]), &says("done")]);
+    let call = call("model", spec, asked);
+    let program = agent::program_for(&call.spec).ok().flatten().expect("it names secrets");
+    run(&program, &call, &mut world);
+    let expected = r#"{"prompt_template": "Hi.", "system_template": "Short.", "model": "gpt-5", "model_variant": "mini",
+        "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}], "simple_format": true,
+        "output_schema": {"type": "object"}, "since": [], "tools": [{"name": "echo"}]}"#;
+    assert_eq!(world.asked[0], value(expected));
+    let spec = &program.effects.iter().find(|effect| &*effect.kind == "model").expect("it asks a model").spec;
+    assert_eq!(spec.get("secrets"), call.spec.get("secrets"), "secrets stand where the call says so");
 }
 
 #[test]

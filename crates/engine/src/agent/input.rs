@@ -24,40 +24,35 @@ fn is_tool_flag(name: &str, value: &Value) -> bool {
     name != "subagents" && *value == Value::Bool(true)
 }
 
+/// Fields of a call that are for the turn. All others are for the model, which is asked with them in every turn as it would be
+/// without tools.
+const FOR_THE_TURN: [&str; 7] =
+    ["tools", "subagents", "max_turns", "token_budget", "cost_budget_micros", "sequential", "stop_when_names"];
+
 /// The input of the program for a call.
 pub fn input(call: &Call) -> Value {
     let names = call.spec.get("toolNames");
     let node = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
-    let schema = call.spec.get("output_schema").cloned().unwrap_or_default();
-    let marked = call.spec.get("secrets").and_then(Value::as_list).unwrap_or_default();
-    let given = |names: &[&str]| {
-        let found = names.iter().find_map(|name| Some((*name, filled(&call.input, name)?)));
-        found.map(|(name, value)| {
-            // A list is one of texts and secrets only where the front-end says so.
-            let is_marked = marked.iter().any(|path| path.as_list() == Some(&[Value::from(name)]));
-            if is_marked || value.as_str().is_some() { value.clone() } else { Value::from(words(value)) }
-        })
-    };
-    let prompt = given(&["prompt", "prompt_template", "userContent"]).unwrap_or_else(|| Value::from(""));
-    let system = given(&["system", "system_template", "systemPrompt"]).unwrap_or_default();
     let agent = Agent { root: &node, names, depth: 1 };
     let fields = [
-        ("messages", Value::from(vec![user(prompt)])),
-        ("system", system),
-        ("provider", filled(&call.input, "provider").cloned().unwrap_or_default()),
+        ("request", request(call)),
         ("names", filled(&call.input, "stop_when_names").cloned().unwrap_or_default()),
-        ("output_schema", schema),
         ("nodeId", node.clone()),
     ];
     with_fields(&agent.common(&call.input), fields)
 }
 
-fn user(content: Value) -> Value {
-    object([("role", Value::from("user")), ("content", content)])
-}
-
-fn words(value: &Value) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+/// What the model is asked with.
+fn request(call: &Call) -> Value {
+    let fields = call.input.as_object().into_iter().flatten();
+    let own = fields.filter(|(name, value)| !FOR_THE_TURN.contains(&&***name) && **value != Value::Null);
+    let mut request: Object = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    // What came into a step is its prompt only if it has no other; a journal need not hold it again for every turn.
+    if ["prompt", "prompt_template", "userContent"].iter().any(|prompt| request.contains_key(*prompt)) {
+        request.shift_remove("input");
+    }
+    request.extend(call.spec.get("output_schema").map(|schema| ("output_schema".into(), schema.clone())));
+    Value::from(request)
 }
 
 fn filled<'v>(input: &'v Value, name: &str) -> Option<&'v Value> {
@@ -81,10 +76,9 @@ struct Agent<'v> {
 }
 
 impl Agent<'_> {
-    /// What agents at every level have: a model, tools, bounds, and agents below.
+    /// What agents at every level have: tools, bounds, and agents below.
     fn common(&self, input: &Value) -> Value {
         let take = |name: &str| filled(input, name).cloned().unwrap_or_default();
-        let effort = filled(input, "reasoningEffort").or(filled(input, "reasoning_effort")).cloned();
         let mut tools = tools(input);
         let mut below = Object::default();
         for child in input.get("subagents").and_then(Value::as_list).unwrap_or_default() {
@@ -93,10 +87,6 @@ impl Agent<'_> {
             tools.push(tool);
         }
         object([
-            ("model", take("model")),
-            ("reasoningEffort", effort.unwrap_or_default()),
-            ("temperature", take("temperature")),
-            ("max_tokens", take("max_tokens")),
             ("tools", Value::from(tools)),
             ("subagents", if below.is_empty() { Value::Null } else { Value::from(below) }),
             ("max_turns", filled(input, "max_turns").cloned().unwrap_or(Value::Int(MAX_TURNS))),
@@ -129,7 +119,12 @@ impl Agent<'_> {
             ("parameters", parameters),
         ]);
         let inner = Agent { root: self.root, names: self.names, depth: self.depth + 1 };
-        let inputs = with_fields(&inner.common(child), [("system", take("systemPrompt")), ("nodeId", node.clone())]);
+        let request = object([
+            ("system", take("systemPrompt")),
+            ("model", take("model")),
+            ("reasoningEffort", take("reasoningEffort")),
+        ]);
+        let inputs = with_fields(&inner.common(child), [("request", request), ("nodeId", node.clone())]);
         let described = object([
             ("name", called),
             ("nodeId", node),

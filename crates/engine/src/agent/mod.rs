@@ -28,9 +28,9 @@ pub(crate) const SUBAGENT: &str = "subagent";
 /// How deep agents may be nested as tools, and runs around them.
 pub const DEPTH: u32 = 16;
 
-/// The program of every agent whose document does not say when it ends.
+/// The program of every agent whose document does not say when it ends, and names no secret.
 static PLAIN: LazyLock<Program> = LazyLock::new(|| {
-    program::build(None).unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
+    program::build(None, None).unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
 });
 
 /// The program of an agent's turn, which is the same for all of them.
@@ -38,13 +38,18 @@ pub fn program() -> &'static Program {
     &PLAIN
 }
 
-/// The program for an effect whose spec says when the agent ends (`stop_when`); none for any other, which has the plain one.
+/// The program for an effect whose spec says when the agent ends (`stop_when`) or where secrets stand (`secrets`); none for any
+/// other, which has the plain one.
 ///
 /// # Errors
 ///
 /// The condition cannot be compiled.
 pub fn program_for(spec: &Value) -> Result<Option<Program>, Problems> {
-    spec.get("stop_when").map(|written| program::build(Some(written))).transpose()
+    let (stop_when, secrets) = (spec.get("stop_when"), spec.get("secrets"));
+    if stop_when.is_none() && secrets.is_none() {
+        return Ok(None);
+    }
+    program::build(stop_when, secrets).map(Some)
 }
 
 /// The programs that the agents of a workflow need, by the names under which a run calls them.
@@ -71,9 +76,10 @@ pub(crate) fn is_part(name: &str) -> bool {
 
 /// The name of the program for an effect.
 pub(crate) fn part(spec: &Value) -> Arc<str> {
-    let Some(stop) = spec.get("stop_when") else { return NAME.into() };
-    // Equal conditions have equal programs, so a name that follows from the text is enough.
-    format!("{NAME} until {stop:?}").into()
+    // Equal conditions and secrets have equal programs, so a name that follows from the text is enough.
+    let until = spec.get("stop_when").map(|stop| format!(" until {stop:?}")).unwrap_or_default();
+    let with = spec.get("secrets").map(|secrets| format!(" with {secrets:?}")).unwrap_or_default();
+    format!("{NAME}{until}{with}").into()
 }
 
 /// Whether a call is a turn of an agent that has tools. Without tools there is one answer, which needs no run.

@@ -20,12 +20,13 @@ const WIDTH: u32 = 8;
 const GRAMMAR: Dialect = Dialect::Session;
 
 /// Builds the program. The condition, if there is one, ends the turn when it holds for a reply; it reads `input`, the reply,
-/// and names that the agent was given values for.
-pub(super) fn build(stop_when: Option<&Value>) -> Result<Program, Problems> {
+/// and names that the agent was given values for. The secrets are the places of what the model is asked with where some stand:
+/// they come from the effect, because everything that is said in a turn comes from outside.
+pub(super) fn build(stop_when: Option<&Value>, secrets: Option<&Value>) -> Result<Program, Problems> {
     let mut b = Builder::new();
     let limits = Limits { depth: DEPTH, ..Limits::default() };
     b.limits(limits);
-    let mut turn = Turn::new(b);
+    let mut turn = Turn::new(b, secrets.cloned());
     let stop = stop_when.map(|written| turn.stop(written)).transpose()?;
     turn.lay_out(stop.as_ref());
     let program = turn.b.finish();
@@ -45,6 +46,7 @@ struct Turn {
     error: SlotId,
     model_step: StepId,
     tool_step: StepId,
+    secrets: Option<Value>,
 }
 
 /// The condition that ends a turn, and what it reads.
@@ -54,10 +56,10 @@ struct Stop {
 }
 
 impl Turn {
-    fn new(mut b: Builder) -> Self {
+    fn new(mut b: Builder, secrets: Option<Value>) -> Self {
         let input = b.input();
         let zero = || Some(Value::Int(0));
-        let messages = b.slot(ROOT, "messages", None);
+        let messages = b.slot(ROOT, "messages", Some(Value::from(Vec::new())));
         let turns = b.slot(ROOT, "turns", zero());
         let tokens = b.slot(ROOT, "tokens", zero());
         let cost = b.slot(ROOT, "cost", zero());
@@ -76,7 +78,7 @@ impl Turn {
         ];
         let model_step = b.step("agent.model", "model", None, (0, 0));
         let tool_step = b.step("agent.tool", "tool", None, (0, 0));
-        Self { b, known, messages, turns, tokens, cost, reply, results, error, model_step, tool_step }
+        Self { b, known, messages, turns, tokens, cost, reply, results, error, model_step, tool_step, secrets }
     }
 
     /// Compiles the condition of a document over the latest reply and the values that came with the agent.
@@ -115,9 +117,7 @@ impl Turn {
         let calls = self.calls(model);
         let replied = self.replied(stop, done, calls);
         self.ask(model, replied);
-        let first = self.put(self.messages, "given.messages ?? []");
-        let start = self.b.set([first], model, None);
-        self.b.begin(ROOT, &[start]);
+        self.b.begin(ROOT, &[model]);
     }
 
     /// One call of the model, unless the turn has used up what it may.
@@ -150,15 +150,12 @@ impl Turn {
                 (self.test(test), over)
             })
             .collect();
+        // What the call asks with goes to the model as it is in every turn; what was said since comes after it.
         let asked = self.formula(
-            "{system: given.system, messages: messages, model: given.model, provider: given.provider, \
-             reasoningEffort: given.reasoningEffort, temperature: given.temperature, max_tokens: given.max_tokens, \
-             tools: given.tools ?? [], output_schema: given.output_schema}",
+            "putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])",
         );
-        // Only the prompt and the system text may name secrets: everything else that is said comes from outside.
-        let prompt = vec![Value::from("messages"), Value::Int(0), Value::from("content")];
-        let secrets = Value::from(vec![Value::from(vec![Value::from("system")]), Value::from(prompt)]);
-        let spec = object([("reply", Value::Bool(true)), ("secrets", secrets)]);
+        let secrets = self.secrets.take().map(|secrets| ("secrets", secrets));
+        let spec = object([("reply", Value::Bool(true))].into_iter().chain(secrets));
         let effect = self.b.effect(Effect { spec, step: Some(self.model_step), ..effect("model") });
         let fail = Failure { to: failed, error: Some(self.error) };
         let ask = self.b.do_(effect, asked, Some(self.reply), replied, Some(fail));
@@ -261,9 +258,9 @@ impl Turn {
         let effect = self.b.effect(Effect { spec, step: Some(self.tool_step), ..effect(Effect::CHILD_RUN) });
         let asked = self.formula(
             "let agent = get(given.subagents, call.name); \
-             let message = type(call.arguments) == 'object' ? call.arguments.message ?? toJSON(call.arguments) : call.arguments; \
-             {workflow: workflow, inputs: putPath(putPath(agent.inputs, ['messages'], [{role: 'user', content: string(message)}]), \
-              ['callId'], call.id), \
+             let message = type(call.arguments) == 'map' ? call.arguments.message ?? call.arguments : call.arguments; \
+             let prompt = type(message) == 'string' ? message : toJSON(message); \
+             {workflow: workflow, inputs: putPath(putPath(agent.inputs, ['request', 'prompt'], prompt), ['callId'], call.id), \
              told: {nodeId: agent.rootId, event: {parentNodeId: given.nodeId, subagentNodeId: agent.nodeId, \
               subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth}}}",
         );
@@ -323,6 +320,6 @@ impl Turn {
     }
 }
 
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+fn object<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
     Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }

@@ -136,21 +136,26 @@ fn said(texts: &Texts<'_>, names: &Names) -> (String, Vec<ChatMessage>) {
     if kind == "extract" {
         EXTRACTOR.clone_into(&mut system);
     }
+    let mut messages = opening(texts, names);
+    messages.extend(texts.field("since").map(|since| messages::read(since, names)).unwrap_or_default());
+    (system, messages)
+}
+
+/// What is said to the model before it has said anything to this call.
+fn opening(texts: &Texts<'_>, names: &Names) -> Vec<ChatMessage> {
     if let Some(written) = written_messages(texts) {
-        return (system, messages::read(&written, names));
+        return messages::read(&written, names);
     }
-    let mut messages = match texts.field("session").and_then(|session| session.get("messages")) {
-        Some(history) => messages::read(history, names),
-        None => Vec::new(),
-    };
+    let history = texts.field("session").and_then(|session| session.get("messages"));
+    let mut messages = history.map(|history| messages::read(history, names)).unwrap_or_default();
     let before = texts.field("before").and_then(Value::as_list).unwrap_or_default().iter().map(plain);
     let prompt = texts.text(&["prompt", "prompt_template", "userContent", "input"]).unwrap_or_default();
     let prompt = before.chain([prompt]).collect::<Vec<_>>().join("\n\n");
     messages.push(messages::user(prompt, texts.field("attachments")));
-    (system, messages)
+    messages
 }
 
-/// Messages that were written out, by the agent's program or in a template of a document.
+/// Messages that were written out, by a chat or in a template of a document.
 fn written_messages(texts: &Texts<'_>) -> Option<Value> {
     if let Some(messages) = texts.field("messages").filter(|messages| messages.as_list().is_some()) {
         return Some(messages.clone());
