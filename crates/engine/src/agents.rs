@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use branchpoint_core::Failed;
 use branchpoint_expr::Value;
 use serde::Deserialize;
 
 use crate::local::{Local, message, text};
 use crate::runner::{Answer, Call};
-use crate::shell::{Listener, Shell};
+use crate::shell::{CUT, KEPT_BYTES, Listener, Shell};
 use crate::stop::Stop;
 
 /// A table `[agents.NAME]` of the settings: how the provider of that name is asked.
@@ -123,7 +124,9 @@ impl Local {
     pub fn agent(&self, call: &Call, stop: &Stop) -> Option<Answer> {
         let provider = call.input.get("provider").and_then(Value::as_str).unwrap_or_default();
         let program = program(&self.agents, provider)?;
-        Some(self.with_secrets(call, "agent", |call, listener| self.ask(provider, program, call, stop, listener)))
+        let answer =
+            self.with_secrets(call, "agent", |call, listener| self.ask(provider, program, call, stop, listener));
+        Some(shortened(answer))
     }
 
     fn ask(&self, provider: &str, program: Program, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
@@ -143,9 +146,13 @@ impl Local {
             shell: None,
         };
         match shell.run_fed(command, Some(with_system(call)), stop, listener) {
+            Answer::Process { exit: 0, stdout, .. } if stdout.ends_with(CUT) => {
+                Answer::refused("agent", format!("`{program}` printed more than the {KEPT_BYTES} bytes that are read"))
+            }
             Answer::Process { exit: 0, stdout, .. } => Answer::model(stdout),
-            Answer::Process { exit, stderr, .. } => {
-                Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", stderr.trim()))
+            Answer::Process { exit, stdout, stderr } => {
+                let said = if stderr.trim().is_empty() { stdout } else { stderr };
+                Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", said.trim()))
             }
             Answer::TimedOut { .. } => Answer::Never,
             Answer::Failed(failed) => {
@@ -155,6 +162,21 @@ impl Local {
             other => other,
         }
     }
+}
+
+/// A failure in a message that people can read: of a long one the beginning, and the end, where programs say what went wrong.
+/// Secrets are masked already, so none is cut in two.
+fn shortened(answer: Answer) -> Answer {
+    const BEGINNING: usize = 200;
+    const END: usize = 2_000;
+    let Answer::Failed(failed) = answer else { return answer };
+    let characters = failed.message.chars().count();
+    if characters <= BEGINNING + END {
+        return Answer::Failed(failed);
+    }
+    let beginning: String = failed.message.chars().take(BEGINNING).collect();
+    let end: String = failed.message.chars().skip(characters - END).collect();
+    Answer::Failed(Failed { message: format!("{beginning} […] {end}").into(), ..failed })
 }
 
 /// Programs take one message: the role and the system prompt go first, and what was said before, because a program remembers

@@ -15,6 +15,9 @@ use crate::stop::Stop;
 /// How much of each stream is kept. The rest is read and dropped, so that the command can go on, and that is told.
 pub const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
+/// What stands at the end of output that was cut.
+pub(crate) const CUT: &str = "\n[output cut after 4 MiB]\n";
+
 /// How long output is awaited after the command has ended, when something it started still holds the stream.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -219,7 +222,7 @@ impl Kept {
         let kept = self.0.lock().expect("nobody panics while holding it");
         let mut text = String::from_utf8_lossy(&kept.0).into_owned();
         if kept.1 {
-            text.push_str("\n[output cut after 4 MiB]\n");
+            text.push_str(CUT);
         }
         text
     }

@@ -225,15 +225,24 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
 #[test]
 fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
     let spec = r#"{"toolNames": {"n2": "scout"}}"#;
-    for (arguments, prompt) in [
-        (r#"{"message": {"to": "Rome"}}"#, r#"{"to":"Rome"}"#),
-        (r#"{"msg": "Go."}"#, r#"{"msg":"Go."}"#),
-        (r#""Go.""#, "Go."),
-    ] {
+    for (arguments, prompt) in
+        [(r#"{"message": {"to": "Rome"}}"#, r#"{"to":"Rome"}"#), (r#"{"msg": "Go."}"#, r#"{"msg":"Go."}"#)]
+    {
         let mut world = World::new(&[&calls(&[("scout", arguments)]), &says("found"), &says("done")]);
         run(agent::program(), &call("agent", spec, GRAPH), &mut world);
         assert_eq!(text(&world.asked[1], "prompt"), prompt);
     }
+}
+
+#[test]
+fn arguments_that_are_no_object_reach_no_tool_and_the_model_is_told() {
+    let mut world = World::new(&[&calls(&[("echo", r#""{\"n\": 1, oo""#), ("echo", "[1]")]), &says("I see")]);
+    run(agent::program(), &call("agent", "{}", STEP), &mut world);
+    assert!(world.tools.is_empty());
+    let since = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
+    let told = "the arguments of `echo` are no JSON object, so it was not called: ";
+    assert_eq!(text(&since[1], "error"), format!("{told}{{\"n\": 1, oo"));
+    assert_eq!(text(&since[2], "error"), format!("{told}[1]"));
 }
 
 #[test]

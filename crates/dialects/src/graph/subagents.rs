@@ -133,6 +133,19 @@ pub(super) fn used(graph: &Graph, node: usize) -> Vec<Value> {
     used
 }
 
+/// The models that the document names for the subagents of an agent, at any depth: they are looked for before the run starts.
+pub(super) fn models(graph: &Graph, node: usize) -> Vec<Value> {
+    let mut models = Vec::new();
+    for edge in children(graph, node) {
+        if let What::Agent(Agent { model: Some(model), .. }) = &graph.nodes[edge.target].what {
+            models.push(Value::Str(model.clone()));
+        }
+        models.extend(self::models(graph, edge.target));
+    }
+    models.dedup();
+    models
+}
+
 /// By node, what a model calls the tools that the subagents of an agent are, at any depth.
 pub(super) fn tool_names(graph: &Graph, node: usize) -> Object {
     let mut names = Object::default();

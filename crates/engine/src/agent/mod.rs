@@ -30,7 +30,8 @@ pub const DEPTH: u32 = 16;
 
 /// The program of every agent whose document does not say when it ends, and names no secret.
 static PLAIN: LazyLock<Program> = LazyLock::new(|| {
-    program::build(None, None).unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
+    program::build(None, None)
+        .unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
 });
 
 /// The program of an agent's turn, which is the same for all of them.

@@ -151,9 +151,8 @@ impl Turn {
             })
             .collect();
         // What the call asks with goes to the model as it is in every turn; what was said since comes after it.
-        let asked = self.formula(
-            "putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])",
-        );
+        let asked =
+            self.formula("putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])");
         let secrets = self.secrets.take().map(|secrets| ("secrets", secrets));
         let spec = object([("reply", Value::Bool(true))].into_iter().chain(secrets));
         let effect = self.b.effect(Effect { spec, step: Some(self.model_step), ..effect("model") });
@@ -228,7 +227,11 @@ impl Turn {
         let subagent = self.subagent(scope, result, failure);
         let unknown = "error: 'there is no tool `' + string(call.name) + '`; offered are: ' + join(map(given.tools ?? [], .name), ', ')";
         let unknown = self.told(scope, unknown, "");
+        let unread = "error: 'the arguments of `' + string(call.name) + '` are no JSON object, so it was not called: ' + \
+            (type(call.arguments) == 'string' ? call.arguments : toJSON(call.arguments))";
+        let unread = self.told(scope, unread, "");
         let arms = [
+            (self.test("call.arguments != nil && type(call.arguments) != 'map'"), unread),
             (self.test("get(given.subagents ?? {}, call.name) != nil"), subagent),
             (self.test("any(given.tools ?? [], .name == call.name)"), tool),
         ];
@@ -258,7 +261,7 @@ impl Turn {
         let effect = self.b.effect(Effect { spec, step: Some(self.tool_step), ..effect(Effect::CHILD_RUN) });
         let asked = self.formula(
             "let agent = get(given.subagents, call.name); \
-             let message = type(call.arguments) == 'map' ? call.arguments.message ?? call.arguments : call.arguments; \
+             let message = call.arguments.message ?? call.arguments; \
              let prompt = type(message) == 'string' ? message : toJSON(message); \
              {workflow: workflow, inputs: putPath(putPath(agent.inputs, ['request', 'prompt'], prompt), ['callId'], call.id), \
              told: {nodeId: agent.rootId, event: {parentNodeId: given.nodeId, subagentNodeId: agent.nodeId, \

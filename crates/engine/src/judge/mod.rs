@@ -9,8 +9,8 @@
 //! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
 //! | `final_status` | `http` | the same form: a failure with such a status is not tried again; others not before their `Retry-After` |
 //! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
-//! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt |
-//! | `pass_threshold` | all | the answer is a score, and passes from here on |
+//! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt; so for `json_schema` of the input where JSON was asked for |
+//! | `pass_threshold` | all | the answer is a score from 0 to 1, and passes from here on |
 //! | `report` | all | a number: every answer is a value, failures of the attempt with that number included; see `report.rs` |
 //! | `child` | `run` | true: the result of a run is judged by its `status`, and its `output` is the value |
 //! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |

@@ -8,15 +8,30 @@ use crate::runner::Call;
 
 /// Text is parsed as JSON, then held to the schema; what passes is a value from then on.
 pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
-    let Some(schema) = call.spec.get("output_schema") else { return Ok(judged) };
+    let Some(schema) = wanted(call) else { return Ok(judged) };
     let value = match judged.output.as_str() {
+        // What a model was asked for as JSON has been read as JSON already; a text is a value then.
+        Some(_) if asks_for_json(call) => judged.output,
         Some(text) => json(text).ok_or_else(|| refused("output_schema", "the answer is text that is not JSON"))?,
         None => judged.output,
     };
-    match problem(schema, &value) {
+    match problem(&schema, &value) {
         None => Ok(Judged { output: value, content_type: Some("application/json".into()), ..judged }),
         Some(problem) => Err(refused("output_schema", format!("the answer has not the shape it must have: {problem}"))),
     }
+}
+
+/// The schema that an answer must satisfy: that of the effect, or the one in a call that asks a model for JSON, which may be a
+/// text.
+pub(crate) fn wanted(call: &Call) -> Option<Value> {
+    let given = call.input.get("json_schema").filter(|_| asks_for_json(call));
+    let written = call.spec.get("output_schema").or(given).filter(|schema| **schema != Value::Null)?;
+    let parsed = written.as_str().and_then(json);
+    Some(parsed.unwrap_or_else(|| written.clone()))
+}
+
+fn asks_for_json(call: &Call) -> bool {
+    &*call.kind == "model" && call.spec.get("response_format").and_then(Value::as_str) == Some("json")
 }
 
 /// What is wrong with a value, in one sentence; none if it has the shape.

@@ -20,6 +20,12 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
     let (Some(rating), Some(least)) = (number(&score), number(threshold)) else {
         return Err(refused("step_failed", "the evaluation gave no score"));
     };
+    if !(0.0..=1.0).contains(&rating) {
+        return Err(refused(
+            "step_failed",
+            format!("the evaluation gave the score {score}, which is not between 0 and 1"),
+        ));
+    }
     let mut output = Object::default();
     output.insert("score".into(), score);
     output.insert("passed".into(), Value::Bool(rating >= least));

@@ -16,7 +16,9 @@ use super::messages::{self, Names};
 use super::providers::{COMPATIBLE, Lack, Target};
 use super::texts::{Texts, plain};
 use super::{Models, tools};
+use crate::judge::schema;
 use crate::runner::{Answer, Call};
+use crate::secrets::Secrets;
 
 /// A question, ready to be sent.
 pub(super) struct Ask {
@@ -27,9 +29,20 @@ pub(super) struct Ask {
     pub(super) shape: Shape,
     /// Whether the answer is a reply `{text, toolCalls, usage}` and not its text alone.
     pub(super) reply: bool,
-    /// Secrets that the call names, which must not come back with its answer.
-    pub(super) secrets: Vec<String>,
+    /// Whether the answer is asked for as a stream.
+    pub(super) stream: bool,
+    /// Whether a reply without words is one: it is after tools, when all is done and nothing is left to say.
+    pub(super) may_be_empty: bool,
+    /// How much of an answer is read.
+    pub(super) max_bytes: u64,
+    /// What must not come back with an answer: secrets that the call names, and the key.
+    pub(super) secrets: Secrets,
+    /// What no error tells.
+    pub(super) unspoken: Secrets,
 }
+
+/// A key that is shorter may be a word, such as the `none` or `lm-studio` of servers that take any; in an answer it stays.
+const NO_WORD: usize = 16;
 
 /// What an answer must look like.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,9 +81,24 @@ impl Models {
         let mut request = ChatRequest::from_messages(messages);
         request.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
         request.tools = Some(tools::wire(&offered, &names, &self.catalogue)).filter(|tools| !tools.is_empty());
-        let options = options(&texts, &target, &shape);
+        let options = options(&texts, &target, &shape)?;
         let reply = &*call.kind == "chat" || call.spec.get("reply") == Some(&Value::Bool(true));
-        Ok(Ask { target, request, options, names, shape, reply, secrets })
+        let key = target.key.as_ref();
+        let unspoken = Secrets::from_values(secrets.iter().chain(key).cloned());
+        let secrets = Secrets::from_values(secrets.into_iter().chain(key.filter(|key| key.len() >= NO_WORD).cloned()));
+        Ok(Ask {
+            target,
+            request,
+            options,
+            names,
+            shape,
+            reply,
+            stream: self.settings.stream,
+            may_be_empty: follows_tools(&texts),
+            max_bytes: self.settings.max_response_bytes,
+            secrets,
+            unspoken,
+        })
     }
 
     /// Where a call of that kind goes, as far as it is known.
@@ -141,6 +169,12 @@ fn said(texts: &Texts<'_>, names: &Names) -> (String, Vec<ChatMessage>) {
     (system, messages)
 }
 
+/// Whether the last that was said is what a tool gave.
+fn follows_tools(texts: &Texts<'_>) -> bool {
+    let said = texts.field("since").or(texts.field("messages")).and_then(Value::as_list);
+    said.and_then(<[Value]>::last).and_then(|last| last.get("role")).and_then(Value::as_str) == Some("tool")
+}
+
 /// What is said to the model before it has said anything to this call.
 fn opening(texts: &Texts<'_>, names: &Names) -> Vec<ChatMessage> {
     if let Some(written) = written_messages(texts) {
@@ -183,14 +217,10 @@ fn judged(texts: &Texts<'_>) -> String {
 fn shape(texts: &Texts<'_>) -> Shape {
     if &*texts.call.kind == "evaluate" {
         let score = json!({"type": "object", "required": ["score", "explanation"], "additionalProperties": false,
-            "properties": {"score": {"type": "number"}, "explanation": {"type": "string"}}});
+            "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}, "explanation": {"type": "string"}}});
         return Shape::Schema(Value::from(&score));
     }
-    let written = texts.call.spec.get("output_schema").or(texts.field("output_schema")).or(texts.field("json_schema"));
-    let schema = written.and_then(|schema| match schema.as_str() {
-        Some(text) => serde_json::from_str(text).ok(),
-        None => Some(schema.clone()),
-    });
+    let schema = schema::wanted(texts.call).or_else(|| texts.field("output_schema").cloned());
     match schema.filter(|schema| schema.as_object().is_some()) {
         Some(schema) => Shape::Schema(schema),
         None if texts.call.spec.get("response_format").and_then(Value::as_str) == Some("json") => Shape::Json,
@@ -213,14 +243,14 @@ pub(super) fn in_words(schema: &Value) -> String {
     format!("Answer with JSON that fits this JSON Schema, and with nothing else:\n{}", plain(schema))
 }
 
-fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> ChatOptions {
+fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOptions, Answer> {
     let outer = |name: &str| {
         let within = ["configuration", "options"].iter().find_map(|key| texts.call.spec.get(key)?.get(name));
         texts.field(name).or(within).filter(|value| **value != Value::Null)
     };
     let number = |names: [&str; 2]| names.iter().find_map(|name| outer(name)).and_then(number);
-    let effort = ["reasoningEffort", "reasoning_effort"].iter().find_map(|name| outer(name)).and_then(Value::as_str);
-    let effort = effort.and_then(ReasoningEffort::from_keyword);
+    let effort = ["reasoningEffort", "reasoning_effort"].iter().find_map(|name| outer(name)).map(effort).transpose()?;
+    let effort = effort.flatten();
     // OpenAI refuses what a model does not have, and documents say both without knowing the model.
     let is_openai = &*target.provider == "openai";
     let (effort, cool) = if is_openai {
@@ -233,6 +263,13 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> ChatOptions {
     options.temperature = number(["temperature", "temperature"]).filter(|_| cool);
     options.top_p = number(["topP", "top_p"]).filter(|_| cool);
     options.max_tokens = number(["max_tokens", "maxTokens"]).and_then(whole);
+    options.seed = match outer("seed") {
+        Some(Value::Int(seed)) => u64::try_from(*seed).ok(),
+        _ => None,
+    };
+    options.stop_sequences =
+        outer("stop").filter(|_| !(is_openai && target.reasons())).map(texts_of).unwrap_or_default();
+    let effort = effort.map(|effort| target.within(effort, options.max_tokens));
     options.reasoning_effort = effort.or_else(|| target.keeps_name());
     options.response_format = match shape {
         Shape::Free => None,
@@ -242,7 +279,27 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> ChatOptions {
             Some(ChatResponseFormat::JsonSpec(JsonSpec::new("answer", schema)))
         }
     };
-    options
+    Ok(options)
+}
+
+/// How much a model shall think. None: as much as it does by itself.
+fn effort(written: &Value) -> Result<Option<ReasoningEffort>, Answer> {
+    let word = plain(written);
+    if word.trim().is_empty() || word == "default" {
+        return Ok(None);
+    }
+    let known = ReasoningEffort::from_keyword(&word);
+    known.map(Some).ok_or_else(|| {
+        let message = format!(
+            "`{word}` is no reasoning effort; there are `none`, `minimal`, `low`, `medium`, `high`, `xhigh` and `max`"
+        );
+        Answer::refused("step_failed", message)
+    })
+}
+
+/// A text, or a list of them.
+fn texts_of(value: &Value) -> Vec<String> {
+    value.as_list().map_or_else(|| vec![plain(value)], |list| list.iter().map(plain).collect())
 }
 
 fn number(value: &Value) -> Option<f64> {

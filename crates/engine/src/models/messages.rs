@@ -90,7 +90,13 @@ fn assistant(message: &Value, content: &Value, names: &Names) -> ChatMessage {
     let thoughts = message.get("thoughts").filter(|thoughts| **thoughts != Value::Null);
     let kept = thoughts.and_then(|thoughts| serde_json::to_value(thoughts).ok());
     if let Some(kept) = kept.and_then(|kept| serde_json::from_value::<MessageContent>(kept).ok()) {
-        return ChatMessage::assistant(kept);
+        let parts = kept.into_parts().into_iter().map(|part| match part {
+            ContentPart::ToolCall(call) => {
+                ContentPart::ToolCall(ToolCall { fn_arguments: arguments(call.fn_arguments), ..call })
+            }
+            other => other,
+        });
+        return ChatMessage::assistant(MessageContent::from_parts(parts.collect::<Vec<_>>()));
     }
     let text = plain(content);
     let mut parts: Vec<ContentPart> = if text.is_empty() { Vec::new() } else { vec![ContentPart::Text(text)] };
@@ -98,11 +104,18 @@ fn assistant(message: &Value, content: &Value, names: &Names) -> ChatMessage {
         parts.push(ContentPart::ToolCall(ToolCall {
             call_id: call.get("id").map(plain).unwrap_or_default(),
             fn_name: names.wire(call.get("name").and_then(Value::as_str).unwrap_or_default()).to_owned(),
-            fn_arguments: call.get("arguments").and_then(|value| serde_json::to_value(value).ok()).unwrap_or_default(),
+            fn_arguments: arguments(
+                call.get("arguments").and_then(|value| serde_json::to_value(value).ok()).unwrap_or_default(),
+            ),
             thought_signatures: None,
         }));
     }
     ChatMessage::assistant(MessageContent::from_parts(parts))
+}
+
+/// Providers take back no arguments but objects. What was none did not reach a tool, and the result says why.
+fn arguments(said: serde_json::Value) -> serde_json::Value {
+    if said.is_object() { said } else { serde_json::Value::Object(serde_json::Map::new()) }
 }
 
 fn result(message: &Value, names: &Names) -> ToolResponse {

@@ -8,6 +8,7 @@
 mod ask;
 mod client;
 mod fault;
+mod frames;
 mod messages;
 mod price;
 mod providers;
@@ -125,8 +126,11 @@ impl Models {
             return None;
         }
         // What the run computes may name a model; that there is none at all is known before it.
-        let spec = if told || kind == "chat" { spec } else { &Value::Null };
-        self.target_of(kind, spec, &input).err().map(|lack| (Kind::NoRunner, lack.0))
+        let own = if told || kind == "chat" { spec } else { &Value::Null };
+        let below = spec.get("subagentModels").and_then(Value::as_list).unwrap_or_default();
+        let below = below.iter().map(|model| object([("model", model.clone())]));
+        let lack = [own.clone()].into_iter().chain(below).find_map(|spec| self.target_of(kind, &spec, &input).err());
+        lack.map(|lack| (Kind::NoRunner, lack.0))
     }
 
     /// Whether calls of that kind are for a model.
@@ -161,11 +165,14 @@ impl Models {
     }
 }
 
-/// `{text, toolCalls, usage}`, with `thoughts` where the provider wants them back.
+/// `{text, toolCalls, usage}`, with `thoughts` where the provider wants them back, and `stopReason` if its tokens were used up.
 fn reply(ask: &Ask, said: &Said, usage: Usage) -> Answer {
     let calls = said.calls.iter().map(|call| {
         let arguments = match &call.fn_arguments {
-            // Some providers stream arguments as text; what is no JSON stays one, and the tool will say so.
+            // Some servers have nothing to say to a tool that takes nothing.
+            serde_json::Value::String(text) if text.trim().is_empty() => Value::from(Object::default()),
+            serde_json::Value::Null => Value::from(Object::default()),
+            // Some providers stream arguments as text; what is no JSON stays one, and the model is told so.
             serde_json::Value::String(text) => {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()))
             }
@@ -182,6 +189,7 @@ fn reply(ask: &Ask, said: &Said, usage: Usage) -> Answer {
         ("toolCalls", Value::from(calls.collect::<Vec<_>>())),
         ("usage", said.tokens.value(usage)),
     ];
+    value.extend(said.cut.as_deref().map(|reason| ("stopReason", Value::from(reason))));
     value.extend(said.thoughts.as_ref().map(|thoughts| ("thoughts", Value::from(thoughts))));
     Answer::Reply {
         value: Value::from(value.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>()),

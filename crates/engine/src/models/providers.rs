@@ -85,6 +85,10 @@ const KNOWN: [Known; 9] = [
     known("ollama", AdapterKind::Ollama, ["", "OLLAMA_HOST", "http://localhost:11434/"], &[]),
 ];
 
+/// How many tokens the library lets a model of Anthropic think for an effort.
+const THINKING: [(ReasoningEffort, u32); 3] =
+    [(ReasoningEffort::High, 24_000), (ReasoningEffort::Medium, 8_000), (ReasoningEffort::Low, 1_024)];
+
 /// The provider of documents that say themselves where it is.
 pub(super) const COMPATIBLE: &str = "openai_compatible";
 
@@ -128,6 +132,32 @@ impl Target {
             AdapterKind::Anthropic | AdapterKind::Gemini => Some(ReasoningEffort::Zero),
             _ => Some(ReasoningEffort::Budget(0)),
         }
+    }
+
+    /// An effort that fits into the tokens of an answer. Most models of Anthropic are told how many tokens they may think, which
+    /// must be fewer than those of the answer; an effort that takes more is lowered, and without room for any it is none.
+    pub(super) fn within(&self, effort: ReasoningEffort, max_tokens: Option<u32>) -> ReasoningEffort {
+        let Some(most) = max_tokens.filter(|_| self.protocol == AdapterKind::Anthropic && !self.takes_efforts()) else {
+            return effort;
+        };
+        let wanted = match effort {
+            ReasoningEffort::Zero => 0,
+            ReasoningEffort::Minimal | ReasoningEffort::Low => THINKING[2].1,
+            ReasoningEffort::Medium => THINKING[1].1,
+            _ => THINKING[0].1,
+        };
+        if wanted < most {
+            return effort;
+        }
+        let lower = THINKING.into_iter().find(|(_, tokens)| *tokens < most);
+        lower.map_or(ReasoningEffort::Zero, |(effort, _)| effort)
+    }
+
+    /// Whether a model of Anthropic takes an effort as a word, and sees by itself how many tokens that is.
+    fn takes_efforts(&self) -> bool {
+        const NAMES: [&str; 9] =
+            ["opus-4-5", "opus-4-6", "opus-4-7", "opus-4-8", "opus-5", "sonnet-4-6", "sonnet-5", "haiku-5", "mythos"];
+        NAMES.iter().any(|name| self.model.contains(name))
     }
 
     /// Whether the model thinks before it answers, by its name; such models of OpenAI take an effort and no temperature.

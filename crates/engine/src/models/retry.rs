@@ -1,5 +1,6 @@
 //! A call until it is answered: again when the provider is busy, never beyond the limit of the attempt.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use branchpoint_core::{Again, Failed};
@@ -10,14 +11,19 @@ use super::fault::{Cure, Fault};
 use super::price::Tokens;
 use super::wire::{self, Said};
 use super::{Models, Piece, shape};
+use crate::hearing::Hearing;
 use crate::patience::{PATIENCE, after};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
+use crate::shell::Stream;
 use crate::stop::Stop;
 
 /// The first pause before another try, and the longest that is our own idea.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// Longer than any call takes.
+const FAR: Duration = Duration::from_hours(24 * 365 * 10);
 
 /// How often somebody looks whether the call was called off.
 const LOOK: Duration = Duration::from_millis(100);
@@ -28,8 +34,8 @@ const NAMES: Duration = Duration::from_secs(5);
 /// Asks until there is an answer, the time is over, or nobody wants to know any more.
 pub(super) fn attended(models: &Models, client: &genai::Client, call: &Call, ask: Ask, stop: &Stop) -> Answer {
     let limit = call.attempt_limit_ms.map(Duration::from_millis);
-    let until = Instant::now() + limit.unwrap_or_else(|| Duration::from_secs(models.settings.time_limit_s));
-    let (named, key) = (Secrets::from_values(ask.secrets.clone()), Secrets::from_values(ask.target.key.clone()));
+    let until = after_now(limit.unwrap_or_else(|| Duration::from_secs(models.settings.time_limit_s)));
+    let (secrets, unspoken) = (ask.secrets.clone(), ask.unspoken.clone());
     let work = async {
         let work = std::pin::pin!(asked(models, client, call, ask, until));
         let stopped = std::pin::pin!(async {
@@ -51,12 +57,16 @@ pub(super) fn attended(models: &Models, client: &genai::Client, call: &Call, ask
             }
         }
     };
-    let answer = match runtime().block_on(work) {
-        // The model never sees the key, and one such as `none` may be a word of its answer; a complaint may quote it.
-        Answer::Failed(failed) => key.mask_answer(Answer::Failed(failed)),
-        answer => answer,
-    };
-    named.mask_answer(answer)
+    match runtime().block_on(work) {
+        Answer::Failed(failed) => unspoken.mask_answer(Answer::Failed(failed)),
+        answer => secrets.mask_answer(answer),
+    }
+}
+
+/// A moment from now on, or one that nobody lives to see.
+fn after_now(limit: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(limit).unwrap_or(now + FAR)
 }
 
 async fn asked(models: &Models, client: &genai::Client, call: &Call, mut ask: Ask, until: Instant) -> Answer {
@@ -69,7 +79,11 @@ async fn asked(models: &Models, client: &genai::Client, call: &Call, mut ask: As
         };
         tokens = tokens.plus(said.tokens);
         said.tokens = tokens;
-        let Some(problem) = shape::problem(&ask.shape, &mut said) else { return models.answer(&ask, said) };
+        let problem = shape::problem(&ask.shape, &mut said);
+        if let Some(failed) = cut_off(&ask, &said, problem.is_some()) {
+            return failed;
+        }
+        let Some(problem) = problem else { return models.answer(&ask, said) };
         if reasks == 0 {
             // Whoever judges the answer says what is wrong with it.
             return models.answer(&ask, said);
@@ -78,6 +92,20 @@ async fn asked(models: &Models, client: &genai::Client, call: &Call, mut ask: As
         (models.listener)(call, Piece::Again);
         shape::ask_again(&mut ask.request, said.text, &problem);
     }
+}
+
+/// An answer that ended because it had used up its tokens is no answer if it lost its shape by that, or if nobody wanted it so
+/// short. Whoever set `max_tokens` gets what they asked for, and calls of tools go on: the model hears what is wrong with them.
+fn cut_off(ask: &Ask, said: &Said, has_problem: bool) -> Option<Answer> {
+    let word = said.cut.as_ref()?;
+    let has_problem = has_problem || said.is_empty();
+    if !has_problem && (ask.options.max_tokens.is_some() || !said.calls.is_empty()) {
+        return None;
+    }
+    let kind = if has_problem && matches!(ask.shape, Shape::Schema(_)) { "output_schema" } else { "step_failed" };
+    let message =
+        format!("the model's answer was cut off when its tokens were used up (`{word}`); set a larger `max_tokens`");
+    Some(Answer::refused(kind, message))
 }
 
 /// One answer, after as many tries as it takes and the settings allow.
@@ -90,22 +118,27 @@ async fn tried(
 ) -> Result<Said, Fault> {
     let mut tries = 0;
     loop {
-        let hear = |text: &str| (models.listener)(call, Piece::Text(text));
-        let said = if models.settings.stream {
-            wire::streamed(client, ask, &hear).await
-        } else {
-            wire::at_once(client, ask, &hear).await
-        };
+        let hearing = hearing(models, call, &ask.secrets);
+        let listener = hearing.listener();
+        let hear = |text: &str| listener(Stream::Out, text);
+        let said =
+            if ask.stream { wire::streamed(client, ask, &hear).await } else { wire::at_once(client, ask, &hear).await };
         let fault = match said {
-            Ok(said) => return Ok(said),
+            Ok(said) if said.is_empty() && said.cut.is_none() && !ask.may_be_empty => Fault::empty(),
+            Ok(said) => {
+                hearing.finish();
+                return Ok(said);
+            }
             Err(fault) => fault,
         };
         match (&fault.cure, &ask.shape) {
             (Cure::Later(wanted), _) if tries < models.settings.retries => {
-                let pause = pause(call, tries, *wanted);
-                let over = Instant::now() + pause >= until;
                 // A provider that wants us to wait longer than that gets its refusal told instead.
-                if over || wanted.is_some_and(|wanted| wanted > PATIENCE) {
+                if wanted.is_some_and(|wanted| wanted > PATIENCE) {
+                    return Err(fault);
+                }
+                let pause = pause(call, tries, *wanted);
+                if after_now(pause) >= until {
                     return Err(fault);
                 }
                 tokio::time::sleep(pause).await;
@@ -116,11 +149,22 @@ async fn tried(
                 let system = ask.request.system.take().unwrap_or_default();
                 ask.request.system = Some(format!("{system}\n\n{told}").trim().to_owned());
             }
+            // That it must be JSON stands in words already.
+            (Cure::NoSchema, Shape::Json) if ask.options.response_format.is_some() => {
+                ask.options.response_format = None;
+            }
+            (Cure::NoStream, _) if ask.stream => ask.stream = false,
             _ => return Err(fault),
         }
         tries += 1;
         (models.listener)(call, Piece::Again);
     }
+}
+
+/// Whoever listens hears no secret, however the answer comes in pieces.
+fn hearing(models: &Models, call: &Call, secrets: &Secrets) -> Hearing {
+    let (listener, call) = (Arc::clone(&models.listener), call.clone());
+    Hearing::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), secrets.clone())
 }
 
 /// Longer each time, a little different for each call, and never shorter than the provider wants.
@@ -133,14 +177,15 @@ fn pause(call: &Call, tries: u32, wanted: Option<Duration>) -> Duration {
 async fn failed(client: &genai::Client, ask: &Ask, fault: Fault) -> Answer {
     let again = match fault.cure {
         Cure::Later(wanted) => wanted.map_or(Again::Soon, after),
-        Cure::None | Cure::Name | Cure::NoSchema => Again::Never,
+        Cure::None | Cure::Name | Cure::NoSchema | Cure::NoStream => Again::Never,
     };
-    let message = if fault.cure == Cure::Name { unknown(client, ask, &fault).await } else { fault.message };
+    let told = fault.told(&ask.unspoken);
+    let message = if fault.cure == Cure::Name { unknown(client, ask, &told).await } else { told };
     Answer::Failed(Failed { kind: "step_failed".into(), message: message.into(), again, answered: fault.answered })
 }
 
 /// A model that the provider does not know, and names that are near.
-async fn unknown(client: &genai::Client, ask: &Ask, fault: &Fault) -> String {
+async fn unknown(client: &genai::Client, ask: &Ask, told: &str) -> String {
     let (model, provider) = (&ask.target.model, &ask.target.provider);
     let names = tokio::time::timeout(NAMES, wire::model_names(client, ask)).await.unwrap_or_default();
     let mut near: Vec<(f64, &String)> =
@@ -148,5 +193,5 @@ async fn unknown(client: &genai::Client, ask: &Ask, fault: &Fault) -> String {
     near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let near: Vec<String> = near.iter().take(3).map(|(_, name)| format!("`{name}`")).collect();
     let near = if near.is_empty() { String::new() } else { format!(" Near names are {}.", near.join(", ")) };
-    format!("the provider `{provider}` has no model `{model}`: {}.{near}", fault.message.trim_end_matches('.'))
+    format!("the provider `{provider}` has no model `{model}`: {}.{near}", told.trim_end_matches('.'))
 }

@@ -22,6 +22,8 @@ pub struct Settings {
     pub time_limit_s: u64,
     /// Whether answers are streamed. Some servers cannot.
     pub stream: bool,
+    /// How much of an answer is read, in bytes as they come over the wire; a longer one fails the call.
+    pub max_response_bytes: u64,
     /// Providers by name. A known one is changed, any other is added.
     pub providers: BTreeMap<String, Provider>,
     /// Prices by the beginning of a model's name; the longest beginning counts.
@@ -64,6 +66,7 @@ impl Default for Settings {
             reask: 1,
             time_limit_s: 600,
             stream: true,
+            max_response_bytes: 32 * 1024 * 1024,
             providers: BTreeMap::new(),
             prices: BTreeMap::new(),
         }

@@ -1,11 +1,15 @@
 //! One call over the wire, by way of the library.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
-use genai::chat::{ChatStreamEvent, ContentPart, MessageContent, ToolCall};
+use genai::chat::{ChatStreamEvent, ContentPart, MessageContent, StopReason, StreamEnd, ToolCall};
 use genai::resolver::ProviderConfig;
+use serde_json::Value;
 
 use super::ask::Ask;
 use super::fault::Fault;
+use super::frames::{Facts, Frames};
 use super::price::Tokens;
 
 /// What a model said.
@@ -16,29 +20,76 @@ pub(super) struct Said {
     /// Everything it said, if there is more to it than text and calls, and the provider wants it back.
     pub(super) thoughts: Option<serde_json::Value>,
     pub(super) tokens: Tokens,
+    /// The provider's word for an answer that ended because it had used up its tokens.
+    pub(super) cut: Option<String>,
+}
+
+impl Said {
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.calls.is_empty()
+    }
 }
 
 pub(super) async fn streamed(client: &genai::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let opened = client.exec_chat_stream(ask.target.service(), ask.request.clone(), Some(&ask.options)).await;
+    let frames = Arc::new(Frames::default());
+    let options = ask.options.clone().with_raw_frame_sink_arc(frames.clone());
+    let opened = client.exec_chat_stream(ask.target.service(), ask.request.clone(), Some(&options)).await;
     let mut stream = opened.map_err(|error| Fault::of(&error))?.stream;
+    let mut heard = Heard::default();
     while let Some(event) = stream.next().await {
-        match event.map_err(|error| Fault::of(&error))? {
-            ChatStreamEvent::Chunk(chunk) => hear(&chunk.content),
-            ChatStreamEvent::End(end) => {
-                let tokens = end.captured_usage.as_ref().map(Tokens::of).unwrap_or_default();
-                return Ok(told(end.captured_content.unwrap_or_default(), tokens));
+        if frames.bytes() > ask.max_bytes {
+            return Err(Fault::too_long(ask.max_bytes));
+        }
+        match event.map_err(|error| broken(&error, &frames.facts()))? {
+            ChatStreamEvent::Chunk(chunk) => {
+                hear(&chunk.content);
+                heard.text.push_str(&chunk.content);
             }
+            ChatStreamEvent::ToolCallChunk(chunk) => heard.call(chunk.tool_call),
+            ChatStreamEvent::End(end) => return ended(end, &frames.facts()),
             _ => {}
         }
     }
-    // A whole answer says that it is over.
-    Err(Fault::cut())
+    let facts = frames.facts();
+    match () {
+        // Some servers say why they ended, and leave out that they have.
+        () if facts.reason.is_some() => heard.ended(&facts),
+        // A whole answer says that it is over.
+        () if facts.bytes > 0 => Err(Fault::cut()),
+        () => Err(Fault::not_streamed()),
+    }
+}
+
+/// An error in the middle of a stream; what was said before it may tell more.
+fn broken(error: &genai::Error, facts: &Facts) -> Fault {
+    declined(facts, None, "").unwrap_or_else(|| Fault::of(error))
+}
+
+fn ended(end: StreamEnd, facts: &Facts) -> Result<Said, Fault> {
+    let tokens = end.captured_usage.as_ref().map(Tokens::of).unwrap_or_default();
+    let reason = end.captured_stop_reason;
+    let is_over = facts.over || reason.is_some();
+    let said = told(end.captured_content.unwrap_or_default(), tokens);
+    let said = judged(said, reason, facts)?;
+    // The library also ends a stream that was closed before its end, for some providers.
+    if is_over { Ok(said) } else { Err(Fault::cut()) }
 }
 
 pub(super) async fn at_once(client: &genai::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let answered = client.exec_chat(ask.target.service(), ask.request.clone(), Some(&ask.options)).await;
-    let response = answered.map_err(|error| Fault::of(&error))?;
-    let said = told(response.content, Tokens::of(&response.usage));
+    let options = ask.options.clone().with_capture_raw_body(true);
+    let answered = client.exec_chat(ask.target.service(), ask.request.clone(), Some(&options)).await;
+    let mut facts = Facts::default();
+    let response = match answered {
+        Ok(response) => response,
+        Err(error) => {
+            if let genai::Error::ChatResponseGeneration { response_body, .. } = &error {
+                facts.read(response_body);
+            }
+            return Err(broken(&error, &facts));
+        }
+    };
+    facts.read(response.captured_raw_body.as_ref().unwrap_or(&Value::Null));
+    let said = judged(told(response.content, Tokens::of(&response.usage)), response.stop_reason, &facts)?;
     if !said.text.is_empty() {
         hear(&said.text);
     }
@@ -59,5 +110,48 @@ fn told(content: MessageContent, tokens: Tokens) -> Said {
     };
     let thoughts = content.iter().any(thinks).then(|| serde_json::to_value(&content).ok()).flatten();
     let text = content.texts().concat();
-    Said { text, calls: content.into_tool_calls(), thoughts, tokens }
+    Said { text, calls: content.into_tool_calls(), thoughts, tokens, cut: None }
+}
+
+/// An answer that is one: neither declined nor nothing at all.
+fn judged(mut said: Said, reason: Option<StopReason>, facts: &Facts) -> Result<Said, Fault> {
+    let reason = reason.or_else(|| facts.reason.clone().map(StopReason::from));
+    if let Some(fault) = declined(facts, reason.as_ref(), &said.text) {
+        return Err(fault);
+    }
+    said.cut = reason.filter(StopReason::is_max_tokens).map(|reason| reason.raw().to_owned());
+    Ok(said)
+}
+
+/// Why there is no answer, if the model or its provider declined to give one.
+fn declined(facts: &Facts, reason: Option<&StopReason>, text: &str) -> Option<Fault> {
+    let filtered = reason.filter(|reason| matches!(reason, StopReason::ContentFilter(_))).map(StopReason::raw);
+    let word = facts.blocked.as_deref().or(filtered);
+    if word.is_none() && facts.refusal.is_empty() {
+        return None;
+    }
+    let words = if facts.refusal.is_empty() { text } else { &facts.refusal };
+    Some(Fault::declined(word.unwrap_or("refusal"), words))
+}
+
+/// What was heard of an answer piece by piece.
+#[derive(Default)]
+struct Heard {
+    text: String,
+    calls: Vec<ToolCall>,
+}
+
+impl Heard {
+    /// A call as far as it is known; it comes again with every piece of its arguments.
+    fn call(&mut self, call: ToolCall) {
+        match self.calls.iter_mut().find(|known| known.call_id == call.call_id) {
+            Some(known) => *known = call,
+            None => self.calls.push(call),
+        }
+    }
+
+    fn ended(self, facts: &Facts) -> Result<Said, Fault> {
+        let tokens = facts.tokens.unwrap_or_default();
+        judged(Said { text: self.text, calls: self.calls, tokens, ..Said::default() }, None, facts)
+    }
 }

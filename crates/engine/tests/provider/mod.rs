@@ -23,6 +23,14 @@ pub(crate) enum Does {
     BreaksOff(&'static str),
     /// Begins to say this, and reports an error of this type.
     Errs(&'static str, &'static str),
+    /// Streams exactly this, and ends as an answer does that is over.
+    Streams(&'static str),
+    /// Answers at once with this JSON, whether it was asked for a stream or not.
+    Ignores(&'static str),
+    /// Answers with a page for people.
+    Shows(&'static str),
+    /// Sends one event without end, under this status.
+    Floods(u16),
     /// Takes the request and never answers.
     Hangs,
 }
@@ -86,6 +94,16 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, does: &[Does]) {
             Does::Hangs => {
                 thread::park();
             }
+            Does::Streams(events) => {
+                send(&mut stream, &[(*events).to_owned()]);
+                let _ = stream.write_all(b"0\r\n\r\n");
+            }
+            Does::Ignores(body) => answer(&mut stream, 200, &[], body),
+            Does::Shows(page) => {
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length:";
+                let _ = stream.write_all(format!("{head} {}\r\n\r\n{page}", page.len()).as_bytes());
+            }
+            Does::Floods(status) => return flood(&mut stream, *status),
             Does::BreaksOff(text) => {
                 let whole = chunks(&Does::Says(text), anthropic);
                 send(&mut stream, &whole[..whole.len() / 2]);
@@ -137,6 +155,15 @@ fn send(stream: &mut TcpStream, events: &[String]) {
     for event in events {
         let _ = stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
     }
+}
+
+/// Sends until nobody listens any more.
+fn flood(stream: &mut TcpStream, status: u16) {
+    let head = "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    let _ = stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{head}").as_bytes());
+    let piece = "x".repeat(64 * 1024);
+    let piece = format!("{:x}\r\n{piece}\r\n", piece.len());
+    while stream.write_all(piece.as_bytes()).is_ok() {}
 }
 
 fn chunks(does: &Does, anthropic: bool) -> Vec<String> {

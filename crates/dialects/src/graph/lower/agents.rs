@@ -24,11 +24,12 @@ impl Lower<'_> {
         // A model that the document names is looked for before the run starts; null leaves it to the installation.
         let model = agent.model.clone().map_or(Value::Null, Value::Str);
         let names = Value::from(subagents::tool_names(self.graph, node));
-        // So are its tools.
-        let uses = Some(subagents::used(self.graph, node)).filter(|uses| !uses.is_empty());
-        let uses = uses.map(|uses| ("uses".into(), Value::from(uses)));
-        let spec = [("toolNames".into(), names), ("model".into(), model)];
-        let spec = Value::from(spec.into_iter().chain(uses).collect::<Object>());
+        // So are those of its subagents, and its tools.
+        let there = |name: &str, list: Vec<Value>| (!list.is_empty()).then(|| (name.into(), Value::from(list)));
+        let below = there("subagentModels", subagents::models(self.graph, node));
+        let uses = there("uses", subagents::used(self.graph, node));
+        let spec = [("toolNames".into(), names), ("model".into(), model)].into_iter().chain(below).chain(uses);
+        let spec = Value::from(spec.collect::<Object>());
         let effect = self.b.effect(Effect { spec, step: Some(self.steps[node]), ..effect("agent") });
         let fail = Failure { to: failed, error: Some(self.slots.failure) };
         let ask = self.b.do_(effect, input, Some(self.slots.prev), answered, Some(fail));
