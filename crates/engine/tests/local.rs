@@ -1,9 +1,10 @@
 //! What this machine does for a run, as the run asks for it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use branchpoint_core::EffectNo;
-use branchpoint_engine::{Answer, Call, Local, Secrets, Stop};
+use branchpoint_engine::{Answer, Call, Local, Secrets, Stop, agents};
 use branchpoint_expr::Value;
 
 fn call(kind: &str, input: &str) -> Call {
@@ -65,4 +66,39 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
     let said = "a swordfish b \u{e9} ***. sword";
     assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == said), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "a *** b \u{e9} ***. sword");
+}
+
+/// An agent that is this script.
+fn program(script: &str) -> (Local, Call) {
+    let settings = agents::Settings {
+        program: Some("/bin/sh".to_owned()),
+        arguments: Some(vec!["-c".to_owned(), script.to_owned()]),
+        ..agents::Settings::default()
+    };
+    let local = Local { agents: BTreeMap::from([("mine".to_owned(), settings)]), ..Local::new(std::env::temp_dir()) };
+    (local, call("agent", r#"{"provider": "mine", "prompt": "hi"}"#))
+}
+
+#[test]
+fn a_program_that_fails_says_why_in_a_message_that_people_can_read() {
+    let told = |script: &str| {
+        let (local, asked) = program(script);
+        match local.agent(&asked, &Stop::default()) {
+            Some(Answer::Failed(failed)) => failed.message.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let long = told(
+        "i=0; while [ $i -lt 2000 ]; do echo 'a line of noise' >&2; i=$((i+1)); done; echo 'the cause' >&2; exit 3",
+    );
+    assert!(long.contains("code 3") && long.contains("the cause") && long.len() < 3_000, "{long}");
+    assert!(told("echo 'on the wrong stream'; exit 1").contains("on the wrong stream"));
+}
+
+#[test]
+fn a_program_that_prints_more_than_is_read_has_not_answered() {
+    let (local, asked) = program("head -c 5000000 /dev/zero | tr '\\0' x");
+    let answer = local.agent(&asked, &Stop::default());
+    let told = |message: &str| message.contains("more than");
+    assert!(matches!(&answer, Some(Answer::Failed(failed)) if told(&failed.message)), "{:.200}", format!("{answer:?}"));
 }

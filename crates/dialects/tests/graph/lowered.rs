@@ -21,6 +21,19 @@ fn an_agent_with_a_subagent() {
 }
 
 #[test]
+fn models_of_agents_below_are_known_before_the_run() {
+    let kids = r#"{"id": "k", "type": "agent", "data": {"model": "claude-x", "tools": {"subagents": true}}},
+        {"id": "l", "type": "agent", "data": {"model": "gemini-x"}}, {"id": "m", "type": "agent"}"#;
+    let edges =
+        [edge("s", "", "a"), edge("a", "subagent", "k"), edge("k", "subagent", "l"), edge("a", "subagent", "m")]
+            .join(", ");
+    let loaded = load(&graph(&format!("{}, {kids}", boss("a")), &edges), Some(Dialect::Graph));
+    let program = loaded.program.expect("nothing was found");
+    let models = program.effects.iter().find_map(|effect| effect.spec.get("subagentModels"));
+    assert_eq!(models.map(ToString::to_string), Some(r#"["claude-x","gemini-x"]"#.to_owned()));
+}
+
+#[test]
 fn choices() {
     let nodes = r#"{"id": "i", "type": "if", "data": {"conditions": [{"operator": "contains", "value": "Yes"},
             {"if": "input.score > 3"}]}},

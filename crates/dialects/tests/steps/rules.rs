@@ -36,6 +36,13 @@ fn documents() {
 }
 
 #[test]
+fn bounds_of_agents_are_numbers() {
+    for (bound, at) in [("token_budget: \"10\"", "\"10\""), ("cost_budget_micros: 0", "0}"), ("sequential: 1", "1}")] {
+        refused(&format!("steps:\n  - {{id: a, step_type: agent, tools: [x], {bound}}}\n"), "bad_field", at);
+    }
+}
+
+#[test]
 fn ids_and_types() {
     step_refused("{id: a.b, step_type: text}", "bad_id", "a.b");
     step_refused("{id: [a], step_type: text}", "bad_field", "[a]");

@@ -30,6 +30,9 @@ fn unknown_keys_come_with_the_nearest_known_one() {
 fn effects_keep_further_fields_and_are_asked_only_about_what_looks_misspelt() {
     silent("{id: a, step_type: prompt_call, reasoning_effort: high}");
     silent("{id: a, step_type: add_memory, collection: notes}");
+    let bounds = "max_tokens: 500, token_budget: 9000, cost_budget_micros: 100000, sequential: true";
+    silent(&format!("{{id: a, step_type: agent, tools: [x], {bounds}, temperature: 0.5}}"));
+    silent(&format!("{{id: a, step_type: prompt_call, tools: [x], max_turns: 3, {bounds}}}"));
     warned("{id: a, step_type: prompt_call, promt_template: x}", "unknown_key", "promt", "`prompt_template`");
 }
 
