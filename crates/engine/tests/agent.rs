@@ -209,7 +209,7 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
     let result = run(agent::program(), &call("agent", spec, GRAPH), &mut world);
     assert_eq!(text(&result, "output"), "All set.");
     assert_eq!(world.asked.len(), 4);
-    assert_eq!((text(&world.asked[1], "system"), text(&world.asked[1], "model")), ("Look.", "s"));
+    assert_eq!((text(&world.asked[1], "systemPrompt"), text(&world.asked[1], "model")), ("Look.", "s"));
     assert_eq!(text(&world.asked[1], "prompt"), "Find a train.", "the message alone, not the arguments around it");
     let told = world.asked[3].get("since").and_then(Value::as_list).expect("what was said since");
     assert_eq!(told[1].get("content"), Some(&Value::from("Take the 9:15.")));

@@ -175,10 +175,10 @@ struct Models;
 impl Runner for Models {
     fn perform(&mut self, call: &Call) -> Answer {
         let text = |key: &str| call.input.get(key).and_then(Value::as_str).unwrap_or_default();
-        let said = call.input.get("messages").and_then(Value::as_list).map_or(0, <[Value]>::len);
-        let reply = match (text("system"), said) {
-            ("Boss.", 1) => calls("subagent_scout_k", &["b1", "b2"]),
-            ("Scout.", 1) => calls("subagent_clerk_l", &["s1"]),
+        let said = call.input.get("since").and_then(Value::as_list).map_or(0, <[Value]>::len);
+        let reply = match (text("systemPrompt"), said) {
+            ("Boss.", 0) => calls("subagent_scout_k", &["b1", "b2"]),
+            ("Scout.", 0) => calls("subagent_clerk_l", &["s1"]),
             ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),
             _ => calls("", &[]),
         };

@@ -120,7 +120,7 @@ impl Agent<'_> {
         ]);
         let inner = Agent { root: self.root, names: self.names, depth: self.depth + 1 };
         let request = object([
-            ("system", take("systemPrompt")),
+            ("systemPrompt", take("systemPrompt")),
             ("model", take("model")),
             ("reasoningEffort", take("reasoningEffort")),
         ]);

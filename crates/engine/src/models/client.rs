@@ -28,9 +28,9 @@ pub(super) fn runtime() -> &'static Runtime {
 pub(super) struct Clients {
     network: Network,
     /// For addresses that the operator has set.
-    open: OnceLock<Result<genai::Client, String>>,
+    open: OnceLock<Result<reqwest::Client, String>>,
     /// For addresses that a document names: what names resolve to is checked.
-    guarded: OnceLock<Result<genai::Client, String>>,
+    guarded: OnceLock<Result<reqwest::Client, String>>,
 }
 
 impl Clients {
@@ -48,7 +48,7 @@ impl Clients {
     }
 
     /// The client for addresses that are somebody's word.
-    pub(super) fn client(&self, source: Source) -> Result<&genai::Client, String> {
+    pub(super) fn client(&self, source: Source) -> Result<&reqwest::Client, String> {
         let (kept, guard) = match source {
             Source::Operator => (&self.open, None),
             Source::Document => (&self.guarded, Some(&self.network)),
@@ -58,7 +58,7 @@ impl Clients {
 }
 
 /// A client that follows nothing by itself. With a guard, proxies are out too: they would look names up for us.
-fn built(guard: Option<&Network>) -> Result<genai::Client, String> {
+fn built(guard: Option<&Network>) -> Result<reqwest::Client, String> {
     // Whoever was first has chosen already, and it works as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
@@ -70,8 +70,7 @@ fn built(guard: Option<&Network>) -> Result<genai::Client, String> {
     };
     // A machine without certificates of its own, such as a bare container, gets those of the browsers.
     let client = builder().build().or_else(|_| builder().tls_backend_preconfigured(own_roots()).build());
-    let client = client.map_err(|error| format!("no connections can be made here: {error}"))?;
-    genai::Client::builder().with_reqwest(client).build().map_err(|error| error.to_string())
+    client.map_err(|error| format!("no connections can be made here: {error}"))
 }
 
 fn own_roots() -> rustls::ClientConfig {

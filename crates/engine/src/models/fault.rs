@@ -45,6 +45,21 @@ impl Fault {
         Self { message: "the model's answer broke off".to_owned(), cure: Cure::Later(None), answered: false }
     }
 
+    /// Something that is wrong with this machine, before anything went out.
+    pub(super) fn own(why: &str) -> Self {
+        Self { message: why.to_owned(), cure: Cure::None, answered: false }
+    }
+
+    /// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
+    pub(super) fn lost(error: &(dyn Error + 'static)) -> Self {
+        if let Some(refused) = refusal(error) {
+            return Self { message: refused.to_string(), cure: Cure::None, answered: false };
+        }
+        let told = causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        let message = format!("the provider cannot be reached, or the connection broke: {told}");
+        Self { message, cure: Cure::Later(None), answered: false }
+    }
+
     /// An answer in which nothing stands.
     pub(super) fn empty() -> Self {
         Self { message: "the model's answer is empty".to_owned(), cure: Cure::Later(None), answered: true }
@@ -80,14 +95,14 @@ impl Fault {
         match error {
             genai::Error::WebStream { error, .. } => match error.downcast_ref::<genai::Error>() {
                 Some(inner) => Self::of(inner),
-                None => lost(error.as_ref()),
+                None => Self::lost(error.as_ref()),
             },
             genai::Error::HttpError { status, body, headers, .. } => answered(*status, body, Some(headers)),
             genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
                 match webc_error {
                     Web::ResponseFailedStatus { status, body, headers } => answered(*status, body, Some(headers)),
                     Web::ResponseFailedNotJson { content_type, body } => elsewhere(content_type, body),
-                    Web::Reqwest(error) => lost(error),
+                    Web::Reqwest(error) => Self::lost(error),
                     other => unreadable(&other.to_string()),
                 }
             }
@@ -106,16 +121,6 @@ fn elsewhere(content_type: &str, body: &str) -> Fault {
         body.trim()
     );
     Fault { message, cure: Cure::None, answered: true }
-}
-
-/// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
-fn lost(error: &(dyn Error + 'static)) -> Fault {
-    if let Some(refused) = refusal(error) {
-        return Fault { message: refused.to_string(), cure: Cure::None, answered: false };
-    }
-    let told = causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    let message = format!("the provider cannot be reached, or the connection broke: {told}");
-    Fault { message, cure: Cure::Later(None), answered: false }
 }
 
 /// Something came that is no answer of this kind of provider.

@@ -72,10 +72,6 @@ impl Frames {
         self.lock().clone()
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        self.lock().bytes
-    }
-
     /// Nobody panics while holding it, and facts that are half written are facts still.
     fn lock(&self) -> MutexGuard<'_, Facts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

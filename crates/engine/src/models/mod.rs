@@ -1,9 +1,9 @@
 //! Models: performs calls of the kinds `model`, `chat`, `evaluate`, `extract` and `agent` by asking a provider over HTTP.
 //!
 //! The wire formats are those of the library `genai`; this module decides what is asked, how often, and what an answer is
-//! worth. The library fits: it takes any address, sends JSON Schemas, tools and efforts, streams calls of tools, tells an
-//! end from a break (its last event is missing), and keeps the headers of refusals, of which `Retry-After` is one. What it
-//! does not do is try again, count money, find near names and hold answers to a shape; that is here.
+//! worth. The library fits: it takes any address, sends JSON Schemas, tools and efforts, streams calls of tools, lets us see
+//! what comes over the wire, and keeps the headers of refusals, of which `Retry-After` is one. What it does not do is try again,
+//! count money and bytes, find near names, tell a whole answer from one that is none, and hold answers to a shape; that is here.
 
 mod ask;
 mod client;
@@ -12,6 +12,7 @@ mod frames;
 mod messages;
 mod price;
 mod providers;
+mod relay;
 mod retry;
 mod settings;
 mod shape;

@@ -105,16 +105,13 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn service(&self) -> ServiceTarget {
+    /// The model for the library, which finds the provider at that address.
+    pub(super) fn service(&self, url: &str) -> ServiceTarget {
         ServiceTarget {
-            endpoint: self.endpoint(),
+            endpoint: Endpoint::from_owned(url),
             auth: self.auth(),
             model: ModelIden::new(self.protocol, self.model.to_string()),
         }
-    }
-
-    pub(super) fn endpoint(&self) -> Endpoint {
-        Endpoint::from_owned(self.url.clone())
     }
 
     /// A server that needs no key takes any; the library wants one.

@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const NAMES: Duration = Duration::from_secs(5);
 
 /// Asks until there is an answer, the time is over, or nobody wants to know any more.
-pub(super) fn attended(models: &Models, client: &genai::Client, call: &Call, ask: Ask, stop: &Stop) -> Answer {
+pub(super) fn attended(models: &Models, client: &reqwest::Client, call: &Call, ask: Ask, stop: &Stop) -> Answer {
     let limit = call.attempt_limit_ms.map(Duration::from_millis);
     let until = after_now(limit.unwrap_or_else(|| Duration::from_secs(models.settings.time_limit_s)));
     let (secrets, unspoken) = (ask.secrets.clone(), ask.unspoken.clone());
@@ -69,7 +69,7 @@ fn after_now(limit: Duration) -> Instant {
     now.checked_add(limit).unwrap_or(now + FAR)
 }
 
-async fn asked(models: &Models, client: &genai::Client, call: &Call, mut ask: Ask, until: Instant) -> Answer {
+async fn asked(models: &Models, client: &reqwest::Client, call: &Call, mut ask: Ask, until: Instant) -> Answer {
     let mut tokens = Tokens::default();
     let mut reasks = models.settings.reask;
     loop {
@@ -111,7 +111,7 @@ fn cut_off(ask: &Ask, said: &Said, has_problem: bool) -> Option<Answer> {
 /// One answer, after as many tries as it takes and the settings allow.
 async fn tried(
     models: &Models,
-    client: &genai::Client,
+    client: &reqwest::Client,
     call: &Call,
     ask: &mut Ask,
     until: Instant,
@@ -174,7 +174,7 @@ fn pause(call: &Call, tries: u32, wanted: Option<Duration>) -> Duration {
     wanted.map_or(own + spread, |wanted| wanted + spread.min(FIRST))
 }
 
-async fn failed(client: &genai::Client, ask: &Ask, fault: Fault) -> Answer {
+async fn failed(client: &reqwest::Client, ask: &Ask, fault: Fault) -> Answer {
     let again = match fault.cure {
         Cure::Later(wanted) => wanted.map_or(Again::Soon, after),
         Cure::None | Cure::Name | Cure::NoSchema | Cure::NoStream => Again::Never,
@@ -185,7 +185,7 @@ async fn failed(client: &genai::Client, ask: &Ask, fault: Fault) -> Answer {
 }
 
 /// A model that the provider does not know, and names that are near.
-async fn unknown(client: &genai::Client, ask: &Ask, told: &str) -> String {
+async fn unknown(client: &reqwest::Client, ask: &Ask, told: &str) -> String {
     let (model, provider) = (&ask.target.model, &ask.target.provider);
     let names = tokio::time::timeout(NAMES, wire::model_names(client, ask)).await.unwrap_or_default();
     let mut near: Vec<(f64, &String)> =

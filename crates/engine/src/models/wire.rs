@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use genai::chat::{ChatStreamEvent, ContentPart, MessageContent, StopReason, StreamEnd, ToolCall};
-use genai::resolver::ProviderConfig;
+use genai::resolver::{Endpoint, ProviderConfig};
 use serde_json::Value;
 
 use super::ask::Ask;
 use super::fault::Fault;
 use super::frames::{Facts, Frames};
 use super::price::Tokens;
+use super::relay::Passage;
 
 /// What a model said.
 #[derive(Debug, Default)]
@@ -30,17 +31,16 @@ impl Said {
     }
 }
 
-pub(super) async fn streamed(client: &genai::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
+pub(super) async fn streamed(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
+    let passage = Passage::open(client, &ask.target.url, ask.max_bytes)?;
     let frames = Arc::new(Frames::default());
     let options = ask.options.clone().with_raw_frame_sink_arc(frames.clone());
-    let opened = client.exec_chat_stream(ask.target.service(), ask.request.clone(), Some(&options)).await;
-    let mut stream = opened.map_err(|error| Fault::of(&error))?.stream;
+    let target = ask.target.service(&passage.url());
+    let opened = passage.library().exec_chat_stream(target, ask.request.clone(), Some(&options)).await;
+    let mut stream = opened.map_err(|error| passage.fault(&error))?.stream;
     let mut heard = Heard::default();
     while let Some(event) = stream.next().await {
-        if frames.bytes() > ask.max_bytes {
-            return Err(Fault::too_long(ask.max_bytes));
-        }
-        match event.map_err(|error| broken(&error, &frames.facts()))? {
+        match event.map_err(|error| broken(&passage, &error, &frames.facts()))? {
             ChatStreamEvent::Chunk(chunk) => {
                 hear(&chunk.content);
                 heard.text.push_str(&chunk.content);
@@ -61,8 +61,8 @@ pub(super) async fn streamed(client: &genai::Client, ask: &Ask, hear: &dyn Fn(&s
 }
 
 /// An error in the middle of a stream; what was said before it may tell more.
-fn broken(error: &genai::Error, facts: &Facts) -> Fault {
-    declined(facts, None, "").unwrap_or_else(|| Fault::of(error))
+fn broken(passage: &Passage, error: &genai::Error, facts: &Facts) -> Fault {
+    declined(facts, None, "").unwrap_or_else(|| passage.fault(error))
 }
 
 fn ended(end: StreamEnd, facts: &Facts) -> Result<Said, Fault> {
@@ -75,9 +75,11 @@ fn ended(end: StreamEnd, facts: &Facts) -> Result<Said, Fault> {
     if is_over { Ok(said) } else { Err(Fault::cut()) }
 }
 
-pub(super) async fn at_once(client: &genai::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
+pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
+    let passage = Passage::open(client, &ask.target.url, ask.max_bytes)?;
     let options = ask.options.clone().with_capture_raw_body(true);
-    let answered = client.exec_chat(ask.target.service(), ask.request.clone(), Some(&options)).await;
+    let target = ask.target.service(&passage.url());
+    let answered = passage.library().exec_chat(target, ask.request.clone(), Some(&options)).await;
     let mut facts = Facts::default();
     let response = match answered {
         Ok(response) => response,
@@ -85,7 +87,7 @@ pub(super) async fn at_once(client: &genai::Client, ask: &Ask, hear: &dyn Fn(&st
             if let genai::Error::ChatResponseGeneration { response_body, .. } = &error {
                 facts.read(response_body);
             }
-            return Err(broken(&error, &facts));
+            return Err(broken(&passage, &error, &facts));
         }
     };
     facts.read(response.captured_raw_body.as_ref().unwrap_or(&Value::Null));
@@ -97,9 +99,10 @@ pub(super) async fn at_once(client: &genai::Client, ask: &Ask, hear: &dyn Fn(&st
 }
 
 /// The names of the models that the provider has; none if it does not tell.
-pub(super) async fn model_names(client: &genai::Client, ask: &Ask) -> Vec<String> {
-    let config = ProviderConfig::from_endpoint(ask.target.endpoint()).with_auth(ask.target.auth());
-    client.all_model_names(ask.target.protocol, config).await.unwrap_or_default()
+pub(super) async fn model_names(client: &reqwest::Client, ask: &Ask) -> Vec<String> {
+    let Ok(passage) = Passage::open(client, &ask.target.url, ask.max_bytes) else { return Vec::new() };
+    let config = ProviderConfig::from_endpoint(Endpoint::from_owned(passage.url())).with_auth(ask.target.auth());
+    passage.library().all_model_names(ask.target.protocol, config).await.unwrap_or_default()
 }
 
 fn told(content: MessageContent, tokens: Tokens) -> Said {
