@@ -272,6 +272,8 @@ fn a_server_that_cannot_stream_is_asked_without_and_a_page_is_no_model() {
 
 #[test]
 fn a_stream_that_says_why_it_ended_has_ended() {
+    const CALL: &str = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{\\\"n\\\"\"}}]}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\": 1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n";
     const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"all\"},\"finish_reason\":null}]}\n\n\
         data: {\"choices\":[{\"delta\":{\"content\":\" of it\"},\"finish_reason\":\"stop\"}]}\n\n\
         data: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":2}}\n\n";
@@ -279,8 +281,6 @@ fn a_stream_that_says_why_it_ended_has_ended() {
     let answer = perform(&models(&provider, "openai"), &plain());
     says(&answer, "all of it");
     assert_eq!((answer.usage().tokens, provider.requests().len()), (12, 1));
-    const CALL: &str = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{\\\"n\\\"\"}}]}}]}\n\n\
-        data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\": 1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n";
     let provider = Provider::new(vec![Does::Streams(CALL)]);
     let asked = call("model", r#"{"reply": true}"#, r#"{"prompt": "hi", "tools": ["x"]}"#);
     let answer = perform(&models(&provider, "openai"), &asked);

@@ -100,7 +100,9 @@ mod tests {
     fn why_an_answer_ended_is_read_from_every_wire_format() {
         let read = |bodies: &[Value]| {
             let mut facts = Facts::default();
-            bodies.iter().for_each(|body| facts.read(body));
+            for body in bodies {
+                facts.read(body);
+            }
             (facts.reason.unwrap_or_default(), facts.over, facts.refusal, facts.blocked.unwrap_or_default())
         };
         let told = |reason: &str, over, refusal: &str, blocked: &str| {

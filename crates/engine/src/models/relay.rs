@@ -69,7 +69,7 @@ impl Passage {
         let relay = RELAY.as_ref().map_err(|why| Fault::own(why))?;
         let mut name = [0; 16];
         getrandom::fill(&mut name).map_err(|error| Fault::own(&format!("there is no randomness here: {error}")))?;
-        let name = name.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let name = format!("{:032x}", u128::from_ne_bytes(name));
         let call = Arc::new(Call { client: client.clone(), url: Arc::clone(url), max_bytes, fault: Mutex::default() });
         relay.calls().insert(name.clone(), Arc::clone(&call));
         Ok(Self { relay, name, call })
@@ -232,16 +232,12 @@ impl Body for Counted {
             Poll::Pending => return Poll::Pending,
         };
         let came = frame.data_ref().map_or(0, |data| data.len() as u64);
-        match self.left.checked_sub(came) {
-            Some(left) => {
-                self.left = left;
-                Poll::Ready(Some(Ok(frame)))
-            }
-            None => {
-                let max_bytes = self.call.as_ref().map_or(0, |call| call.max_bytes);
-                self.broken(Fault::too_long(max_bytes))
-            }
-        }
+        let Some(left) = self.left.checked_sub(came) else {
+            let max_bytes = self.call.as_ref().map_or(0, |call| call.max_bytes);
+            return self.broken(Fault::too_long(max_bytes));
+        };
+        self.left = left;
+        Poll::Ready(Some(Ok(frame)))
     }
 
     fn size_hint(&self) -> SizeHint {
