@@ -85,6 +85,15 @@ impl Fault {
         Self { message, cure: Cure::None, answered: true }
     }
 
+    /// A stream with a line that nobody can mean.
+    pub(super) fn too_long_a_line(max_bytes: u64) -> Self {
+        let message = format!(
+            "a line of the provider's answer has more than the {max_bytes} bytes that are read of one; with `stream = false` in \
+             `[models]` there is no such limit"
+        );
+        Self { message, cure: Cure::None, answered: true }
+    }
+
     /// What is told of it. Secrets are masked before it is cut, because half of one would not be found.
     pub(super) fn told(&self, secrets: &Secrets) -> String {
         short(&secrets.mask(&self.message))

@@ -15,16 +15,19 @@ use std::time::Duration;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::client::runtime;
 use super::fault::Fault;
 
+/// How large a piece of an answer is. The library looks at an unfinished event again with each, so few are better than many.
+const PIECE: u32 = 256 * 1024;
+
 /// How much of one answer is under way between the relay and the library, and of all together: whoever does not read must not
 /// keep the others from reading.
-const WINDOW: u32 = 64 * 1024;
+const WINDOW: u32 = 1024 * 1024;
 const ALL_WINDOWS: u32 = 1 << 30;
 
 /// How many calls there may be at once.
@@ -51,9 +54,30 @@ struct Call {
     client: reqwest::Client,
     /// Where the provider is, with a slash at the end.
     url: Arc<str>,
-    max_bytes: u64,
+    bounds: Bounds,
     /// What went wrong between the relay and the provider.
     fault: Mutex<Option<Fault>>,
+}
+
+/// How much may come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) bytes: u64,
+    /// In one line. Streams have short ones, and the library looks at an unfinished one from its beginning again and again.
+    pub(super) line: u64,
+}
+
+impl Bounds {
+    /// What a line of a stream may have: an image fits into it.
+    const LINE: u64 = 8 * 1024 * 1024;
+
+    pub(super) fn of_stream(bytes: u64) -> Self {
+        Self { bytes, line: Self::LINE }
+    }
+
+    pub(super) fn of_whole(bytes: u64) -> Self {
+        Self { bytes, line: u64::MAX }
+    }
 }
 
 /// The way to a provider for one call.
@@ -64,13 +88,13 @@ pub(super) struct Passage {
 }
 
 impl Passage {
-    /// A way to an address, over which no more than so many bytes come back.
-    pub(super) fn open(client: &reqwest::Client, url: &Arc<str>, max_bytes: u64) -> Result<Self, Fault> {
+    /// A way to an address, over which no more than so much comes back.
+    pub(super) fn open(client: &reqwest::Client, url: &Arc<str>, bounds: Bounds) -> Result<Self, Fault> {
         let relay = RELAY.as_ref().map_err(|why| Fault::own(why))?;
         let mut name = [0; 16];
         getrandom::fill(&mut name).map_err(|error| Fault::own(&format!("there is no randomness here: {error}")))?;
         let name = format!("{:032x}", u128::from_ne_bytes(name));
-        let call = Arc::new(Call { client: client.clone(), url: Arc::clone(url), max_bytes, fault: Mutex::default() });
+        let call = Arc::new(Call { client: client.clone(), url: Arc::clone(url), bounds, fault: Mutex::default() });
         relay.calls().insert(name.clone(), Arc::clone(&call));
         Ok(Self { relay, name, call })
     }
@@ -111,6 +135,7 @@ impl Relay {
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .http2_prior_knowledge()
+            .http2_max_frame_size(PIECE)
             .http2_initial_stream_window_size(WINDOW)
             .http2_initial_connection_window_size(ALL_WINDOWS)
             .build()
@@ -144,40 +169,36 @@ async fn serve(stream: TcpStream) {
     let _ = server.serve_connection(TokioIo::new(stream), service_fn(relayed)).await;
 }
 
-async fn relayed(request: Request<Incoming>) -> Result<Response<Counted>, hyper::Error> {
+async fn relayed(request: Request<Incoming>) -> Result<Response<Counted>, Broken> {
     let path = request.uri().path_and_query().map_or("", |path| path.as_str());
     let (name, rest) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
     let call = RELAY.as_ref().ok().and_then(|relay| relay.calls().get(name).cloned());
-    let Some(call) = call else { return Ok(refused(StatusCode::NOT_FOUND)) };
+    // Nobody else knows a name, and one whose call has ended is known no more.
+    let call = call.ok_or(Broken)?;
     let url = format!("{}{rest}", call.url);
     let (head, body) = request.into_parts();
-    let body = whole(body).await?;
+    let body = whole(body).await.map_err(|_| Broken)?;
     let asked = call.client.request(head.method, url).headers(carried(&head.headers)).body(body);
     match asked.send().await {
         Ok(answer) => Ok(call.counted(answer)),
-        Err(error) => {
-            *lock(&call.fault) = Some(Fault::lost(&error));
-            Ok(refused(StatusCode::BAD_GATEWAY))
-        }
+        Err(error) => Err(call.broken(Fault::lost(&error))),
     }
 }
 
 impl Call {
+    fn broken(&self, fault: Fault) -> Broken {
+        *lock(&self.fault) = Some(fault);
+        Broken
+    }
+
     fn counted(self: Arc<Self>, answer: reqwest::Response) -> Response<Counted> {
         let (status, headers) = (answer.status(), carried(answer.headers()));
         let answer: Response<reqwest::Body> = answer.into();
-        let mut counted =
-            Response::new(Counted { body: Some(answer.into_body()), left: self.max_bytes, call: Some(self) });
+        let mut counted = Response::new(Counted { body: Some(answer.into_body()), bytes: 0, line: 0, call: self });
         *counted.status_mut() = status;
         *counted.headers_mut() = headers;
         counted
     }
-}
-
-fn refused(status: StatusCode) -> Response<Counted> {
-    let mut response = Response::new(Counted { body: None, left: 0, call: None });
-    *response.status_mut() = status;
-    response
 }
 
 fn carried(headers: &HeaderMap) -> HeaderMap {
@@ -200,8 +221,10 @@ async fn whole(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
 /// An answer of a provider, as far as it may go.
 struct Counted {
     body: Option<reqwest::Body>,
-    left: u64,
-    call: Option<Arc<Call>>,
+    /// How much has come, and how much of it since the last line ended.
+    bytes: u64,
+    line: u64,
+    call: Arc<Call>,
 }
 
 /// The answer breaks off; why is known to its call.
@@ -210,12 +233,19 @@ struct Counted {
 struct Broken;
 
 impl Counted {
-    fn broken(&mut self, fault: Fault) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        if let Some(call) = &self.call {
-            *lock(&call.fault) = Some(fault);
+    /// Counts what has come.
+    fn count(&mut self, data: &[u8]) -> Result<(), Broken> {
+        let (came, bounds) = (data.len() as u64, self.call.bounds);
+        let ended = data.iter().rposition(|byte| *byte == b'\n');
+        self.bytes += came;
+        self.line = ended.map_or(self.line + came, |end| (data.len() - end - 1) as u64);
+        if self.bytes > bounds.bytes {
+            return Err(self.call.broken(Fault::too_long(bounds.bytes)));
         }
-        self.body = None;
-        Poll::Ready(Some(Err(Broken)))
+        if self.line > bounds.line {
+            return Err(self.call.broken(Fault::too_long_a_line(bounds.line)));
+        }
+        Ok(())
     }
 }
 
@@ -225,19 +255,16 @@ impl Body for Counted {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
-        let frame = match Pin::new(body).poll_frame(context) {
-            Poll::Ready(Some(Ok(frame))) => frame,
-            Poll::Ready(Some(Err(error))) => return self.broken(Fault::lost(&error)),
+        let counted = match Pin::new(body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => self.count(frame.data_ref().map_or(&[], |data| data)).map(|()| frame),
+            Poll::Ready(Some(Err(error))) => Err(self.call.broken(Fault::lost(&error))),
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Pending => return Poll::Pending,
         };
-        let came = frame.data_ref().map_or(0, |data| data.len() as u64);
-        let Some(left) = self.left.checked_sub(came) else {
-            let max_bytes = self.call.as_ref().map_or(0, |call| call.max_bytes);
-            return self.broken(Fault::too_long(max_bytes));
-        };
-        self.left = left;
-        Poll::Ready(Some(Ok(frame)))
+        if counted.is_err() {
+            self.body = None;
+        }
+        Poll::Ready(Some(counted))
     }
 
     fn size_hint(&self) -> SizeHint {

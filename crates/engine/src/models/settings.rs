@@ -66,7 +66,7 @@ impl Default for Settings {
             reask: 1,
             time_limit_s: 600,
             stream: true,
-            max_response_bytes: 32 * 1024 * 1024,
+            max_response_bytes: 64 * 1024 * 1024,
             providers: BTreeMap::new(),
             prices: BTreeMap::new(),
         }
