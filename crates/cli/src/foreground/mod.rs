@@ -127,7 +127,9 @@ impl Foreground {
         if look.row.status.is_final() {
             return Ok(Left::Ended(Box::new(look)));
         }
-        self.here.answers().skip(&self.store.past(run)?);
+        if self.here.answers().is_there() {
+            self.here.answers().skip(&self.store.past(run)?);
+        }
         match self.driver.wake(run)? {
             Ok(_) => {
                 self.view.past(run, &notes, &self.store);

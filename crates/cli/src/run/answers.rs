@@ -125,6 +125,7 @@ impl Answers {
 
     /// Leaves out the entries of what was answered before, in a run that is taken up again.
     pub(crate) fn skip(&mut self, past: &Past) {
+        self.script.played_since(past.from_ms);
         for happened in &past.happened {
             match happened {
                 Happened::Called { call, came } if *came != Came::Open && self.answers(call) => drop(self.reply(call)),
@@ -256,13 +257,18 @@ fn key_span(within: &Located, key: &str) -> Span {
     field.map_or(within.span, |field| field.key_span)
 }
 
-/// Scripts of graphs have the answers of their agents under `agents` and those of people under `resume`.
+/// Scripts of graphs have the answers of their agents under `agents` and those of people under `resume`, where `{$for: node, input}`
+/// is for one node.
 fn by_step(script: Value) -> Value {
     let Some(fields) = script.as_object() else { return script };
     let of_graph = fields.keys().all(|key| matches!(&**key, "agents" | "resume"));
     let Some(agents) = fields.get("agents").and_then(Value::as_object).filter(|_| of_graph) else { return script };
-    let mut steps = agents.clone();
-    let people = fields.get("resume").filter(|answers| answers.as_list().is_some_and(|answers| !answers.is_empty()));
-    steps.extend(people.map(|answers| (Arc::from("resume"), answers.clone())));
-    Value::from(steps)
+    let mut people: BTreeMap<Arc<str>, Vec<Value>> = BTreeMap::new();
+    for answer in fields.get("resume").and_then(Value::as_list).unwrap_or_default() {
+        let node = answer.get("$for").and_then(Value::as_str);
+        let said = node.and_then(|_| answer.get("input")).unwrap_or(answer);
+        people.entry(node.unwrap_or("resume").into()).or_default().push(said.clone());
+    }
+    let people = people.into_iter().map(|(node, said)| (node, Value::from(said)));
+    Value::from(agents.clone().into_iter().chain(people).collect::<Object>())
 }

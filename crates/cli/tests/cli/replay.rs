@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::Value as Json;
 
-use super::running::{Place, err, out};
+use super::running::{Place, err, out, signal};
 
 #[track_caller]
 fn exits(output: &Output, code: i32) {
@@ -117,6 +117,50 @@ fn what_people_said_is_recorded_whoever_took_it() {
     let tried = place.run(&["run", "asks.yaml", "-s", "tape.yaml", "--dry-run"]);
     exits(&tried, 0);
     assert_eq!(out(&tried), out(&ended));
+}
+
+#[test]
+fn approvals_of_a_graph_are_recorded_by_their_nodes() {
+    let example = |name: &str| super::root().join("examples/graph").join(name).display().to_string();
+    let (graph, script) = (example("parallel-reviews.json"), example("parallel-reviews.script.yaml"));
+    let place = Place::new(&[]);
+    let recorded = place.run(&["run", &graph, "-s", &script, "--record", "tape.yaml"]);
+    exits(&recorded, 0);
+    let tape = place.read("tape.yaml");
+    assert!(tape.contains("\"owner\":\n  - {\"decision\":\"reject\","), "{tape}");
+    let played = place.run(&["run", &graph, "-s", "tape.yaml"]);
+    exits(&played, 0);
+    assert_eq!(out(&played), out(&recorded));
+}
+
+#[test]
+fn a_recorded_run_that_was_interrupted_is_played_on() {
+    let workflow = r#"
+name: m
+states:
+  initial: twice
+  twice: {type: for_each, items: [x, y], body: [a, b], on_complete: end}
+  a: {type: step, command: "date +%s%N", on_success: b}
+  b: {type: step, command: "echo b", on_success: twice}
+  end: {type: terminal, message: "{{states.a.Output}}"}
+"#;
+    let place = Place::new(&[("m.yaml", workflow)]);
+    let recorded = place.run(&["run", "m.yaml", "--record", "tape.yaml"]);
+    exits(&recorded, 0);
+    // The second call of `a` is the same as the first, and has another answer. Between them the run is interrupted.
+    let tape = place.read("tape.yaml");
+    let slow = tape.replace("\"b\":\n  - {", "\"b\":\n  - {\"$delay_ms\":600000,");
+    assert_ne!(slow, tape);
+    fs::write(place.path().join("slow.yaml"), slow).expect("it can be written");
+    let mut running = place.command(&["run", "m.yaml", "-s", "slow.yaml", "--id", "k"]);
+    let mut running =
+        running.stderr(fs::File::create(place.path().join("told")).expect("a file")).spawn().expect("it starts");
+    place.await_text("told", "a (command)");
+    assert!(signal("INT", &running.id().to_string()));
+    running.wait().expect("it ends");
+    let played = place.run(&["run", "m.yaml", "-s", "tape.yaml", "--id", "k"]);
+    exits(&played, 0);
+    assert_eq!(out(&played), out(&recorded));
 }
 
 #[test]
