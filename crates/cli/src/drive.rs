@@ -71,7 +71,8 @@ impl Drive {
         let outside: Arc<dyn Outside> = Arc::new(here);
         let (known, limits) = (Arc::clone(&outside), project.limits());
         let facts = Arc::new(move |name: &str| known.fact(name));
-        let host = Host::new(store, what, Drives::Named, facts, moment::now_ms())?.with_secrets(secrets);
+        let host = Host::new(store, what, Drives::Named, facts, moment::now_ms())?;
+        let host = host.with_secrets(secrets).with_agents(project.agent_bounds());
         let (mut notices, host) = Notices::new(&project, &project.store_path(arguments)?, host)?;
         let driver = Driver::new(host, outside, limits, Box::new(move |act| notices.hear(act)));
         let stop = Stop::default();

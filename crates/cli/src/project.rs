@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use branchpoint_engine::Limits;
+use branchpoint_engine::agent::Bounds;
 use branchpoint_engine::store::{Durability, Store};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
@@ -75,6 +76,10 @@ pub(crate) struct People {
 struct CallLimits {
     calls: Option<usize>,
     calls_per_workflow: Option<usize>,
+    /// What an agent may use in one turn whose document does not say.
+    agent_turns: Option<u32>,
+    agent_tokens: Option<u32>,
+    agent_cost_micros: Option<u32>,
 }
 
 /// Who hears that a question is asked, reminded of, or settled.
@@ -161,6 +166,16 @@ impl Project {
         Limits {
             calls: self.limits.calls.unwrap_or(default.calls).max(1),
             calls_per_workflow: self.limits.calls_per_workflow.unwrap_or(default.calls_per_workflow).max(1),
+        }
+    }
+
+    /// What agents may use whose documents do not say.
+    pub(crate) fn agent_bounds(&self) -> Bounds {
+        let CallLimits { agent_turns, agent_tokens, agent_cost_micros, .. } = self.limits;
+        Bounds {
+            turns: agent_turns.map_or(Bounds::default().turns, i64::from),
+            tokens: agent_tokens.map(i64::from),
+            cost_micros: agent_cost_micros.map(i64::from),
         }
     }
 

@@ -81,7 +81,7 @@ fn run(program: &Program, call: &Call, world: &mut World) -> Value {
     assert!(agent::is_turn(call));
     let children = BTreeMap::from([(Arc::from(agent::NAME), agent::program().clone())]);
     let mut memory = Memory::new(program, 0).calling(&children);
-    memory.start(agent::input(call), Object::default()).expect("it starts");
+    memory.start(agent::input(call, agent::Bounds::default()), Object::default()).expect("it starts");
     memory.go_on(world);
     let result = memory.result().cloned().expect("it has ended");
     let ended_well = result.get("status") == Some(&Value::from("completed"));

@@ -74,3 +74,11 @@ fn who_drives_a_run_decides_where_it_may_lead() {
         place.command(&["runs", "retry", "f1", "--id", "f3"]).env("BRANCHPOINT_ALLOW_PRIVATE_NETWORK", "1").output();
     assert!(!told(&again.expect("it starts")).1.contains("private or local address"));
 }
+
+#[test]
+fn the_operator_bounds_agents_whose_documents_do_not() {
+    let settings = "[limits]\nagent_tokens = 10\n";
+    let place = Place::new(&[("helper.yaml", AGENT), ("script.yaml", SCRIPT), ("branchpoint.toml", settings)]);
+    let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
+    has(&stderr, &["[token_budget]", "`token_budget` allows no more"]);
+}

@@ -5,8 +5,25 @@ use branchpoint_expr::{Object, Value};
 use super::object;
 use crate::runner::Call;
 
-/// How many turns an agent may make whose document does not say.
+/// How many turns an agent may make if nobody says.
 const MAX_TURNS: i64 = 10;
+
+/// What an agent may use whose document does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls of the model in one turn.
+    pub turns: i64,
+    /// Tokens in one turn.
+    pub tokens: Option<i64>,
+    /// Cost of one turn, in millionths.
+    pub cost_micros: Option<i64>,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { turns: MAX_TURNS, tokens: None, cost_micros: None }
+    }
+}
 
 /// Whether tools are offered: a list that is not empty, or flags of which one is set, or agents below.
 pub(super) fn has_tools(input: &Value) -> bool {
@@ -29,11 +46,11 @@ fn is_tool_flag(name: &str, value: &Value) -> bool {
 const FOR_THE_TURN: [&str; 7] =
     ["tools", "subagents", "max_turns", "token_budget", "cost_budget_micros", "sequential", "stop_when_names"];
 
-/// The input of the program for a call.
-pub fn input(call: &Call) -> Value {
+/// The input of the program for a call, with bounds for what it does not bound itself.
+pub fn input(call: &Call, bounds: Bounds) -> Value {
     let names = call.spec.get("toolNames");
     let node = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
-    let agent = Agent { root: &node, names, depth: 1 };
+    let agent = Agent { root: &node, names, depth: 1, bounds };
     let fields = [
         ("request", request(call)),
         ("names", filled(&call.input, "stop_when_names").cloned().unwrap_or_default()),
@@ -73,12 +90,15 @@ struct Agent<'v> {
     names: Option<&'v Value>,
     /// How deep the agents below are.
     depth: i64,
+    bounds: Bounds,
 }
 
 impl Agent<'_> {
     /// What agents at every level have: tools, bounds, and agents below.
     fn common(&self, input: &Value) -> Value {
         let take = |name: &str| filled(input, name).cloned().unwrap_or_default();
+        let bound =
+            |name: &str, most: Option<i64>| filled(input, name).cloned().or(most.map(Value::Int)).unwrap_or_default();
         let mut tools = tools(input);
         let mut below = Object::default();
         for child in input.get("subagents").and_then(Value::as_list).unwrap_or_default() {
@@ -89,9 +109,9 @@ impl Agent<'_> {
         object([
             ("tools", Value::from(tools)),
             ("subagents", if below.is_empty() { Value::Null } else { Value::from(below) }),
-            ("max_turns", filled(input, "max_turns").cloned().unwrap_or(Value::Int(MAX_TURNS))),
-            ("token_budget", take("token_budget")),
-            ("cost_budget_micros", take("cost_budget_micros")),
+            ("max_turns", bound("max_turns", Some(self.bounds.turns))),
+            ("token_budget", bound("token_budget", self.bounds.tokens)),
+            ("cost_budget_micros", bound("cost_budget_micros", self.bounds.cost_micros)),
             ("sequential", take("sequential")),
         ])
     }
@@ -118,7 +138,7 @@ impl Agent<'_> {
             ("description", Value::from(format!("Asks the agent {called}, and gives its answer."))),
             ("parameters", parameters),
         ]);
-        let inner = Agent { root: self.root, names: self.names, depth: self.depth + 1 };
+        let inner = Agent { root: self.root, names: self.names, depth: self.depth + 1, bounds: self.bounds };
         let request = object([
             ("systemPrompt", take("systemPrompt")),
             ("model", take("model")),

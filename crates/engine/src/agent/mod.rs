@@ -15,7 +15,7 @@ use branchpoint_core::Usage;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Object, Problems, Value};
 
-pub use input::input;
+pub use input::{Bounds, input};
 
 use crate::runner::{Answer, Call};
 

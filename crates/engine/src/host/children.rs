@@ -8,7 +8,7 @@ use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
 use super::{Asker, Host, Order, Start, Taken};
-use crate::agent::{self, Told};
+use crate::agent::{self, Bounds, Told};
 use crate::judge::judge;
 use crate::runner::{Answer, Call};
 use crate::secrets::{Secrets, resolve};
@@ -51,7 +51,7 @@ impl Host {
             folder: open.folder.clone(),
             facts: facts(&call),
             secrets: Secrets::from_values(known),
-            ..Start::new(open.workflow, format!("{}.{}.{attempt}", open.id, effect.0), input(&call))
+            ..Start::new(open.workflow, format!("{}.{}.{attempt}", open.id, effect.0), input(&call, self.agents))
         };
         let begun = match self.begin_new(start, now_ms)? {
             Ok(begun) => begun,
@@ -147,11 +147,11 @@ fn part(call: &Call) -> Option<Part> {
 }
 
 /// What a child run is started with.
-fn input(call: &Call) -> Value {
+fn input(call: &Call, agents: Bounds) -> Value {
     if &*call.kind == Effect::CHILD_RUN {
         return call.input.get("inputs").cloned().unwrap_or_default();
     }
-    agent::input(call)
+    agent::input(call, agents)
 }
 
 /// Facts that the call gives its child, beside what the host knows.

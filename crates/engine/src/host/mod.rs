@@ -28,6 +28,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse, Usage};
 use branchpoint_expr::Value;
 
+use crate::agent::Bounds;
 use crate::judge::judge;
 use crate::local::SecretStore;
 use crate::runner::{Answer, Call};
@@ -65,6 +66,7 @@ pub struct Host {
     idle_limit: usize,
     /// Where secrets are that calls of other workflows name.
     secrets: SecretStore,
+    agents: Bounds,
     /// How many runs took events since idle runs were looked for.
     since_idle_away: usize,
     /// Whether notices to people outside are kept.
@@ -152,6 +154,7 @@ impl Host {
             since_idle_away: 0,
             notifies: false,
             secrets: Arc::new(|_| None),
+            agents: Bounds::default(),
             broken: BTreeSet::new(),
             sent: BTreeSet::new(),
             outside: BTreeSet::new(),
@@ -197,6 +200,13 @@ impl Host {
     #[must_use]
     pub fn with_secrets(mut self, secrets: SecretStore) -> Self {
         self.secrets = secrets;
+        self
+    }
+
+    /// What agents may use whose documents do not say.
+    #[must_use]
+    pub fn with_agents(mut self, bounds: Bounds) -> Self {
+        self.agents = bounds;
         self
     }
 
