@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Failed, State, view};
-use branchpoint_expr::{Object, Value, shell_word};
+use branchpoint_expr::{Object, Value, shell};
 
 use crate::local::SecretStore;
 use crate::runner::{Answer, Body};
@@ -198,11 +198,10 @@ pub(crate) fn resolve_beside(
     for path in spec.get("secrets").and_then(Value::as_list).unwrap_or_default() {
         let path = path.as_list().unwrap_or_default();
         let is_read_by_shell = shell.is_some() && path.first().and_then(Value::as_str) == shell;
-        let form = if is_read_by_shell { shell_word } else { str::to_owned };
-        input = at_path(&input, path, &mut |parts| joined(parts, store, form, &mut known))?;
+        input = at_path(&input, path, &mut |parts| joined(parts, store, is_read_by_shell, &mut known))?;
     }
     for credential in spec.get("credentials").and_then(Value::as_list).unwrap_or_default() {
-        let text = joined(credential.get("text").unwrap_or(&Value::Null), store, str::to_owned, &mut known)?;
+        let text = joined(credential.get("text").unwrap_or(&Value::Null), store, false, &mut known)?;
         input = put(&input, credential.get("at").and_then(Value::as_list).unwrap_or_default(), text);
     }
     Ok((input, known))
@@ -246,21 +245,31 @@ fn at_path(
 fn joined(
     parts: &Value,
     store: &SecretStore,
-    form: fn(&str) -> String,
+    is_read_by_shell: bool,
     known: &mut Vec<String>,
 ) -> Result<Value, String> {
     let Some(parts) = parts.as_list() else { return Ok(parts.clone()) };
     let mut text = String::new();
+    let mut command = shell::Command::default();
     for (at, part) in parts.iter().enumerate() {
-        match part.get("secret").and_then(Value::as_str).filter(|_| at % 2 == 1) {
-            Some(name) => {
-                let secret = store(name).ok_or_else(|| name.to_owned())?;
-                let formed = form(&secret);
-                text.push_str(&formed);
-                known.extend(Some(formed).filter(|formed| !formed.contains(&secret)).into_iter().chain([secret]));
-            }
-            None => text.push_str(&part.to_string()),
+        let Some(name) = part.get("secret").and_then(Value::as_str).filter(|_| at % 2 == 1) else {
+            let part = part.to_string();
+            command.read(&part);
+            text.push_str(&part);
+            continue;
+        };
+        let secret = store(name).ok_or_else(|| name.to_owned())?;
+        if is_read_by_shell {
+            // Where no word can stand, the document was refused.
+            let (before, after) = command.around().unwrap_or_default();
+            let word = shell::word(&secret);
+            text.extend([before, &word, after]);
+            command.put_in();
+            known.extend(Some(word).filter(|word| !word.contains(&secret)));
+        } else {
+            text.push_str(&secret);
         }
+        known.push(secret);
     }
     Ok(Value::from(text))
 }

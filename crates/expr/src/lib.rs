@@ -34,6 +34,7 @@ mod pattern;
 mod program;
 mod replace;
 mod rules;
+pub mod shell;
 mod show;
 mod syntax;
 mod template;
@@ -44,7 +45,7 @@ mod unit;
 mod value;
 mod work;
 
-pub use builtins::{matches_name, shell_word};
+pub use builtins::matches_name;
 pub use compile::{Bind, Bound};
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};

@@ -256,3 +256,14 @@ fn all_problems_are_told_at_once_in_the_order_of_the_text() {
     let kinds: Vec<_> = loaded(source).diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
     assert_eq!(kinds, ["bad_id", "no_conditions", "loop_body", "missing_field"]);
 }
+
+#[test]
+fn values_stand_only_where_a_shell_reads_quotes() {
+    let command = |text: &str| format!("{{id: c, step_type: command, command: '{text}'}}");
+    step_refused(&command("true # {{input}}"), "bad_template", "input");
+    step_refused(&command("cat << END {{input}}"), "bad_template", "input");
+    step_refused(&command("true # {{secret.KEY}}"), "bad_template", "'true");
+    assert!(
+        loaded(&format!("steps: [{}]", command("printf \"{{input}} {{secret.KEY}}\" {{input}}"))).program.is_some()
+    );
+}

@@ -66,3 +66,30 @@ fn a_program_that_does_not_listen_to_its_input_ends_all_the_same() {
     let input = format!(r#"{{"command": "true", "stdin": "{}"}}"#, "x".repeat(1_000_000));
     assert_eq!(judged(&with_commands(None), &call("process", "{}", &input)), Value::from(""));
 }
+
+/// A real shell gives every word back as it was, whatever the author has put around it.
+#[test]
+fn a_shell_reads_each_word_as_it_was() {
+    let nasty = "a 'b' \"c\" $(echo bad) `echo bad` \\ ; # ${HOME}\n* end";
+    let tools = with_commands(None);
+    for written in [
+        "printf %s @",
+        "printf %s \"@\"",
+        "printf %s '@'",
+        "printf %s \"$(printf %s @)\"",
+        "printf %s \"$(printf %s \"@\")\"",
+        "printf %s \"`true`@\"",
+        "(printf %s @)",
+        "true; # a comment, isn't it\nprintf %s \"@\"",
+        "printf %s \"\\\"@\" | tail -c +2",
+    ] {
+        let (before, after) = written.split_once('@').expect("a place for the word");
+        let mut command = branchpoint_expr::shell::Command::default();
+        command.read(before);
+        let (left, entered) = command.around().expect("a word can stand there");
+        let command = [before, left, &branchpoint_expr::shell::word(nasty), entered, after].concat();
+        let input = serde_json::json!({"command": command}).to_string();
+        let given = judged(&tools, &call("process", "{}", &input)).to_string();
+        assert_eq!(given.trim_end_matches('\n'), nasty.trim_end_matches('\n'), "{command}");
+    }
+}

@@ -13,7 +13,6 @@ mod variables;
 
 pub(crate) use collections::{compare, sorted};
 pub(crate) use numbers::{as_float, finite};
-pub use strings::shell_word;
 pub use tools::matches_name;
 pub(crate) use variables::{assign, declare, is_web_address, same};
 

@@ -3,6 +3,7 @@
 use super::collections::integer;
 use crate::Kind;
 use crate::fault::{Outcome, fault, wrong_kind};
+use crate::shell;
 use crate::value::View;
 use crate::work::Work;
 
@@ -164,12 +165,7 @@ fn position(whole: &str, at: Option<usize>) -> View<'static> {
 
 pub(super) fn shell_quote<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let text = work.text_form(arguments[0])?;
-    work.text(&shell_word(text))
-}
-
-/// One word for a shell, in quotes, whatever the text holds.
-pub fn shell_word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+    work.text(&shell::word(text))
 }
 
 pub(super) fn split_trimmed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {

@@ -3,10 +3,10 @@
 //! A template is expanded once; what a placeholder yields is never expanded again. A text that is one placeholder and
 //! nothing else can keep the value's type.
 
+mod command;
 mod functions;
 mod scan;
 
-use crate::builtins;
 use crate::compile::Place;
 use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Shape};
@@ -17,7 +17,7 @@ use crate::syntax::reference;
 use crate::types::Types;
 use crate::unit::{UNKNOWN, Unit, place_of};
 use crate::value::Value;
-use crate::{Kind, Span};
+use crate::{Kind, Span, shell};
 use scan::Part;
 
 /// What a text that is one placeholder and nothing else gives.
@@ -29,7 +29,8 @@ pub(crate) enum Single {
     Operand,
     /// Its text form, like every other text with placeholders.
     Text,
-    /// As `Text`, but what a placeholder gives is one word of a shell command, in quotes.
+    /// As `Text`, but the text is a shell command, and what a placeholder gives is one word of it, in quotes. A list is one command
+    /// too, in parts: texts, and what is put between them later.
     Word,
 }
 
@@ -43,6 +44,9 @@ pub(crate) struct Compiled {
 impl Unit<'_> {
     /// Compiles a document's value: every text in it may hold placeholders; keys are literal.
     pub(crate) fn template_value(&mut self, located: &Located, single: Single) -> Compiled {
+        if single == Single::Word {
+            return self.command(located, &mut shell::Command::default());
+        }
         let (ids, wrap): (Vec<Compiled>, fn(crate::program::Ids) -> Node) = match &located.shape {
             Shape::Str { text, .. } => return self.template_text(text, place_of(located), single),
             Shape::List(items) => (items.iter().map(|item| self.template_value(item, single)).collect(), Node::List),
@@ -81,7 +85,7 @@ impl Unit<'_> {
         if parts.iter().all(|part| matches!(part, Part::Text(_))) {
             return Compiled { id: self.program.constant(Value::from(text), span), literal: true };
         }
-        if !matches!(single, Single::Text | Single::Word)
+        if single != Single::Text
             && let Some((content, start)) = scan::only(&parts, text)
         {
             return Compiled { id: self.placeholder(content, start, place, true), literal: false };
@@ -90,20 +94,10 @@ impl Unit<'_> {
             .iter()
             .map(|part| match *part {
                 Part::Text(range) => self.program.constant(Value::from(range.text(text)), place.of(range)),
-                Part::Placeholder { content, start } => {
-                    let shown = self.placeholder(content, start, place, false);
-                    if single == Single::Word { self.word(shown) } else { shown }
-                }
+                Part::Placeholder { content, start } => self.placeholder(content, start, place, false),
             })
             .collect();
         Compiled { id: self.emit_all(Node::Template, &ids, span), literal: false }
-    }
-
-    /// A value as one word of a shell command.
-    fn word(&mut self, shown: Id) -> Id {
-        let span = self.program.spans.get(shown as usize).copied().unwrap_or_default();
-        let arguments = self.program.ids(&[shown]);
-        self.program.emit(Node::Call { builtin: builtins::inner("shellQuote"), arguments }, span)
     }
 
     fn refuse(&mut self, finding: Diagnostic, place: Place) {
