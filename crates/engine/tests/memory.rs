@@ -1,31 +1,15 @@
 //! The host in memory: what moves the clock, what does not, and in which order things happen.
 
+mod programs;
+
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Arm, Backoff, Effect, Exit, Failure, Program, Retry, Status};
 use branchpoint_core::{State, What, replay};
 use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value};
+use programs::{json, one_call};
 
 const START_MS: i64 = 1_000;
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("this is JSON")
-}
-
-/// A program of one effect that belongs to the step `ask` and whose answer or error is the result.
-fn one_call(spec: Effect) -> Program {
-    let mut b = Builder::new();
-    let answer = b.slot(ROOT, "answer", None);
-    let result = b.read(answer);
-    let step = b.step("ask", "ask", None, (0, 0));
-    let end = b.close(Status::Completed, result);
-    let bad = b.close(Status::Failed, result);
-    let what = b.effect(Effect { step: Some(step), ..spec });
-    let input = b.value(json(r#"{"prompt": "hello"}"#));
-    let ask = b.do_(what, input, Some(answer), end, Some(Failure { to: bad, error: Some(answer) }));
-    b.begin(ROOT, &[ask]);
-    b.finish().expect("the program is valid")
-}
 
 fn retry(max_attempts: u32, delay_ms: u64) -> Retry {
     Retry { max_attempts, delay_ms, backoff: Backoff::Linear, max_delay_ms: 0, jitter: 0.0 }

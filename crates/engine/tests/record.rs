@@ -1,16 +1,15 @@
 //! Cassettes and scripts: a run that is played again goes as it went, and nothing that is written down is guessed at.
 
+mod programs;
+
 use std::collections::VecDeque;
 
-use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Effect, Failure, Program, Status};
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{Effect, Program};
 use branchpoint_core::{Again, EffectNo, Event, Failed, Usage};
 use branchpoint_engine::{Answer, Body, Call, Happened, Memory, Past, Runner, Script, Secrets, cassette};
 use branchpoint_expr::{Object, Value};
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("this is JSON")
-}
+use programs::{json, one_call};
 
 fn call(kind: &str, step: &str, input: &str) -> Call {
     Call {
@@ -26,21 +25,6 @@ fn call(kind: &str, step: &str, input: &str) -> Call {
         step: Some(step.into()),
         path: Vec::new(),
     }
-}
-
-/// A program of one effect whose answer or error is the result.
-fn one_call(spec: Effect) -> Program {
-    let mut b = Builder::new();
-    let answer = b.slot(ROOT, "answer", None);
-    let result = b.read(answer);
-    let step = b.step("ask", "ask", None, (0, 0));
-    let end = b.close(Status::Completed, result);
-    let bad = b.close(Status::Failed, result);
-    let what = b.effect(Effect { step: Some(step), ..spec });
-    let input = b.value(json(r#"{"prompt": "hello"}"#));
-    let ask = b.do_(what, input, Some(answer), end, Some(Failure { to: bad, error: Some(answer) }));
-    b.begin(ROOT, &[ask]);
-    b.finish().expect("the program is valid")
 }
 
 /// Gives answers, one after the other.

@@ -1,37 +1,16 @@
 //! Answers that are none, or not what they seem: declined, cut off, empty, endless, or of somebody who is no model.
 
-mod provider;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::{EffectNo, Failed};
+use super::provider::{Does, Provider};
+use super::{call, perform, value};
+use branchpoint_core::Failed;
 use branchpoint_engine::models::{Piece, Provider as ProviderSettings, Settings};
-use branchpoint_engine::{Answer, Call, Models, Stop, judge};
+use branchpoint_engine::{Answer, Call, Models, judge};
 use branchpoint_expr::Value;
-use provider::{Does, Provider};
 
 const KEY: &str = "sk-0123456789abcdef";
-
-fn value(json: &str) -> Value {
-    serde_json::from_str(json).expect("this is JSON")
-}
-
-fn call(kind: &str, spec: &str, input: &str) -> Call {
-    Call {
-        run: "run".into(),
-        effect: EffectNo(1),
-        attempt: 1,
-        answers: 0,
-        folder: "".into(),
-        kind: kind.into(),
-        spec: value(spec),
-        input: value(input),
-        attempt_limit_ms: None,
-        step: Some("ask".into()),
-        path: Vec::new(),
-    }
-}
 
 fn models(provider: &Provider, name: &str) -> Models {
     let set = ProviderSettings { base_url: Some(provider.url.clone()), ..ProviderSettings::default() };
@@ -44,10 +23,6 @@ fn models(provider: &Provider, name: &str) -> Models {
     let mut models = Models::new(settings, BTreeMap::new());
     models.environment = Arc::new(|name| name.ends_with("_API_KEY").then(|| KEY.to_owned()));
     models
-}
-
-fn perform(models: &Models, call: &Call) -> Answer {
-    models.perform(call, &Stop::default()).expect("it is for models")
 }
 
 fn plain() -> Call {

@@ -1,5 +1,7 @@
 //! Models over real wire formats: a provider on this machine that speaks them.
 
+mod answers;
+#[path = "../provider/mod.rs"]
 mod provider;
 
 use std::collections::BTreeMap;
