@@ -37,7 +37,7 @@ pub(crate) struct Reach {
 }
 
 /// A project file, every part of which may be absent. Paths in it are relative to its folder.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Project {
     /// The folder of the file.

@@ -88,7 +88,7 @@ impl Local {
     ) -> Answer {
         let (input, known) = match resolve_beside(shell, &call.input, &call.spec, &self.secrets) {
             Ok(resolved) => resolved,
-            Err(name) => return Answer::failed(kind, format!("there is no secret `{name}` here")),
+            Err(why) => return Answer::failed(kind, why),
         };
         let mut mask = self.mask.clone();
         mask.add(known.clone());
@@ -122,7 +122,7 @@ impl Local {
     /// A secret is missing; the text says which.
     pub fn message(&self, call: &Call) -> Result<String, String> {
         let resolved = resolve(&call.input, &call.spec, &self.secrets);
-        let (input, _) = resolved.map_err(|name| format!("there is no secret `{name}` here"))?;
+        let (input, _) = resolved?;
         Ok(message(&Call { input, ..call.clone() }))
     }
 

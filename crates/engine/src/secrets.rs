@@ -176,7 +176,7 @@ pub fn is_secret(name: &str) -> bool {
 ///
 /// # Errors
 ///
-/// The name of a secret that the store does not have.
+/// What is wrong: the store does not have a secret, or no value can stand where one is named.
 pub fn resolve(input: &Value, spec: &Value, store: &SecretStore) -> Result<(Value, Vec<String>), String> {
     resolve_beside(None, input, spec, store)
 }
@@ -186,7 +186,7 @@ pub fn resolve(input: &Value, spec: &Value, store: &SecretStore) -> Result<(Valu
 ///
 /// # Errors
 ///
-/// The name of a secret that the store does not have.
+/// What is wrong: the store does not have a secret, or no value can stand where one is named.
 pub(crate) fn resolve_beside(
     shell: Option<&str>,
     input: &Value,
@@ -258,10 +258,10 @@ fn joined(
             text.push_str(&part);
             continue;
         };
-        let secret = store(name).ok_or_else(|| name.to_owned())?;
+        let secret = store(name).ok_or_else(|| format!("there is no secret `{name}` here"))?;
         if is_read_by_shell {
-            // Where no word can stand, the document was refused.
-            let (before, after) = command.around().unwrap_or_default();
+            let around = command.around();
+            let (before, after) = around.map_err(|place| format!("the secret `{name}` cannot be put into {place}"))?;
             let word = shell::word(&secret);
             text.extend([before, &word, after]);
             command.put_in();

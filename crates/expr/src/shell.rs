@@ -1,4 +1,7 @@
 //! Values as words of a shell command. What a value holds is never a part of the command, wherever the author has put it.
+//!
+//! Only as much of a shell's grammar is followed as is the same everywhere: quotes, escapes, comments, and substitutions that are
+//! plain. Where a value stands in anything else, or behind something that was not followed, it is refused.
 
 /// One word for a shell, in quotes, whatever the text holds.
 pub fn word(text: &str) -> String {
@@ -8,32 +11,71 @@ pub fn word(text: &str) -> String {
 /// Where a command has come to: what is around the next thing that is put into it.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// What was opened and not closed, the innermost last.
-    open: Vec<Open>,
-    /// Whether the last character takes its meaning from the next.
-    escaped: bool,
-    /// The character before, which tells where words and comments begin.
-    before: Option<char>,
-    /// What quotes mean nothing in, or cannot be followed in.
-    closed: Option<&'static str>,
-    /// The letters of the word that is being read.
-    letters: String,
+    state: State,
+    /// What the substitution holds that is being read.
+    held: String,
+    /// Whether a word begins here: only there a comment can.
+    in_word: bool,
+    /// Whether the word has a bracket that is not in quotes: what follows may be arithmetic.
+    has_bracket: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Quote {
+    #[default]
+    None,
+    Double,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
+enum State {
+    Text(Quote),
     Single,
-    Double,
-    Backtick,
-    Parenthesis,
+    /// Behind a backslash.
+    Escaped(Quote),
+    /// Behind a dollar sign.
+    Dollar(Quote),
+    /// Behind characters that may begin something else: `(`, `<` and `>`.
+    Behind(char),
+    Comment,
+    /// In a substitution that ends with this character, if it is plain, and with this around it.
+    Plain(char, Quote),
+    /// From here on nothing is known.
+    Lost(&'static str),
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Text(Quote::None)
+    }
+}
+
+/// What a plain substitution holds: nothing that a quote, a substitution or a comment could begin or end with.
+fn is_plain(next: char) -> bool {
+    next.is_ascii_alphanumeric() || " _-+.,:/=%@*?".contains(next)
 }
 
 impl Command {
     /// Goes on with more of the command, as the author has written it.
     pub fn read(&mut self, text: &str) {
         for next in text.chars() {
-            self.step(next);
-            self.before = Some(next);
+            self.state = match self.state {
+                State::Text(quote) => self.text(quote, next),
+                State::Single if next == '\'' => State::Text(Quote::None),
+                // A line that goes on with the next is one word if it was one before.
+                State::Escaped(quote) if next == '\n' => State::Text(quote),
+                State::Escaped(quote) => self.within(quote),
+                State::Dollar(quote) => self.dollar(quote, next),
+                State::Behind(first) => self.behind(first, next),
+                State::Comment if next == '\n' => State::Text(Quote::None),
+                State::Plain(end, quote) if next == end => self.substituted(quote),
+                State::Plain(..) if !is_plain(next) => State::Lost(SUBSTITUTION),
+                State::Plain(end, quote) => {
+                    self.held.push(next);
+                    State::Plain(end, quote)
+                }
+                same => same,
+            };
         }
     }
 
@@ -43,80 +85,106 @@ impl Command {
     ///
     /// The name of the place, if no word can be put there safely.
     pub fn around(&self) -> Result<(&'static str, &'static str), &'static str> {
-        // Backticks read what is in them once more, quotes or not.
-        let backticks = self.open.contains(&Open::Backtick).then_some("a command in backticks");
-        match (self.closed.or(backticks), self.open.last()) {
-            (Some(place), _) => Err(place),
-            // The character before would take the quote for itself; so it stands for itself.
-            (None, Some(Open::Double)) if self.escaped => Ok(("\\\"", "\"")),
-            (None, _) if self.escaped => Ok(("\\", "")),
-            (None, Some(Open::Double)) => Ok(("\"", "\"")),
-            (None, Some(Open::Single)) => Ok(("'", "'")),
-            (None, _) => Ok(("", "")),
+        match self.state {
+            State::Text(Quote::None) | State::Behind(_) if self.has_bracket => Err("brackets"),
+            State::Text(Quote::None) => Ok(("", "")),
+            State::Text(Quote::Double) => Ok(("\"", "\"")),
+            State::Single => Ok(("'", "'")),
+            State::Behind('(') => Ok(("", "")),
+            State::Behind(_) => Ok((" ", "")),
+            State::Escaped(_) => Err("a place behind a backslash"),
+            State::Dollar(_) => Err("a place behind a dollar sign"),
+            State::Comment => Err("a comment"),
+            State::Plain(..) => Err(SUBSTITUTION),
+            State::Lost(place) => Err(place),
         }
     }
 
     /// A word was put in: what comes next stands behind it.
     pub fn put_in(&mut self) {
-        self.escaped = false;
-        self.before = Some('\'');
-        self.letters.clear();
+        self.in_word = true;
+        if let State::Behind(_) = self.state {
+            self.state = State::Text(Quote::None);
+        }
     }
 
-    fn step(&mut self, next: char) {
-        if self.closed == Some(COMMENT) && next == '\n' {
-            self.closed = None;
-        }
-        if self.closed.is_some() || std::mem::take(&mut self.escaped) {
-            return;
-        }
-        let inside = self.open.last().copied();
-        match (inside, next) {
-            (Some(Open::Single), '\'')
-            | (Some(Open::Double), '"')
-            | (Some(Open::Backtick), '`')
-            | (Some(Open::Parenthesis), ')') => {
-                self.open.pop();
+    fn text(&mut self, quote: Quote, next: char) -> State {
+        match (quote, next) {
+            (_, '\\') => return State::Escaped(quote),
+            (_, '$') => {
+                self.in_word = true;
+                return State::Dollar(quote);
             }
-            (Some(Open::Single), _) => {}
-            (_, '\\') => self.escaped = true,
-            (_, '`') => self.open.push(Open::Backtick),
-            (_, '(') if inside != Some(Open::Double) || self.before == Some('$') => self.open.push(Open::Parenthesis),
-            (Some(Open::Double), _) => {}
-            (_, '\'') if self.before == Some('$') => self.closed = Some("a text in $'...'"),
-            (_, '\'') => self.open.push(Open::Single),
-            (_, '"') => self.open.push(Open::Double),
-            (_, '#') if self.before.is_none_or(|before| before.is_whitespace() || ";&|(".contains(before)) => {
-                self.closed = Some(COMMENT);
+            (_, '`') => return State::Plain('`', quote),
+            (Quote::Double, '"') => return self.within(Quote::None),
+            (Quote::None, '"') => return self.within(Quote::Double),
+            (Quote::None, '\'') => {
+                self.in_word = true;
+                return State::Single;
             }
-            (_, '<') if self.before == Some('<') => self.closed = Some("a here-document"),
+            (Quote::None, '#') if !self.in_word => return State::Comment,
+            (Quote::None, '(' | '<' | '>') => {
+                self.end_word();
+                return State::Behind(next);
+            }
+            (Quote::None, '[') => self.has_bracket = true,
+            (Quote::None, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')') => {
+                self.end_word();
+                return State::Text(quote);
+            }
             _ => {}
         }
-        self.watch(inside, next);
+        self.within(quote)
     }
 
-    /// The patterns of a `case` end with a parenthesis that nothing opens, so inside of others it cannot be told where those end.
-    fn watch(&mut self, inside: Option<Open>, next: char) {
-        if next.is_ascii_alphabetic() {
-            self.letters.push(next);
-            return;
+    fn dollar(&mut self, quote: Quote, next: char) -> State {
+        match next {
+            '(' => State::Plain(')', quote),
+            '{' => State::Plain('}', quote),
+            '[' => State::Lost(SUBSTITUTION),
+            '\'' if quote == Quote::None => State::Lost("a text in $'...'"),
+            // A parameter of one character, such as `$$`, begins nothing.
+            '$' | '#' | '*' | '?' | '!' | '-' | '@' => self.within(quote),
+            next => self.text(quote, next),
         }
-        if std::mem::take(&mut self.letters) == "case" && inside == Some(Open::Parenthesis) {
-            self.closed = Some("a command that `case` is in");
+    }
+
+    fn behind(&mut self, first: char, next: char) -> State {
+        match (first, next) {
+            ('(', '(') => State::Lost("arithmetic"),
+            ('<', '<') => State::Lost("a here-document"),
+            // What follows is no file but the number of one, and some shells look at it once more.
+            ('<' | '>', '&') => State::Lost("a redirection"),
+            (_, next) => self.text(Quote::None, next),
         }
+    }
+
+    /// The patterns of a `case` end with a parenthesis that nothing opens, so that is not the end of what `case` is in.
+    fn substituted(&mut self, quote: Quote) -> State {
+        let held = std::mem::take(&mut self.held);
+        if held.split_whitespace().any(|word| word == "case") { State::Lost(SUBSTITUTION) } else { self.within(quote) }
+    }
+
+    fn within(&mut self, quote: Quote) -> State {
+        self.in_word = true;
+        State::Text(quote)
+    }
+
+    fn end_word(&mut self) {
+        (self.in_word, self.has_bracket) = (false, false);
     }
 }
 
-const COMMENT: &str = "a comment";
+const SUBSTITUTION: &str = "a substitution, or behind one that is not plain";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The command with a word at each `@`.
+    /// The command with a word at each `@@`.
     fn filled(written: &str, value: &str) -> Result<String, &'static str> {
         let (mut command, mut filled) = (Command::default(), String::new());
-        for (index, part) in written.split('@').enumerate() {
+        for (index, part) in written.split("@@").enumerate() {
             if index > 0 {
                 let (before, after) = command.around()?;
                 filled += &[before, &word(value), after].concat();
@@ -130,24 +198,38 @@ mod tests {
 
     #[test]
     fn quotes_around_a_word_are_left_for_it() {
-        assert_eq!(filled("echo @", "a b").unwrap(), "echo 'a b'");
-        assert_eq!(filled(r#"echo "<@>""#, "$(id)").unwrap(), r#"echo "<"'$(id)'">""#);
-        assert_eq!(filled("echo '<@>'", "it's").unwrap(), r"echo '<''it'\''s''>'");
-        assert_eq!(filled(r#"echo "$(cat @)""#, "f").unwrap(), r#"echo "$(cat 'f')""#);
-        assert_eq!(filled(r#"echo "a\"@""#, "f").unwrap(), r#"echo "a\""'f'"""#);
+        assert_eq!(filled("echo @@", "a b").unwrap(), "echo 'a b'");
+        assert_eq!(filled(r#"echo "<@@>""#, "$(id)").unwrap(), r#"echo "<"'$(id)'">""#);
+        assert_eq!(filled("echo '<@@>'", "it's").unwrap(), r"echo '<''it'\''s''>'");
+        assert_eq!(
+            filled(r#"D=$(date +%s); echo "${D} @@" $D/@@"#, "f").unwrap(),
+            r#"D=$(date +%s); echo "${D} "'f'"" $D/'f'"#
+        );
+        assert_eq!(filled(r#"echo "a\"@@""#, "f").unwrap(), r#"echo "a\""'f'"""#);
+        assert!(filled("true # isn't it\n(echo @@ a#@@) | [ @@ = x ]", "x").is_ok());
     }
 
     #[test]
     fn no_word_stands_where_quotes_mean_nothing() {
-        for (written, place) in [
-            ("true # @", "a comment"),
-            ("cat <<END\n@\nEND", "a here-document"),
-            (r"echo $'\'@'", "a text in $'...'"),
-            (r#"echo "`date` `cat "@"`""#, "a command in backticks"),
-            (r#"echo "$(case x in a) echo @;; esac)""#, "a command that `case` is in"),
+        for written in [
+            "true # @@",
+            "echo >&@@",
+            "cat <<END\n@@\nEND",
+            r"echo $'\'@@'",
+            "echo `cat @@`",
+            r#"echo "$(cat @@)""#,
+            r#"echo "\\$(@@)""#,
+            r#"echo "${x:-@@}""#,
+            "echo $((@@ + 1))",
+            "((y=@@))",
+            "echo $[@@]",
+            "a[@@]=1",
+            r"echo \@@",
+            "echo $@@",
+            r#"echo "$(echo ${x%)} '@@')""#,
+            r#"echo "$(case x in a) echo @@;; esac)""#,
         ] {
-            assert_eq!(filled(written, "x"), Err(place), "{written}");
+            assert!(filled(written, "x").is_err(), "{written}: {:?}", filled(written, "x"));
         }
-        assert!(filled("true # not here\necho @ a#@", "x").is_ok());
     }
 }

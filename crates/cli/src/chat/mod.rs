@@ -76,12 +76,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(refused) = prologue::check(&workflow, &answers, &project, false)? {
         return Ok(refused);
     }
-    let session = Session::keep(arguments, &workflow, &project.open(&arguments.store)?)?;
-    let run = session.open()?;
+    let store = project.open(&arguments.store)?;
+    let session = Session::keep(arguments, &workflow, &store)?;
+    let run = session.open(&project)?;
     let manner = Manner { answers, ..Manner::unattended(&project) };
-    let opened = Opened { store: project.open(&arguments.store)?, project };
+    let opened = Opened { store, project: project.clone() };
     let drive = Drive::with(opened, &arguments.store, "chat", manner)?;
-    Turns { session: &session, drive, run, json: arguments.json, failed: false }.talk()
+    Turns { session: &session, project: &project, drive, run, json: arguments.json, failed: false }.talk()
 }
 
 /// The session that is talked with.
@@ -101,9 +102,9 @@ impl<'a> Session<'a> {
     }
 
     /// The run of the session: one that lives, or a new one.
-    fn open(&self) -> Result<RunNo> {
+    fn open(&self, project: &Project) -> Result<RunNo> {
         let now_ms = moment::now_ms();
-        let store = Project::find()?.open(&self.arguments.store)?;
+        let store = project.open(&self.arguments.store)?;
         let gate = Gate::new(&self.workflow.program, None, self.arguments.ttl)?;
         let host = Host::new(store, "chat", Drives::Named, Arc::new(|_| Value::Null), now_ms)?;
         let mut sessions = KeptSessions::new(host, gate, self.number, self.document.clone());

@@ -13,12 +13,14 @@ use branchpoint_expr::{Object, Value};
 
 use super::Session;
 use crate::drive::{Drive, TakenBy};
+use crate::project::Project;
 use crate::runs::Follower;
 use crate::{exit, masked, spent, terminal};
 
 /// A conversation that goes on.
 pub(super) struct Turns<'s> {
     pub(super) session: &'s Session<'s>,
+    pub(super) project: &'s Project,
     pub(super) drive: Drive,
     pub(super) run: RunNo,
     pub(super) json: bool,
@@ -69,14 +71,16 @@ impl Turns<'_> {
     fn say(&mut self, line: &str, follower: &mut Follower) -> Result<()> {
         let payload = Value::from([(Arc::from("text"), Value::from(line))].into_iter().collect::<Object>());
         let turn = Event::Signal { name: "turn".into(), payload, sender: None, key: None };
-        if self.drive.store().row(self.run)?.status.is_final() {
-            terminal::tell("The session has expired; a new one begins.\n");
-            self.run = self.session.open()?;
-            *follower = self.take_up()?;
-        }
-        match self.drive.give(self.run, &turn)? {
-            Ok(TakenBy::Us | TakenBy::Another) => Ok(()),
-            Err(why) => bail!("the session did not take this: {why}"),
+        loop {
+            match self.drive.give(self.run, &turn)? {
+                Ok(TakenBy::Us | TakenBy::Another) => return Ok(()),
+                Err(_) if self.drive.store().row(self.run)?.status.is_final() => {
+                    terminal::tell("The session has expired; a new one begins.\n");
+                    self.run = self.session.open(self.project)?;
+                    *follower = self.take_up()?;
+                }
+                Err(why) => bail!("the session did not take this: {why}"),
+            }
         }
     }
 

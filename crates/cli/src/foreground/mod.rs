@@ -236,9 +236,17 @@ impl Foreground {
             self.hear(heard)?;
         }
         let mut came = Came::Nothing;
+        let mut moved = Vec::new();
         for open in &open {
+            // An answer moves a run: what else it waits for is looked at anew.
+            if moved.contains(&open.run) {
+                continue;
+            }
             match self.desk.look_at(open, &self.driver, &self.here, &mut self.view)? {
-                Came::Answered => came = Came::Answered,
+                Came::Answered => {
+                    moved.push(open.run);
+                    came = Came::Answered;
+                }
                 Came::Asked if came == Came::Nothing => came = Came::Asked,
                 _ => {}
             }

@@ -19,7 +19,8 @@ pub use input::{Bounds, input};
 
 use crate::runner::{Answer, Call};
 
-/// What the program is called among the workflows that a run may call. No document can have this name.
+/// What the program is called among the workflows that a run may call. No document can have this name. Runs keep the program that they
+/// were started with: once there is a release, a program that is given something else gets another name.
 pub const NAME: &str = "branchpoint:agent";
 
 /// The signal by which a run hears of agents that are tools of its own: `{nodeId, event}`.

@@ -36,8 +36,8 @@ impl Host {
         let (resolved, known) = match resolve(&call.input, &call.spec, &self.secrets) {
             Ok(resolved) if &*call.kind == Effect::CHILD_RUN => resolved,
             Ok(_) => (call.input.clone(), Vec::new()),
-            Err(name) => {
-                self.settle(parent, &call, Answer::failed("child", format!("there is no secret `{name}` here")));
+            Err(why) => {
+                self.settle(parent, &call, Answer::failed("child", why));
                 return Ok(());
             }
         };

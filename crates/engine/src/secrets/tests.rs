@@ -83,7 +83,10 @@ fn data_never_names_a_secret() {
 fn a_secret_that_is_missing_is_named() {
     let input = json(r#"{"command": ["", {"secret": "NONE"}, ""]}"#);
     let resolved = resolve(&input, &json(r#"{"secrets": [["command"]]}"#), &store());
-    assert_eq!(resolved, Err("NONE".to_owned()));
+    assert_eq!(resolved, Err("there is no secret `NONE` here".to_owned()));
+    let commented = json(r#"{"command": ["true # ", {"secret": "K"}, ""]}"#);
+    let resolved = resolve_beside(Some("command"), &commented, &json(r#"{"secrets": [["command"]]}"#), &store());
+    assert_eq!(resolved, Err("the secret `K` cannot be put into a comment".to_owned()));
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(super) struct Asked {
 impl Asked {
     /// Puts the secrets that the call names into it.
     pub(super) fn resolved(call: &Call, store: &SecretStore) -> Result<Self, Answer> {
-        let missing = |name: String| impossible(format!("there is no secret `{name}` here"));
+        let missing = |why: String| impossible(why);
         let (input, known) = resolve(&call.input, &call.spec, store).map_err(missing)?;
         Ok(Self { call: Call { input, ..call.clone() }, secrets: Secrets::from_values(known) })
     }

@@ -2,7 +2,7 @@
 
 use branchpoint_engine::tools::{Commands, Tools};
 use branchpoint_engine::{Answer, Local};
-use branchpoint_expr::Value;
+use branchpoint_expr::{Value, shell};
 
 use super::{call, judged, perform, tools};
 
@@ -67,29 +67,108 @@ fn a_program_that_does_not_listen_to_its_input_ends_all_the_same() {
     assert_eq!(judged(&with_commands(None), &call("process", "{}", &input)), Value::from(""));
 }
 
-/// A real shell gives every word back as it was, whatever the author has put around it.
+/// The command with a word at each `@@`; none where no word can stand.
+fn filled(written: &str, value: &str) -> Option<String> {
+    let (mut command, mut filled) = (shell::Command::default(), String::new());
+    for (index, part) in written.split("@@").enumerate() {
+        if index > 0 {
+            let (before, after) = command.around().ok()?;
+            filled += &[before, &shell::word(value), after].concat();
+            command.put_in();
+        }
+        command.read(part);
+        filled += part;
+    }
+    Some(filled)
+}
+
 #[test]
 fn a_shell_reads_each_word_as_it_was() {
     let nasty = "a 'b' \"c\" $(echo bad) `echo bad` \\ ; # ${HOME}\n* end";
     let tools = with_commands(None);
     for written in [
-        "printf %s @",
-        "printf %s \"@\"",
-        "printf %s '@'",
-        "printf %s \"$(printf %s @)\"",
-        "printf %s \"$(printf %s \"@\")\"",
-        "printf %s \"`true`@\"",
-        "(printf %s @)",
-        "true; # a comment, isn't it\nprintf %s \"@\"",
-        "printf %s \"\\\"@\" | tail -c +2",
+        "printf %s @@",
+        "printf %s \"@@\"",
+        "printf %s '@@'",
+        "x=$(true); printf %s \"${x}@@\"",
+        "(printf %s @@)",
+        "true; # a comment, isn't it\nprintf %s \"@@\"",
+        "printf %s \"\\\"@@\" | tail -c +2",
     ] {
-        let (before, after) = written.split_once('@').expect("a place for the word");
-        let mut command = branchpoint_expr::shell::Command::default();
-        command.read(before);
-        let (left, entered) = command.around().expect("a word can stand there");
-        let command = [before, left, &branchpoint_expr::shell::word(nasty), entered, after].concat();
+        let command = filled(written, nasty).expect("a word can stand there");
         let input = serde_json::json!({"command": command}).to_string();
-        let given = judged(&tools, &call("process", "{}", &input)).to_string();
-        assert_eq!(given.trim_end_matches('\n'), nasty.trim_end_matches('\n'), "{command}");
+        assert_eq!(judged(&tools, &call("process", "{}", &input)).to_string(), nasty, "{command}");
     }
+}
+
+/// Commands put together at random from what confuses shells: wherever a value was let in, it does not run.
+#[test]
+fn no_value_runs_whatever_is_around_it() {
+    const PIECES: [&str; 40] = [
+        "@@",
+        "@@",
+        "@@",
+        "\"",
+        "\"",
+        "'",
+        "'",
+        "\\",
+        "$",
+        "$$",
+        "$(",
+        "${x:-",
+        "${x}",
+        "$(true)",
+        "$((",
+        "))",
+        "((",
+        ")",
+        "}",
+        "(",
+        "`",
+        "#",
+        " #",
+        "\n",
+        " ",
+        " ",
+        ";",
+        "|",
+        "<",
+        "<<",
+        ">",
+        "[",
+        "]",
+        "a",
+        "echo ",
+        "x=",
+        "case a in a) ",
+        ";; esac",
+        "\t",
+        "&",
+    ];
+    // It runs in quotes, in substitutions and in arithmetic, and says `P2N` where it does.
+    let payload = "a[$(echo P$((1+1))N >&2)]$(echo P$((1+1))N >&2)`echo P$((1+1))N >&2`\";echo P$((1+1))N;'";
+    let shells = ["/bin/sh", "/bin/bash"].map(std::path::Path::new).into_iter().filter(|shell| shell.exists());
+    let shells: Vec<_> = shells.collect();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (mut seed, mut let_in) = (7_u64, 0);
+    while let_in < 400 {
+        let mut written = String::new();
+        for _ in 0..3 + seed % 9 {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            written += PIECES[usize::try_from(seed >> 33).expect("31 bits") % PIECES.len()];
+        }
+        let Some(command) = filled(&written, payload).filter(|command| *command != written) else { continue };
+        let_in += 1;
+        for shell in &shells {
+            let mut ran = std::process::Command::new(shell);
+            let output = ran_quietly(ran.arg("-c").arg(&command).current_dir(folder.path()));
+            assert!(!output.contains("P2N"), "{written:?} became {command:?}, and {shell:?} said {output}");
+        }
+    }
+}
+
+fn ran_quietly(command: &mut std::process::Command) -> String {
+    let output = command.stdin(std::process::Stdio::null()).output().expect("a shell starts");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
