@@ -141,6 +141,8 @@ impl Drive {
                 follower.show(&self.store, run, false)?;
                 let status = self.store.stands(run)?;
                 if is_awaited(status)? {
+                    // It may have gone on between the two looks.
+                    follower.show(&self.store, run, false)?;
                     return Ok(Some(status));
                 }
             }
