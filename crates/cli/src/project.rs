@@ -76,7 +76,7 @@ pub(crate) struct People {
 struct CallLimits {
     calls: Option<usize>,
     calls_per_workflow: Option<usize>,
-    /// What an agent may use in one turn whose document does not say.
+    /// The most that an agent may use in one turn.
     agent_turns: Option<u32>,
     agent_tokens: Option<u32>,
     agent_cost_micros: Option<u32>,
@@ -169,11 +169,11 @@ impl Project {
         }
     }
 
-    /// What agents may use whose documents do not say.
+    /// The most that agents may use.
     pub(crate) fn agent_bounds(&self) -> Bounds {
         let CallLimits { agent_turns, agent_tokens, agent_cost_micros, .. } = self.limits;
         Bounds {
-            turns: agent_turns.map_or(Bounds::default().turns, i64::from),
+            turns: agent_turns.map(i64::from),
             tokens: agent_tokens.map(i64::from),
             cost_micros: agent_cost_micros.map(i64::from),
         }

@@ -1,6 +1,6 @@
 //! Printing: stdout for data, stderr for messages, colours only where someone can see them.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufRead, ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
@@ -38,11 +38,11 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     read_line()
 }
 
-/// The next line of stdin. None when nothing more comes.
+/// The next line of stdin, with marks for what is no text. None when nothing more comes.
 pub(crate) fn read_line() -> Option<String> {
-    let mut line = String::new();
-    let read = io::stdin().read_line(&mut line).ok()?;
-    (read > 0).then_some(line)
+    let mut line = Vec::new();
+    let read = io::stdin().lock().read_until(b'\n', &mut line).ok()?;
+    (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
 /// Prints an error that has no place in a source text, in the looks of those that have one.

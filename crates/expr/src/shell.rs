@@ -87,10 +87,9 @@ impl Command {
     pub fn around(&self) -> Result<(&'static str, &'static str), &'static str> {
         match self.state {
             State::Text(Quote::None) | State::Behind(_) if self.has_bracket => Err("brackets"),
-            State::Text(Quote::None) => Ok(("", "")),
+            State::Text(Quote::None) | State::Behind('(') => Ok(("", "")),
             State::Text(Quote::Double) => Ok(("\"", "\"")),
             State::Single => Ok(("'", "'")),
-            State::Behind('(') => Ok(("", "")),
             State::Behind(_) => Ok((" ", "")),
             State::Escaped(_) => Err("a place behind a backslash"),
             State::Dollar(_) => Err("a place behind a dollar sign"),

@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.id.is_empty() {
+        bail!("the name of a session is not empty");
+    }
     if arguments.workflow.is_stdin() {
         bail!("the lines of the conversation come from stdin, so the template must be a file");
     }

@@ -15,7 +15,7 @@ use super::Session;
 use crate::drive::{Drive, TakenBy};
 use crate::project::Project;
 use crate::runs::Follower;
-use crate::{exit, masked, spent, terminal};
+use crate::{drive, exit, masked, spent, terminal};
 
 /// A conversation that goes on.
 pub(super) struct Turns<'s> {
@@ -75,7 +75,7 @@ impl Turns<'_> {
             match self.drive.give(self.run, &turn)? {
                 Ok(TakenBy::Us | TakenBy::Another) => return Ok(()),
                 Err(_) if self.drive.store().row(self.run)?.status.is_final() => {
-                    terminal::tell("The session has expired; a new one begins.\n");
+                    terminal::tell("The session is over; a new one begins.\n");
                     self.run = self.session.open(self.project)?;
                     *follower = self.take_up()?;
                 }
@@ -91,6 +91,11 @@ impl Turns<'_> {
             return Ok(false);
         }
         let look = store.look(run)?;
+        if look.status() == Status::Failed {
+            terminal::complain(&drive::failure(&look.row.id, Status::Failed, &look.result().unwrap_or_default()));
+            self.failed = true;
+            return Ok(true);
+        }
         let turn = look.view("turn").unwrap_or_default();
         self.failed |= turn.get("error").is_some_and(|error| *error != Value::Null);
         self.print(&look, &turn)?;

@@ -76,9 +76,12 @@ fn who_drives_a_run_decides_where_it_may_lead() {
 }
 
 #[test]
-fn the_operator_bounds_agents_whose_documents_do_not() {
-    let settings = "[limits]\nagent_tokens = 10\n";
-    let place = Place::new(&[("helper.yaml", AGENT), ("script.yaml", SCRIPT), ("branchpoint.toml", settings)]);
-    let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
-    has(&stderr, &["[token_budget]", "`token_budget` allows no more"]);
+fn the_operator_bounds_agents_whatever_their_documents_say() {
+    for (bound, kind) in [("agent_tokens = 10", "token_budget"), ("agent_turns = 1", "max_turns")] {
+        let settings = format!("[limits]\n{bound}\n");
+        let agent = AGENT.replace("tools: [echo]", "tools: [echo], max_turns: 5, token_budget: 100000");
+        let place = Place::new(&[("helper.yaml", &agent), ("script.yaml", SCRIPT), ("branchpoint.toml", &settings)]);
+        let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
+        has(&stderr, &[&format!("[{kind}]"), &format!("`{kind}` allows no more")]);
+    }
 }

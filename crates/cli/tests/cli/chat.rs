@@ -18,11 +18,11 @@ researcher:
   - {$reply: {text: Because it is heavy.}}
 "#;
 
-fn say(place: &Place, lines: &str, more: &[&str]) -> (Option<i32>, String, String) {
+fn say(place: &Place, lines: &[u8], more: &[&str]) -> (Option<i32>, String, String) {
     let mut arguments = vec!["chat", "agent.json"];
     arguments.extend(more);
     let mut child = place.command(&arguments).stdin(Stdio::piped()).spawn().expect("the program starts");
-    child.stdin.take().expect("it is piped").write_all(lines.as_bytes()).expect("it reads");
+    child.stdin.take().expect("it is piped").write_all(lines).expect("it reads");
     let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (status.code(), text(stdout), text(stderr))
@@ -31,10 +31,10 @@ fn say(place: &Place, lines: &str, more: &[&str]) -> (Option<i32>, String, Strin
 #[test]
 fn a_turn_calls_what_is_offered_and_nothing_else() {
     let place = Place::new(&[("agent.json", AGENT), ("script.yaml", SCRIPT)]);
-    let (code, stdout, stderr) = say(&place, "Why tides?\n\nWhy the moon?\n", &["--script", "script.yaml"]);
+    let (code, stdout, stderr) = say(&place, b"Why tides?\n\nWhy the moon?\n", &["--script", "script.yaml"]);
     assert_eq!((code, &*stdout), (Some(0), "Tides follow the moon.\nBecause it is heavy.\n"), "{stderr}");
     has(&stderr, &["✓ researcher.tool (search)", "the moon", "✗ researcher.tool (save_result)", "not offered now"]);
-    let (_, stdout, _) = say(&place, "", &[]);
+    let (_, stdout, _) = say(&place, b"", &[]);
     assert_eq!(stdout, "", "nothing was left to say");
     let shown = place.run(&["sessions", "show", "main"]);
     has(&String::from_utf8_lossy(&shown.stdout), &[r#""activeStep": "reflect""#, r#""document": "agent""#]);
@@ -54,17 +54,25 @@ fn a_turn_that_was_interrupted_goes_on_and_repeats_nothing() {
     place.await_text("log", "not offered");
     child.kill().expect("it was alive");
     child.wait().expect("it ends");
-    let (code, stdout, stderr) = say(&place, "", &["--script", "rest.yaml"]);
+    let (code, stdout, stderr) = say(&place, b"", &["--script", "rest.yaml"]);
     assert_eq!((code, &*stdout), (Some(0), "Here I am again.\n"), "{stderr}");
     has(&stderr, &["The last turn was interrupted"]);
     assert!(!stderr.contains("(search)"), "what was done is not done again: {stderr}");
 }
 
 #[test]
+fn a_model_may_say_plain_text_and_hear_what_is_no_text() {
+    let script = "researcher: [hello, {$text: again}]\n";
+    let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
+    let (code, stdout, stderr) = say(&place, b"one\n\xff\xfe\n", &["--script", "script.yaml"]);
+    assert_eq!((code, &*stdout), (Some(0), "hello\nagain\n"), "{stderr}");
+}
+
+#[test]
 fn a_turn_as_json_tells_what_failed() {
     let script = "researcher:\n  - {$error: no words today}\n";
     let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
-    let (code, stdout, _) = say(&place, "Well?\n", &["--script", "script.yaml", "--json", "--id", "other"]);
+    let (code, stdout, _) = say(&place, b"Well?\n", &["--script", "script.yaml", "--json", "--id", "other"]);
     assert_eq!(code, Some(3), "{stdout}");
     has(&stdout, &[r#""session":"other""#, "no words today", r#""allowedTools":["#]);
 }
@@ -72,11 +80,11 @@ fn a_turn_as_json_tells_what_failed() {
 #[test]
 fn there_must_be_somebody_to_talk_with() {
     let place = Place::new(&[("agent.json", r#"{"steps": [{"name": "a", "isDefault": true}]}"#)]);
-    let (code, _, stderr) = say(&place, "Hello?\n", &[]);
+    let (code, _, stderr) = say(&place, b"Hello?\n", &[]);
     assert_eq!(code, Some(1));
     has(&stderr, &["no agent's template", "branchpoint session"]);
     let place = Place::new(&[("agent.json", AGENT)]);
-    let (code, _, stderr) = say(&place, "Hello?\n", &[]);
+    let (code, _, stderr) = say(&place, b"Hello?\n", &[]);
     assert_eq!(code, Some(2), "there is no key for its model");
     has(&stderr, &["OPENAI_API_KEY"]);
 }

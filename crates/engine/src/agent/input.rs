@@ -5,24 +5,18 @@ use branchpoint_expr::{Object, Value};
 use super::object;
 use crate::runner::Call;
 
-/// How many turns an agent may make if nobody says.
+/// How many turns an agent may make whose document does not say.
 const MAX_TURNS: i64 = 10;
 
-/// What an agent may use whose document does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The most that an agent may use, whatever its document says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Calls of the model in one turn.
-    pub turns: i64,
+    pub turns: Option<i64>,
     /// Tokens in one turn.
     pub tokens: Option<i64>,
     /// Cost of one turn, in millionths.
     pub cost_micros: Option<i64>,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { turns: MAX_TURNS, tokens: None, cost_micros: None }
-    }
 }
 
 /// Whether tools are offered: a list that is not empty, or flags of which one is set, or agents below.
@@ -46,7 +40,7 @@ fn is_tool_flag(name: &str, value: &Value) -> bool {
 const FOR_THE_TURN: [&str; 7] =
     ["tools", "subagents", "max_turns", "token_budget", "cost_budget_micros", "sequential", "stop_when_names"];
 
-/// The input of the program for a call, with bounds for what it does not bound itself.
+/// The input of the program for a call, within bounds.
 pub fn input(call: &Call, bounds: Bounds) -> Value {
     let names = call.spec.get("toolNames");
     let node = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
@@ -97,8 +91,13 @@ impl Agent<'_> {
     /// What agents at every level have: tools, bounds, and agents below.
     fn common(&self, input: &Value) -> Value {
         let take = |name: &str| filled(input, name).cloned().unwrap_or_default();
-        let bound =
-            |name: &str, most: Option<i64>| filled(input, name).cloned().or(most.map(Value::Int)).unwrap_or_default();
+        let bound = |name: &str, usual: Option<i64>, most: Option<i64>| match (
+            filled(input, name).cloned().or(usual.map(Value::Int)),
+            most,
+        ) {
+            (Some(Value::Int(own)), Some(most)) => Value::Int(own.min(most)),
+            (own, most) => own.or(most.map(Value::Int)).unwrap_or_default(),
+        };
         let mut tools = tools(input);
         let mut below = Object::default();
         for child in input.get("subagents").and_then(Value::as_list).unwrap_or_default() {
@@ -109,9 +108,9 @@ impl Agent<'_> {
         object([
             ("tools", Value::from(tools)),
             ("subagents", if below.is_empty() { Value::Null } else { Value::from(below) }),
-            ("max_turns", bound("max_turns", Some(self.bounds.turns))),
-            ("token_budget", bound("token_budget", self.bounds.tokens)),
-            ("cost_budget_micros", bound("cost_budget_micros", self.bounds.cost_micros)),
+            ("max_turns", bound("max_turns", Some(MAX_TURNS), self.bounds.turns)),
+            ("token_budget", bound("token_budget", None, self.bounds.tokens)),
+            ("cost_budget_micros", bound("cost_budget_micros", None, self.bounds.cost_micros)),
             ("sequential", take("sequential")),
         ])
     }

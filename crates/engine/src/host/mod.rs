@@ -203,7 +203,7 @@ impl Host {
         self
     }
 
-    /// What agents may use whose documents do not say.
+    /// The most that agents may use.
     #[must_use]
     pub fn with_agents(mut self, bounds: Bounds) -> Self {
         self.agents = bounds;

@@ -1,7 +1,9 @@
 //! Answers of models.
 
+use std::sync::Arc;
+
 use branchpoint_core::Failed;
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 
 use super::{Judged, flag, json, refused};
 use crate::runner::Call;
@@ -9,6 +11,12 @@ use crate::runner::Call;
 pub(super) fn judge(call: &Call, text: &str) -> Result<Judged, Failed> {
     if text.trim().is_empty() && flag(call, "non_empty") {
         return Err(refused("step_failed", "the model gave no answer"));
+    }
+    // Who hears replies hears one without calls.
+    if &*call.kind == "chat" || flag(call, "reply") {
+        return Ok(Judged::plain(Value::from(
+            [(Arc::from("text"), Value::from(text))].into_iter().collect::<Object>(),
+        )));
     }
     if call.spec.get("response_format").and_then(Value::as_str) != Some("json") {
         return Ok(Judged::plain(Value::from(text)));

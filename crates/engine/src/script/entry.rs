@@ -228,7 +228,7 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         return Answer::TimedOut { stdout: text("stdout").into(), stderr: text("stderr").into() };
     }
     match entry {
-        Value::Str(text) if matches!(&*call.kind, "model" | "agent") => Answer::model(text.clone()),
+        Value::Str(text) if matches!(&*call.kind, "model" | "agent" | "chat") => Answer::model(text.clone()),
         value => Answer::data(value.clone()),
     }
 }

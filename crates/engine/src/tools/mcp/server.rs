@@ -1,6 +1,7 @@
 //! One server: its link is made when it is first needed, kept, and made again when it is dead.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use branchpoint_expr::Value;
 use rmcp::ServiceError;
@@ -20,6 +21,9 @@ use crate::runner::Answer;
 
 /// How many pages a list of tools may have. A server that always has one more would never end.
 const MOST_PAGES: usize = 1000;
+
+/// How long a server has to say what it offers: runs wait for it before they begin.
+const LISTING_MS: u64 = 20_000;
 
 /// A server of the settings.
 #[derive(Debug)]
@@ -78,7 +82,15 @@ impl Server {
     /// What it offers. All pages of the list together are one answer, so they are not longer than one.
     pub(super) async fn offered(&self) -> Result<Vec<Offered>, Trouble> {
         let secrets = self.lookup.secrets(self.wanted());
-        self.listed().await.map_err(|trouble| trouble.masked(&secrets))
+        let limit_ms = self.settings.timeout_ms.map_or(LISTING_MS, |own| own.min(LISTING_MS));
+        let listed = tokio::time::timeout(Duration::from_millis(limit_ms), self.listed()).await;
+        let silent = |_| {
+            Trouble::Unheard(format!(
+                "the MCP server `{}` has not said within {limit_ms} ms which tools it offers",
+                self.name
+            ))
+        };
+        listed.map_err(silent).flatten().map_err(|trouble| trouble.masked(&secrets))
     }
 
     async fn listed(&self) -> Result<Vec<Offered>, Trouble> {
