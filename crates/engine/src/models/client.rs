@@ -73,6 +73,14 @@ fn built(guard: Option<&Network>) -> Result<reqwest::Client, String> {
     client.map_err(|error| format!("no connections can be made here: {error}"))
 }
 
+/// For connections within this machine: without proxies, and without certificates, which a machine may not have.
+pub(super) fn within() -> reqwest::ClientBuilder {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let no_roots = rustls::ClientConfig::builder().with_root_certificates(rustls::RootCertStore::empty());
+    let builder = reqwest::Client::builder().redirect(Policy::none()).no_proxy();
+    builder.tls_backend_preconfigured(no_roots.with_no_client_auth())
+}
+
 fn own_roots() -> rustls::ClientConfig {
     let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()

@@ -45,9 +45,10 @@ impl Fault {
         Self { message: "the model's answer broke off".to_owned(), cure: Cure::Later(None), answered: false }
     }
 
-    /// Something that is wrong with this machine, before anything went out.
-    pub(super) fn own(why: &str) -> Self {
-        Self { message: why.to_owned(), cure: Cure::None, answered: false }
+    /// What is wrong lies between us and the way out of this machine; the provider has nothing to do with it.
+    pub(super) fn within(why: &str) -> Self {
+        let message = format!("no connection could be made within this machine, or it broke: {why}");
+        Self { message, cure: Cure::Later(None), answered: false }
     }
 
     /// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
@@ -55,8 +56,7 @@ impl Fault {
         if let Some(refused) = refusal(error) {
             return Self { message: refused.to_string(), cure: Cure::None, answered: false };
         }
-        let told = causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
-        let message = format!("the provider cannot be reached, or the connection broke: {told}");
+        let message = format!("the provider cannot be reached, or the connection broke: {}", in_full(error));
         Self { message, cure: Cure::Later(None), answered: false }
     }
 
@@ -99,19 +99,22 @@ impl Fault {
         short(&secrets.mask(&self.message))
     }
 
+    /// What the library says. It talks to the relay, which tells by itself what is wrong with the way to the provider; so a
+    /// connection that fails here is the one within this machine.
     pub(super) fn of(error: &genai::Error) -> Self {
         use genai::webc::Error as Web;
         match error {
             genai::Error::WebStream { error, .. } => match error.downcast_ref::<genai::Error>() {
                 Some(inner) => Self::of(inner),
-                None => Self::lost(error.as_ref()),
+                None if error.is::<reqwest::Error>() => Self::within(&in_full(error.as_ref())),
+                None => unreadable(&in_full(error.as_ref())),
             },
             genai::Error::HttpError { status, body, headers, .. } => answered(*status, body, Some(headers)),
             genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
                 match webc_error {
                     Web::ResponseFailedStatus { status, body, headers } => answered(*status, body, Some(headers)),
                     Web::ResponseFailedNotJson { content_type, body } => elsewhere(content_type, body),
-                    Web::Reqwest(error) => Self::lost(error),
+                    Web::Reqwest(error) => Self::within(&in_full(error)),
                     other => unreadable(&other.to_string()),
                 }
             }
@@ -121,6 +124,11 @@ impl Fault {
             other => unreadable(&other.to_string()),
         }
     }
+}
+
+/// An error with everything that led to it.
+fn in_full(error: &(dyn Error + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// What came is no answer of a model at all, such as the page of a portal.

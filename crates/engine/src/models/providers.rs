@@ -232,6 +232,11 @@ impl Models {
                 format!("the provider `{provider}` is not known; describe it in `[models.providers.{provider}]`");
             return Err(Lack(message));
         }
+        if !fits(model, protocol) {
+            return Err(Lack(format!(
+                "`{model}` is no name of a model of `{provider}`: it is a part of the address, and must be letters, digits and `-._:@`"
+            )));
+        }
         let operators = elsewhere.as_deref().map(|url| slashed(url, protocol));
         // An address that a document names gets the operator's key only if the operator has named the same address.
         let named = url.map(|url| slashed(url, protocol));
@@ -264,6 +269,16 @@ impl Models {
             ))),
         }
     }
+}
+
+/// Whether a name stays the name of a model on the wire. Google's formats write it into the address, where some names would lead to
+/// another call.
+fn fits(model: &str, protocol: AdapterKind) -> bool {
+    let is_word = |part: &str| {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._:@".contains(letter);
+        part.chars().all(plain) && part.chars().any(|letter| letter != '.')
+    };
+    !matches!(protocol, AdapterKind::Gemini | AdapterKind::Vertex) || model.split('/').all(is_word)
 }
 
 /// What somebody said and meant: not nothing, and not the word for what the host has.

@@ -1,53 +1,55 @@
 //! The one way of answers to the library. It reads whatever comes, however much, and lets nobody read for it; so it talks to this
 //! relay, in this process, and the relay to the provider. What comes is counted on the way.
 //!
-//! The relay is a server at an address of this machine that only this process knows the paths of: each call has a name that cannot be
-//! guessed, for as long as it lasts. All calls share one connection, so a thousand of them need no more files than before.
+//! All calls share one connection, which nobody else can reach (see `link.rs`), so a thousand of them need no more files than one.
+//! Each has a name for as long as it lasts.
+
+mod link;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::{TcpListener, TcpStream};
+use hyper::{Request, Response, StatusCode};
 
-use super::client::runtime;
 use super::fault::Fault;
-
-/// How large a piece of an answer is. The library looks at an unfinished event again with each, so few are better than many.
-const PIECE: u32 = 256 * 1024;
-
-/// How much of one answer is under way between the relay and the library, and of all together: whoever does not read must not
-/// keep the others from reading.
-const WINDOW: u32 = 1024 * 1024;
-const ALL_WINDOWS: u32 = 1 << 30;
-
-/// How many calls there may be at once.
-const CALLS: u32 = 1 << 20;
-
-/// How long nothing is accepted when nothing can be.
-const BREATH: Duration = Duration::from_millis(50);
+use link::Link;
 
 /// What belongs to a connection and not to what goes over it.
 const OF_A_CONNECTION: [HeaderName; 4] = [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING];
 
 /// One for the process, like the threads that serve it.
-static RELAY: LazyLock<Result<Relay, String>> =
-    LazyLock::new(|| Relay::start().map_err(|error| format!("no connection can be made within this machine: {error}")));
+static RELAY: Kept = Kept(tokio::sync::Mutex::const_new(None));
+
+/// The relay once it has started. What kept it from starting may pass, such as too many open files, and so may the relay: then it is
+/// started by whoever needs it next.
+struct Kept(tokio::sync::Mutex<Option<Arc<Relay>>>);
+
+impl Kept {
+    /// The relay, started in the first of these folders that has room for it.
+    async fn get(&self, folders: &[PathBuf]) -> Result<Arc<Relay>, Fault> {
+        let mut kept = self.0.lock().await;
+        if let Some(relay) = kept.as_ref().filter(|relay| relay.link.holds()) {
+            return Ok(Arc::clone(relay));
+        }
+        let relay = Relay::start(folders).await.map_err(|why| Fault::within(&why))?;
+        Ok(Arc::clone(kept.insert(Arc::new(relay))))
+    }
+}
 
 struct Relay {
-    address: SocketAddr,
+    link: Link,
     library: genai::Client,
-    calls: Mutex<HashMap<String, Arc<Call>>>,
+    calls: Arc<Calls>,
 }
+
+/// The calls that last, by name.
+type Calls = Mutex<HashMap<String, Arc<Call>>>;
 
 /// One call while it lasts.
 struct Call {
@@ -82,20 +84,18 @@ impl Bounds {
 
 /// The way to a provider for one call.
 pub(super) struct Passage {
-    relay: &'static Relay,
+    relay: Arc<Relay>,
     name: String,
     call: Arc<Call>,
 }
 
 impl Passage {
     /// A way to an address, over which no more than so much comes back.
-    pub(super) fn open(client: &reqwest::Client, url: &Arc<str>, bounds: Bounds) -> Result<Self, Fault> {
-        let relay = RELAY.as_ref().map_err(|why| Fault::own(why))?;
-        let mut name = [0; 16];
-        getrandom::fill(&mut name).map_err(|error| Fault::own(&format!("there is no randomness here: {error}")))?;
-        let name = format!("{:032x}", u128::from_ne_bytes(name));
+    pub(super) async fn open(client: &reqwest::Client, url: &Arc<str>, bounds: Bounds) -> Result<Self, Fault> {
+        let relay = RELAY.get(&link::folders()).await?;
+        let name = link::random().map_err(|why| Fault::within(&why))?;
         let call = Arc::new(Call { client: client.clone(), url: Arc::clone(url), bounds, fault: Mutex::default() });
-        relay.calls().insert(name.clone(), Arc::clone(&call));
+        lock(&relay.calls).insert(name.clone(), Arc::clone(&call));
         Ok(Self { relay, name, call })
     }
 
@@ -106,46 +106,33 @@ impl Passage {
 
     /// The address at which the library finds the provider.
     pub(super) fn url(&self) -> String {
-        format!("http://{}/{}/", self.relay.address, self.name)
+        format!("{}{}/", link::ADDRESS, self.name)
     }
 
     /// What went wrong, in the words of whoever knows: the library only sees that something did.
     pub(super) fn fault(&self, error: &genai::Error) -> Fault {
-        lock(&self.call.fault).take().unwrap_or_else(|| Fault::of(error))
+        self.own_fault().unwrap_or_else(|| Fault::of(error))
+    }
+
+    /// What went wrong between the relay and the provider, whether the library has seen it or not.
+    pub(super) fn own_fault(&self) -> Option<Fault> {
+        lock(&self.call.fault).take()
     }
 }
 
 impl Drop for Passage {
     fn drop(&mut self) {
-        self.relay.calls().remove(&self.name);
+        lock(&self.relay.calls).remove(&self.name);
     }
 }
 
 impl Relay {
-    fn start() -> Result<Self, String> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|why| why.to_string())?;
-        listener.set_nonblocking(true).map_err(|why| why.to_string())?;
-        let address = listener.local_addr().map_err(|why| why.to_string())?;
-        let listener = {
-            let _within = runtime().enter();
-            TcpListener::from_std(listener).map_err(|why| why.to_string())?
-        };
-        runtime().spawn(accept(listener));
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .http2_prior_knowledge()
-            .http2_max_frame_size(PIECE)
-            .http2_initial_stream_window_size(WINDOW)
-            .http2_initial_connection_window_size(ALL_WINDOWS)
-            .build()
-            .map_err(|why| why.to_string())?;
+    async fn start(folders: &[PathBuf]) -> Result<Self, String> {
+        let calls = Arc::<Calls>::default();
+        let known = Arc::clone(&calls);
+        let (link, client) = Link::new(folders, move |request| relayed(Arc::clone(&known), request)).await?;
         let library = genai::Client::builder().with_reqwest(client).build().map_err(|why| why.to_string())?;
-        Ok(Self { address, library, calls: Mutex::default() })
-    }
-
-    fn calls(&self) -> MutexGuard<'_, HashMap<String, Arc<Call>>> {
-        lock(&self.calls)
+        Ok(Self { link, library, calls })
     }
 }
 
@@ -153,28 +140,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn accept(listener: TcpListener) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(stream))),
-            // Too many files are open, for now.
-            Err(_) => tokio::time::sleep(BREATH).await,
-        }
-    }
-}
-
-async fn serve(stream: TcpStream) {
-    let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new()).max_concurrent_streams(CALLS).clone();
-    // Whoever closes the connection has what they wanted.
-    let _ = server.serve_connection(TokioIo::new(stream), service_fn(relayed)).await;
-}
-
-async fn relayed(request: Request<Incoming>) -> Result<Response<Counted>, Broken> {
+async fn relayed(calls: Arc<Calls>, request: Request<Incoming>) -> Result<Response<Passing>, Broken> {
     let path = request.uri().path_and_query().map_or("", |path| path.as_str());
     let (name, rest) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
-    let call = RELAY.as_ref().ok().and_then(|relay| relay.calls().get(name).cloned());
-    // Nobody else knows a name, and one whose call has ended is known no more.
-    let call = call.ok_or(Broken)?;
+    let call = lock(&calls).get(name).cloned();
+    let Some(call) = call else { return Ok(nowhere()) };
     let url = format!("{}{rest}", call.url);
     let (head, body) = request.into_parts();
     let body = whole(body).await.map_err(|_| Broken)?;
@@ -185,16 +155,25 @@ async fn relayed(request: Request<Incoming>) -> Result<Response<Counted>, Broken
     }
 }
 
+/// The answer to a request that is for no call. Only an address that leads out of its own call comes here, and it would again; or the
+/// call has ended, and nobody hears this.
+fn nowhere() -> Response<Passing> {
+    let mut answer = Response::new(Passing::Told(Some("the call leads away from the address of its provider")));
+    *answer.status_mut() = StatusCode::NOT_FOUND;
+    answer
+}
+
 impl Call {
     fn broken(&self, fault: Fault) -> Broken {
         *lock(&self.fault) = Some(fault);
         Broken
     }
 
-    fn counted(self: Arc<Self>, answer: reqwest::Response) -> Response<Counted> {
+    fn counted(self: Arc<Self>, answer: reqwest::Response) -> Response<Passing> {
         let (status, headers) = (answer.status(), carried(answer.headers()));
         let answer: Response<reqwest::Body> = answer.into();
-        let mut counted = Response::new(Counted { body: Some(answer.into_body()), bytes: 0, line: 0, call: self });
+        let counted = Counted { body: Some(answer.into_body()), bytes: 0, line: 0, call: self };
+        let mut counted = Response::new(Passing::Counted(counted));
         *counted.status_mut() = status;
         *counted.headers_mut() = headers;
         counted
@@ -216,6 +195,13 @@ async fn whole(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
         bytes.extend(frame?.into_data().unwrap_or_default());
     }
     Ok(bytes)
+}
+
+/// What the library gets to read.
+enum Passing {
+    Counted(Counted),
+    /// A word of the relay's own.
+    Told(Option<&'static str>),
 }
 
 /// An answer of a provider, as far as it may go.
@@ -249,11 +235,8 @@ impl Counted {
     }
 }
 
-impl Body for Counted {
-    type Data = Bytes;
-    type Error = Broken;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+impl Counted {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let counted = match Pin::new(body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => self.count(frame.data_ref().map_or(&[], |data| data)).map(|()| frame),
@@ -266,8 +249,52 @@ impl Body for Counted {
         }
         Poll::Ready(Some(counted))
     }
+}
+
+impl Body for Passing {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        match &mut *self {
+            Self::Counted(counted) => counted.poll(context),
+            Self::Told(word) => {
+                Poll::Ready(word.take().map(|word| Ok(Frame::data(Bytes::from_static(word.as_bytes())))))
+            }
+        }
+    }
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::client::runtime;
+    use crate::models::fault::Cure;
+
+    #[test]
+    fn a_relay_that_could_not_start_or_has_ended_is_started_by_the_next_call() {
+        let room = tempfile::tempdir().expect("a folder");
+        let (nowhere, here) =
+            (vec![room.path().join("missing")], vec![room.path().join("missing"), room.path().into()]);
+        let kept = Kept(tokio::sync::Mutex::const_new(None));
+        runtime().block_on(async {
+            let fault = kept.get(&nowhere).await.err().expect("there is no such folder");
+            assert_eq!(fault.cure, Cure::Later(None), "{fault:?}");
+            let told = fault.told(&crate::secrets::Secrets::default());
+            assert!(told.contains("within this machine") && told.contains("missing"), "{told}");
+            let first = kept.get(&here).await.expect("there is room now");
+            let same = kept.get(&nowhere).await.expect("it has started");
+            assert!(Arc::ptr_eq(&first, &same));
+            first.link.cut();
+            while first.link.holds() {
+                tokio::task::yield_now().await;
+            }
+            let next = kept.get(&here).await.expect("another one");
+            assert!(!Arc::ptr_eq(&first, &next));
+        });
     }
 }

@@ -32,7 +32,7 @@ impl Said {
 }
 
 pub(super) async fn streamed(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let passage = Passage::open(client, &ask.target.url, Bounds::of_stream(ask.max_bytes))?;
+    let passage = Passage::open(client, &ask.target.url, Bounds::of_stream(ask.max_bytes)).await?;
     let frames = Arc::new(Frames::default());
     let options = ask.options.clone().with_raw_frame_sink_arc(frames.clone());
     let target = ask.target.service(&passage.url());
@@ -76,7 +76,7 @@ fn ended(end: StreamEnd, facts: &Facts) -> Result<Said, Fault> {
 }
 
 pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let passage = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes))?;
+    let passage = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes)).await?;
     let options = ask.options.clone().with_capture_raw_body(true);
     let target = ask.target.service(&passage.url());
     let answered = passage.library().exec_chat(target, ask.request.clone(), Some(&options)).await;
@@ -100,7 +100,7 @@ pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&
 
 /// The names of the models that the provider has; none if it does not tell.
 pub(super) async fn model_names(client: &reqwest::Client, ask: &Ask) -> Vec<String> {
-    let Ok(passage) = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes)) else {
+    let Ok(passage) = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes)).await else {
         return Vec::new();
     };
     let config = ProviderConfig::from_endpoint(Endpoint::from_owned(passage.url())).with_auth(ask.target.auth());

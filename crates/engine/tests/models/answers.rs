@@ -289,6 +289,23 @@ fn an_effort_fits_into_the_tokens_of_an_answer_and_an_unknown_one_is_told() {
 }
 
 #[test]
+fn a_name_that_would_lead_to_another_call_is_refused_where_it_is_a_part_of_the_address() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    for name in ["../../x", "a/../b", "..", "%2e%2e/x", "a?key=1", "a#b", ".\t./x", "a\\..\\b"] {
+        let input = Value::from(&serde_json::json!({"prompt": "hi", "model": name}));
+        let asked = Call { input, ..call("model", "{}", "{}") };
+        let failed = failed(perform(&models(&provider, "gemini"), &asked));
+        assert!(failed.message.contains("is no name of a model") && !failed.again.is_worth_it(), "{failed:?}");
+        says(&perform(&models(&provider, "openai"), &asked), "hi");
+        assert_eq!(provider.requests().pop().expect("a call").body["model"], name);
+    }
+    let asked = call("model", "{}", r#"{"prompt": "hi", "model": "tuned/gemini-2.5-pro:1@2"}"#);
+    perform(&models(&provider, "gemini"), &asked);
+    let path = provider.requests().pop().expect("a call").path;
+    assert!(path.contains("/models/tuned/gemini-2.5-pro:1@2:"), "{path}");
+}
+
+#[test]
 fn a_stop_and_a_seed_are_sent() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let asked = call("model", "{}", r#"{"prompt": "hi", "stop": ["END", "\n\n"], "seed": 7}"#);
