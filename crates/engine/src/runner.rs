@@ -133,6 +133,13 @@ pub enum Answer {
     },
     /// There was no answer, or one that says no.
     Failed(Failed),
+    /// The same, after something was used up.
+    Spent {
+        /// Why there was none.
+        failed: Failed,
+        /// What it used up.
+        usage: Usage,
+    },
     /// What an answer came to when it was judged before: it is not judged again.
     Judged {
         /// The value of the step, or its error.
@@ -174,10 +181,18 @@ impl Answer {
         Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true })
     }
 
+    /// A failure that may have used something up.
+    pub fn failed_after(failed: Failed, usage: Usage) -> Self {
+        if usage == Usage::default() { Self::Failed(failed) } else { Self::Spent { failed, usage } }
+    }
+
     /// What the attempt used up.
     pub fn usage(&self) -> Usage {
         match self {
-            Self::Model { usage, .. } | Self::Reply { usage, .. } | Self::Judged { usage, .. } => *usage,
+            Self::Model { usage, .. }
+            | Self::Reply { usage, .. }
+            | Self::Spent { usage, .. }
+            | Self::Judged { usage, .. } => *usage,
             _ => Usage::default(),
         }
     }

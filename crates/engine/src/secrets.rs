@@ -89,6 +89,7 @@ impl Secrets {
             return answer;
         }
         let text = |text: &Arc<str>| Arc::from(self.mask(text).as_ref());
+        let failed = |failed: Failed| Failed { message: text(&failed.message), ..failed };
         match answer {
             Answer::Model { text: said, usage } => Answer::Model { text: text(&said), usage },
             Answer::Reply { value, usage } => Answer::Reply { value: self.mask_value(&value), usage },
@@ -105,9 +106,9 @@ impl Secrets {
                 Answer::Process { exit, stdout: text(&stdout), stderr: text(&stderr) }
             }
             Answer::TimedOut { stdout, stderr } => Answer::TimedOut { stdout: text(&stdout), stderr: text(&stderr) },
-            Answer::Failed(failed) => Answer::Failed(Failed { message: text(&failed.message), ..failed }),
+            Answer::Failed(why) => Answer::Failed(failed(why)),
+            Answer::Spent { failed: why, usage } => Answer::Spent { failed: failed(why), usage },
             Answer::Judged { result, usage } => {
-                let failed = |failed: Failed| Failed { message: text(&failed.message), ..failed };
                 Answer::Judged { result: result.map(|value| self.mask_value(&value)).map_err(failed), usage }
             }
             Answer::Never => Answer::Never,

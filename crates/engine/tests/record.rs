@@ -66,6 +66,10 @@ fn every_answer() -> Vec<Answer> {
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::Never, answered: true }),
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::After(1_500), answered: true }),
         Answer::failed("k", "again"),
+        Answer::Spent {
+            failed: Failed { kind: "k".into(), message: "m".into(), again: Again::Soon, answered: true },
+            usage: Usage { tokens: 7, cost_micros: 3 },
+        },
     ]
 }
 

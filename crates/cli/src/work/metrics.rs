@@ -221,7 +221,9 @@ impl Outside for Counted {
         let answer = self.here.perform(call, stop);
         self.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.counters.ended_calls.fetch_add(1, Ordering::Relaxed);
-        if matches!(answer, Answer::Failed(_) | Answer::TimedOut { .. } | Answer::Never) {
+        let is_failure =
+            matches!(answer, Answer::Failed(_) | Answer::Spent { .. } | Answer::TimedOut { .. } | Answer::Never);
+        if is_failure {
             self.counters.failures.fetch_add(1, Ordering::Relaxed);
         }
         answer

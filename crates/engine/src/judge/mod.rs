@@ -46,10 +46,10 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
         Answer::Process { exit, stdout, stderr } => process::judge(call, exit, &stdout, stderr)?,
         // A host may not have been able to start the workflow at all.
-        Answer::Failed(failed) if flag(call, "child") && &*failed.kind == "child" => {
+        Answer::Failed(failed) | Answer::Spent { failed, .. } if flag(call, "child") && &*failed.kind == "child" => {
             return Err(Failed { kind: "callee_failed".into(), ..failed });
         }
-        Answer::Failed(failed) => return Err(failed),
+        Answer::Failed(failed) | Answer::Spent { failed, .. } => return Err(failed),
         Answer::Judged { result, .. } => return result,
         Answer::TimedOut { .. } | Answer::Never => return Err(timeout(call)),
     };
@@ -82,7 +82,8 @@ impl Judged {
     }
 }
 
-fn timeout(call: &Call) -> Failed {
+/// Nothing came back within the limit of the attempt.
+pub(crate) fn timeout(call: &Call) -> Failed {
     let message = match call.attempt_limit_ms {
         Some(limit) => format!("nothing came back within {limit} ms"),
         None => "nothing came back".to_owned(),

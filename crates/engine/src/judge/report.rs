@@ -69,10 +69,10 @@ fn told(call: &Call, answer: Answer) -> Report {
             let ok = (200..=299).contains(&status);
             Report { fields: vec![("output", output)], failed: (!ok).then(|| refused(kind_of(call), message)) }
         }
-        Answer::Failed(failed) if &*failed.kind == "timeout" => {
+        Answer::Failed(failed) | Answer::Spent { failed, .. } if &*failed.kind == "timeout" => {
             Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
         }
-        Answer::Failed(failed) | Answer::Judged { result: Err(failed), .. } => {
+        Answer::Failed(failed) | Answer::Spent { failed, .. } | Answer::Judged { result: Err(failed), .. } => {
             Report::failed(Vec::new(), Failed { kind: kind_of(call).into(), ..failed })
         }
         Answer::Judged { result: Ok(value), .. } => Report { fields: vec![("output", value)], failed: None },

@@ -7,6 +7,7 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use super::price::Tokens;
 use crate::network::{causes, refusal};
 use crate::patience::retry_after;
 use crate::secrets::Secrets;
@@ -22,6 +23,8 @@ pub(super) struct Fault {
     pub(super) cure: Cure,
     /// Whether the provider has answered at all.
     pub(super) answered: bool,
+    /// What it used up all the same.
+    pub(super) tokens: Tokens,
 }
 
 /// What may help.
@@ -40,41 +43,56 @@ pub(super) enum Cure {
 }
 
 impl Fault {
+    /// The provider has said something.
+    fn heard(message: String, cure: Cure) -> Self {
+        Self { message, cure, answered: true, tokens: Tokens::default() }
+    }
+
+    /// The provider has said nothing, or nobody knows what.
+    fn unheard(message: String, cure: Cure) -> Self {
+        Self { answered: false, ..Self::heard(message, cure) }
+    }
+
+    /// The same, after something was used up.
+    pub(super) fn after(self, tokens: Tokens) -> Self {
+        Self { tokens, ..self }
+    }
+
     /// An answer that ended before its end.
     pub(super) fn cut() -> Self {
-        Self { message: "the model's answer broke off".to_owned(), cure: Cure::Later(None), answered: false }
+        Self::unheard("the model's answer broke off".to_owned(), Cure::Later(None))
     }
 
     /// What is wrong lies between us and the way out of this machine; the provider has nothing to do with it.
     pub(super) fn within(why: &str) -> Self {
         let message = format!("no connection could be made within this machine, or it broke: {why}");
-        Self { message, cure: Cure::Later(None), answered: false }
+        Self::unheard(message, Cure::Later(None))
     }
 
     /// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
     pub(super) fn lost(error: &(dyn Error + 'static)) -> Self {
         if let Some(refused) = refusal(error) {
-            return Self { message: refused.to_string(), cure: Cure::None, answered: false };
+            return Self::unheard(refused.to_string(), Cure::None);
         }
         let message = format!("the provider cannot be reached, or the connection broke: {}", in_full(error));
-        Self { message, cure: Cure::Later(None), answered: false }
+        Self::unheard(message, Cure::Later(None))
     }
 
     /// An answer in which nothing stands.
     pub(super) fn empty() -> Self {
-        Self { message: "the model's answer is empty".to_owned(), cure: Cure::Later(None), answered: true }
+        Self::heard("the model's answer is empty".to_owned(), Cure::Later(None))
     }
 
     /// An answer that came, and not as a stream.
     pub(super) fn not_streamed() -> Self {
         let message = "the provider's answer is no stream; set `stream = false` in `[models]`".to_owned();
-        Self { message, cure: Cure::NoStream, answered: true }
+        Self::heard(message, Cure::NoStream)
     }
 
     /// No answer, because the model or its provider does not want to give one: it would not want to the next time either.
     pub(super) fn declined(word: &str, words: &str) -> Self {
         let words = if words.trim().is_empty() { String::new() } else { format!(": {}", words.trim()) };
-        Self { message: format!("the model gave no answer (`{word}`){words}"), cure: Cure::None, answered: true }
+        Self::heard(format!("the model gave no answer (`{word}`){words}"), Cure::None)
     }
 
     /// An answer of which more came than is read.
@@ -82,7 +100,7 @@ impl Fault {
         let message = format!(
             "the provider's answer has more than the {max_bytes} bytes that are read; raise `max_response_bytes` in `[models]`"
         );
-        Self { message, cure: Cure::None, answered: true }
+        Self::heard(message, Cure::None)
     }
 
     /// A stream with a line that nobody can mean.
@@ -91,7 +109,7 @@ impl Fault {
             "a line of the provider's answer has more than the {max_bytes} bytes that are read of one; with `stream = false` in \
              `[models]` there is no such limit"
         );
-        Self { message, cure: Cure::None, answered: true }
+        Self::heard(message, Cure::None)
     }
 
     /// What is told of it. Secrets are masked before it is cut, because half of one would not be found.
@@ -137,13 +155,13 @@ fn elsewhere(content_type: &str, body: &str) -> Fault {
         "what answers is no model: it says `{content_type}` and not JSON; is the address of the provider right? It begins: {}",
         body.trim()
     );
-    Fault { message, cure: Cure::None, answered: true }
+    Fault::heard(message, Cure::None)
 }
 
 /// Something came that is no answer of this kind of provider.
 fn unreadable(cause: &str) -> Fault {
     let message = format!("the provider's answer cannot be read: {cause}");
-    Fault { message, cure: Cure::Later(None), answered: true }
+    Fault::heard(message, Cure::Later(None))
 }
 
 /// An error in the middle of an answer has no status, only a type.
@@ -152,7 +170,7 @@ fn in_stream(body: &Value) -> Fault {
     let passing = ["overloaded", "rate_limit", "api_error", "server_error", "internal", "timeout", "unavailable"];
     let cure =
         if kind.is_empty() || passing.iter().any(|word| kind.contains(word)) { Cure::Later(None) } else { Cure::None };
-    Fault { message: format!("the model stopped in the middle of its answer: {said}"), cure, answered: true }
+    Fault::heard(format!("the model stopped in the middle of its answer: {said}"), cure)
 }
 
 fn answered(status: StatusCode, body: &str, headers: Option<&HeaderMap>) -> Fault {
@@ -173,7 +191,7 @@ fn answered(status: StatusCode, body: &str, headers: Option<&HeaderMap>) -> Faul
         }
         _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
     };
-    Fault { message, cure, answered: true }
+    Fault::heard(message, cure)
 }
 
 /// Whether a refusal is about the shape that was asked for.

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
+use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, StopReason};
 use serde_json::Value;
 
 use super::price::Tokens;
@@ -19,8 +19,8 @@ pub(super) struct Facts {
     pub(super) refusal: String,
     /// Whether the prompt was not even shown to the model, in the provider's word.
     pub(super) blocked: Option<String>,
-    /// What it used up, as far as the wire format is that of OpenAI.
-    pub(super) tokens: Option<Tokens>,
+    /// What it used up, as far as it has said so.
+    pub(super) tokens: Tokens,
     /// How much came, in bytes.
     pub(super) bytes: u64,
 }
@@ -30,13 +30,15 @@ const REASONS: [&str; 5] =
     ["/choices/0/finish_reason", "/delta/stop_reason", "/stop_reason", "/candidates/0/finishReason", "/done_reason"];
 
 /// Where words stand that are told instead of an answer, streamed and not.
-const REFUSALS: [&str; 5] = [
+const REFUSALS: [&str; 4] = [
     "/choices/0/delta/refusal",
     "/choices/0/message/refusal",
     "/delta/stop_details/explanation",
     "/stop_details/explanation",
-    "/candidates/0/finishMessage",
 ];
+
+/// Where Gemini says more about the reason, whatever it is.
+const REMARK: &str = "/candidates/0/finishMessage";
 
 /// Events whose type says that an answer is over: those of Anthropic, and of OpenAI's Responses.
 const ENDS: [&str; 4] = ["message_stop", "response.completed", "response.incomplete", "response.failed"];
@@ -49,17 +51,17 @@ impl Facts {
             self.reason = Some(reason.to_owned());
         }
         self.refusal.extend(REFUSALS.iter().filter_map(text));
+        let is_declined = |reason: &String| matches!(StopReason::from(reason.clone()), StopReason::ContentFilter(_));
+        if self.reason.as_ref().is_some_and(is_declined) {
+            self.refusal.extend(text(&REMARK));
+        }
         if let Some(blocked) = text(&"/promptFeedback/blockReason") {
             self.blocked = Some(blocked.to_owned());
             self.refusal.extend(text(&"/promptFeedback/blockReasonMessage"));
         }
         let says_so = text(&"/type").is_some_and(|kind| ENDS.contains(&kind)) || body.get("done") == Some(&true.into());
         self.over = self.over || self.reason.is_some() || says_so;
-        let count = |place: &str| body.pointer(place).and_then(Value::as_u64);
-        if let (Some(input), Some(output)) = (count("/usage/prompt_tokens"), count("/usage/completion_tokens")) {
-            let cached = count("/usage/prompt_tokens_details/cached_tokens").unwrap_or_default();
-            self.tokens = Some(Tokens { input, cached: cached.min(input), output });
-        }
+        self.tokens = self.tokens.heard(body);
     }
 }
 
@@ -115,6 +117,10 @@ mod tests {
         let anthropic = json!({"type": "message_delta", "delta": {"stop_reason": "refusal"}});
         assert_eq!(read(&[anthropic, json!({"type": "message_stop"})]), told("refusal", true, "", ""));
         assert_eq!(read(&[json!({"candidates": [{"finishReason": "SAFETY"}]})]), told("SAFETY", true, "", ""));
+        let remark = |reason: &str| json!({"candidates": [{"finishReason": reason, "finishMessage": "So it is."}]});
+        assert_eq!(read(&[remark("SAFETY")]), told("SAFETY", true, "So it is.", ""));
+        assert_eq!(read(&[remark("MAX_TOKENS")]), told("MAX_TOKENS", true, "", ""));
+        assert_eq!(read(&[remark("STOP")]), told("STOP", true, "", ""));
         let blocked = json!({"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "No."}});
         assert_eq!(read(&[blocked]), told("", false, "No.", "OTHER"));
         assert_eq!(read(&[json!({"message": {"content": "x"}, "done": true})]), told("", true, "", ""));

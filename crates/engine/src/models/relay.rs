@@ -114,6 +114,11 @@ impl Passage {
         self.own_fault().unwrap_or_else(|| Fault::of(error))
     }
 
+    #[cfg(test)]
+    pub(super) fn break_off(&self, fault: Fault) {
+        let _ = self.call.broken(fault);
+    }
+
     /// What went wrong between the relay and the provider, whether the library has seen it or not.
     pub(super) fn own_fault(&self) -> Option<Fault> {
         lock(&self.call.fault).take()

@@ -1,5 +1,6 @@
 //! A call until it is answered: again when the provider is busy, never beyond the limit of the attempt.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use super::price::Tokens;
 use super::wire::{self, Said};
 use super::{Models, Piece, shape};
 use crate::hearing::Hearing;
+use crate::judge;
 use crate::patience::{PATIENCE, after};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
@@ -35,9 +37,10 @@ const NAMES: Duration = Duration::from_secs(5);
 pub(super) fn attended(models: &Models, client: &reqwest::Client, call: &Call, ask: Ask, stop: &Stop) -> Answer {
     let limit = call.attempt_limit_ms.map(Duration::from_millis);
     let until = after_now(limit.unwrap_or_else(|| Duration::from_secs(models.settings.time_limit_s)));
-    let (secrets, unspoken) = (ask.secrets.clone(), ask.unspoken.clone());
+    let (secrets, unspoken, model) = (ask.secrets.clone(), ask.unspoken.clone(), ask.target.model.clone());
+    let spent = Cell::default();
     let work = async {
-        let work = std::pin::pin!(asked(models, client, call, ask, until));
+        let work = std::pin::pin!(asked(models, client, call, ask, until, &spent));
         let stopped = std::pin::pin!(async {
             while !stop.is_set() {
                 tokio::time::sleep(LOOK).await;
@@ -47,7 +50,8 @@ pub(super) fn attended(models: &Models, client: &reqwest::Client, call: &Call, a
         match tokio::time::timeout_at(until.into(), ended).await {
             Ok(futures_util::future::Either::Left((answer, _))) => answer,
             Ok(futures_util::future::Either::Right(_)) => Answer::Never,
-            Err(_) if limit.is_some() => Answer::Never,
+            Err(_) if limit.is_some() && spent.get() == Tokens::default() => Answer::Never,
+            Err(_) if limit.is_some() => Answer::Failed(judge::timeout(call)),
             Err(_) => {
                 let seconds = models.settings.time_limit_s;
                 Answer::failed(
@@ -58,7 +62,11 @@ pub(super) fn attended(models: &Models, client: &reqwest::Client, call: &Call, a
         }
     };
     match runtime().block_on(work) {
-        Answer::Failed(failed) => unspoken.mask_answer(Answer::Failed(failed)),
+        // What was paid for counts, whatever came of it.
+        Answer::Failed(failed) => {
+            let usage = spent.get().usage(&model, &models.settings.prices);
+            unspoken.mask_answer(Answer::failed_after(failed, usage))
+        }
         answer => secrets.mask_answer(answer),
     }
 }
@@ -69,16 +77,22 @@ fn after_now(limit: Duration) -> Instant {
     now.checked_add(limit).unwrap_or(now + FAR)
 }
 
-async fn asked(models: &Models, client: &reqwest::Client, call: &Call, mut ask: Ask, until: Instant) -> Answer {
-    let mut tokens = Tokens::default();
+/// `spent` counts what all tries together have used up.
+async fn asked(
+    models: &Models,
+    client: &reqwest::Client,
+    call: &Call,
+    mut ask: Ask,
+    until: Instant,
+    spent: &Cell<Tokens>,
+) -> Answer {
     let mut reasks = models.settings.reask;
     loop {
-        let mut said = match tried(models, client, call, &mut ask, until).await {
+        let mut said = match tried(models, client, call, &mut ask, until, spent).await {
             Ok(said) => said,
             Err(fault) => return failed(client, &ask, fault).await,
         };
-        tokens = tokens.plus(said.tokens);
-        said.tokens = tokens;
+        said.tokens = spent.get();
         let problem = shape::problem(&ask.shape, &mut said);
         if let Some(failed) = cut_off(&ask, &said, problem.is_some()) {
             return failed;
@@ -115,6 +129,7 @@ async fn tried(
     call: &Call,
     ask: &mut Ask,
     until: Instant,
+    spent: &Cell<Tokens>,
 ) -> Result<Said, Fault> {
     let mut tries = 0;
     loop {
@@ -123,6 +138,8 @@ async fn tried(
         let hear = |text: &str| listener(Stream::Out, text);
         let said =
             if ask.stream { wire::streamed(client, ask, &hear).await } else { wire::at_once(client, ask, &hear).await };
+        let tokens = said.as_ref().map_or_else(|fault| fault.tokens, |said| said.tokens);
+        spent.set(spent.get().plus(tokens));
         let fault = match said {
             Ok(said) if said.is_empty() && said.cut.is_none() && !ask.may_be_empty => Fault::empty(),
             Ok(said) => {

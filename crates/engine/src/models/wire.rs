@@ -34,19 +34,24 @@ impl Said {
 pub(super) async fn streamed(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
     let passage = Passage::open(client, &ask.target.url, Bounds::of_stream(ask.max_bytes)).await?;
     let frames = Arc::new(Frames::default());
+    let said = heard(&passage, ask, &frames, hear).await;
+    said.map_err(|fault| fault.after(frames.facts().tokens))
+}
+
+async fn heard(passage: &Passage, ask: &Ask, frames: &Arc<Frames>, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
     let options = ask.options.clone().with_raw_frame_sink_arc(frames.clone());
     let target = ask.target.service(&passage.url());
     let opened = passage.library().exec_chat_stream(target, ask.request.clone(), Some(&options)).await;
     let mut stream = opened.map_err(|error| passage.fault(&error))?.stream;
     let mut heard = Heard::default();
     while let Some(event) = stream.next().await {
-        match event.map_err(|error| broken(&passage, &error, &frames.facts()))? {
+        match event.map_err(|error| broken(passage, &error, &frames.facts()))? {
             ChatStreamEvent::Chunk(chunk) => {
                 hear(&chunk.content);
                 heard.text.push_str(&chunk.content);
             }
             ChatStreamEvent::ToolCallChunk(chunk) => heard.call(chunk.tool_call),
-            ChatStreamEvent::End(end) => return ended(end, &frames.facts()),
+            ChatStreamEvent::End(end) => return ended(passage, end, &frames.facts()),
             _ => {}
         }
     }
@@ -55,8 +60,8 @@ pub(super) async fn streamed(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(
         // Some servers say why they ended, and leave out that they have.
         () if facts.reason.is_some() => heard.ended(&facts),
         // A whole answer says that it is over.
-        () if facts.bytes > 0 => Err(Fault::cut()),
-        () => Err(Fault::not_streamed()),
+        () if facts.bytes > 0 => Err(cut(passage)),
+        () => Err(passage.own_fault().unwrap_or_else(Fault::not_streamed)),
     }
 }
 
@@ -65,14 +70,19 @@ fn broken(passage: &Passage, error: &genai::Error, facts: &Facts) -> Fault {
     declined(facts, None, "").unwrap_or_else(|| passage.fault(error))
 }
 
-fn ended(end: StreamEnd, facts: &Facts) -> Result<Said, Fault> {
-    let tokens = end.captured_usage.as_ref().map(Tokens::of).unwrap_or_default();
+/// An answer that ended before its end. The library does not always see that it was broken off, and never why.
+fn cut(passage: &Passage) -> Fault {
+    passage.own_fault().unwrap_or_else(Fault::cut)
+}
+
+fn ended(passage: &Passage, end: StreamEnd, facts: &Facts) -> Result<Said, Fault> {
+    let tokens = end.captured_usage.as_ref().map_or(facts.tokens, Tokens::of);
     let reason = end.captured_stop_reason;
     let is_over = facts.over || reason.is_some();
     let said = told(end.captured_content.unwrap_or_default(), tokens);
     let said = judged(said, reason, facts)?;
     // The library also ends a stream that was closed before its end, for some providers.
-    if is_over { Ok(said) } else { Err(Fault::cut()) }
+    if is_over { Ok(said) } else { Err(cut(passage)) }
 }
 
 pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
@@ -87,11 +97,12 @@ pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&
             if let genai::Error::ChatResponseGeneration { response_body, .. } = &error {
                 facts.read(response_body);
             }
-            return Err(broken(&passage, &error, &facts));
+            return Err(broken(&passage, &error, &facts).after(facts.tokens));
         }
     };
     facts.read(response.captured_raw_body.as_ref().unwrap_or(&Value::Null));
-    let said = judged(told(response.content, Tokens::of(&response.usage)), response.stop_reason, &facts)?;
+    let said = judged(told(response.content, Tokens::of(&response.usage)), response.stop_reason, &facts);
+    let said = said.map_err(|fault| fault.after(facts.tokens))?;
     if !said.text.is_empty() {
         hear(&said.text);
     }
@@ -156,7 +167,25 @@ impl Heard {
     }
 
     fn ended(self, facts: &Facts) -> Result<Said, Fault> {
-        let tokens = facts.tokens.unwrap_or_default();
+        let tokens = facts.tokens;
         judged(Said { text: self.text, calls: self.calls, tokens, ..Said::default() }, None, facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::client::runtime;
+
+    #[test]
+    fn a_stream_that_ends_without_an_error_is_told_as_the_relay_knows_it() {
+        let url = Arc::from("http://provider.invalid/");
+        let client = crate::models::client::within().build().expect("a client");
+        runtime().block_on(async {
+            let passage = Passage::open(&client, &url, Bounds::of_stream(5)).await.expect("a way");
+            assert_eq!(ended(&passage, StreamEnd::default(), &Facts::default()).err(), Some(Fault::cut()));
+            passage.break_off(Fault::too_long(5));
+            assert_eq!(ended(&passage, StreamEnd::default(), &Facts::default()).err(), Some(Fault::too_long(5)));
+        });
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn plain(value: Value) -> Value {
 fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answer> {
     let value = match result {
         Ok(value) => value,
-        Err(failed) => return vec![Answer::Failed(failed.clone())],
+        Err(failed) => return vec![Answer::failed_after(failed.clone(), usage)],
     };
     let part = |key: &str| value.get(key);
     let text = |key: &str| part(key).and_then(Value::as_str).map(Arc::<str>::from);
@@ -64,12 +64,9 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
     }
     if let Some(error) = part("error").filter(|error| **error != Value::Null) {
         let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().into();
-        answers.push(Answer::Failed(Failed {
-            kind: text("kind"),
-            message: text("message"),
-            again: Again::Never,
-            answered: true,
-        }));
+        let (kind, message) = (text("kind"), text("message"));
+        let failed = Failed { kind, message, again: Again::Never, answered: true };
+        answers.push(Answer::failed_after(failed, usage));
     }
     answers.push(Answer::data(value.clone()));
     if let Some(output) = part("output") {
@@ -104,6 +101,7 @@ fn written(answer: &Answer) -> Value {
             object([("$timed_out", Value::Bool(true)), ("stdout", text(stdout)), ("stderr", text(stderr))])
         }
         Answer::Failed(failed) => object(failure(failed)),
+        Answer::Spent { failed, usage } => with_usage(failure(failed), *usage),
         Answer::Judged { result: Ok(value), usage } => with_usage([("$value", value.clone())], *usage),
         Answer::Judged { result: Err(failed), usage } => {
             let [message, kind, again, answered] = failure(failed);

@@ -187,9 +187,12 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
     let is = |key: &str| entry.get(key) == Some(&Value::Bool(true));
     if let Some(message) = entry.get("$error") {
         let (failed, usage) = (failed(entry, message), usage(entry));
-        // A failure that has used something up can only be told as it was judged.
-        let judged = is("$judged") || usage != Usage::default();
-        return if judged { Answer::Judged { result: Err(failed), usage } } else { Answer::Failed(failed) };
+        let judged = is("$judged");
+        return if judged {
+            Answer::Judged { result: Err(failed), usage }
+        } else {
+            Answer::failed_after(failed, usage)
+        };
     }
     if is("$hang") || is(WITHDRAWN) {
         return Answer::Never;

@@ -12,7 +12,7 @@ use branchpoint_expr::Value;
 
 const KEY: &str = "sk-0123456789abcdef";
 
-fn models(provider: &Provider, name: &str) -> Models {
+pub(crate) fn models(provider: &Provider, name: &str) -> Models {
     let set = ProviderSettings { base_url: Some(provider.url.clone()), ..ProviderSettings::default() };
     let settings = Settings {
         default: Some(format!("{name}/test-model")),
@@ -25,20 +25,20 @@ fn models(provider: &Provider, name: &str) -> Models {
     models
 }
 
-fn plain() -> Call {
+pub(crate) fn plain() -> Call {
     call("model", "{}", r#"{"prompt": "hi"}"#)
 }
 
 #[track_caller]
-fn failed(answer: Answer) -> Failed {
+pub(crate) fn failed(answer: Answer) -> Failed {
     match answer {
-        Answer::Failed(failed) => failed,
+        Answer::Failed(failed) | Answer::Spent { failed, .. } => failed,
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn says(answer: &Answer, expected: &str) {
+pub(crate) fn says(answer: &Answer, expected: &str) {
     assert!(matches!(answer, Answer::Model { text, .. } if &**text == expected), "{answer:?}");
 }
 
@@ -62,7 +62,7 @@ data: [DONE]
 
 "#;
 
-const ANTHROPIC_REFUSES: &str = r#"event: message_start
+pub(crate) const ANTHROPIC_REFUSES: &str = r#"event: message_start
 data: {"type":"message_start","message":{"usage":{"input_tokens":5}}}
 
 event: message_delta

@@ -3,6 +3,7 @@
 mod answers;
 #[path = "../provider/mod.rs"]
 mod provider;
+mod spent;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
