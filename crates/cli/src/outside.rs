@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
-use branchpoint_engine::{Answer, Call, Local, Outside, SecretStore, Secrets, Stop};
+use branchpoint_engine::{Answer, Call, Local, Outside, Runner as _, SecretStore, Secrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
 
+use crate::moment;
 use crate::project::Project;
 use crate::run::Answers;
 use crate::runners::Runners;
@@ -129,6 +130,7 @@ impl Here {
         let mut answers = lock(&self.answers);
         if answers.is_recorded() {
             answers.mask_with(self.masks.secrets());
+            answers.at(moment::now_ms());
         }
         answers
     }

@@ -245,6 +245,7 @@ impl<'p> Memory<'p> {
     }
 
     fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
+        runner.at(self.now_ms);
         match runner.perform(&call) {
             Answer::Never => self.calls.hang(call, self.now_ms),
             answer => {

@@ -8,6 +8,7 @@ mod form;
 mod identity;
 mod moments;
 mod past;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,24 +19,23 @@ use branchpoint_expr::{Object, Value};
 
 use crate::agent;
 use crate::runner::Call;
-use crate::script::{CALL, RECORDED, VOTES, WITHDRAWN};
+use crate::script::{CALL, RECORDED, UNTOLD, VOTES, WITHDRAWN};
 use crate::secrets::Secrets;
 pub(crate) use identity::{identity, identity_of_question};
 pub(crate) use moments::Times;
 pub use past::{Came, Happened, Past, Vote};
+use variables::variable;
+pub(crate) use variables::{fact_of, reads_variables};
 
 /// What the host knows under these names is the same when a run is played again; and so are variables of the environment.
 const FACTS: [&str; 7] = ["run_id", "working_dir", "user", "hostname", "account", "user_attached", "agent_id"];
-
-/// The names of variables of the environment begin so.
-const VARIABLE: &str = "env.";
 
 impl Past {
     /// The script that plays the run again. Its own secrets and these are masked in what was answered, never in what holds it
     /// together.
     pub fn script(&self, mask: &Secrets) -> Value {
         let mut own = self.secrets.clone();
-        own.add(variables(self).values());
+        own.add(self.secret_variables().values());
         let mut mask = mask.clone();
         mask.add(own.values());
         script(self, &own, &mask)
@@ -71,7 +71,19 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
     }
     let outside = outside.into_iter().map(Value::Str).collect::<Vec<_>>();
     let times = Value::from(vec![Value::Int(past.from_ms), Value::Int(past.until_ms)]);
-    let recorded = object([("times", times), ("facts", facts(past, mask)), ("outside", Value::from(outside))]);
+    let untold = past.untold(mask);
+    let mut recorded: Object = [
+        (Arc::from("times"), times),
+        (Arc::from("facts"), facts(past, &untold)),
+        (Arc::from("outside"), Value::from(outside)),
+    ]
+    .into_iter()
+    .collect();
+    if !untold.is_empty() {
+        let names = untold.into_iter().map(Value::Str).collect::<Vec<_>>();
+        recorded.insert(UNTOLD.into(), Value::from(names));
+    }
+    let recorded = Value::from(recorded);
     let steps = steps.into_iter().map(|(step, entries)| (step, lines(entries)));
     Value::from([(Arc::from(RECORDED), recorded)].into_iter().chain(steps).collect::<Object>())
 }
@@ -92,28 +104,14 @@ fn with_call(entry: &Value, identity: String) -> Value {
     Value::from(fields)
 }
 
-/// What the host knew. A variable whose name says that it is secret is not told.
-fn facts(past: &Past, mask: &Secrets) -> Value {
-    let kept = past.facts.iter().filter(|(name, _)| FACTS.contains(&&***name) || name.starts_with(VARIABLE));
-    let told = kept.map(|(name, fact)| {
-        let told = if name.starts_with(VARIABLE) { mask.mask_value(fact) } else { fact.clone() };
-        (name.clone(), told)
-    });
-    Value::from(told.collect::<Object>())
-}
-
-/// The secrets among variables of the environment, which runs were told as facts or have read.
-fn variables(past: &Past) -> Secrets {
-    let told = past.facts.iter().filter_map(|(name, fact)| Some((name.strip_prefix(VARIABLE)?.into(), fact.clone())));
-    let mut secrets = Secrets::of(&Value::from(told.collect::<Object>()));
-    for happened in &past.happened {
-        if let Happened::Called { call, came: Came::Settled(Ok(read), _) } = happened
-            && call.input.get("environment").is_some()
-        {
-            secrets.add(Secrets::of(read).values());
-        }
-    }
-    secrets
+/// What the host knew, aside from the variables that are not told.
+fn facts(past: &Past, untold: &BTreeSet<Arc<str>>) -> Value {
+    let is_told = |name: &str| match variable(name) {
+        Some(variable) => !untold.contains(variable),
+        None => FACTS.contains(&name),
+    };
+    let told = past.facts.iter().filter(|(name, _)| is_told(name));
+    Value::from(told.map(|(name, fact)| (name.clone(), fact.clone())).collect::<Object>())
 }
 
 impl Vote {

@@ -11,6 +11,9 @@ pub trait Runner {
     /// Performs one attempt.
     fn perform(&mut self, call: &Call) -> Answer;
 
+    /// The present time of the host, which is told before each attempt.
+    fn at(&mut self, _now_ms: i64) {}
+
     /// How long the attempt takes, for a host whose clock is virtual. Nothing takes time unless a runner says so.
     fn duration_ms(&mut self, _call: &Call) -> u64 {
         0

@@ -34,8 +34,9 @@
 
 mod entry;
 mod list;
+mod recorded;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::{Again, Failed};
@@ -47,9 +48,8 @@ use crate::secrets::Secrets;
 pub(crate) use entry::{CALL, VOTES, WITHDRAWN};
 use entry::{answer, check, delay_ms};
 use list::List;
-
-/// What says that a script was recorded.
-pub(crate) const RECORDED: &str = "$recorded";
+pub use recorded::Recorded;
+pub(crate) use recorded::{RECORDED, UNTOLD};
 
 /// Lists by place.
 const BY_PATH: &str = "$by_path";
@@ -64,21 +64,12 @@ pub struct Script {
     recorded: Option<Recorded>,
     /// What the identities of calls must not depend on.
     mask: Secrets,
-    /// Since when it is played.
-    since_ms: Option<i64>,
+    /// What of it stays, whatever else is masked: variables that a recorded script does not tell.
+    hidden: Secrets,
+    /// From when to when it is played, as far as that has come.
+    played: Option<Times>,
     /// How long the call takes that was performed last.
     delay_ms: u64,
-}
-
-/// What a recorded script knows beside answers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recorded {
-    /// From when to when the run went.
-    times: Option<Times>,
-    /// What the host knew.
-    pub facts: Object,
-    /// Steps that would call other workflows, and were answered instead.
-    pub outside: BTreeSet<Arc<str>>,
 }
 
 /// What a script says to a call.
@@ -113,6 +104,9 @@ pub enum BadScript {
     /// `$by_path` holds lists by place.
     #[error("`$by_path` of step `{0}` is an object: places such as \"0,1\", and the answers there")]
     BadPaths(Arc<str>),
+    /// Variables that it does not tell, and nobody else does.
+    #[error("the script was recorded with {}, and does not tell what is secret; set it, to any value that stands nowhere else, since nothing goes outside", quoted(.0))]
+    Untold(Vec<Arc<str>>),
     /// An entry that stands for no answer, or a key at the top that is no step.
     #[error("{} of the script: {}", place(.at), .wrong.message)]
     Wrong {
@@ -158,11 +152,30 @@ impl Script {
     /// What the identities of calls must not depend on: these secrets are masked in what calls were asked with.
     pub fn mask_with(&mut self, mask: Secrets) {
         self.mask = mask;
+        if !self.hidden.values().is_empty() {
+            self.mask.add(self.hidden.values());
+        }
     }
 
-    /// Since when it is played: moments since then are taken for those of the time when it was recorded.
+    /// Nor must they depend on these, whatever else is masked: variables of the environment that are secret.
+    pub fn hide(&mut self, variables: &Secrets) {
+        self.hidden.add(variables.values());
+        self.mask.add(variables.values());
+    }
+
+    /// Looks for the variables of the environment that a recorded script does not tell. They need not be what they were, only be there:
+    /// a run that finds nothing in the place of a secret goes otherwise.
+    pub fn look_up(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<(), BadScript> {
+        let Some(recorded) = &mut self.recorded else { return Ok(()) };
+        let secrets = recorded.look_up(find)?;
+        self.hide(&secrets);
+        Ok(())
+    }
+
+    /// Since when it is played: moments from then to the present are taken for those of the time when it was recorded.
     pub fn played_since(&mut self, since_ms: i64) {
-        self.since_ms = Some(since_ms);
+        let until_ms = self.played.map_or(since_ms, |Times(_, until_ms)| until_ms.max(since_ms));
+        self.played = Some(Times(since_ms, until_ms));
     }
 
     /// What it knows beside answers, if it was recorded.
@@ -194,22 +207,22 @@ impl Script {
         let (mask, times) = (&self.mask, self.times());
         let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
         let identities = times.iter().map(|times| record::identity(call, mask, times));
-        let entry = list.and_then(|list| list.take(identities, || asked(call)));
-        let reply = entry.map(|entry| Reply {
-            answer: answer(entry, call),
-            delay_ms: delay_ms(entry),
-            withdrawn: entry.get(WITHDRAWN).is_some(),
-        });
-        reply.ok_or_else(|| self.why_not(step, call))
+        let Some(entry) = list.and_then(|list| list.take(identities, || asked(call))) else {
+            return Err(self.why_not(step, call));
+        };
+        let mut answer = answer(entry, call);
+        if let Some(recorded) = &self.recorded {
+            answer = recorded.filled(call, answer).map_err(|untold| untold.to_string())?;
+        }
+        Ok(Reply { answer, delay_ms: delay_ms(entry), withdrawn: entry.get(WITHDRAWN).is_some() })
     }
 
     /// The times whose moments say nothing. Those of the recording come first, because what was there then may come again; what is
     /// said now of the present stands for what was said then of the time then.
     fn times(&self) -> Vec<Vec<Times>> {
         let then = self.recorded.as_ref().and_then(|recorded| recorded.times);
-        let now = self.since_ms.map(|since_ms| Times(since_ms, i64::MAX));
         let then: Vec<Times> = then.into_iter().collect();
-        let both = then.iter().copied().chain(now).collect();
+        let both = then.iter().copied().chain(self.played).collect();
         vec![then, both]
     }
 
@@ -239,33 +252,6 @@ impl Script {
 /// What a call was asked with, as it is searched and told.
 fn asked(call: &Call) -> String {
     serde_json::to_string(&call.input).unwrap_or_default()
-}
-
-impl Recorded {
-    fn read(written: &Value) -> Result<Self, BadScript> {
-        let wrong = |key: &str, message: &str| BadScript::Wrong {
-            at: vec![Value::from(RECORDED)],
-            wrong: Wrong::at(key, message.to_owned(), "record the run anew"),
-        };
-        let fields = written.as_object().ok_or_else(|| wrong(RECORDED, "`$recorded` is an object"))?;
-        let mut recorded = Self::default();
-        for (key, value) in fields {
-            match (&**key, value) {
-                ("times", Value::List(times)) => {
-                    recorded.times = match times.as_slice() {
-                        [Value::Int(from_ms), Value::Int(until_ms)] => Some(Times(*from_ms, *until_ms)),
-                        _ => return Err(wrong(key, "`times` are two numbers")),
-                    };
-                }
-                ("facts", Value::Object(facts)) => recorded.facts.clone_from(facts),
-                ("outside", Value::List(steps)) => {
-                    recorded.outside = steps.iter().filter_map(Value::as_str).map(Arc::from).collect();
-                }
-                _ => return Err(wrong(key, &format!("`{key}` is not known here, or is of the wrong kind"))),
-            }
-        }
-        Ok(recorded)
-    }
 }
 
 impl Lines {
@@ -310,6 +296,10 @@ fn list(step: &Arc<str>, at: Vec<Value>, lines: &Value) -> Result<List, BadScrip
     Ok(List::of(entries.to_vec()))
 }
 
+fn quoted(variables: &[Arc<str>]) -> String {
+    variables.iter().map(|name| format!("the variable `{name}`")).collect::<Vec<_>>().join(" and ")
+}
+
 /// A place as a person says it.
 fn place(at: &[Value]) -> String {
     let mut told = String::new();
@@ -324,6 +314,12 @@ fn place(at: &[Value]) -> String {
 }
 
 impl Runner for Script {
+    fn at(&mut self, now_ms: i64) {
+        if let Some(Times(_, until_ms)) = &mut self.played {
+            *until_ms = now_ms.max(*until_ms);
+        }
+    }
+
     fn perform(&mut self, call: &Call) -> Answer {
         let beside = call.step.is_none() && self.recorded.is_none() && !self.knows(&call.kind);
         let reply = if beside { Err(String::new()) } else { self.reply(call) };

@@ -18,6 +18,9 @@ use forms::Finder;
 pub(crate) const MASK: &str = "***";
 const PREFIXES: [&str; 4] = ["SECRET_", "API_KEY", "PASSWORD", "TOKEN"];
 
+/// What stands in the names of headers and of variables that are secret. Whatever is between the parts of a name says nothing.
+const WORDS: [&str; 4] = ["APIKEY", "PASSWORD", "SECRET", "TOKEN"];
+
 /// The secret values of a run, the longest first: one may be a part of another.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
@@ -163,10 +166,17 @@ impl Secrets {
     }
 }
 
-/// Whether a name says that its value is secret, in any case.
+/// Whether the name of an input says that its value is secret, in any case.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether the name of a header, or of a variable of the environment, says that its value is secret, in any case. Such names are not
+/// the author's, so the words may stand anywhere in them.
+pub(crate) fn sounds_secret(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
+    WORDS.iter().any(|word| name.contains(word))
 }
 
 /// The input of a call with the secrets that it names, and which values these are.

@@ -223,3 +223,56 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
     let wrong = Script::read(&json(r#"{"$recorder": {}}"#)).expect_err("this is no script");
     assert!(wrong.to_string().contains("`$recorder` is neither a step nor known here"), "{wrong}");
 }
+
+/// A past whose host knew these facts, and which has read these variables.
+fn past_with(facts: &str, read: &str) -> Past {
+    let called = Happened::Called {
+        call: call("read", "s", r#"{"environment": ["HOME", "SERVICE", "OPENAI_API_KEY"]}"#),
+        came: branchpoint_engine::Came::Settled(Ok(json(read)), Usage::default()),
+    };
+    let facts = json(facts).as_object().expect("an object").clone();
+    Past { happened: vec![called], facts, ..Past::default() }
+}
+
+#[test]
+fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
+    let past = past_with(
+        r#"{"env.GITHUB_TOKEN": "ghp-1", "env.AWS_SECRET_ACCESS_KEY": "aws-1", "env.MyPassword": null, "env.LANG": "C"}"#,
+        r#"{"HOME": "/home/ada", "SERVICE": "https://ghp-1@host", "OPENAI_API_KEY": "sk-1"}"#,
+    );
+    let written = past.script(&Secrets::default());
+    let text = cassette(&written);
+    for secret in ["ghp-1", "aws-1", "sk-1"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    let mut script = Script::read(&written).expect("a script");
+    let unset = script.clone().look_up(|name| (name != "SERVICE").then(|| "x".to_owned())).expect_err("one is not set");
+    assert!(unset.to_string().contains("the variable `SERVICE`") && !unset.to_string().contains("TOKEN"), "{unset}");
+    let Happened::Called { call, .. } = &past.happened[0] else { panic!("it was called") };
+    let Answer::Failed(failed) = script.clone().perform(call) else { panic!("nobody has looked") };
+    assert!(failed.message.contains("OPENAI_API_KEY") || failed.message.contains("SERVICE"), "{}", failed.message);
+
+    script.look_up(|name| Some(format!("{name} now"))).expect("all are there");
+    let facts = script.recorded().expect("it was recorded").facts.clone();
+    assert_eq!(facts.get("env.GITHUB_TOKEN"), Some(&Value::from("GITHUB_TOKEN now")));
+    assert_eq!((facts.get("env.LANG"), facts.get("env.MyPassword")), (Some(&Value::from("C")), Some(&Value::Null)));
+    let read = r#"{"HOME": "/home/ada", "SERVICE": "SERVICE now", "OPENAI_API_KEY": "OPENAI_API_KEY now"}"#;
+    assert_eq!(script.perform(call), Answer::data(json(read)));
+}
+
+#[test]
+fn only_moments_up_to_the_present_stand_for_those_of_the_recording() {
+    let asked = |number: i64| call("http", "s", &format!(r#"{{"text": "at {number}"}}"#));
+    let (then_s, now_s, phone) = (1_700_000_000, 1_800_000_000, 4_915_112_345);
+    let came = branchpoint_engine::Came::Settled(Ok(Value::from("then")), Usage::default());
+    let happened = vec![Happened::Called { call: asked(then_s), came }];
+    let past = Past { happened, from_ms: then_s * 1000, until_ms: then_s * 1000, ..Past::default() };
+    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    script.played_since(now_s * 1000);
+    script.at((now_s + 600) * 1000);
+    for number in [phone, now_s + 3_600] {
+        let Answer::Failed(failed) = script.perform(&asked(number)) else { panic!("{number} is no moment of the run") };
+        assert!(failed.message.contains("no answer left"), "{}", failed.message);
+    }
+    assert_eq!(script.perform(&asked(now_s + 600)), Answer::data(Value::from("then")));
+}

@@ -1,6 +1,7 @@
 //! Who answers what a run asks the outside: a script, and in a dry run the person at the terminal.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::io::{IsTerminal, stdin};
 use std::path::Path;
 use std::sync::Arc;
@@ -52,6 +53,9 @@ impl Answers {
         let asks = dry_run && stdin().is_terminal();
         let Some(path) = script else { return Ok(Self { dry_run, asks, ..Self::none() }) };
         let (mut script, file) = read(path)?;
+        if let Err(untold) = script.look_up(|name| env::var(name).ok()) {
+            bail!("{}: {untold}", path.display());
+        }
         script.played_since(Timestamp::now().as_millisecond());
         // Whoever plays a recorded run again wants that run, not another.
         let asks = asks && script.recorded().is_none();
@@ -126,6 +130,7 @@ impl Answers {
     /// Leaves out the entries of what was answered before, in a run that is taken up again.
     pub(crate) fn skip(&mut self, past: &Past) {
         self.script.played_since(past.from_ms);
+        self.script.hide(&past.secret_variables());
         for happened in &past.happened {
             match happened {
                 Happened::Called { call, came } if *came != Came::Open && self.answers(call) => drop(self.reply(call)),
@@ -190,6 +195,10 @@ impl Answers {
 }
 
 impl Runner for Answers {
+    fn at(&mut self, now_ms: i64) {
+        self.script.at(now_ms);
+    }
+
     fn perform(&mut self, call: &Call) -> Answer {
         let step = call.step.clone().unwrap_or_else(|| Arc::clone(&call.kind));
         if self.knows(&step) || self.is_recorded() || !self.dry_run {

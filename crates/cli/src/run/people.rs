@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Offer, offers};
-use branchpoint_engine::{Memory, Question};
+use branchpoint_engine::{Memory, Question, Runner as _};
 use branchpoint_expr::Value;
 
 use super::answers::{Answers, votes};
@@ -14,6 +14,7 @@ use crate::terminal;
 pub(crate) fn answer(program: &Program, host: &mut Memory<'_>, answers: &mut Answers) -> bool {
     let Some(question) = host.questions().iter().find(|question| question.open).cloned() else { return false };
     let step = step_of(&question);
+    answers.at(host.now_ms());
     let Some(said) = answers.said(&step, &question.spec, &shown(&question)) else { return false };
     if let Some(votes) = votes(&said) {
         for vote in votes {

@@ -1,8 +1,9 @@
 //! The file that a run is recorded in. That it can be written is known before anything runs, and what was there before is kept until
 //! there is something better.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -30,7 +31,10 @@ impl Tape {
         let mut name = file.file_name().with_context(cannot)?.to_owned();
         name.push(format!(".{}", process::id()));
         let beside = file.with_file_name(name);
-        File::create(&beside).with_context(cannot)?;
+        // One of that name was left by a process that is no more.
+        let _ = fs::remove_file(&beside);
+        // What models and tools have answered is nobody else's business on this machine.
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).with_context(cannot)?;
         Ok(Self { file, beside: Some(beside) })
     }
 

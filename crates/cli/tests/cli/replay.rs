@@ -1,6 +1,7 @@
 //! Runs that are recorded and played again: the same comes out, nothing is done, and what is not known is said.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
 use serde_json::Value as Json;
@@ -195,6 +196,43 @@ states:
     let played = place.run(&["run", "pin.yaml", "-i", "TOKEN_PIN=0", "-s", "tape.yaml"]);
     exits(&played, 0);
     assert_eq!(out(&played), "hello 1***\n\n");
+}
+
+#[test]
+fn a_variable_that_is_secret_is_not_recorded_and_is_looked_for_when_it_is_played() {
+    let workflow = r#"
+name: m
+states:
+  initial: a
+  a: {command: "echo {{env.GITHUB_TOKEN}} >> done.log; date +%s%N", on_success: end}
+  end: {type: terminal, message: "{{states.a.Output}} {{env.GITHUB_TOKEN}}"}
+"#;
+    let place = Place::new(&[("m.yaml", workflow)]);
+    let run = |token: Option<&str>, arguments: &[&str]| {
+        let mut command = place.command(&[&["run", "m.yaml"], arguments].concat());
+        match token {
+            Some(token) => command.env("GITHUB_TOKEN", token),
+            None => command.env_remove("GITHUB_TOKEN"),
+        };
+        command.output().expect("the program starts")
+    };
+    let recorded = run(Some("ghp-then"), &["--record", "tape.yaml"]);
+    exits(&recorded, 0);
+    let tape = place.read("tape.yaml");
+    assert!(tape.contains("GITHUB_TOKEN") && !tape.contains("ghp-then"), "{tape}");
+    let mode = fs::metadata(place.path().join("tape.yaml")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    for more in [&[][..], &["--dry-run"]] {
+        let played = run(Some("ghp-now"), &[&["-s", "tape.yaml", "--json"], more].concat());
+        exits(&played, 0);
+        let told: Json = serde_json::from_str(&out(&played)).expect("it is JSON");
+        let message = told.get("result").unwrap_or(&told)["message"].as_str().unwrap_or_default();
+        assert_eq!(format!("{message}\n"), out(&recorded).replace("then", "now"), "{told}");
+        let refused = run(None, &[&["-s", "tape.yaml"], more].concat());
+        exits(&refused, 1);
+        assert!(err(&refused).contains("the variable `GITHUB_TOKEN`"), "{}", err(&refused));
+    }
+    assert_eq!(place.read("done.log"), "ghp-then\n", "nothing is done a second time");
 }
 
 #[test]

@@ -36,6 +36,7 @@ use crate::store::{Key, Owner, Part, RunNo, Store, Trouble, WorkflowNo};
 pub use act::{Act, People, Refused, Taken, Ticket};
 pub use look::Look;
 use open::Open;
+pub(crate) use open::followed;
 pub use start::{Start, new_id};
 
 /// How many events one turn takes at most: enough to share a commit, few enough that nobody waits long for it.

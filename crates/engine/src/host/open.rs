@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Command, EffectNo, Event, Stamp, State, advance};
+use branchpoint_core::{Command, EffectNo, Event, Outcome, Stamp, State, advance};
 
 use super::timers::Timers;
 use super::{Asker, Host, Order, Refused};
@@ -187,14 +187,27 @@ pub(super) fn folded(
     run: &str,
 ) -> Result<State, Trouble> {
     for (stamp, event, mark) in tail {
-        let seq = state.seq() + 1;
-        let strayed = |reason: String| Trouble::Strayed { run: run.to_owned(), seq, reason };
-        let outcome = advance(program, &mut state, &stamp, event).map_err(|refused| strayed(refused.to_string()))?;
-        if outcome.check != mark {
-            return Err(strayed("it leads elsewhere than it did when it was written".into()));
-        }
+        followed(program, &mut state, &stamp, event, mark, run)?;
     }
     Ok(state)
+}
+
+/// What comes of one event of a journal. It must lead to where it led when it was written.
+pub(crate) fn followed(
+    program: &Program,
+    state: &mut State,
+    stamp: &Stamp,
+    event: Event,
+    mark: u32,
+    run: &str,
+) -> Result<Outcome, Trouble> {
+    let seq = state.seq() + 1;
+    let strayed = |reason: String| Trouble::Strayed { run: run.to_owned(), seq, reason };
+    let outcome = advance(program, state, stamp, event).map_err(|refused| strayed(refused.to_string()))?;
+    if outcome.check != mark {
+        return Err(strayed("it leads elsewhere than it did when it was written".into()));
+    }
+    Ok(outcome)
 }
 
 impl Store {

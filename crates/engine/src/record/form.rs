@@ -11,14 +11,11 @@ use branchpoint_expr::{Object, Value};
 use super::object;
 use crate::judge::judge;
 use crate::runner::{Answer, Body, Call};
-use crate::secrets::{MASK, Secrets};
+use crate::secrets::{MASK, Secrets, sounds_secret};
 
-/// Headers that carry credentials, or something to get some with.
+/// Headers that carry credentials, or something to get some with, and whose names do not sound so.
 const SECRET_HEADERS: [&str; 6] =
     ["cookie", "set-cookie", "authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate"];
-
-/// Headers whose names hold one of these do so too.
-const SECRET_WORDS: [&str; 5] = ["token", "secret", "api-key", "apikey", "password"];
 
 /// The entry that gives a call what it came to.
 pub(super) fn entry(call: &Call, result: &Result<Value, Failed>, usage: Usage, mask: &Secrets) -> Value {
@@ -161,8 +158,7 @@ fn masked(entry: &Value, mask: &Secrets) -> Value {
 fn headers(headers: &Value, mask: &Secrets) -> Value {
     let Some(fields) = headers.as_object() else { return headers.clone() };
     let shown = fields.iter().map(|(name, value)| {
-        let lower = name.to_ascii_lowercase();
-        let secret = SECRET_HEADERS.contains(&&*lower) || SECRET_WORDS.iter().any(|word| lower.contains(word));
+        let secret = SECRET_HEADERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || sounds_secret(name);
         (name.clone(), if secret { Value::from(MASK) } else { mask.mask_value(value) })
     });
     Value::from(shown.collect::<Object>())

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, EffectNo, Event, Failed, RequestNo, Stamp, State, Usage, advance};
+use branchpoint_core::{Command, EffectNo, Event, Failed, RequestNo, Stamp, State, Usage};
 use branchpoint_expr::{Object, Value};
 
+use crate::host::followed;
 use crate::runner::Call;
 use crate::secrets::Secrets;
 use crate::store::{Run, RunNo, Store, Trouble};
@@ -126,14 +127,9 @@ impl Told {
         let (calls, questions) = (BTreeMap::new(), BTreeMap::new());
         let mut of = OfRun { row, program: &program, children: called.collect(), calls, questions };
         let mut state = State::new();
-        for (stamp, event, _) in store.journal(row.run)? {
+        for (stamp, event, mark) in store.journal(row.run)? {
             self.heard(&mut of, &stamp, &event);
-            let seq = state.seq() + 1;
-            let outcome = advance(&program, &mut state, &stamp, event).map_err(|refused| Trouble::Strayed {
-                run: row.id.clone(),
-                seq,
-                reason: refused.to_string(),
-            })?;
+            let outcome = followed(&program, &mut state, &stamp, event, mark, &row.id)?;
             outcome.commands.into_iter().for_each(|command| self.commanded(&mut of, stamp.now_ms, command));
         }
         if self.ended || row.status.is_final() {
