@@ -120,14 +120,20 @@ impl Secrets {
 
     /// The text with every secret masked, however it is encoded. It may be a text of JSON.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let found = self.finder().map(|finder| finder.find(text)).unwrap_or_default();
+        self.mask_from(text, 0)
+    }
+
+    /// The end of a text, from a place on, with every secret masked: also one that has begun before that place.
+    pub(crate) fn mask_from<'t>(&self, text: &'t str, from: usize) -> Cow<'t, str> {
+        let mut found = self.finder().map(|finder| finder.find(text)).unwrap_or_default();
+        found.retain(|secret| secret.end > from);
         if found.is_empty() {
-            return Cow::Borrowed(text);
+            return Cow::Borrowed(&text[from..]);
         }
-        let mut masked = String::with_capacity(text.len());
-        let mut told = 0;
+        let mut masked = String::with_capacity(text.len() - from);
+        let mut told = from;
         for secret in found {
-            masked.push_str(&text[told..secret.start]);
+            masked.push_str(&text[told..secret.start.max(told)]);
             masked.push_str(MASK);
             told = secret.end;
         }
@@ -159,6 +165,11 @@ impl Secrets {
     /// How much of a text can be told before the rest of it is known: what follows may be the beginning of a secret.
     pub(crate) fn tellable(&self, text: &str) -> usize {
         self.finder().map_or(text.len(), |finder| finder.tellable(text))
+    }
+
+    /// How long a secret may be in a text, in whatever form it stands there.
+    pub(crate) fn longest(&self) -> usize {
+        self.finder().map_or(0, Finder::longest)
     }
 
     fn finder(&self) -> Option<&Finder> {

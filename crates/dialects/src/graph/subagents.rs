@@ -120,43 +120,51 @@ fn described(graph: &Graph, node: usize) -> Option<Value> {
     Some(Value::from(described))
 }
 
+/// An agent and those below it that are agents, each once, a subagent behind the one that it belongs to.
+fn with_below(graph: &Graph, node: usize) -> Vec<(usize, &Agent)> {
+    let (mut agents, mut seen, mut open) = (Vec::new(), BTreeSet::new(), vec![node]);
+    while let Some(node) = open.pop() {
+        if !seen.insert(node) {
+            continue;
+        }
+        if let What::Agent(agent) = &graph.nodes[node].what {
+            agents.push((node, agent));
+        }
+        open.extend(children(graph, node).iter().rev().map(|edge| edge.target));
+    }
+    agents
+}
+
 /// The tools that an agent and those below it may use, apart from each other.
 pub(super) fn used(graph: &Graph, node: usize) -> Vec<Value> {
-    let What::Agent(agent) = &graph.nodes[node].what else { return Vec::new() };
-    let flags = agent.tools.as_ref().and_then(Value::as_object).into_iter().flatten();
-    let own = flags.filter(|(name, value)| &***name != "subagents" && **value == Value::Bool(true));
-    let mut used: Vec<Value> = own.map(|(name, _)| Value::Str(name.clone())).collect();
-    for edge in children(graph, node) {
-        used.extend(self::used(graph, edge.target));
-    }
-    used.dedup();
-    used
+    let agents = with_below(graph, node).into_iter();
+    let flags = agents.flat_map(|(_, agent)| agent.tools.as_ref().and_then(Value::as_object).into_iter().flatten());
+    let used = flags.filter(|(name, value)| &***name != "subagents" && **value == Value::Bool(true));
+    each_once(used.map(|(name, _)| name))
 }
 
 /// The models that the document names for the subagents of an agent, at any depth: they are looked for before the run starts.
 pub(super) fn models(graph: &Graph, node: usize) -> Vec<Value> {
-    let mut models = Vec::new();
-    for edge in children(graph, node) {
-        if let What::Agent(Agent { model: Some(model), .. }) = &graph.nodes[edge.target].what {
-            models.push(Value::Str(model.clone()));
-        }
-        models.extend(self::models(graph, edge.target));
-    }
-    models.dedup();
-    models
+    each_once(below(graph, node).filter_map(|(_, agent)| agent.model.as_ref()))
 }
 
 /// By node, what a model calls the tools that the subagents of an agent are, at any depth.
 pub(super) fn tool_names(graph: &Graph, node: usize) -> Object {
-    let mut names = Object::default();
-    for edge in children(graph, node) {
-        if let What::Agent(Agent { name, .. }) = &graph.nodes[edge.target].what {
-            let id = &graph.nodes[edge.target].id;
-            names.insert(id.clone(), Value::from(format!("subagent_{}_{}", slug(name), slug(id))));
-        }
-        names.extend(tool_names(graph, edge.target));
-    }
-    names
+    let named = below(graph, node).map(|(node, agent)| {
+        let id = &graph.nodes[node].id;
+        (id.clone(), Value::from(format!("subagent_{}_{}", slug(&agent.name), slug(id))))
+    });
+    named.collect()
+}
+
+fn below(graph: &Graph, node: usize) -> impl Iterator<Item = (usize, &Agent)> {
+    with_below(graph, node).into_iter().filter(move |(agent, _)| *agent != node)
+}
+
+/// The texts in their order, each where it comes first.
+fn each_once<'t>(texts: impl Iterator<Item = &'t Arc<str>>) -> Vec<Value> {
+    let mut seen = BTreeSet::new();
+    texts.filter(|text| seen.insert(*text)).map(|text| Value::Str(text.clone())).collect()
 }
 
 /// Lower case, and one `_` for whatever a tool's name cannot have.

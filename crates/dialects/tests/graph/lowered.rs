@@ -34,6 +34,21 @@ fn models_of_agents_below_are_known_before_the_run() {
 }
 
 #[test]
+fn models_and_tools_of_agents_below_are_named_once() {
+    let kid = |id: &str, model: &str, tool: &str| {
+        format!(r#"{{"id": "{id}", "type": "agent", "data": {{"model": "{model}", "tools": {{"{tool}": true}}}}}}"#)
+    };
+    let kids = [kid("k", "x", "web"), kid("l", "y", "shell"), kid("m", "x", "web")].join(", ");
+    let edges = ["k", "l", "m"].map(|kid| edge("a", "subagent", kid)).join(", ");
+    let edges = format!("{}, {edges}", edge("s", "", "a"));
+    let loaded = load(&graph(&format!("{}, {kids}", boss("a")), &edges), Some(Dialect::Graph));
+    let program = loaded.program.expect("nothing was found");
+    let told = |key: &str| program.effects.iter().find_map(|effect| effect.spec.get(key)).map(ToString::to_string);
+    assert_eq!(told("subagentModels").as_deref(), Some(r#"["x","y"]"#));
+    assert_eq!(told("uses").as_deref(), Some(r#"["web","shell"]"#));
+}
+
+#[test]
 fn choices() {
     let nodes = r#"{"id": "i", "type": "if", "data": {"conditions": [{"operator": "contains", "value": "Yes"},
             {"if": "input.score > 3"}]}},

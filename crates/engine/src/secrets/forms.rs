@@ -49,6 +49,11 @@ impl Finder {
         merged
     }
 
+    /// The length of the longest form.
+    pub(super) fn longest(&self) -> usize {
+        self.forms.iter().map(String::len).max().unwrap_or_default()
+    }
+
     /// How much of a text can be told before the rest of it is known.
     pub(super) fn tellable(&self, text: &str) -> usize {
         let unfinished = |form: &String| {

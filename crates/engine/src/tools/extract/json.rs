@@ -3,7 +3,13 @@
 //! Beside keys and positions there are `*` or `[*]` for everything in a value, and `..key` for a key at any depth. A key that holds
 //! other signs is written in brackets and quotes; a position below zero counts from the end.
 
-use branchpoint_expr::Value;
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
+
+use branchpoint_expr::{Object, Value};
+
+/// How many values may be looked at. Values share their parts, so one that is small may hold more than can be counted.
+const MOST_VALUES: usize = 1_000_000;
 
 /// A way through a value.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,57 +54,91 @@ impl Path {
         Ok(Self(steps))
     }
 
-    /// What the way leads to, in the order of the value.
-    pub(super) fn find(&self, value: &Value) -> Vec<Value> {
-        let mut found = vec![value.clone()];
+    /// What the way leads to, each value once, the outer ones first.
+    pub(super) fn find(&self, value: &Value) -> Result<Vec<Value>, String> {
+        let mut walk = Walk::default();
+        let mut found = vec![Node { value, number: 0 }];
         let mut deep = false;
         for step in &self.0 {
             if *step == Step::Anywhere {
                 deep = true;
                 continue;
             }
-            let all = if deep { found.iter().flat_map(everywhere).collect() } else { found };
-            found = all.iter().flat_map(|value| step.from(value)).collect();
+            let all = if deep { walk.everywhere(&found)? } else { found };
+            found = Vec::new();
+            for node in &all {
+                found.extend(walk.parts(node, step)?);
+            }
             deep = false;
         }
-        found
+        Ok(found.into_iter().map(|node| node.value.clone()).collect())
+    }
+}
+
+/// A value at its place. Equal values, and one value that stands in two places, are two.
+#[derive(Clone, Copy)]
+struct Node<'v> {
+    value: &'v Value,
+    /// The number of its place.
+    number: usize,
+}
+
+/// The places that were looked at, numbered: by the number of the value around, and the position in it.
+#[derive(Default)]
+struct Walk(HashMap<(usize, usize), usize>);
+
+impl Walk {
+    /// What a step leads to from a node, in order.
+    fn parts<'v>(&mut self, node: &Node<'v>, step: &Step) -> Result<Vec<Node<'v>>, String> {
+        let parts = step.from(node.value);
+        parts.into_iter().map(|(at, value)| Ok(Node { value, number: self.number(node, at)? })).collect()
+    }
+
+    fn number(&mut self, around: &Node<'_>, at: usize) -> Result<usize, String> {
+        let known = self.0.len();
+        match self.0.entry((around.number, at)) {
+            Entry::Occupied(place) => Ok(*place.get()),
+            Entry::Vacant(place) if known < MOST_VALUES => Ok(*place.insert(known + 1)),
+            Entry::Vacant(_) => Err(format!(
+                "the path leads through more than {MOST_VALUES} values, and no more are looked at; make it more exact"
+            )),
+        }
+    }
+
+    /// These nodes and all that stands in them, each once, the outer ones first.
+    fn everywhere<'v>(&mut self, found: &[Node<'v>]) -> Result<Vec<Node<'v>>, String> {
+        let (mut all, mut seen) = (Vec::new(), HashSet::new());
+        let mut open: Vec<Node<'v>> = found.iter().rev().copied().collect();
+        while let Some(node) = open.pop() {
+            // Whatever stands in a node was seen with it.
+            if seen.insert(node.number) {
+                open.extend(self.parts(&node, &Step::All)?.into_iter().rev());
+                all.push(node);
+            }
+        }
+        Ok(all)
     }
 }
 
 impl Step {
-    fn from(&self, value: &Value) -> Vec<Value> {
-        let at = |at: i64, items: &[Value]| {
+    /// What it leads to from a value, with the positions there.
+    fn from<'v>(&self, value: &'v Value) -> Vec<(usize, &'v Value)> {
+        let at = |at: i64, items: &'v [Value]| {
             let at = if at < 0 { i64::try_from(items.len()).ok()? + at } else { at };
-            items.get(usize::try_from(at).ok()?).cloned()
+            let at = usize::try_from(at).ok()?;
+            Some((at, items.get(at)?))
         };
+        let field = |key: &str, fields: &'v Object| fields.get_full(key).map(|(at, _, value)| (at, value));
         match (self, value) {
-            (Self::Key(key), Value::Object(fields)) => fields.get(key.as_str()).cloned().into_iter().collect(),
+            (Self::Key(key), Value::Object(fields)) => field(key, fields).into_iter().collect(),
             (Self::Key(key), Value::List(items)) => key.parse().ok().and_then(|n| at(n, items)).into_iter().collect(),
             (Self::At(n), Value::List(items)) => at(*n, items).into_iter().collect(),
-            (Self::At(n), Value::Object(fields)) => fields.get(n.to_string().as_str()).cloned().into_iter().collect(),
-            (Self::All, value) => parts(value),
+            (Self::At(n), Value::Object(fields)) => field(&n.to_string(), fields).into_iter().collect(),
+            (Self::All, Value::Object(fields)) => fields.values().enumerate().collect(),
+            (Self::All, Value::List(items)) => items.iter().enumerate().collect(),
             _ => Vec::new(),
         }
     }
-}
-
-fn parts(value: &Value) -> Vec<Value> {
-    match value {
-        Value::Object(fields) => fields.values().cloned().collect(),
-        Value::List(items) => items.to_vec(),
-        _ => Vec::new(),
-    }
-}
-
-/// A value and all that stands in it, the outer ones first.
-fn everywhere(value: &Value) -> Vec<Value> {
-    let mut all = Vec::new();
-    let mut open = vec![value.clone()];
-    while let Some(value) = open.pop() {
-        open.extend(parts(&value).into_iter().rev());
-        all.push(value);
-    }
-    all
 }
 
 /// A key up to the next dot or bracket.

@@ -57,8 +57,8 @@ fn no_format(name: &str) -> String {
 fn json(source: &Value, path: &str) -> Result<Value, String> {
     let path = json::Path::parse(path)?;
     let found = match source.as_str() {
-        Some(text) => path.find(&parsed(text).ok_or("the text is not JSON, and holds no block of it")?),
-        None => path.find(source),
+        Some(text) => path.find(&parsed(text).ok_or("the text is not JSON, and holds no block of it")?)?,
+        None => path.find(source)?,
     };
     Ok(few(found))
 }
@@ -150,6 +150,22 @@ mod tests {
             let refused = json(&value(source), bad).expect_err(bad);
             assert!(refused.starts_with(&format!("`{part}` in the path `{bad}`")), "{refused}");
         }
+    }
+
+    #[test]
+    fn each_value_is_found_once_and_so_many_at_most() {
+        check("json", r#"{"a": {"a": {"a": 1}}}"#, "$..a..a", r#"[{"a": 1}, 1]"#);
+        check("json", "[[1], [1], 2]", "$..*", "[[1], [1], 2, 1, 1]");
+        let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        let found = json(&Value::from(nested), "$..*..*..*..*").expect("it is found");
+        assert_eq!(found.as_list().map(<[Value]>::len), Some(96));
+        // It is small, and what stands in it cannot be counted.
+        let folded = (0..64).fold(Value::from("x"), |value, _| Value::from(vec![value.clone(), value]));
+        let refused = json(&folded, "$..*").expect_err("it is too much");
+        assert!(refused.contains("more than 1000000 values"), "{refused}");
+        // Parts that are shared stand in two places all the same.
+        let shared = Value::from([("b".into(), Value::Int(1))].into_iter().collect::<branchpoint_expr::Object>());
+        assert_eq!(json(&Value::from(vec![shared.clone(), shared]), "$..b"), Ok(value("[1, 1]")));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use sse_stream::{Sse, SseStream};
 use super::super::wire::reason;
 use super::measure::{Ends, Measure};
 use super::trouble::Trouble;
+use crate::secrets::Secrets;
 
 /// The code of an error that is no server's: its answer was too long. It is one that the protocol leaves to those who use it.
 pub(super) const TOO_LONG: ErrorCode = ErrorCode(-32_099);
@@ -39,14 +40,16 @@ type Failure = StreamableHttpError<Trouble>;
 pub(super) struct Address {
     client: Client,
     server: Arc<str>,
+    /// What the server was given, and may repeat.
+    secrets: Secrets,
     max_bytes: u64,
 }
 
 impl Address {
-    pub(super) fn new(server: &Arc<str>, max_bytes: u64) -> Result<Self, Trouble> {
+    pub(super) fn new(server: &Arc<str>, secrets: &Secrets, max_bytes: u64) -> Result<Self, Trouble> {
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let client = client.map_err(|error| unreached(server, &error))?;
-        Ok(Self { client, server: Arc::clone(server), max_bytes })
+        Ok(Self { client, server: Arc::clone(server), secrets: secrets.clone(), max_bytes })
     }
 
     async fn send(
@@ -134,7 +137,7 @@ impl Address {
             }
             _ => {}
         }
-        let (server, said) = (&self.server, first_words(&body));
+        let (server, said) = (&self.server, first_words(&body, &self.secrets));
         let may_pass = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
         let way_out = match to.filter(|_| status.is_redirection()) {
             Some(to) => {
@@ -152,7 +155,7 @@ impl Address {
 
     /// What came with a success and is no message.
     fn no_message(&self, kind: &str, body: &[u8]) -> Failure {
-        let (server, said) = (&self.server, first_words(body));
+        let (server, said) = (&self.server, first_words(body, &self.secrets));
         StreamableHttpError::Client(Trouble::Lasting(format!(
             "the MCP server `{server}` answers with {kind} that is no message of the protocol{said}; check the url of \
              [mcp.{server}] in the settings"
@@ -248,10 +251,12 @@ fn unreached(server: &str, error: &reqwest::Error) -> Trouble {
     Trouble::Unheard(format!("the MCP server `{server}` cannot be reached, or the connection broke: {}", reason(error)))
 }
 
-/// The beginning of an answer on one line, to be put behind what is said about it.
-fn first_words(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(4 * TOLD_CHARS)]);
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// The beginning of an answer on one line, to be put behind what is said about it. Secrets are masked before it is cut: half of one
+/// would not be known any more.
+fn first_words(body: &[u8], secrets: &Secrets) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = secrets.mask(&text);
+    let line = text.split_whitespace().take(TOLD_CHARS).collect::<Vec<_>>().join(" ");
     let told: String = line.chars().take(TOLD_CHARS).collect();
     if told.is_empty() { told } else { format!(" (it begins `{told}`)") }
 }

@@ -22,6 +22,7 @@ use super::super::wire::install_crypto;
 use super::address::{Address, OURS};
 use super::measure::{Ends, Lines, Measure};
 use super::trouble::Trouble;
+use crate::secrets::Secrets;
 
 /// What a child finds of our environment: enough to start, and nothing that is a secret by its name.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
@@ -64,10 +65,15 @@ impl Drop for Child {
 }
 
 impl Link {
-    pub(super) async fn open(name: &Arc<str>, settings: &McpSettings, lookup: &Lookup) -> Result<Self, Trouble> {
+    pub(super) async fn open(
+        name: &Arc<str>,
+        settings: &McpSettings,
+        lookup: &Lookup,
+        secrets: &Secrets,
+    ) -> Result<Self, Trouble> {
         match (&settings.command, &settings.url) {
-            (Some(command), _) => Self::start(name, command, settings, lookup).await,
-            (None, Some(url)) => Self::connect(name, url, settings, lookup).await,
+            (Some(command), _) => Self::start(name, command, settings, lookup, secrets).await,
+            (None, Some(url)) => Self::connect(name, url, settings, lookup, secrets).await,
             (None, None) => Err(Trouble::Lasting(format!("[mcp.{name}] in the settings needs either command or url"))),
         }
     }
@@ -86,14 +92,18 @@ impl Link {
         self.child.as_ref().map(|child| child.complaints.said()).unwrap_or_default()
     }
 
-    async fn start(name: &Arc<str>, program: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, Trouble> {
+    async fn start(
+        name: &Arc<str>,
+        program: &str,
+        settings: &McpSettings,
+        lookup: &Lookup,
+        secrets: &Secrets,
+    ) -> Result<Self, Trouble> {
         let mut command = Command::new(program);
         command.args(&settings.args).env_clear().kill_on_drop(true).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)))).envs(&settings.env);
-        let secrets: Vec<(&String, String)> =
-            settings.env_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?))).collect();
-        command.envs(secrets.iter().map(|(name, value)| (name, value)));
+        command.envs(settings.env_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?))));
         if let Some(dir) = &settings.dir {
             command.current_dir(dir);
         }
@@ -102,8 +112,7 @@ impl Link {
                 "the MCP server `{name}` cannot be started; `{program}`, its command in the settings: {error}"
             ))
         })?;
-        let complaints =
-            Complaints { secrets: secrets.into_iter().map(|(_, value)| value).collect(), ..Complaints::default() };
+        let complaints = Complaints { text: Arc::default(), secrets: secrets.clone() };
         complaints.follow(process.stderr.take());
         let streams = process.stdout.take().zip(process.stdin.take());
         let (stdout, stdin) = streams.ok_or_else(|| {
@@ -121,7 +130,13 @@ impl Link {
         Ok(Self { service, child: Some(child) })
     }
 
-    async fn connect(name: &Arc<str>, url: &str, settings: &McpSettings, lookup: &Lookup) -> Result<Self, Trouble> {
+    async fn connect(
+        name: &Arc<str>,
+        url: &str,
+        settings: &McpSettings,
+        lookup: &Lookup,
+        secrets: &Secrets,
+    ) -> Result<Self, Trouble> {
         install_crypto();
         let mut headers = HashMap::new();
         let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
@@ -135,7 +150,7 @@ impl Link {
             headers.insert(header, value);
         }
         let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
-        let client = Address::new(name, settings.max_response_bytes)?;
+        let client = Address::new(name, secrets, settings.max_response_bytes)?;
         let transport = StreamableHttpClientTransport::with_client(client, config);
         let service = us().serve(transport).await.map_err(|error| Trouble::of_start(name, &error))?;
         Ok(Self { service, child: None })
@@ -149,32 +164,77 @@ fn us() -> InitializeRequestParams {
 }
 
 /// The end of what a child has written to its standard error.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Complaints {
-    text: Arc<Mutex<Vec<u8>>>,
-    secrets: Vec<String>,
+    text: Arc<Mutex<Written>>,
+    /// What the child was given, and may repeat.
+    secrets: Secrets,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    bytes: Vec<u8>,
+    /// Whether nothing more will come.
+    is_all: bool,
 }
 
 impl Complaints {
     fn follow(&self, stream: Option<ChildStderr>) {
         let Some(mut stream) = stream else { return };
         let text = Arc::clone(&self.text);
+        // A secret of which only the end is kept would not be known any more, so what is told begins behind it.
+        let kept_bytes = KEPT_BYTES + self.secrets.longest();
         tokio::spawn(async move {
             let mut buffer = [0; 1024];
             while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-                let mut text = text.lock().expect("nobody panics while holding it");
-                text.extend_from_slice(&buffer[..read]);
-                let over = text.len().saturating_sub(KEPT_BYTES);
-                text.drain(..over);
+                let bytes = &mut text.lock().expect("nobody panics while holding it").bytes;
+                bytes.extend_from_slice(&buffer[..read]);
+                let over = bytes.len().saturating_sub(kept_bytes);
+                bytes.drain(..over);
             }
+            text.lock().expect("nobody panics while holding it").is_all = true;
         });
     }
 
     fn said(&self) -> String {
-        let text = self.text.lock().expect("nobody panics while holding it");
-        let text = String::from_utf8_lossy(&text);
-        let masked =
-            self.secrets.iter().fold(text.trim().to_owned(), |text, secret| text.replace(secret.as_str(), "***"));
-        if masked.is_empty() { masked } else { format!("; it said: {masked}") }
+        let written = self.text.lock().expect("nobody panics while holding it");
+        let told = last_words(&written.bytes, written.is_all, &self.secrets);
+        if told.is_empty() { told } else { format!("; it said: {told}") }
+    }
+}
+
+/// The end of what was written, with secrets masked before it is cut. If more may come, what may be the beginning of a secret is not
+/// told either.
+fn last_words(bytes: &[u8], is_all: bool, secrets: &Secrets) -> String {
+    let mut from = bytes.len().saturating_sub(KEPT_BYTES);
+    // A character is not cut in two.
+    while bytes.get(from).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000) {
+        from += 1;
+    }
+    let before = String::from_utf8_lossy(&bytes[..from]).len();
+    let text = String::from_utf8_lossy(bytes);
+    let tellable = if is_all { text.len() } else { secrets.tellable(&text) };
+    secrets.mask_from(&text[..tellable], before.min(tellable)).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_secret_is_among_the_last_words() {
+        let secrets = Secrets::from_values(["correct horse battery".to_owned()]);
+        let kept = KEPT_BYTES + secrets.longest();
+        let text = format!("{}correct horse battery{}!", "x".repeat(100), "ü".repeat(KEPT_BYTES / 2 - 10));
+        for length in text.len() - 200..=text.len() {
+            let bytes = &text.as_bytes()[..length];
+            let bytes = &bytes[bytes.len().saturating_sub(kept)..];
+            let told = last_words(bytes, true, &secrets);
+            assert!(!told.contains("ery") && !told.contains("cor"), "{told}");
+            assert!(told.len() <= KEPT_BYTES + 3, "{}", told.len());
+        }
+        let encoded = "the url has correct+horse+battery, and then correct ho";
+        assert_eq!(last_words(encoded.as_bytes(), false, &secrets), "the url has ***, and then");
+        assert_eq!(last_words(b"it is corr", true, &secrets), "it is corr");
     }
 }

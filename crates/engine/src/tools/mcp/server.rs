@@ -18,6 +18,7 @@ use super::result::{answer, value_of};
 use super::trouble::Trouble;
 use super::{Offered, near};
 use crate::runner::Answer;
+use crate::secrets::Secrets;
 
 /// How many pages a list of tools may have. A server that always has one more would never end.
 const MOST_PAGES: usize = 1000;
@@ -58,9 +59,13 @@ impl Server {
         self.settings.env_from.values().chain(self.settings.headers_from.values())
     }
 
+    fn secrets(&self) -> Secrets {
+        self.lookup.secrets(self.wanted())
+    }
+
     /// Calls a tool and reads what it gives, without the secrets that the server was given.
     pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
-        let secrets = self.lookup.secrets(self.wanted());
+        let secrets = self.secrets();
         let called = self.called(tool, arguments).await;
         called.map(|answer| secrets.mask_answer(answer)).map_err(|answer| secrets.mask_answer(answer))
     }
@@ -81,7 +86,7 @@ impl Server {
 
     /// What it offers. All pages of the list together are one answer, so they are not longer than one.
     pub(super) async fn offered(&self) -> Result<Vec<Offered>, Trouble> {
-        let secrets = self.lookup.secrets(self.wanted());
+        let secrets = self.secrets();
         let limit_ms = self.settings.timeout_ms.map_or(LISTING_MS, |own| own.min(LISTING_MS));
         let listed = tokio::time::timeout(Duration::from_millis(limit_ms), self.listed()).await;
         let silent = |_| {
@@ -171,7 +176,7 @@ impl Server {
         if let Some(lacks) = self.lacks() {
             return Err(Trouble::Lasting(lacks));
         }
-        let link = Link::open(&self.name, &self.settings, &self.lookup).await?;
+        let link = Link::open(&self.name, &self.settings, &self.lookup, &self.secrets()).await?;
         Ok(Arc::clone(kept.insert(Arc::new(link))))
     }
 }

@@ -114,6 +114,14 @@ fn what_a_server_repeats_of_its_secrets_is_not_told() {
     let tools = at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }");
     broken(&tools, &["401", "no ***"]);
     assert!(tools.lacks_tool("odd.x").is_some_and(|why| why.contains("no ***")));
+    // No part of it either, where only the beginning of an answer is told.
+    for before in 190..201 {
+        let peer = Peer::new(move |heard| {
+            response("401 Unauthorized", &[], &format!("{}{}", ".".repeat(before), heard.headers["authorization"]))
+        });
+        let failed = at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }").lacks_tool("odd.x");
+        assert!(failed.as_ref().is_some_and(|why| why.contains("...") && !why.contains(".t")), "{failed:?}");
+    }
 }
 
 #[test]
