@@ -65,7 +65,11 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
                 let entry = with_call(&object([(VOTES, votes)]), identity_of_question(question, own, &times));
                 (step.clone(), &[][..], entry)
             }
-            Happened::Said { step, what } => (step.clone(), &[][..], form::plain(mask.mask_value(what))),
+            // Nothing was asked, so what was said is told in order; but each of it once, as everything that was recorded.
+            Happened::Said { step, what } => {
+                let entry = object([("$output", mask.mask_value(what))]);
+                (step.clone(), &[][..], with_call(&entry, identity_of_question(&Value::Null, own, &times)))
+            }
         };
         steps.entry(step).or_default().push((path, entry));
     }

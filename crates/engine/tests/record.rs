@@ -165,6 +165,19 @@ fn a_recorded_entry_answers_the_call_that_it_was_recorded_for() {
 }
 
 #[test]
+fn what_was_said_unasked_is_said_once() {
+    let said = |what: &str| Happened::Said { step: "line".into(), what: json(what) };
+    let happened = vec![said(r#""hello""#), said(r#"{"$text": "odd"}"#), said("null")];
+    let past = Past { happened, ..Past::default() };
+    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    for expect in [r#""hello""#, r#"{"$text": "odd"}"#, "null"] {
+        let entry = script.said("line", &Value::Null).expect("it was said");
+        assert_eq!(entry.get("$output"), Some(&json(expect)));
+    }
+    assert_eq!(script.said("line", &Value::Null), None, "nobody has said more");
+}
+
+#[test]
 fn an_entry_without_an_identity_answers_in_order() {
     let mut script = script(r#"{"$recorded": {}, "s": [{"$call": "none", "$text": "one"}, {"$text": "two"}]}"#);
     for _ in 0..2 {

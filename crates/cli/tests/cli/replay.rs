@@ -128,7 +128,7 @@ fn approvals_of_a_graph_are_recorded_by_their_nodes() {
     let recorded = place.run(&["run", &graph, "-s", &script, "--record", "tape.yaml"]);
     exits(&recorded, 0);
     let tape = place.read("tape.yaml");
-    assert!(tape.contains("\"owner\":\n  - {\"decision\":\"reject\","), "{tape}");
+    assert!(tape.contains("\"$output\":{\"decision\":\"reject\","), "{tape}");
     let played = place.run(&["run", &graph, "-s", "tape.yaml"]);
     exits(&played, 0);
     assert_eq!(out(&played), out(&recorded));

@@ -24,12 +24,6 @@ pub(super) fn entry(call: &Call, result: &Result<Value, Failed>, usage: Usage, m
     masked(&written(&likely(call, result, usage).into_iter().find(same).unwrap_or(judged)), mask)
 }
 
-/// A value that is no form of an answer, whatever it looks like.
-pub(super) fn plain(value: Value) -> Value {
-    let looks_like_one = value.as_object().is_some_and(|fields| fields.keys().any(|key| key.starts_with('$')));
-    if looks_like_one { object([("$output", value)]) } else { value }
-}
-
 /// Answers that may come to that, those that tell most first.
 fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answer> {
     let value = match result {

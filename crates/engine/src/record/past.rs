@@ -165,11 +165,8 @@ impl Told {
     }
 
     fn voted(&mut self, of: &OfRun<'_>, payload: &Value, sender: Option<&Arc<str>>) {
-        let request = match payload.get("request") {
-            Some(Value::Int(number)) => u64::try_from(*number).ok().map(RequestNo),
-            _ => of.questions.keys().next().copied(),
-        };
-        let at = request.and_then(|request| of.questions.get(&request));
+        let Some(Value::Int(number)) = payload.get("request") else { return };
+        let at = u64::try_from(*number).ok().and_then(|number| of.questions.get(&RequestNo(number)));
         let Some((_, Happened::Asked { votes, .. })) = at.and_then(|at| self.happened.get_mut(*at)) else { return };
         let text = |key: &str| payload.get(key).and_then(Value::as_str).map(Arc::from);
         votes.push(Vote {
