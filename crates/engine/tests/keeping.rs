@@ -265,3 +265,17 @@ fn a_past_that_strays_is_not_told() {
     let strayed = bench.host.store().past(run).expect_err("it leads elsewhere");
     assert!(strayed.to_string().contains("cannot be followed beyond event 2"), "{strayed}");
 }
+
+#[test]
+fn several_may_make_a_store_at_once() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    for round in 0..30 {
+        let file = folder.path().join(format!("{round}.db"));
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..4).map(|_| scope.spawn(|| Store::open(&file, Durability::Normal))).collect();
+            for store in opened {
+                store.join().expect("no panic").expect("each of them opens the same store");
+            }
+        });
+    }
+}

@@ -33,9 +33,11 @@ pub(super) fn migrate(db: &mut Connection) -> Result<(), Trouble> {
 
 /// How many migrations a store has seen. A file of somebody else is refused.
 pub(super) fn version(db: &Connection) -> Result<usize, Trouble> {
-    let read = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let (application, version) = (read("application_id")?, read("user_version")?);
-    let empty: bool = db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    // One look, because another process may be making the store.
+    let sql = "SELECT application_id, user_version, (SELECT count(*) = 0 FROM sqlite_schema)
+        FROM pragma_application_id, pragma_user_version";
+    let (application, version, empty): (i64, i64, bool) =
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     if application != i64::from(APPLICATION) && !empty {
         return Err(Trouble::NotAStore);
     }
