@@ -202,7 +202,9 @@ impl Lower<'_, '_> {
     fn chat_effect(&mut self, template: &Template, step: StepId) -> EffectId {
         let node = template.model.as_ref().map_or(Value::Null, |model| Value::Str(model.clone()));
         let settings = template.model.as_ref().and_then(|model| template.configurations.get(model));
-        let spec = object([("node", node), ("configuration", settings.cloned().unwrap_or_default())]);
+        // Its tools are looked for before the first turn.
+        let uses = Value::from(template.tools.iter().cloned().map(Value::Str).collect::<Vec<_>>());
+        let spec = object([("node", node), ("configuration", settings.cloned().unwrap_or_default()), ("uses", uses)]);
         self.b.effect(Effect { spec, step: Some(step), ..effect("chat") })
     }
 }
