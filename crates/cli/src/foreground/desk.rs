@@ -1,13 +1,14 @@
 //! Who answers for people: the script, then the person at the terminal. An answer may come from elsewhere meanwhile.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, stderr, stdin};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use anyhow::Result;
-use branchpoint_core::RequestNo;
+use branchpoint_core::{Rejected, RequestNo};
 use branchpoint_engine::Driver;
+use branchpoint_engine::host::Refused;
 use branchpoint_engine::store::RunNo;
 use branchpoint_expr::Value;
 
@@ -28,6 +29,8 @@ pub(crate) struct Desk {
     asking: Option<Open>,
     /// What is left to others: the script gave a wrong answer, or the person did not want to answer.
     left: BTreeSet<(RunNo, What)>,
+    /// Answers of the script that came when the run had just gone on: they are given when it waits again.
+    early: BTreeMap<(RunNo, What), Value>,
 }
 
 /// What came of looking at something open.
@@ -54,7 +57,7 @@ impl Desk {
             });
             asked
         });
-        Self { user, keyboard, reading: false, asking: None, left: BTreeSet::new() }
+        Self { user, keyboard, reading: false, asking: None, left: BTreeSet::new(), early: BTreeMap::new() }
     }
 
     /// Answers something open, or asks for an answer.
@@ -69,15 +72,19 @@ impl Desk {
             What::Approval(_) if !here.answers().knows(&open.step) => "resume".into(),
             _ => open.step.clone(),
         };
-        let written = here.answers().said(&step, &open.question, "");
+        let written = self.early.remove(&key).or_else(|| here.answers().said(&step, &open.question, ""));
         if let Some(answer) = written {
-            let taken = match votes(&answer) {
+            let taken = if let Some(votes) = votes(&answer) {
                 // What each of them had said is all that is said.
-                Some(votes) => {
-                    self.left.insert(key.clone());
-                    voted(open, votes, driver, view)?
-                }
-                None => scripted(open, answer.get("$output").unwrap_or(&answer), driver, view)?,
+                self.left.insert(key.clone());
+                voted(open, votes, driver, view)?
+            } else {
+                let said = answer.get("$output").unwrap_or(&answer);
+                let Some(taken) = scripted(open, said, driver, view)? else {
+                    self.early.insert(key, answer);
+                    return Ok(Came::Answered);
+                };
+                taken
             };
             if !taken {
                 self.left.insert(key);
@@ -219,8 +226,9 @@ fn voted(open: &Open, votes: Vec<Written<'_>>, driver: &Driver, view: &mut View)
     Ok(taken)
 }
 
-/// Everyone who was asked says what is written down, until it is enough. False: that is no answer.
-fn scripted(open: &Open, answer: &Value, driver: &Driver, view: &mut View) -> Result<bool> {
+/// Everyone who was asked says what is written down, until it is enough. False: that is no answer. None: the run has just gone on, and
+/// does not wait at this moment.
+fn scripted(open: &Open, answer: &Value, driver: &Driver, view: &mut View) -> Result<Option<bool>> {
     let everyone: Vec<Option<&str>> = match open.what {
         What::Vote(_) => {
             open.recipients.iter().filter(|user| !open.voted.contains(user)).map(|user| Some(&**user)).collect()
@@ -233,13 +241,14 @@ fn scripted(open: &Open, answer: &Value, driver: &Driver, view: &mut View) -> Re
             Ok(_) => voted = true,
             // It was enough.
             Err(_) if voted => break,
+            Err(Refused::Rejected(Rejected::NotWaiting(_))) => return Ok(None),
             Err(refused) => {
                 view.say(&format!("`{answer}` is no answer to the step `{}`: {refused}\n", open.step));
-                return Ok(false);
+                return Ok(Some(false));
             }
         }
     }
-    Ok(voted)
+    Ok(Some(voted))
 }
 
 /// The choice that a line begins with, by name or by number, and the comment after it.
