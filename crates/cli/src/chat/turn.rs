@@ -91,12 +91,14 @@ impl Turns<'_> {
             return Ok(false);
         }
         let look = store.look(run)?;
-        if look.status() == Status::Failed {
-            terminal::complain(&drive::failure(&look.row.id, Status::Failed, &look.result().unwrap_or_default()));
-            self.failed = true;
-            return Ok(true);
-        }
-        let turn = look.view("turn").unwrap_or_default();
+        let turn = match look.status() {
+            // The session itself is over, and with it whatever it would show.
+            Status::Failed => {
+                let why = drive::failure(&look.row.id, Status::Failed, &look.result().unwrap_or_default());
+                masked::object([("error", masked::object([("message", Value::from(why))]))])
+            }
+            _ => look.view("turn").unwrap_or_default(),
+        };
         self.failed |= turn.get("error").is_some_and(|error| *error != Value::Null);
         self.print(&look, &turn)?;
         Ok(true)
@@ -108,7 +110,7 @@ impl Turns<'_> {
                 ("session", Value::from(self.session.name())),
                 ("turn", turn.clone()),
                 ("usage", spent::object(look.state.usage())),
-                ("view", look.view("session").unwrap_or_default()),
+                ("view", if look.status().is_final() { Value::Null } else { look.view("session").unwrap_or_default() }),
             ]);
             return terminal::print(&format!("{told:?}\n"));
         }
@@ -119,9 +121,11 @@ impl Turns<'_> {
             terminal::complain(&format!("the turn failed: {error}"));
         }
         for warning in turn.get("warnings").and_then(Value::as_list).unwrap_or_default() {
-            let told =
-                if warning.as_str() == Some("max_steps") { "the agent has made all the steps it may" } else { "" };
-            terminal::tell(&format!("({warning}: {told})\n"));
+            let told = match warning.as_str() {
+                Some("max_steps") => "the agent has made all the steps it may".to_owned(),
+                _ => warning.to_string(),
+            };
+            terminal::tell(&format!("({told})\n"));
         }
         Ok(())
     }
@@ -133,11 +137,12 @@ impl Turns<'_> {
     }
 }
 
-/// Whether something was said that is not answered yet.
+/// Whether something was said that is not answered yet. A session that is over answers nothing any more.
 fn is_in_turn(look: &Look) -> bool {
     let said = look.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|said| !said.is_empty()));
-    let rests = matches!(look.status(), Status::WaitingPeople) || look.status().is_final();
-    said && (look.view("turn").is_none_or(|turn| turn == Value::Null) || !rests)
+    let answered = look.view("turn").is_some_and(|turn| turn != Value::Null);
+    let rests = look.status() == Status::WaitingPeople;
+    !look.status().is_final() && said && !(answered && rests)
 }
 
 fn next_line() -> Option<String> {

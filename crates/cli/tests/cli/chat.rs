@@ -78,6 +78,20 @@ fn a_turn_as_json_tells_what_failed() {
 }
 
 #[test]
+fn a_session_that_fails_says_so_and_another_follows() {
+    let script = "researcher:\n  - {$output: 5}\n  - hello\n";
+    let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
+    let (code, stdout, stderr) = say(&place, b"one\ntwo\n", &["--script", "script.yaml", "--json"]);
+    assert_eq!(code, Some(3), "{stderr}");
+    let turns: Vec<serde_json::Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).expect("each turn is an object")).collect();
+    assert_eq!(turns.len(), 2, "{stdout}");
+    let told = turns[0]["turn"]["error"]["message"].as_str().expect("why");
+    assert!(told.contains("condition_error") && turns[0]["view"].is_null(), "no open gate: {stdout}");
+    assert_eq!(turns[1]["turn"]["text"], "hello");
+}
+
+#[test]
 fn there_must_be_somebody_to_talk_with() {
     let place = Place::new(&[("agent.json", r#"{"steps": [{"name": "a", "isDefault": true}]}"#)]);
     let (code, _, stderr) = say(&place, b"Hello?\n", &[]);
