@@ -263,10 +263,7 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOpti
     options.temperature = number(["temperature", "temperature"]).filter(|_| cool);
     options.top_p = number(["topP", "top_p"]).filter(|_| cool);
     options.max_tokens = number(["max_tokens", "maxTokens"]).and_then(whole);
-    options.seed = match outer("seed") {
-        Some(Value::Int(seed)) => u64::try_from(*seed).ok(),
-        _ => None,
-    };
+    options.seed = outer("seed").map(seed).transpose()?;
     options.stop_sequences =
         outer("stop").filter(|_| !(is_openai && target.reasons())).map(texts_of).unwrap_or_default();
     let effort = effort.map(|effort| target.within(effort, options.max_tokens));
@@ -283,6 +280,12 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOpti
 }
 
 /// How much a model shall think. None: as much as it does by itself.
+fn seed(written: &Value) -> Result<u64, Answer> {
+    plain(written).trim().parse().map_err(|_| {
+        Answer::refused("step_failed", format!("`{written}` is no seed; a seed is a whole number that is not negative"))
+    })
+}
+
 fn effort(written: &Value) -> Result<Option<ReasoningEffort>, Answer> {
     let word = plain(written);
     if word.trim().is_empty() || word == "default" {

@@ -282,9 +282,13 @@ fn an_effort_fits_into_the_tokens_of_an_answer_and_an_unknown_one_is_told() {
         assert_eq!(sent["max_tokens"], max_tokens);
     }
     let provider = Provider::new(vec![Does::Says("hi")]);
-    let asked = call("model", "{}", r#"{"prompt": "hi", "reasoning_effort": "ultra"}"#);
-    let failed = failed(perform(&models(&provider, "openai"), &asked));
-    assert!(failed.message.contains("`ultra`") && failed.message.contains("`xhigh`"), "{failed:?}");
+    for (field, parts) in
+        [(r#""reasoning_effort": "ultra""#, ["`ultra`", "`xhigh`"]), (r#""seed": -1"#, ["`-1`", "seed"])]
+    {
+        let asked = call("model", "{}", &format!(r#"{{"prompt": "hi", {field}}}"#));
+        let failed = failed(perform(&models(&provider, "openai"), &asked));
+        assert!(parts.iter().all(|part| failed.message.contains(part)), "{failed:?}");
+    }
     assert!(provider.requests().is_empty());
 }
 
