@@ -35,7 +35,8 @@ mod workflows;
 use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use branchpoint_core::codec::CodecError;
 use rusqlite::{Connection, OpenFlags};
@@ -57,6 +58,9 @@ pub use workflows::{Document, Listed, Part, Workflow, WorkflowNo};
 
 /// How long a process waits for another that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long it waits between two looks, where the database does not wait by itself.
+const NAP: Duration = Duration::from_millis(5);
 
 /// How much of the log is written before it is moved into the file, in pages: large enough that a busy store moves each page
 /// once for many changes of it, small enough that nobody waits long for the move.
@@ -135,6 +139,18 @@ impl Trouble {
     }
 }
 
+/// Has changes written to a log first. While others make the store, this cannot be done, and the database does not wait for it by
+/// itself as it does elsewhere.
+fn write_ahead(db: &Connection) -> Result<(), Trouble> {
+    let since = Instant::now();
+    loop {
+        match db.pragma_update(None, "journal_mode", "wal").map_err(Trouble::from) {
+            Err(trouble) if trouble.is_busy() && since.elapsed() < PATIENCE => thread::sleep(NAP),
+            done => return done,
+        }
+    }
+}
+
 /// One connection to a store.
 #[derive(Debug)]
 pub struct Store {
@@ -152,7 +168,7 @@ impl Store {
         let mut db = Connection::open(path)?;
         db.busy_timeout(PATIENCE)?;
         schema::migrate(&mut db)?;
-        db.pragma_update(None, "journal_mode", "wal")?;
+        write_ahead(&db)?;
         let synchronous = if durability == Durability::Full { "full" } else { "normal" };
         db.pragma_update(None, "synchronous", synchronous)?;
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
