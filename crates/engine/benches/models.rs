@@ -19,7 +19,7 @@ use branchpoint_core::EffectNo;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Effect, Program, Status, Write as Put};
 use branchpoint_engine::models::{Piece, Provider, Settings};
-use branchpoint_engine::{Answer, Call, Memory, Models, Script, Stop};
+use branchpoint_engine::{Answer, Call, Memory, Models, Script, Stop, allow_many_open_files};
 use branchpoint_expr::{Dialect, Object, Value};
 
 const AT_ONCE: usize = 1_000;
@@ -27,6 +27,7 @@ const SCRIPTED: i64 = 2_000;
 const ROUNDS: usize = 9;
 
 fn main() {
+    allow_many_open_files();
     // The benchmark starts itself once more as the provider.
     if std::env::args().any(|argument| argument == "--serve") {
         return serve();

@@ -1,14 +1,10 @@
 //! The one way of answers to the library. It reads whatever comes, however much, and lets nobody read for it; so it talks to this
-//! relay, in this process, and the relay to the provider. What comes is counted on the way.
-//!
-//! All calls share one connection, which nobody else can reach (see `link.rs`), so a thousand of them need no more files than one.
-//! Each has a name for as long as it lasts.
+//! relay, in this process, and the relay to the provider. What comes is counted on the way. Each call has a connection of its own,
+//! which nobody else can reach (see `link.rs`), and no call can do harm to another.
 
 mod link;
 
-use std::collections::HashMap;
 use std::future::poll_fn;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -20,36 +16,11 @@ use hyper::{Request, Response, StatusCode};
 use super::fault::Fault;
 use link::Link;
 
+/// Where the library finds the relay. The name is never looked up: all it asks goes over the socket.
+const ADDRESS: &str = "http://relay/provider/";
+
 /// What belongs to a connection and not to what goes over it.
 const OF_A_CONNECTION: [HeaderName; 4] = [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING];
-
-/// One for the process, like the threads that serve it.
-static RELAY: Kept = Kept(tokio::sync::Mutex::const_new(None));
-
-/// The relay once it has started. What kept it from starting may pass, such as too many open files, and so may the relay: then it is
-/// started by whoever needs it next.
-struct Kept(tokio::sync::Mutex<Option<Arc<Relay>>>);
-
-impl Kept {
-    /// The relay, started in the first of these folders that has room for it.
-    async fn get(&self, folders: &[PathBuf]) -> Result<Arc<Relay>, Fault> {
-        let mut kept = self.0.lock().await;
-        if let Some(relay) = kept.as_ref().filter(|relay| relay.link.holds()) {
-            return Ok(Arc::clone(relay));
-        }
-        let relay = Relay::start(folders).await.map_err(|why| Fault::within(&why))?;
-        Ok(Arc::clone(kept.insert(Arc::new(relay))))
-    }
-}
-
-struct Relay {
-    link: Link,
-    library: genai::Client,
-    calls: Arc<Calls>,
-}
-
-/// The calls that last, by name.
-type Calls = Mutex<HashMap<String, Arc<Call>>>;
 
 /// One call while it lasts.
 struct Call {
@@ -84,29 +55,29 @@ impl Bounds {
 
 /// The way to a provider for one call.
 pub(super) struct Passage {
-    relay: Arc<Relay>,
-    name: String,
+    library: genai::Client,
     call: Arc<Call>,
+    _link: Link,
 }
 
 impl Passage {
     /// A way to an address, over which no more than so much comes back.
-    pub(super) async fn open(client: &reqwest::Client, url: &Arc<str>, bounds: Bounds) -> Result<Self, Fault> {
-        let relay = RELAY.get(&link::folders()).await?;
-        let name = link::random().map_err(|why| Fault::within(&why))?;
+    pub(super) fn open(client: &reqwest::Client, url: &Arc<str>, bounds: Bounds) -> Result<Self, Fault> {
         let call = Arc::new(Call { client: client.clone(), url: Arc::clone(url), bounds, fault: Mutex::default() });
-        lock(&relay.calls).insert(name.clone(), Arc::clone(&call));
-        Ok(Self { relay, name, call })
+        let made = Link::new(&link::folders(), Arc::clone(&call));
+        let (link, within) = made.map_err(|why| Fault::within(&why))?;
+        let library = genai::Client::builder().with_reqwest(within).build().map_err(|why| Fault::of(&why))?;
+        Ok(Self { library, call, _link: link })
     }
 
     /// The library, which is to go this way.
     pub(super) fn library(&self) -> &genai::Client {
-        &self.relay.library
+        &self.library
     }
 
     /// The address at which the library finds the provider.
-    pub(super) fn url(&self) -> String {
-        format!("{}{}/", link::ADDRESS, self.name)
+    pub(super) fn url() -> &'static str {
+        ADDRESS
     }
 
     /// What went wrong, in the words of whoever knows: the library only sees that something did.
@@ -125,31 +96,13 @@ impl Passage {
     }
 }
 
-impl Drop for Passage {
-    fn drop(&mut self) {
-        lock(&self.relay.calls).remove(&self.name);
-    }
-}
-
-impl Relay {
-    async fn start(folders: &[PathBuf]) -> Result<Self, String> {
-        let calls = Arc::<Calls>::default();
-        let known = Arc::clone(&calls);
-        let (link, client) = Link::new(folders, move |request| relayed(Arc::clone(&known), request)).await?;
-        let library = genai::Client::builder().with_reqwest(client).build().map_err(|why| why.to_string())?;
-        Ok(Self { link, library, calls })
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn relayed(calls: Arc<Calls>, request: Request<Incoming>) -> Result<Response<Passing>, Broken> {
+async fn relayed(call: Arc<Call>, request: Request<Incoming>) -> Result<Response<Passing>, Broken> {
     let path = request.uri().path_and_query().map_or("", |path| path.as_str());
-    let (name, rest) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
-    let call = lock(&calls).get(name).cloned();
-    let Some(call) = call else { return Ok(nowhere()) };
+    let Some(rest) = path.strip_prefix("/provider/") else { return Ok(nowhere()) };
     let url = format!("{}{rest}", call.url);
     let (head, body) = request.into_parts();
     let body = whole(body).await.map_err(|_| Broken)?;
@@ -160,8 +113,7 @@ async fn relayed(calls: Arc<Calls>, request: Request<Incoming>) -> Result<Respon
     }
 }
 
-/// The answer to a request that is for no call. Only an address that leads out of its own call comes here, and it would again; or the
-/// call has ended, and nobody hears this.
+/// The answer to a request whose address leads out of the provider's, as the name of a model might; it would again.
 fn nowhere() -> Response<Passing> {
     let mut answer = Response::new(Passing::Told(Some("the call leads away from the address of its provider")));
     *answer.status_mut() = StatusCode::NOT_FOUND;
@@ -169,6 +121,17 @@ fn nowhere() -> Response<Passing> {
 }
 
 impl Call {
+    #[cfg(test)]
+    fn to_nowhere() -> Arc<Self> {
+        let client = super::client::within().build().expect("a client");
+        Arc::new(Self {
+            client,
+            url: "http://provider.invalid/".into(),
+            bounds: Bounds::of_whole(0),
+            fault: Mutex::default(),
+        })
+    }
+
     fn broken(&self, fault: Fault) -> Broken {
         *lock(&self.fault) = Some(fault);
         Broken
@@ -271,35 +234,5 @@ impl Body for Passing {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::models::client::runtime;
-    use crate::models::fault::Cure;
-
-    #[test]
-    fn a_relay_that_could_not_start_or_has_ended_is_started_by_the_next_call() {
-        let room = tempfile::tempdir().expect("a folder");
-        let (nowhere, here) =
-            (vec![room.path().join("missing")], vec![room.path().join("missing"), room.path().into()]);
-        let kept = Kept(tokio::sync::Mutex::const_new(None));
-        runtime().block_on(async {
-            let fault = kept.get(&nowhere).await.err().expect("there is no such folder");
-            assert_eq!(fault.cure, Cure::Later(None), "{fault:?}");
-            let told = fault.told(&crate::secrets::Secrets::default());
-            assert!(told.contains("within this machine") && told.contains("missing"), "{told}");
-            let first = kept.get(&here).await.expect("there is room now");
-            let same = kept.get(&nowhere).await.expect("it has started");
-            assert!(Arc::ptr_eq(&first, &same));
-            first.link.cut();
-            while first.link.holds() {
-                tokio::task::yield_now().await;
-            }
-            let next = kept.get(&here).await.expect("another one");
-            assert!(!Arc::ptr_eq(&first, &next));
-        });
     }
 }

@@ -32,7 +32,7 @@ impl Said {
 }
 
 pub(super) async fn streamed(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let passage = Passage::open(client, &ask.target.url, Bounds::of_stream(ask.max_bytes)).await?;
+    let passage = Passage::open(client, &ask.target.url, Bounds::of_stream(ask.max_bytes))?;
     let frames = Arc::new(Frames::default());
     let said = heard(&passage, ask, &frames, hear).await;
     said.map_err(|fault| fault.after(frames.facts().tokens))
@@ -40,7 +40,7 @@ pub(super) async fn streamed(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(
 
 async fn heard(passage: &Passage, ask: &Ask, frames: &Arc<Frames>, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
     let options = ask.options.clone().with_raw_frame_sink_arc(frames.clone());
-    let target = ask.target.service(&passage.url());
+    let target = ask.target.service(Passage::url());
     let opened = passage.library().exec_chat_stream(target, ask.request.clone(), Some(&options)).await;
     let mut stream = opened.map_err(|error| passage.fault(&error))?.stream;
     let mut heard = Heard::default();
@@ -86,9 +86,9 @@ fn ended(passage: &Passage, end: StreamEnd, facts: &Facts) -> Result<Said, Fault
 }
 
 pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let passage = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes)).await?;
+    let passage = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes))?;
     let options = ask.options.clone().with_capture_raw_body(true);
-    let target = ask.target.service(&passage.url());
+    let target = ask.target.service(Passage::url());
     let answered = passage.library().exec_chat(target, ask.request.clone(), Some(&options)).await;
     let mut facts = Facts::default();
     let response = match answered {
@@ -111,10 +111,10 @@ pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&
 
 /// The names of the models that the provider has; none if it does not tell.
 pub(super) async fn model_names(client: &reqwest::Client, ask: &Ask) -> Vec<String> {
-    let Ok(passage) = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes)).await else {
+    let Ok(passage) = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes)) else {
         return Vec::new();
     };
-    let config = ProviderConfig::from_endpoint(Endpoint::from_owned(passage.url())).with_auth(ask.target.auth());
+    let config = ProviderConfig::from_endpoint(Endpoint::from_static(Passage::url())).with_auth(ask.target.auth());
     passage.library().all_model_names(ask.target.protocol, config).await.unwrap_or_default()
 }
 
@@ -182,7 +182,7 @@ mod tests {
         let url = Arc::from("http://provider.invalid/");
         let client = crate::models::client::within().build().expect("a client");
         runtime().block_on(async {
-            let passage = Passage::open(&client, &url, Bounds::of_stream(5)).await.expect("a way");
+            let passage = Passage::open(&client, &url, Bounds::of_stream(5)).expect("a way");
             assert_eq!(ended(&passage, StreamEnd::default(), &Facts::default()).err(), Some(Fault::cut()));
             passage.break_off(Fault::too_long(5));
             assert_eq!(ended(&passage, StreamEnd::default(), &Facts::default()).err(), Some(Fault::too_long(5)));

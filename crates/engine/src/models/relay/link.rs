@@ -1,87 +1,52 @@
-//! The one connection between the library and the relay. Keys go over it, so it is for this process alone: a socket in a folder that
-//! only this user can enter, which takes one connection, and both are gone before the first call. If the connection ends, it is made
-//! anew, in the same way.
+//! The connection between the library and the relay, for one call. A key goes over it, so it is for this process alone: a socket in
+//! a folder that only this user can enter, which takes one connection, and both are gone before anything is said.
 
 use std::fs::{DirBuilder, remove_dir, remove_file};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use futures_util::future::try_join;
-use hyper::body::Incoming;
-use hyper::server::conn::http2;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioIo;
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
-use super::{Broken, Passing};
+use super::{Call, relayed};
 use crate::models::client;
+use crate::models::fault::Fault;
 
-/// Where the library finds the relay. The name is never looked up: all it asks goes over the socket.
-pub(super) const ADDRESS: &str = "http://relay/";
-
-/// How large a piece of an answer may be. The relay hands on what comes as it comes, mostly in smaller ones; a large one is not cut
-/// into many, with each of which the library would look at an unfinished event again.
-const PIECE: u32 = 256 * 1024;
-
-/// How much of one answer is under way between the relay and the library, and of all together: whoever does not read must not
-/// keep the others from reading.
-const WINDOW: u32 = 1024 * 1024;
-const ALL_WINDOWS: u32 = 1 << 30;
-
-/// How many calls there may be at once, and how many may have been called off before the relay has looked at them: all of them, when
-/// a process ends its runs. A server takes the latter for an attack, unless it is told that its only client is no stranger.
-const CALLS: u32 = 1 << 20;
-
-/// The connection, for as long as it holds.
+/// The end of the connection at which a call is relayed. It goes with the call.
 pub(super) struct Link {
     served: JoinHandle<()>,
 }
 
 impl Link {
-    /// A connection in the first of these folders in which a socket can be made, to whoever serves its requests; and the client that has
-    /// the other end.
-    pub(super) async fn new<S, A>(folders: &[PathBuf], serves: S) -> Result<(Self, reqwest::Client), String>
-    where
-        S: Fn(Request<Incoming>) -> A + Send + 'static,
-        A: Future<Output = Result<Response<Passing>, Broken>> + Send + 'static,
-    {
+    /// A connection for a call in the first of these folders in which a socket can be made, and the client that has the other end.
+    pub(super) fn new(folders: &[PathBuf], call: Arc<Call>) -> Result<(Self, reqwest::Client), String> {
         let (room, listener) = bound(folders)?;
-        let client = client::within()
-            .unix_socket(room.socket())
-            .http2_prior_knowledge()
-            .http2_max_frame_size(PIECE)
-            .http2_initial_stream_window_size(WINDOW)
-            .http2_initial_connection_window_size(ALL_WINDOWS)
-            .pool_idle_timeout(None)
-            .build()
-            .map_err(|why| why.to_string())?;
-        let accepted = async {
-            let (stream, _) = listener.accept().await.map_err(|why| why.to_string())?;
-            let mut server = http2::Builder::new(TokioExecutor::new());
-            server.max_concurrent_streams(CALLS);
-            server.max_pending_accept_reset_streams(usize::try_from(CALLS).ok()).max_local_error_reset_streams(None);
-            let connection = server.serve_connection(TokioIo::new(stream), service_fn(serves));
-            // Whoever closes the connection has what they wanted.
-            Ok(tokio::spawn(async { drop(connection.await) }))
-        };
-        // The first request is what makes the connection; what is answered does not matter.
-        let asked = async { client.get(ADDRESS).send().await.map_err(|why| why.to_string()) };
-        let (served, _) = try_join(accepted, asked).await?;
-        Ok((Self { served }, client))
+        let client = client::within().unix_socket(room.socket()).build().map_err(|why| why.to_string())?;
+        Ok((Self { served: tokio::spawn(served(room, listener, call)) }, client))
     }
+}
 
-    /// Whether the connection stands.
-    pub(super) fn holds(&self) -> bool {
-        !self.served.is_finished()
-    }
-
-    #[cfg(test)]
-    pub(super) fn cut(&self) {
+impl Drop for Link {
+    fn drop(&mut self) {
         self.served.abort();
     }
+}
+
+async fn served(room: Room, listener: UnixListener, call: Arc<Call>) {
+    let accepted = listener.accept().await;
+    drop((listener, room));
+    let stream = match accepted {
+        Ok((stream, _)) => TokioIo::new(stream),
+        Err(why) => return drop(call.broken(Fault::within(&why.to_string()))),
+    };
+    let relay = service_fn(|request| relayed(Arc::clone(&call), request));
+    // Who ended the connection, and why, is known to the call.
+    drop(http1::Builder::new().keep_alive(false).serve_connection(stream, relay).await);
 }
 
 /// Folders in which there may be room for a socket: the one for what is temporary, unless its name is too long for a socket or it
@@ -90,20 +55,11 @@ pub(super) fn folders() -> [PathBuf; 3] {
     [std::env::temp_dir(), "/tmp".into(), "/dev/shm".into()]
 }
 
-/// A name that nobody can guess.
-pub(super) fn random() -> Result<String, String> {
-    let mut name = [0; 16];
-    getrandom::fill(&mut name).map_err(|error| format!("there is no randomness here: {error}"))?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(name)))
-}
-
 /// A socket in the first folder that has room for it; if none has, the first says why.
 fn bound(folders: &[PathBuf]) -> Result<(Room, UnixListener), String> {
-    let name = random()?;
     let mut why = None;
     for folder in folders {
-        let bound =
-            Room::new(folder, &name).and_then(|room| UnixListener::bind(room.socket()).map(|socket| (room, socket)));
+        let bound = Room::new(folder).and_then(|room| UnixListener::bind(room.socket()).map(|socket| (room, socket)));
         match bound {
             Ok(bound) => return Ok(bound),
             Err(error) => drop(why.get_or_insert(format!("no socket can be made in `{}`: {error}", folder.display()))),
@@ -116,9 +72,11 @@ fn bound(folders: &[PathBuf]) -> Result<(Room, UnixListener), String> {
 struct Room(PathBuf);
 
 impl Room {
-    fn new(within: &Path, name: &str) -> io::Result<Self> {
-        // The name of a socket may not be long; half of it is enough for a folder that must be new.
-        let folder = within.join(format!("branchpoint-{}", &name[..name.len() / 2]));
+    fn new(within: &Path) -> io::Result<Self> {
+        // Nobody can guess the name; it is short, as the name of a socket must be.
+        let mut name = [0; 8];
+        getrandom::fill(&mut name).map_err(io::Error::other)?;
+        let folder = within.join(format!("branchpoint-{:016x}", u64::from_ne_bytes(name)));
         DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Self(folder))
     }
@@ -140,43 +98,46 @@ impl Drop for Room {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use super::super::ADDRESS;
     use super::*;
 
     #[test]
     fn nobody_else_can_enter_the_room_of_a_socket_and_it_is_gone_when_the_connection_is_made() {
         let folder = tempfile::tempdir().expect("a folder");
+        let folders = [folder.path().to_owned()];
         let entries = || std::fs::read_dir(folder.path()).expect("it is there").count();
         client::runtime().block_on(async {
-            let (room, _socket) = bound(&[folder.path().into()]).expect("there is room");
-            let mode = std::fs::metadata(&room.0).expect("it is there").permissions().mode();
+            let (link, client) = Link::new(&folders, Call::to_nowhere()).expect("there is room");
+            let room = std::fs::read_dir(folder.path()).expect("it is there").next().expect("a room").expect("it is");
+            let mode = room.metadata().expect("it is there").permissions().mode();
             assert_eq!((mode & 0o777, entries()), (0o700, 1));
-            drop(room);
-            let link = Link::new(&[folder.path().into()], |_| async { Ok(super::super::nowhere()) }).await;
-            let (link, client) = link.expect("there is room");
-            assert_eq!(entries(), 0, "nobody can connect any more");
-            let answer = client.get(ADDRESS).send().await.expect("the connection stands");
-            assert!(answer.status() == 404 && link.holds());
+            // What leads out of the address of the provider is answered here.
+            let answer = client.get("http://relay/elsewhere").send().await.expect("the connection stands");
+            assert_eq!((answer.status().as_u16(), entries()), (404, 0));
+            client.get(ADDRESS).send().await.expect_err("it takes one connection");
+            drop(link);
         });
     }
 
     #[test]
-    fn calls_that_are_called_off_all_at_once_do_not_end_the_connection() {
+    fn a_connection_that_nobody_needed_leaves_nothing_behind() {
         let folder = tempfile::tempdir().expect("a folder");
         client::runtime().block_on(async {
-            let link = Link::new(&[folder.path().into()], |_| async { Ok(super::super::nowhere()) }).await;
-            let (link, client) = link.expect("there is room");
-            for _ in 0..20 {
-                let calls = (0..500).map(|_| {
-                    let request = client.get(ADDRESS).send();
-                    tokio::spawn(request)
-                });
-                for call in calls.collect::<Vec<_>>() {
-                    tokio::task::yield_now().await;
-                    call.abort();
-                }
+            drop(Link::new(&[folder.path().to_owned()], Call::to_nowhere()).expect("there is room"));
+            while std::fs::read_dir(folder.path()).expect("it is there").count() > 0 {
+                tokio::task::yield_now().await;
             }
-            let answer = client.get(ADDRESS).send().await.expect("the connection stands");
-            assert!(answer.status() == 404 && link.holds());
+        });
+    }
+
+    #[test]
+    fn a_socket_is_made_where_there_is_room() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = folder.path().join("missing");
+        client::runtime().block_on(async {
+            let refused = Link::new(&[missing.clone()], Call::to_nowhere()).err().expect("there is no such folder");
+            assert!(refused.contains("missing"), "{refused}");
+            Link::new(&[missing, folder.path().to_owned()], Call::to_nowhere()).expect("there is room");
         });
     }
 }
