@@ -42,7 +42,10 @@ async fn served(room: Room, listener: UnixListener, call: Arc<Call>) {
     drop((listener, room));
     let stream = match accepted {
         Ok((stream, _)) => TokioIo::new(stream),
-        Err(why) => return drop(call.broken(Fault::within(&why.to_string()))),
+        Err(why) => {
+            call.broken(Fault::within(&why.to_string()));
+            return;
+        }
     };
     let relay = service_fn(|request| relayed(Arc::clone(&call), request));
     // Who ended the connection, and why, is known to the call.
@@ -135,7 +138,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let missing = folder.path().join("missing");
         client::runtime().block_on(async {
-            let refused = Link::new(&[missing.clone()], Call::to_nowhere()).err().expect("there is no such folder");
+            let refused =
+                Link::new(std::slice::from_ref(&missing), Call::to_nowhere()).err().expect("there is no such folder");
             assert!(refused.contains("missing"), "{refused}");
             Link::new(&[missing, folder.path().to_owned()], Call::to_nowhere()).expect("there is room");
         });
