@@ -305,12 +305,14 @@ fn begins(model: &str) -> Option<String> {
     found.map(|known| known.name.to_owned())
 }
 
-/// The address as the library wants it: with a slash at its end, and with the version that Anthropic's has by custom not.
+/// The address as the relay wants it: with a slash where the path ends, and with the version that Anthropic's has by custom not.
 fn slashed(url: &str, protocol: AdapterKind) -> String {
+    let url = url.trim();
     let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let url = url.trim().trim_end_matches('/');
+    let (place, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let place = place.trim_end_matches('/');
     match protocol {
-        AdapterKind::Anthropic if !url.ends_with("/v1") => format!("{url}/v1/"),
-        _ => format!("{url}/"),
+        AdapterKind::Anthropic if !place.ends_with("/v1") => format!("{place}/v1/{query}"),
+        _ => format!("{place}/{query}"),
     }
 }

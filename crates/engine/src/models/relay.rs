@@ -25,7 +25,7 @@ const OF_A_CONNECTION: [HeaderName; 4] = [HOST, CONNECTION, CONTENT_LENGTH, TRAN
 /// One call while it lasts.
 struct Call {
     client: reqwest::Client,
-    /// Where the provider is, with a slash at the end.
+    /// Where the provider is, with a slash where the path ends.
     url: Arc<str>,
     bounds: Bounds,
     /// What went wrong between the relay and the provider.
@@ -103,7 +103,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 async fn relayed(call: Arc<Call>, request: Request<Incoming>) -> Result<Response<Passing>, Broken> {
     let path = request.uri().path_and_query().map_or("", |path| path.as_str());
     let Some(rest) = path.strip_prefix("/provider/") else { return Ok(nowhere()) };
-    let url = format!("{}{rest}", call.url);
+    let url = call.address_of(rest);
     let (head, body) = request.into_parts();
     let body = whole(body).await.map_err(|_| Broken)?;
     let asked = call.client.request(head.method, url).headers(carried(&head.headers)).body(body);
@@ -130,6 +130,13 @@ impl Call {
             bounds: Bounds::of_whole(0),
             fault: Mutex::default(),
         })
+    }
+
+    /// Where a request is to go. What stands in the provider's address behind a `?` goes with every request.
+    fn address_of(&self, rest: &str) -> String {
+        let Some((place, query)) = self.url.split_once('?') else { return format!("{}{rest}", self.url) };
+        let joint = if rest.contains('?') { '&' } else { '?' };
+        format!("{place}{rest}{joint}{query}")
     }
 
     fn broken(&self, fault: Fault) -> Broken {

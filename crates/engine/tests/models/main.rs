@@ -138,6 +138,19 @@ fn a_chat_of_a_session_gets_a_reply() {
 }
 
 #[test]
+fn what_stands_behind_the_path_of_a_base_url_goes_with_every_request() {
+    for (base, path) in [("", "/v1/chat/completions"), ("/?version=1&x=%2F", "/v1/chat/completions?version=1&x=%2F")] {
+        let provider = Provider::new(vec![Does::Says("hello")]);
+        let mut models = models(&provider, "openai");
+        let settings = models.settings.providers.get_mut("openai").expect("it is there");
+        settings.base_url = Some(format!("{}{base}", provider.url));
+        let answer = perform(&models, &call("model", "{}", r#"{"prompt": "hi"}"#));
+        assert!(matches!(&answer, Answer::Model { text, .. } if &**text == "hello"), "{answer:?}");
+        assert_eq!(provider.requests()[0].path, path);
+    }
+}
+
+#[test]
 fn a_busy_provider_is_asked_again_and_what_was_heard_is_void() {
     for (name, first) in [
         ("openai", Does::Refuses(429, &[("retry-after-ms", "1")], r#"{"error": {"message": "slow down"}}"#)),
