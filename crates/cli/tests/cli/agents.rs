@@ -82,6 +82,15 @@ fn the_operator_bounds_agents_whatever_their_documents_say() {
         let agent = AGENT.replace("tools: [echo]", "tools: [echo], max_turns: 5, token_budget: 100000");
         let place = Place::new(&[("helper.yaml", &agent), ("script.yaml", SCRIPT), ("branchpoint.toml", &settings)]);
         let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
-        has(&stderr, &[&format!("[{kind}]"), &format!("`{kind}` allows no more")]);
+        has(
+            &stderr,
+            &[
+                &format!("[{kind}]"),
+                &format!(
+                    "`{kind}`, or `{}` of the operator, allows no more",
+                    bound.split_once(" =").expect("a name").0
+                ),
+            ],
+        );
     }
 }

@@ -124,13 +124,14 @@ impl Turn {
     fn ask(&mut self, model: PlaceId, replied: PlaceId) {
         let failed = self.failed("error.kind", "error.message");
         let bounds = [
-            ("turns >= (given.max_turns ?? 10)", "'max_turns'", "turns", "turns", "max_turns"),
+            ("turns >= (given.max_turns ?? 10)", "'max_turns'", "turns", "turns", "max_turns", "agent_turns"),
             (
                 "given.token_budget != nil && tokens >= given.token_budget",
                 "'token_budget'",
                 "tokens",
                 "tokens",
                 "token_budget",
+                "agent_tokens",
             ),
             (
                 "given.cost_budget_micros != nil && cost >= given.cost_budget_micros",
@@ -138,13 +139,15 @@ impl Turn {
                 "cost",
                 "millionths",
                 "cost_budget_micros",
+                "agent_cost_micros",
             ),
         ];
         let arms: Vec<(ConditionId, PlaceId)> = bounds
             .into_iter()
-            .map(|(test, kind, count, unit, name)| {
+            .map(|(test, kind, count, unit, own, operators)| {
                 let message = format!(
-                    "'the agent has used ' + string({count}) + ' {unit} and is not done; `{name}` allows no more'"
+                    "'the agent has used ' + string({count}) + ' {unit} and is not done; `{own}`, or `{operators}` of the \
+                     operator, allows no more'"
                 );
                 let over = self.failed(kind, &message);
                 (self.test(test), over)
