@@ -128,10 +128,12 @@ impl Host {
             let (_, parent, effect, attempt) = over;
             let flight = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect));
             let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };
-            let Some((_, call)) = flight.child.take() else { continue };
+            let Some((child, call)) = flight.child.take() else { continue };
+            // What it has used up until now counts.
+            let usage = self.look_at(child)?.state.usage();
             self.abandon_children(parent, effect)?;
             let result = judge(&call, Answer::Never);
-            let settled = Event::Settled { effect, attempt, result, usage: Usage::default() };
+            let settled = Event::Settled { effect, attempt, result, usage };
             self.take_event(parent, settled, Asker::Nobody, now_ms)?;
         }
         Ok(())

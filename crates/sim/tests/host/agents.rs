@@ -19,17 +19,22 @@ fn reply(text: &str) -> Answer {
     Answer::Reply { value: serde_json::from_str(text).expect("this is JSON"), usage: Usage::default() }
 }
 
+/// Keeps a document with the programs of its agents.
+fn keep(host: &Host, text: &str) -> WorkflowNo {
+    let loaded = branchpoint_dialects::load(text, None);
+    let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let name = |name: &str| name.to_owned();
+    let document = Document { name: name("a"), dialect: name("steps"), origin: name("a"), text: text.into() };
+    let children = agent::parts([&program]).expect("it has no condition");
+    let workflow = Workflow { document: &document, program: &program, children: &children };
+    host.store().save(workflow, 0).expect("the store takes it")
+}
+
 #[test]
 fn a_turn_that_was_killed_between_its_tools_goes_on_after_the_last_that_ended() {
     let folder = Folder::new();
     let mut host = folder.host(Drives::All);
-    let loaded = branchpoint_dialects::load(DOCUMENT, None);
-    let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
-    let name = |name: &str| name.to_owned();
-    let document = Document { name: name("a"), dialect: name("steps"), origin: name("a"), text: DOCUMENT.into() };
-    let children = agent::parts([&program]).expect("it has no condition");
-    let workflow = Workflow { document: &document, program: &program, children: &children };
-    let workflow = host.store().save(workflow, 0).expect("the store takes it");
+    let workflow = keep(&host, DOCUMENT);
     start(&mut host, workflow, "r");
     let mut heard = Heard::default();
     heard.listen(&mut host, 1);
@@ -63,4 +68,23 @@ fn a_turn_that_was_killed_between_its_tools_goes_on_after_the_last_that_ended() 
     host.settle(run, &model, reply(r#"{"text": "all five", "toolCalls": []}"#));
     heard.listen(&mut host, 6);
     assert_eq!(heard.output("r"), &Value::from("all five"));
+}
+
+#[test]
+fn what_a_turn_has_used_up_counts_though_it_took_too_long() {
+    let folder = Folder::new();
+    let mut host = folder.host(Drives::All);
+    let workflow = keep(&host, &DOCUMENT.replace("max_turns: 4", "timeout: 10s"));
+    start(&mut host, workflow, "r");
+    let mut heard = Heard::default();
+    heard.listen(&mut host, 1);
+    let (run, model) = heard.calls.pop().expect("the model is asked");
+    let usage = Usage { tokens: 70, cost_micros: 5 };
+    host.settle(run, &model, Answer::Reply { value: serde_json::from_str(FIVE).expect("this is JSON"), usage });
+    heard.listen(&mut host, 2);
+    assert_eq!(heard.calls.len(), 5, "the tools are called, and none answers");
+    heard.listen(&mut host, 20_000);
+    assert_eq!(heard.ended["r"].0, Status::Failed);
+    let run = host.store().find("r").expect("the store is fine").remove(0);
+    assert_eq!(host.look_at(run.run).expect("it is there").state.usage(), usage);
 }
