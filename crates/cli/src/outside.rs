@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
+use branchpoint_engine::models::{Listener as Words, Piece};
 use branchpoint_engine::{Answer, Call, Local, Outside, Runner as _, SecretStore, Secrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
 
@@ -76,19 +77,21 @@ pub(crate) struct Manner {
     pub(crate) answers: Answers,
     /// Whether somebody sits at the terminal.
     pub(crate) attached: bool,
+    /// Hears what models say while they say it.
+    pub(crate) words: Words,
 }
 
 impl Manner {
     /// Nobody is there, and nothing was written down.
     pub(crate) fn unattended(project: &Project) -> Self {
         let (user, answers) = (project.user(None), Answers::none());
-        Self { user, answers, attached: false }
+        Self { user, answers, attached: false, words: Arc::new(|_, _| {}) }
     }
 }
 
 impl Here {
     pub(crate) fn new(project: &Project, manner: Manner, said: Said) -> Result<Self> {
-        let Manner { user, answers, attached } = manner;
+        let Manner { user, answers, attached, words } = manner;
         let masks = Masks::default();
         let (file, seen, shown) = (project.secrets()?, masks.clone(), masks.clone());
         let said: Said = Arc::new(move |text| said(&shown.mask(text)));
@@ -104,7 +107,12 @@ impl Here {
             }),
             ..Local::new(env::current_dir()?)
         };
-        let runners = Runners::new(project, &local)?;
+        let shown = masks.clone();
+        let words: Words = Arc::new(move |call, piece| match piece {
+            Piece::Text(text) => words(call, Piece::Text(&shown.mask(text))),
+            piece => words(call, piece),
+        });
+        let runners = Runners::new(project, &local, words)?;
         local.agents = runners.agents().clone();
         let (answers, pending, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
         Ok(Self { local, runners, answers, pending, said, masks, account, attached, anywhere: true })

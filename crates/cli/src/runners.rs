@@ -23,7 +23,7 @@ pub(crate) struct Runners {
 
 impl Runners {
     /// Sets the runners up. Nothing is called yet.
-    pub(crate) fn new(project: &Project, local: &Local) -> Result<Self> {
+    pub(crate) fn new(project: &Project, local: &Local, words: models::Listener) -> Result<Self> {
         let mut settings: tools::Settings = read("tools", &project.tools())?;
         anchor_tools(&mut settings, &project.folder);
         let http = settings.http.clone();
@@ -37,6 +37,7 @@ impl Runners {
         let catalogue = Arc::clone(&tools);
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.secrets = Arc::clone(&local.secrets);
+        models.listener = words;
         models.catalogue = Arc::new(move |name| described(&catalogue, name));
         Ok(Self { tools, models: models.reaching(&http), agents })
     }

@@ -1,6 +1,7 @@
 //! `branchpoint chat`: a conversation with the agent of a template, which its session gates.
 
 mod turn;
+mod words;
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, stdin};
@@ -15,6 +16,7 @@ use branchpoint_engine::store::{RunNo, Store, Workflow as Kept, WorkflowNo};
 use branchpoint_expr::{Dialect, Value};
 
 use self::turn::Turns;
+use self::words::Words;
 use crate::drive::Drive;
 use crate::opened::Opened;
 use crate::outside::Manner;
@@ -82,10 +84,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let store = project.open(&arguments.store)?;
     let session = Session::keep(arguments, &workflow, &store)?;
     let run = session.open(&project)?;
-    let manner = Manner { answers, ..Manner::unattended(&project) };
+    let words = Words::new(!arguments.json);
+    let manner = Manner { answers, words: words.listener(), ..Manner::unattended(&project) };
     let opened = Opened { store, project: project.clone() };
     let drive = Drive::with(opened, &arguments.store, "chat", manner)?;
-    Turns { session: &session, project: &project, drive, run, json: arguments.json, failed: false }.talk()
+    Turns { session: &session, project: &project, drive, run, words, json: arguments.json, failed: false }.talk()
 }
 
 /// The session that is talked with.

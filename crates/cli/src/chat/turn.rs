@@ -12,6 +12,7 @@ use branchpoint_engine::store::RunNo;
 use branchpoint_expr::{Object, Value};
 
 use super::Session;
+use super::words::Words;
 use crate::drive::{Drive, TakenBy};
 use crate::project::Project;
 use crate::runs::Follower;
@@ -23,6 +24,7 @@ pub(super) struct Turns<'s> {
     pub(super) project: &'s Project,
     pub(super) drive: Drive,
     pub(super) run: RunNo,
+    pub(super) words: Words,
     pub(super) json: bool,
     /// Whether a turn has failed.
     pub(super) failed: bool,
@@ -114,7 +116,9 @@ impl Turns<'_> {
             ]);
             return terminal::print(&format!("{told:?}\n"));
         }
-        if let Some(text) = turn.get("text").map(Value::to_string).filter(|text| !text.is_empty()) {
+        if let Some(text) =
+            turn.get("text").map(Value::to_string).filter(|text| !text.is_empty() && !self.words.were(text))
+        {
             terminal::print(&format!("{text}\n"))?;
         }
         if let Some(error) = turn.get("error").and_then(|error| error.get("message")) {

@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ir::Status;
-use branchpoint_core::{Note, RequestNo};
+use branchpoint_core::{EffectNo, Note, RequestNo};
 use branchpoint_engine::Driver;
 use branchpoint_engine::host::{Act, Drives, Host, Look, People, Refused};
+use branchpoint_engine::models::{self, Piece};
 use branchpoint_engine::store::{RunNo, Store};
 use jiff::{Timestamp, tz::TimeZone};
 
@@ -64,6 +65,8 @@ pub(crate) enum Heard {
     /// A question was asked, or (true) settled.
     Question(RunNo, RequestNo, bool),
     Printed(String),
+    /// What a model says in a call of a run; none: it has ended, or does not count.
+    Words(Arc<str>, EffectNo, Option<String>),
     Line(Option<String>),
     Interrupt,
 }
@@ -87,7 +90,9 @@ impl Foreground {
         let printed = sender.clone();
         let said = Arc::new(move |text: &str| drop(printed.send(Heard::Printed(text.to_owned()))));
         let scripted: Vec<Arc<str>> = manner.answers.outside().iter().map(|step| step.as_str().into()).collect();
-        let performs = outside::Manner { user: manner.user.clone(), answers: manner.answers, attached: is_attended() };
+        let words = words(sender.clone(), View::moves(manner.quiet));
+        let (user, attached) = (manner.user.clone(), is_attended());
+        let performs = outside::Manner { user, answers: manner.answers, attached, words };
         let here = Arc::new(Here::new(project, performs, said)?);
         let facts = Arc::clone(&here);
         let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
@@ -214,6 +219,7 @@ impl Foreground {
             }
             Heard::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
             Heard::Printed(text) => self.view.printed(&text),
+            Heard::Words(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
             Heard::Line(line) => self.desk.typed(line.as_deref(), &self.driver, &mut self.view)?,
             Heard::Question(_, _, false) | Heard::Interrupt => {}
         }
@@ -315,7 +321,7 @@ impl Scene {
                 self.asking.insert(*run);
             }
             Heard::Line(_) => {}
-            Heard::Told(..) | Heard::Printed(_) | Heard::Interrupt => return,
+            Heard::Told(..) | Heard::Printed(_) | Heard::Words(..) | Heard::Interrupt => return,
         }
         self.look_again = true;
     }
@@ -334,6 +340,19 @@ fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_engine::D
         };
         // Nobody may listen any more.
         let _ = heard.send(told);
+    })
+}
+
+/// Hands on what models say, where it can be seen.
+fn words(heard: Sender<Heard>, is_seen: bool) -> models::Listener {
+    Arc::new(move |call, piece| {
+        let text = match piece {
+            _ if !is_seen => return,
+            Piece::Text(text) => Some(text.to_owned()),
+            Piece::End | Piece::Again => None,
+        };
+        // Nobody may listen any more.
+        let _ = heard.send(Heard::Words(call.run.clone(), call.effect, text));
     })
 }
 

@@ -16,6 +16,9 @@ use crate::{lines, terminal};
 /// How many steps at work are shown at most: the rest would push the others off the screen.
 const BARS: usize = 12;
 
+/// How much is shown of what a model says while it says it.
+const WORDS: usize = 50;
+
 /// The steps of a run and of its child runs.
 pub(crate) struct View {
     quiet: bool,
@@ -34,6 +37,7 @@ pub(crate) struct View {
 
 /// One run.
 struct Seen {
+    id: String,
     program: Arc<Program>,
     depth: usize,
     records: Records,
@@ -43,15 +47,22 @@ struct Seen {
     newest: BTreeMap<(StepId, Vec<u32>), usize>,
     /// Records that have not ended, and what is shown of them.
     open: BTreeMap<usize, Option<ProgressBar>>,
+    /// By record, the end of what a model says.
+    words: BTreeMap<usize, String>,
     /// By record of a loop over items: how many open records each position has that was begun.
     items: BTreeMap<usize, BTreeMap<u32, usize>>,
 }
 
 impl View {
     pub(crate) fn new(quiet: bool, masks: Masks) -> Self {
-        let bars = (!quiet && stderr().is_terminal()).then(MultiProgress::new);
+        let bars = Self::moves(quiet).then(MultiProgress::new);
         let (runs, calls) = (BTreeMap::new(), BTreeMap::new());
         Self { quiet, masks, bars, runs, calls, unfinished: String::new(), in_line: false, held: false }
+    }
+
+    /// Whether there are lines below that change.
+    pub(super) fn moves(quiet: bool) -> bool {
+        !quiet && stderr().is_terminal()
     }
 
     /// What happened in a run.
@@ -137,6 +148,14 @@ impl View {
         }
     }
 
+    /// What a model says in a call, beside the step that called it.
+    pub(crate) fn words(&mut self, run: &str, effect: EffectNo, text: Option<&str>) {
+        let Some((run, seen)) = self.runs.iter_mut().find(|(_, seen)| seen.id == run) else { return };
+        let (run, Some((_, at))) = (*run, self.calls.get(&(*run, effect))) else { return };
+        seen.hear(*at, text);
+        self.draw(run);
+    }
+
     /// Moves the spinners.
     pub(crate) fn tick(&mut self) {
         let open = self.runs.values().flat_map(|seen| seen.open.values().flatten());
@@ -185,7 +204,7 @@ impl View {
         let Ok(Some(program)) = store.program(row.workflow, &row.part) else { return false };
         let call = row.parent.map(|parent| (parent.run, EffectNo(parent.effect)));
         let known = call.and_then(|call| Some((call.0, *self.calls.get(&call)?)));
-        self.runs.insert(run, Seen::new(program, known.map_or(0, |(_, (depth, _))| depth)));
+        self.runs.insert(run, Seen::new(row.id, program, known.map_or(0, |(_, (depth, _))| depth)));
         // The step that called stands above the steps of the run that it called.
         let heading = known.and_then(|(parent, (_, at))| Some(self.runs.get_mut(&parent)?.line(at, true)));
         self.say(&heading.unwrap_or_default());
@@ -206,7 +225,8 @@ impl View {
                 *bar = Some(bars.add(new_bar(record)));
             }
             let Some(bar) = bar else { continue };
-            bar.set_message(self.masks.mask(&lines::name(&seen.program, record, seen.depth)) + &beside(record));
+            let words = seen.words.get(at).map_or("", String::as_str);
+            bar.set_message(self.masks.mask(&lines::name(&seen.program, record, seen.depth)) + &beside(record, words));
             if let (Some(count), Some(positions)) = (record.items, items.get(at)) {
                 if bar.length().is_none() {
                     bar.set_style(style("{spinner} {msg} [{bar:20}] {pos}/{len}  {elapsed}"));
@@ -219,14 +239,16 @@ impl View {
 }
 
 impl Seen {
-    fn new(program: Program, depth: usize) -> Self {
+    fn new(id: String, program: Program, depth: usize) -> Self {
         Self {
+            id,
             program: Arc::new(program),
             depth,
             records: Records::default(),
             told: Vec::new(),
             newest: BTreeMap::new(),
             open: BTreeMap::new(),
+            words: BTreeMap::new(),
             items: BTreeMap::new(),
         }
     }
@@ -259,6 +281,18 @@ impl Seen {
         }
     }
 
+    /// Keeps the end of what a model says, on one line.
+    fn hear(&mut self, at: usize, text: Option<&str>) {
+        let Some(text) = text else {
+            self.words.remove(&at);
+            return;
+        };
+        let words = self.words.entry(at).or_default();
+        words.extend(text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
+        let surplus = words.chars().count().saturating_sub(WORDS);
+        words.drain(..words.char_indices().nth(surplus).map_or(0, |(end, _)| end));
+    }
+
     /// The line of a record, once.
     fn line(&mut self, at: usize, heading: bool) -> String {
         if std::mem::replace(&mut self.told[at], true) {
@@ -288,6 +322,7 @@ impl Seen {
         let Some(bar) = self.open.remove(&at) else { return false };
         bar.iter().for_each(ProgressBar::finish_and_clear);
         self.items.remove(&at);
+        self.words.remove(&at);
         true
     }
 
@@ -334,7 +369,7 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// What there is to say about a step that is at work.
-fn beside(record: &StepRecord) -> String {
+fn beside(record: &StepRecord, words: &str) -> String {
     let attempt = match record.attempts.len() {
         0 | 1 => String::new(),
         count => format!(", attempt {count}"),
@@ -345,5 +380,10 @@ fn beside(record: &StepRecord) -> String {
         _ => "",
     };
     let branch = record.branch.as_ref().map(|branch| format!(" → {branch}")).unwrap_or_default();
-    format!("{attempt}{waits}{branch}")
+    let words = match words.chars().count() {
+        0 => String::new(),
+        WORDS => format!(": …{words}"),
+        _ => format!(": {words}"),
+    };
+    format!("{attempt}{waits}{branch}{words}")
 }

@@ -22,7 +22,8 @@ fn say(place: &Place, lines: &[u8], more: &[&str]) -> (Option<i32>, String, Stri
     let mut arguments = vec!["chat", "agent.json"];
     arguments.extend(more);
     let mut child = place.command(&arguments).stdin(Stdio::piped()).spawn().expect("the program starts");
-    child.stdin.take().expect("it is piped").write_all(lines).expect("it reads");
+    // A program that refuses to start may have ended before it has read anything.
+    let _ = child.stdin.take().expect("it is piped").write_all(lines);
     let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (status.code(), text(stdout), text(stderr))
@@ -101,4 +102,21 @@ fn there_must_be_somebody_to_talk_with() {
     let (code, _, stderr) = say(&place, b"Hello?\n", &[]);
     assert_eq!(code, Some(2), "there is no key for its model");
     has(&stderr, &["OPENAI_API_KEY"]);
+}
+
+#[test]
+fn an_agent_without_tools_needs_nobody_who_has_some() {
+    let mut agent: serde_json::Value = serde_json::from_str(AGENT).expect("this is JSON");
+    agent["nodes"] = serde_json::json!(["llm.openai"]);
+    agent["orchestration"] = serde_json::json!({"steps": [{"name": "talk", "isDefault": true}]});
+    let settings = "[models]\nretries = 0\n";
+    let place = Place::new(&[("agent.json", &agent.to_string()), ("branchpoint.toml", settings)]);
+    // Nobody answers at this address, so the turn fails, and nothing before it.
+    let mut command = place.command(&["chat", "agent.json"]);
+    command.env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").env("OPENAI_API_KEY", "sk-test");
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
+    child.stdin.take().expect("it is piped").write_all(b"Hello?\n").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3));
+    has(&String::from_utf8_lossy(&output.stderr), &["the turn failed", "cannot be reached"]);
 }

@@ -29,7 +29,7 @@ fn a_turn_that_is_killed_between_five_tool_calls_repeats_only_those_that_had_not
     let calls: Vec<(&str, &str)> = (0..5).map(|page| ("web_fetch", pages.arguments(page))).collect();
     let provider = Provider::new(vec![Does::Calls(calls.leak()), Does::Says("all five")]);
     let place = Place::new("agent.yaml", DOCUMENT);
-    place.write("branchpoint.toml", "[http]\nallow_private_network = true\n");
+    place.write("branchpoint.toml", "[http]\nallow_private_network = true\ntimeout_ms = 600000\n");
 
     let mut first =
         asking(&provider, place.command(&["run", "agent.yaml", "--id", "turn"])).spawn().expect("it starts");

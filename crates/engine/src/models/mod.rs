@@ -44,6 +44,8 @@ use wire::Said;
 pub enum Piece<'t> {
     /// The next words.
     Text(&'t str),
+    /// The answer has come whole.
+    End,
     /// What was heard so far is void: the call begins again.
     Again,
 }

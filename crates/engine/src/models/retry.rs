@@ -144,6 +144,7 @@ async fn tried(
             Ok(said) if said.is_empty() && said.cut.is_none() && !ask.may_be_empty => Fault::empty(),
             Ok(said) => {
                 hearing.finish();
+                (models.listener)(call, Piece::End);
                 return Ok(said);
             }
             Err(fault) => fault,

@@ -149,7 +149,8 @@ impl Tools {
             Runner::Process if self.commands.is_some() => None,
             Runner::Process => Some(NO_COMMANDS.to_owned()),
             Runner::Action => self.mcp.lacks_server(spec.get("server").and_then(Value::as_str)),
-            Runner::Tool("", _) => self.mcp.lacks_server(None),
+            // Which tool it is depends on the run.
+            Runner::Tool("", _) => None,
             Runner::Tool(name, _) => self.mcp.lacks_tool(name),
         }
     }

@@ -1,0 +1,110 @@
+//! The agent's words while they come.
+
+use std::io::{IsTerminal, Write, stdout};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use branchpoint_engine::models::{Listener, Piece};
+
+/// Prints replies as they come, for somebody who watches. What was printed is known, so that it is not printed again.
+#[derive(Clone)]
+pub(super) struct Words(Arc<Mutex<Reply>>);
+
+struct Reply {
+    /// What was printed of the last reply.
+    text: String,
+    is_over: bool,
+    to: Option<Box<dyn Write + Send>>,
+}
+
+impl Words {
+    /// For people at a terminal. Others read whole replies, none of which is void.
+    pub(super) fn new(for_people: bool) -> Self {
+        let to = for_people && stdout().is_terminal();
+        Self::to(to.then(|| Box::new(stdout()) as Box<dyn Write + Send>))
+    }
+
+    fn to(to: Option<Box<dyn Write + Send>>) -> Self {
+        Self(Arc::new(Mutex::new(Reply { text: String::new(), is_over: true, to })))
+    }
+
+    pub(super) fn listener(&self) -> Listener {
+        let words = self.clone();
+        Arc::new(move |_, piece| words.0.lock().unwrap_or_else(PoisonError::into_inner).hear(piece))
+    }
+
+    /// Whether a text is the reply that was printed last.
+    pub(super) fn were(&self, text: &str) -> bool {
+        let reply = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reply.is_over && reply.text == text
+    }
+}
+
+impl Reply {
+    fn hear(&mut self, piece: Piece<'_>) {
+        let Some(to) = &mut self.to else { return };
+        if matches!(piece, Piece::Text(_)) && std::mem::take(&mut self.is_over) {
+            self.text.clear();
+        }
+        let printed = match piece {
+            Piece::Text(text) => {
+                self.text.push_str(text);
+                text
+            }
+            _ if self.text.is_empty() => "",
+            Piece::End if std::mem::replace(&mut self.is_over, true) => "",
+            Piece::End => "\n",
+            Piece::Again => {
+                self.text.clear();
+                "\n(This does not count; the model is asked again.)\n"
+            }
+        };
+        // Whoever does not read any more does not miss it.
+        let _ = to.write_all(printed.as_bytes()).and_then(|()| to.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("no panic").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn printed(pieces: &[Piece<'_>]) -> (Words, String) {
+        let page = Page::default();
+        let words = Words::to(Some(Box::new(page.clone())));
+        pieces.iter().for_each(|piece| words.0.lock().expect("no panic").hear(*piece));
+        let bytes = page.0.lock().expect("no panic").clone();
+        (words, String::from_utf8(bytes).expect("it is text"))
+    }
+
+    #[test]
+    fn a_reply_is_printed_as_it_comes_and_is_known_when_it_is_over() {
+        let pieces = [Piece::Text("Let me "), Piece::Text("look."), Piece::End, Piece::Text("Found"), Piece::End];
+        let (words, page) = printed(&pieces);
+        assert_eq!(page, "Let me look.\nFound\n");
+        assert!(words.were("Found") && !words.were("Let me look."));
+        let (words, _) = printed(&pieces[..4]);
+        assert!(!words.were("Found"), "it may go on");
+    }
+
+    #[test]
+    fn what_is_void_is_told_and_not_taken_for_the_reply() {
+        let (words, page) = printed(&[Piece::Text("Ha"), Piece::Again, Piece::Text("Hello"), Piece::End]);
+        assert_eq!(page, "Ha\n(This does not count; the model is asked again.)\nHello\n");
+        assert!(words.were("Hello"));
+        let (words, page) = printed(&[Piece::Text("{"), Piece::End, Piece::Again]);
+        assert!(!words.were("{") && page.ends_with("asked again.)\n"), "{page}");
+        assert_eq!(printed(&[Piece::Again, Piece::End]).1, "", "nothing was said, so nothing is void");
+    }
+}
