@@ -140,7 +140,8 @@ impl Tools {
     /// Why calls of a kind cannot be performed, naming what the settings lack; none if they can, or are not for tools.
     pub fn lacks(&self, kind: &str, spec: &Value) -> Option<String> {
         match runner(kind, spec, &Value::Null)? {
-            Runner::Http | Runner::Fetch => None,
+            // Which tool a call means that names none depends on the run.
+            Runner::Http | Runner::Fetch | Runner::Tool("", _) => None,
             Runner::Extract => extract::lacks(spec),
             Runner::Webhook => self.webhook.lacks(),
             Runner::Search => self.search.lacks(),
@@ -149,8 +150,6 @@ impl Tools {
             Runner::Process if self.commands.is_some() => None,
             Runner::Process => Some(NO_COMMANDS.to_owned()),
             Runner::Action => self.mcp.lacks_server(spec.get("server").and_then(Value::as_str)),
-            // Which tool it is depends on the run.
-            Runner::Tool("", _) => None,
             Runner::Tool(name, _) => self.mcp.lacks_tool(name),
         }
     }
