@@ -83,7 +83,9 @@ mod tests {
     fn printed(pieces: &[Piece<'_>]) -> (Words, String) {
         let page = Page::default();
         let words = Words::to(Some(Box::new(page.clone())));
-        pieces.iter().for_each(|piece| words.0.lock().expect("no panic").hear(*piece));
+        for piece in pieces {
+            words.0.lock().expect("no panic").hear(*piece);
+        }
         let bytes = page.0.lock().expect("no panic").clone();
         (words, String::from_utf8(bytes).expect("it is text"))
     }
