@@ -17,7 +17,7 @@ use crate::opened::Opened;
 use crate::outside::{Here, Manner};
 use crate::project::StoreArguments;
 use crate::runs::{Follower, pending};
-use crate::{exit, masked, moment, spent, terminal};
+use crate::{ended, exit, masked, moment, spent, terminal};
 
 /// How often it is looked how the run stands.
 const NAP: Duration = Duration::from_millis(30);
@@ -181,21 +181,22 @@ pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool
             ("run", Value::from(id.as_str())),
             ("status", Value::from(status.as_str())),
             ("usage", spent::object(look.state.usage())),
-            ("result", masked::value(&secrets, &result)),
+            ("result", secrets.mask_value(&result)),
         ]);
         terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
     }
     match status {
         Status::Completed => {
-            if let Some(output) = output(&result).filter(|_| !json) {
+            if let Some(output) = ended::output(&result).filter(|_| !json) {
                 terminal::print(&format!("{}\n", secrets.mask(&output)))?;
             }
             terminal::tell(&format!("Run `{id}` has completed.\n"));
             Ok(ExitCode::SUCCESS)
         }
         Status::Failed | Status::Cancelled => {
-            terminal::complain(&secrets.mask(&failure(&id, status, &result)));
-            Ok(ExitCode::from(exit::FAILED))
+            let help = format!("help: `branchpoint runs trace {id}` tells what happened");
+            terminal::complain(&secrets.mask(&format!("{}\n{help}", ended::failure(status, &result))));
+            Ok(ExitCode::from(ended::code(status, &result)))
         }
         Status::WaitingPeople => {
             terminal::tell(&format!("Run `{id}` waits for people.\n{}", pending(store, run)?));
@@ -209,32 +210,4 @@ pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-/// What a run gave: its output, else the message of its end, else what its variables hold.
-pub(crate) fn output(result: &Value) -> Option<String> {
-    let part = |key: &str| result.get(key).filter(|part| **part != Value::Null);
-    let state = part("state").filter(|state| state.as_object().is_some());
-    let output = part("output").or_else(|| part("message")).or_else(|| part("variables")).or(state);
-    output.map(ToString::to_string).filter(|output| !output.is_empty())
-}
-
-/// Why a run has failed: its dialect names the parts of an error in its own way.
-pub(crate) fn failure(id: &str, status: Status, result: &Value) -> String {
-    let error = result.get("error").filter(|error| **error != Value::Null).unwrap_or(result);
-    let part = |keys: [&str; 2]| {
-        let found = keys.iter().find_map(|key| error.get(key)).or_else(|| result.get(keys[0]));
-        found.filter(|part| **part != Value::Null).map(Value::to_string).filter(|part| !part.is_empty())
-    };
-    let what = if status == Status::Cancelled { "was cancelled" } else { "has failed" };
-    let at = failed_step(result).map(|step| format!(" at step `{step}`")).unwrap_or_default();
-    let kind = part(["kind", "Type"]).map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    let message = part(["message", "Message"]).map(|message| format!(": {message}")).unwrap_or_default();
-    format!("run `{id}` {what}{at}{kind}{message}\nhelp: `branchpoint runs trace {id}` tells what happened")
-}
-
-/// The step that a result names as the one that failed.
-pub(crate) fn failed_step(result: &Value) -> Option<&str> {
-    let error = result.get("error")?;
-    error.get("step").or_else(|| error.get("State")).and_then(Value::as_str)
 }

@@ -9,6 +9,7 @@ mod completions;
 mod dialects;
 mod doctor;
 mod drive;
+mod ended;
 mod eval;
 mod exit;
 mod explain;

@@ -8,23 +8,6 @@ use crate::lines::{LONGEST_ERROR, shortened};
 /// How much of a value is shown on a line.
 const LONGEST: usize = 100;
 
-/// A value with every secret in it masked.
-pub(crate) fn value(secrets: &Secrets, value: &Value) -> Value {
-    match value {
-        Value::Str(text) => Value::from(&*secrets.mask(text)),
-        Value::List(list) => Value::from(list.iter().map(|item| self::value(secrets, item)).collect::<Vec<_>>()),
-        Value::Object(object) => {
-            let fields = object.iter().map(|(key, value)| (secrets.mask(key).into(), self::value(secrets, value)));
-            Value::from(fields.collect::<Object>())
-        }
-        other => {
-            // A number may be a secret too.
-            let text = other.to_string();
-            if *secrets.mask(&text) == *text { other.clone() } else { Value::from(&*secrets.mask(&text)) }
-        }
-    }
-}
-
 /// A value on one line, masked and not too long.
 pub(crate) fn line(secrets: &Secrets, value: &Value) -> String {
     cut(&secrets.mask(&value.to_string()))

@@ -16,7 +16,7 @@ use super::words::Words;
 use crate::drive::{Drive, TakenBy};
 use crate::project::Project;
 use crate::runs::Follower;
-use crate::{drive, exit, masked, spent, terminal};
+use crate::{ended, exit, masked, spent, terminal};
 
 /// A conversation that goes on.
 pub(super) struct Turns<'s> {
@@ -96,7 +96,7 @@ impl Turns<'_> {
         let turn = match look.status() {
             // The session itself is over, and with it whatever it would show.
             Status::Failed => {
-                let why = drive::failure(&look.row.id, Status::Failed, &look.result().unwrap_or_default());
+                let why = ended::failure(Status::Failed, &look.result().unwrap_or_default());
                 masked::object([("error", masked::object([("message", Value::from(why))]))])
             }
             _ => look.view("turn").unwrap_or_default(),

@@ -8,8 +8,8 @@ use branchpoint_engine::{Memory, Secrets};
 use branchpoint_expr::Value;
 
 use super::answers::Answers;
-use super::{outcome, people};
-use crate::{exit, terminal};
+use super::people;
+use crate::{ended, exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
 pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool, secrets: &Secrets) -> Result<ExitCode> {
@@ -21,8 +21,8 @@ pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool, secrets: &S
         if status == Status::Completed {
             return Ok(ExitCode::SUCCESS);
         }
-        terminal::complain(&secrets.mask(&outcome::failure(status, result)));
-        return Ok(ExitCode::from(outcome::code(status, result)));
+        terminal::complain(&secrets.mask(&ended::failure(status, result)));
+        return Ok(ExitCode::from(ended::code(status, result)));
     }
     lacking(answers);
     for question in host.questions().iter().filter(|question| question.open) {

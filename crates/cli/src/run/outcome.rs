@@ -11,7 +11,7 @@ use branchpoint_expr::{Object, Value};
 use crate::foreground::{Left, Open};
 use crate::outside::Masks;
 use crate::project::Reach;
-use crate::{exit, spent, terminal};
+use crate::{ended, exit, spent, terminal};
 
 /// How it is told.
 pub(crate) struct Manner<'m> {
@@ -31,7 +31,7 @@ pub(crate) struct Manner<'m> {
 pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
     let id = manner.id;
     match left {
-        Left::Ended(look) => ended(look, manner),
+        Left::Ended(look) => end(look, manner),
         Left::Waiting(look, open) => {
             if manner.json {
                 json(manner, Some(look), open, exit::WAITING)?;
@@ -52,35 +52,22 @@ pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
     }
 }
 
-fn ended(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
+fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
     let (status, result) = (look.status(), look.result().unwrap_or_default());
-    let code = code(status, &result);
+    let code = ended::code(status, &result);
     if manner.json {
         json(manner, Some(look), &[], code)?;
     } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
         terminal::tell(&format!("The run has used {used}.\n"));
     }
     if status == Status::Completed {
-        if !manner.json {
-            print(&result)?;
+        if let Some(output) = ended::output(&result).filter(|_| !manner.json) {
+            terminal::print(&format!("{output}\n"))?;
         }
     } else {
-        terminal::complain(&manner.masks.mask(&failure(status, &result)));
+        terminal::complain(&manner.masks.mask(&ended::failure(status, &result)));
     }
     Ok(ExitCode::from(code))
-}
-
-/// A state machine says itself how its failure exits; inputs that it refuses are the caller's mistake.
-pub(crate) fn code(status: Status, result: &Value) -> u8 {
-    if status == Status::Completed {
-        return 0;
-    }
-    let said = match result.get("exit_code") {
-        Some(Value::Int(code)) => u8::try_from(*code).ok().filter(|code| *code != 0),
-        _ => None,
-    };
-    let rejected = result.get("status").and_then(Value::as_str) == Some("rejected");
-    if rejected { exit::USAGE } else { said.unwrap_or(exit::FAILED) }
 }
 
 /// One object for programs: what the run is called, how it stands, what came of it.
@@ -100,36 +87,6 @@ fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[Open], code: u8) -> Re
         fields.insert("waiting".into(), Value::from(open.iter().map(Open::to_value).collect::<Vec<_>>()));
     }
     terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))
-}
-
-/// What the workflow gives: its output, its closing message, or what it leaves behind.
-fn print(result: &Value) -> Result<()> {
-    let part = |key: &str| result.get(key).filter(|part| **part != Value::Null);
-    let said = part("message").filter(|message| message.as_str().is_some_and(|text| !text.is_empty()));
-    let last = || part("state").and_then(|state| state.get("previous_output")).filter(|last| **last != Value::Null);
-    if let Some(output) = part("output").or(said).or_else(last) {
-        return terminal::print(&format!("{output}\n"));
-    }
-    match part("variables") {
-        Some(variables) => terminal::print(&(serde_json::to_string_pretty(variables)? + "\n")),
-        None => Ok(()),
-    }
-}
-
-/// Where and why a run failed. A state machine tells it at the top of its result, the others under `error`.
-pub(crate) fn failure(status: Status, result: &Value) -> String {
-    let error = result.get("error").filter(|error| error.get("kind").is_some()).unwrap_or(result);
-    let part = |key: &str| error.get(key).filter(|part| **part != Value::Null).map(Value::to_string);
-    let what = match (result.get("status").and_then(Value::as_str), status) {
-        (Some("rejected"), _) => "was not started",
-        (_, Status::Cancelled) => "was cancelled",
-        _ => "failed",
-    };
-    let at = part("step").map(|step| format!(" at step `{step}`")).unwrap_or_default();
-    let kind = part("kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    let message = part("message").filter(|message| !message.is_empty());
-    let message = message.map(|message| format!(": {message}")).unwrap_or_default();
-    format!("the run {what}{at}{kind}{message}")
 }
 
 /// What the run waits for, and how to answer it.

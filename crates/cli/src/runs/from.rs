@@ -12,10 +12,10 @@ use branchpoint_expr::Value;
 use super::Follower;
 use super::explain;
 use super::told::Told;
-use crate::drive::{Drive, Until, failed_step, tell};
+use crate::drive::{Drive, Until, tell};
 use crate::opened::Opened;
 use crate::project::{Reach, StoreArguments};
-use crate::{moment, terminal};
+use crate::{ended, moment, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Resume {
@@ -159,12 +159,12 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
 fn before_the_failure(store: &Store, look: &Look) -> Result<Option<u64>> {
     let result = look.result().unwrap_or_default();
-    let step = failed_step(&result);
+    let step = ended::failed_step(&result);
     let (told, journal) = (Told::of(store, look.row.run)?, store.journal(look.row.run)?);
     let of_step = |effect: &EffectNo| {
         let caller = told.callers.get(effect).map(|index| told.records[*index].step);
         let id = caller.map(|caller| &*look.program.steps[caller.index()].id);
-        step.is_none() || id.is_none() || id == step
+        step.is_none() || id.is_none() || id == step.as_deref()
     };
     let failed = journal.iter().rposition(|(_, event, _)| match event {
         Event::Settled { effect, result, .. } => is_failure(result.as_ref().ok()) && of_step(effect),

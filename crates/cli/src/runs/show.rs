@@ -12,7 +12,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::list::{alive, waits};
 use crate::opened::Opened;
-use crate::{drive, masked, moment, spent, table, terminal};
+use crate::{ended, masked, moment, spent, table, terminal};
 
 pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     let (store, row) = (&opened.store, opened.run(name)?);
@@ -54,7 +54,7 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     facts.extend(spent::words(look.state.usage()).map(|used| ("used", used)));
     facts.push(("input", masked::line(&secrets, &start(store, &row)?.0)));
     if status.is_final() {
-        facts.push(ended(&row, status, &look.result().unwrap_or_default(), &secrets));
+        facts.push(end(status, &look.result().unwrap_or_default(), &secrets));
     } else if !waits.is_empty() {
         facts.push(("waits for", waits));
     }
@@ -70,11 +70,11 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn ended(row: &Run, status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
+fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
     if status == Status::Completed {
-        return ("output", masked::cut(&secrets.mask(&drive::output(result).unwrap_or_default())));
+        return ("output", masked::cut(&secrets.mask(&ended::output(result).unwrap_or_default())));
     }
-    let failure = drive::failure(&row.id, status, result);
+    let failure = ended::failure(status, result);
     ("error", secrets.mask(failure.lines().next().unwrap_or_default()).into_owned())
 }
 
@@ -114,7 +114,7 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
         masked::object([
             ("approval", Value::from(format!("{id}/{}", question.request.0))),
             ("asked", moment::iso(question.asked_ms)),
-            ("question", masked::value(&secrets, &question.spec)),
+            ("question", secrets.mask_value(&question.spec)),
         ])
     });
     let parent = row.parent.map(|parent| store.row(parent.run)).transpose()?;
@@ -133,9 +133,9 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
         ("events", masked::count(events)),
         ("bytes", masked::count(bytes)),
         ("usage", spent::object(look.state.usage())),
-        ("input", masked::value(&secrets, &input)),
-        ("facts", masked::value(&secrets, &Value::from(facts))),
-        ("result", masked::value(&secrets, &look.result().unwrap_or_default())),
+        ("input", secrets.mask_value(&input)),
+        ("facts", secrets.mask_value(&Value::from(facts))),
+        ("result", secrets.mask_value(&look.result().unwrap_or_default())),
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ("questions", Value::from(questions.collect::<Vec<_>>())),
         ("children", Value::from(children.collect::<Vec<_>>())),

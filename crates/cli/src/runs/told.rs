@@ -235,15 +235,14 @@ impl Told {
             StepStatus::Cancelled => ("cancelled", None),
             StepStatus::Skipped(reason) => ("skipped", Some(Value::Str(reason.clone()))),
         };
-        let shown =
-            |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| masked::value(&self.secrets, value));
+        let shown = |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| self.secrets.mask_value(value));
         let whys = record.why.iter().filter_map(|why| serde_json::from_str::<Value>(why).ok());
-        let whys: Vec<Value> = whys.map(|why| masked::value(&self.secrets, &why)).collect();
+        let whys: Vec<Value> = whys.map(|why| self.secrets.mask_value(&why)).collect();
         let attempts = record.attempts.iter().map(|attempt| {
             masked::object([("began", moment::iso(attempt.began_ms)), ("error", shown(&attempt.error))])
         });
         let decided = self.decided.iter().filter(|(of, _)| *of == index);
-        let decided = decided.map(|(_, outcome)| masked::value(&self.secrets, outcome)).collect::<Vec<_>>();
+        let decided = decided.map(|(_, outcome)| self.secrets.mask_value(outcome)).collect::<Vec<_>>();
         masked::object([
             ("step", Value::Str(step.id.clone())),
             ("type", Value::Str(step.kind.clone())),

@@ -290,3 +290,17 @@ fn a_process_that_may_open_few_files_asks_for_more() {
     exits(&limited.output().expect("it starts"), 0);
     assert_eq!(place.read("files").trim(), "1500");
 }
+
+#[test]
+fn a_run_exits_alike_whoever_drives_it_to_its_end() {
+    let fails = "on_failure: {message: no luck, status: 7}";
+    let document = COUNT.replace("echo once >> counted", "exit 1").replace("on_failure: bad", fails);
+    let place = Place::new(&[("fails.yaml", &document)]);
+    let output = place.run(&["run", "fails.yaml"]);
+    exits(&output, 7);
+    exits(&place.run(&["run", "fails.yaml", "--detach", "--id", "later"]), 0);
+    let resumed = place.run(&["runs", "resume", "later"]);
+    exits(&resumed, 7);
+    let told = err(&output).lines().find(|line| line.starts_with("error")).expect("why").to_owned();
+    assert!(err(&resumed).contains(&told), "{told}\n{}", err(&resumed));
+}

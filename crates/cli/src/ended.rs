@@ -1,0 +1,62 @@
+//! What a run came to, in words: its exit status, what it gave, and why it failed. Each dialect names the parts of its results in
+//! its own way; whoever tells of a run finds them here.
+
+use branchpoint_core::ir::Status;
+use branchpoint_expr::Value;
+
+use crate::exit;
+
+/// The exit status of a run that has ended. A state machine says itself how its failure exits; inputs that it refuses are the
+/// caller's mistake.
+pub(crate) fn code(status: Status, result: &Value) -> u8 {
+    if status == Status::Completed {
+        return 0;
+    }
+    let said = match result.get("exit_code") {
+        Some(Value::Int(code)) => u8::try_from(*code).ok().filter(|code| *code != 0),
+        _ => None,
+    };
+    if is_rejected(result) { exit::USAGE } else { said.unwrap_or(exit::FAILED) }
+}
+
+/// What a run gave: its output, else the message of its end, else the last output of its steps, else what its variables hold.
+pub(crate) fn output(result: &Value) -> Option<String> {
+    let filled = |part: &&Value| **part != Value::Null;
+    let part = |key: &str| result.get(key).filter(filled);
+    let message = part("message").filter(|message| message.as_str().is_some_and(|text| !text.is_empty()));
+    let last = || part("state").and_then(|state| state.get("previous_output")).filter(filled);
+    match part("output").or(message).or_else(last) {
+        Some(output) => Some(output.to_string()),
+        None => part("variables").and_then(|variables| serde_json::to_string_pretty(variables).ok()),
+    }
+}
+
+/// Where and why a run failed.
+pub(crate) fn failure(status: Status, result: &Value) -> String {
+    let what = match status {
+        _ if is_rejected(result) => "was not started",
+        Status::Cancelled => "was cancelled",
+        _ => "failed",
+    };
+    let at = failed_step(result).map(|step| format!(" at step `{step}`")).unwrap_or_default();
+    let kind = of_error(result, ["kind", "Type"]).map(|kind| format!(" [{kind}]")).unwrap_or_default();
+    let message = of_error(result, ["message", "Message"]).map(|message| format!(": {message}")).unwrap_or_default();
+    format!("the run {what}{at}{kind}{message}")
+}
+
+/// The step that a result names as the one that failed.
+pub(crate) fn failed_step(result: &Value) -> Option<String> {
+    of_error(result, ["step", "State"])
+}
+
+/// A part of the error, which stands under `error` or, for some, at the top of the result.
+fn of_error(result: &Value, names: [&str; 2]) -> Option<String> {
+    let within = [result.get("error"), Some(result)].into_iter().flatten();
+    let found =
+        within.flat_map(|within| names.map(|name| within.get(name))).flatten().find(|part| **part != Value::Null);
+    found.map(Value::to_string).filter(|part| !part.is_empty())
+}
+
+fn is_rejected(result: &Value) -> bool {
+    result.get("status").and_then(Value::as_str) == Some("rejected")
+}
