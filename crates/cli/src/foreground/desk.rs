@@ -68,10 +68,7 @@ impl Desk {
             // Where nobody had answered in time, nobody answers in time again.
             return Ok(if recorded && open.expires { Came::Asked } else { Came::Nothing });
         }
-        let step = match &open.what {
-            What::Approval(_) if !here.answers().knows(&open.step) => "resume".into(),
-            _ => open.step.clone(),
-        };
+        let step = open.name_in(&here.answers());
         let written = self.early.remove(&key).or_else(|| here.answers().said(&step, &open.question, ""));
         if let Some(answer) = written {
             let taken = if let Some(votes) = votes(&answer) {
@@ -229,14 +226,8 @@ fn voted(open: &Open, votes: Vec<Written<'_>>, driver: &Driver, view: &mut View)
 /// Everyone who was asked says what is written down, until it is enough. False: that is no answer. None: the run has just gone on, and
 /// does not wait at this moment.
 fn scripted(open: &Open, answer: &Value, driver: &Driver, view: &mut View) -> Result<Option<bool>> {
-    let everyone: Vec<Option<&str>> = match open.what {
-        What::Vote(_) => {
-            open.recipients.iter().filter(|user| !open.voted.contains(user)).map(|user| Some(&**user)).collect()
-        }
-        _ => vec![None],
-    };
     let mut voted = false;
-    for user in everyone {
+    for user in open.everyone() {
         match driver.hand(open.run, open.answer(user, answer, None))? {
             Ok(_) => voted = true,
             // It was enough.

@@ -1,11 +1,16 @@
 //! What a run waits for people with: votes on questions, approvals of a graph, lines of a conversation.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::{Event, Offer, RequestNo};
+use branchpoint_core::ir::Program;
+use branchpoint_core::{Event, Offer, Request, RequestNo, offers};
+use branchpoint_engine::Memory;
 use branchpoint_engine::host::Look;
 use branchpoint_engine::store::{RunNo, Store, Trouble};
 use branchpoint_expr::{Object, Value};
+
+use crate::run::Answers;
 
 /// The signal that brings a line of the user.
 const LINE: &str = "line";
@@ -47,21 +52,61 @@ pub(crate) enum What {
     Line,
 }
 
-impl Open {
-    /// What a run waits for, oldest first.
-    pub(crate) fn of(look: &Look, store: &Store) -> Result<Vec<Self>, Trouble> {
-        let asked = store.questions(look.row.run)?;
-        let spec = |request: RequestNo, key: &str| {
-            let question = asked.iter().find(|question| question.request == request)?;
-            question.spec.get(key).filter(|value| **value != Value::Null).map(Value::to_string)
-        };
-        let whole = |request: RequestNo| {
-            let question = asked.iter().find(|question| question.request == request);
-            question.map(|question| question.spec.clone()).unwrap_or_default()
-        };
-        let blank = |what: What, step: Arc<str>| Self {
-            run: look.row.run,
-            id: look.row.id.clone(),
+/// A run that may wait for people.
+struct Waiting {
+    run: RunNo,
+    id: String,
+    offers: Vec<Offer>,
+    /// Everything that was asked, by number.
+    asked: BTreeMap<RequestNo, Value>,
+    result: Value,
+}
+
+impl Waiting {
+    /// What it waits for, oldest first.
+    fn open(&self) -> Vec<Open> {
+        let mut open = Vec::new();
+        for offer in &self.offers {
+            match offer {
+                Offer::Vote { request, asked } => open.push(self.vote(*request, asked)),
+                Offer::Signal { name, .. } if &**name == LINE => open.push(self.blank(What::Line, LINE.into())),
+                Offer::Signal { name, .. } if &**name == RESUME => {
+                    let nodes = self.result.get("waiting").and_then(Value::as_list).unwrap_or_default();
+                    open.extend(nodes.iter().filter_map(Value::as_str).map(|node| self.approval(node)));
+                }
+                Offer::Signal { .. } => {}
+            }
+        }
+        open
+    }
+
+    fn vote(&self, request: RequestNo, asked: &Request) -> Open {
+        let question = self.asked.get(&request).cloned().unwrap_or_default();
+        let part = |key: &str| question.get(key).filter(|value| **value != Value::Null).map(Value::to_string);
+        let step = part("step").unwrap_or_else(|| "people".into()).into();
+        Open {
+            prompt: part("prompt").unwrap_or_default(),
+            choices: asked.choices.clone(),
+            expires: asked.deadline_ms.is_some(),
+            voted: asked.votes.iter().map(|vote| vote.user.clone()).collect(),
+            recipients: asked.recipients.clone(),
+            question,
+            ..self.blank(What::Vote(request), step)
+        }
+    }
+
+    fn approval(&self, node: &str) -> Open {
+        Open {
+            prompt: approval_prompt(&self.result, node),
+            choices: DECISIONS.map(Arc::from).to_vec(),
+            ..self.blank(What::Approval(node.into()), node.into())
+        }
+    }
+
+    fn blank(&self, what: What, step: Arc<str>) -> Open {
+        Open {
+            run: self.run,
+            id: self.id.clone(),
             what,
             step,
             prompt: String::new(),
@@ -70,33 +115,41 @@ impl Open {
             voted: Vec::new(),
             question: Value::Null,
             expires: false,
-        };
-        let mut open = Vec::new();
-        for offer in look.offers() {
-            match offer {
-                Offer::Vote { request, asked } => open.push(Self {
-                    prompt: spec(request, "prompt").unwrap_or_default(),
-                    choices: asked.choices,
-                    question: whole(request),
-                    expires: asked.deadline_ms.is_some(),
-                    voted: asked.votes.into_iter().map(|vote| vote.user).collect(),
-                    recipients: asked.recipients,
-                    ..blank(What::Vote(request), spec(request, "step").unwrap_or_else(|| "people".into()).into())
-                }),
-                Offer::Signal { name, .. } if &*name == LINE => open.push(blank(What::Line, LINE.into())),
-                Offer::Signal { name, .. } if &*name == RESUME => {
-                    let result = look.result().unwrap_or_default();
-                    let nodes = result.get("waiting").and_then(Value::as_list).unwrap_or_default();
-                    open.extend(nodes.iter().filter_map(Value::as_str).map(|node| Self {
-                        prompt: approval_prompt(&result, node),
-                        choices: DECISIONS.map(Arc::from).to_vec(),
-                        ..blank(What::Approval(node.into()), node.into())
-                    }));
-                }
-                Offer::Signal { .. } => {}
-            }
         }
-        Ok(open)
+    }
+}
+
+impl Open {
+    /// What a run waits for, oldest first.
+    pub(crate) fn of(look: &Look, store: &Store) -> Result<Vec<Self>, Trouble> {
+        let asked = store.questions(look.row.run)?.into_iter().map(|question| (question.request, question.spec));
+        let (run, id, offers) = (look.row.run, look.row.id.clone(), look.offers());
+        Ok(Waiting { run, id, offers, asked: asked.collect(), result: look.result().unwrap_or_default() }.open())
+    }
+
+    /// What a run waits for that is only tried, and has no name.
+    pub(crate) fn of_trial(program: &Program, trial: &Memory<'_>) -> Vec<Self> {
+        let asked = trial.questions().iter().map(|question| (question.request, question.spec.clone()));
+        let (run, id, offers) = (RunNo::default(), String::new(), offers(program, trial.state()));
+        Waiting { run, id, offers, asked: asked.collect(), result: trial.view("result").unwrap_or_default() }.open()
+    }
+
+    /// The name under which a script answers it: approvals may stand under one name for all.
+    pub(crate) fn name_in(&self, answers: &Answers) -> Arc<str> {
+        match self.what {
+            What::Approval(_) if !answers.knows(&self.step) => RESUME.into(),
+            _ => self.step.clone(),
+        }
+    }
+
+    /// Everyone who may answer and has not; nobody in particular, where anybody may.
+    pub(crate) fn everyone(&self) -> Vec<Option<&str>> {
+        match self.what {
+            What::Vote(_) => {
+                self.recipients.iter().filter(|user| !self.voted.contains(user)).map(|user| Some(&**user)).collect()
+            }
+            _ => vec![None],
+        }
     }
 
     /// The event that brings an answer of somebody.

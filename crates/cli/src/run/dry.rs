@@ -34,7 +34,7 @@ pub(crate) fn run(
     let mut host = Memory::new(&program, Timestamp::now().as_millisecond()).calling(&children);
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
     drive(&program, &mut host, &mut answers, &secrets);
-    dry_outcome::tell(&host, &answers, json, &secrets)
+    dry_outcome::tell(&program, &host, &answers, json, &secrets)
 }
 
 /// Lets the run go on until it has ended, or only people can make it go on.

@@ -3,16 +3,23 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_core::ir::Status;
+use branchpoint_core::ir::{Program, Status};
 use branchpoint_engine::{Memory, Secrets};
 use branchpoint_expr::Value;
 
 use super::answers::Answers;
 use super::people;
+use crate::foreground::Open;
 use crate::{ended, exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
-pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool, secrets: &Secrets) -> Result<ExitCode> {
+pub(crate) fn tell(
+    program: &Program,
+    host: &Memory<'_>,
+    answers: &Answers,
+    json: bool,
+    secrets: &Secrets,
+) -> Result<ExitCode> {
     let status = host.status();
     if let Some(result) = host.result() {
         if json || status == Status::Completed {
@@ -25,8 +32,8 @@ pub(crate) fn tell(host: &Memory<'_>, answers: &Answers, json: bool, secrets: &S
         return Ok(ExitCode::from(ended::code(status, result)));
     }
     lacking(answers);
-    for question in host.questions().iter().filter(|question| question.open) {
-        terminal::tell(&secrets.mask(&format!("\n{}", people::pending(question))));
+    for open in Open::of_trial(program, host) {
+        terminal::tell(&secrets.mask(&format!("\n{}", people::pending(&open))));
     }
     Ok(ExitCode::from(if status == Status::WaitingPeople { exit::WAITING } else { exit::USAGE }))
 }
@@ -47,12 +54,5 @@ fn print(result: &Value, json: bool) -> Result<()> {
     if json {
         return terminal::print(&(serde_json::to_string_pretty(result)? + "\n"));
     }
-    match result.get("output").filter(|output| **output != Value::Null) {
-        Some(output) => terminal::print(&format!("{output}\n")),
-        // A run may leave nothing but its variables behind.
-        None => match result.get("variables") {
-            Some(variables) => terminal::print(&(serde_json::to_string_pretty(variables)? + "\n")),
-            None => Ok(()),
-        },
-    }
+    ended::output(result).map_or(Ok(()), |output| terminal::print(&format!("{output}\n")))
 }

@@ -1,75 +1,70 @@
-//! Questions to people, answered from the script or at the terminal.
-
-use std::sync::Arc;
+//! What a run that is only tried asks people, answered from the script or at the terminal.
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Offer, offers};
-use branchpoint_engine::{Memory, Question, Runner as _};
+use branchpoint_core::{Event, Rejected};
+use branchpoint_engine::{Memory, Runner as _};
 use branchpoint_expr::Value;
 
 use super::answers::{Answers, votes};
+use crate::foreground::{Open, What};
 use crate::terminal;
 
-/// Answers the oldest open question as far as there is an answer. False if there is none.
+/// Answers the oldest thing for which there is an answer. False if there is none.
 pub(crate) fn answer(program: &Program, host: &mut Memory<'_>, answers: &mut Answers) -> bool {
-    let Some(question) = host.questions().iter().find(|question| question.open).cloned() else { return false };
-    let step = step_of(&question);
+    Open::of_trial(program, host).iter().any(|open| answered(open, program, host, answers))
+}
+
+/// True: the run can go on.
+fn answered(open: &Open, program: &Program, host: &mut Memory<'_>, answers: &mut Answers) -> bool {
+    let name = open.name_in(answers);
     answers.at(host.now_ms());
-    let Some(said) = answers.said(&step, &question.spec, &shown(&question)) else { return false };
+    let Some(said) = answers.said(&name, &open.question, &open.shown()) else {
+        // A conversation without anybody to talk to hears so.
+        return open.what == What::Line && hand(open, host, None, &Value::Null, None).is_ok();
+    };
     if let Some(votes) = votes(&said) {
         for vote in votes {
-            if let Err(refused) = host.vote(question.request, vote.user, vote.choice, vote.comment) {
-                terminal::complain(&format!("`{}` is no answer to the step `{step}`: {refused}", vote.choice));
+            if let Err(refused) = hand(open, host, Some(vote.user), &Value::from(vote.choice), vote.comment) {
+                terminal::complain(&format!("`{}` is no answer to the step `{}`: {refused}", vote.choice, open.step));
             }
         }
-        return !is_open(host, &question);
+        return !is_open(open, program, host);
     }
-    let choice = said.as_str().map_or_else(|| said.to_string(), ToOwned::to_owned);
-    let recipients = offers(program, host.state()).into_iter().find_map(|offer| match offer {
-        Offer::Vote { request, asked } if request == question.request => Some(asked.recipients),
-        _ => None,
-    });
+    let said = said.get("$output").unwrap_or(&said);
+    let mut taken = false;
     // Everyone who was asked says the same, until it is enough.
-    for user in recipients.unwrap_or_default() {
-        match host.vote(question.request, &user, &choice, None) {
-            Ok(()) => {}
-            // It was enough.
-            Err(_) if !is_open(host, &question) => break,
+    for user in open.everyone() {
+        match hand(open, host, user, said, None) {
+            Ok(()) => taken = true,
+            Err(_) if taken => break,
             Err(refused) => {
-                terminal::complain(&format!("`{choice}` is no answer to the step `{step}`: {refused}"));
+                terminal::complain(&format!("`{said}` is no answer to the step `{}`: {refused}", open.step));
                 // A person may think again; what is written down stays as it is.
-                return answers.can_ask(&step);
+                return answers.can_ask(&name);
             }
         }
     }
-    !is_open(host, &question)
+    taken && !is_open(open, program, host)
 }
 
-fn is_open(host: &Memory<'_>, question: &Question) -> bool {
-    host.questions().iter().any(|other| other.request == question.request && other.open)
+fn hand(
+    open: &Open,
+    host: &mut Memory<'_>,
+    user: Option<&str>,
+    choice: &Value,
+    comment: Option<&str>,
+) -> Result<(), Rejected> {
+    let Event::Signal { name, payload, sender, .. } = open.answer(user, choice, comment) else { return Ok(()) };
+    host.signal(&name, payload, sender.as_deref())
 }
 
-/// The question as a person reads it.
-fn shown(question: &Question) -> String {
-    let prompt = question.spec.get("prompt").map(Value::to_string).unwrap_or_default();
-    let prompt = prompt.trim_end().replace('\n', "\n  ");
-    format!("The step `{}` asks people:\n  {prompt}\nChoices: {}\n", step_of(question), choices(question).join(", "))
+/// Whether votes are still missing. What else is answered is answered at once.
+fn is_open(open: &Open, program: &Program, host: &Memory<'_>) -> bool {
+    matches!(open.what, What::Vote(_)) && Open::of_trial(program, host).iter().any(|other| other.what == open.what)
 }
 
-/// The question, and how to answer it.
-pub(crate) fn pending(question: &Question) -> String {
-    let (step, choices) = (step_of(question), choices(question));
-    let first = choices.first().map_or("", |choice| choice);
-    let how = format!("To answer it here, write `{step}: [{first}]` into the file of --script.\n");
-    shown(question) + &how
-}
-
-fn choices(question: &Question) -> Vec<String> {
-    let choices = question.spec.get("choices").and_then(Value::as_list);
-    choices.unwrap_or_default().iter().map(Value::to_string).collect()
-}
-
-/// The step that asks.
-fn step_of(question: &Question) -> Arc<str> {
-    question.spec.get("step").and_then(Value::as_str).unwrap_or("people").into()
+/// What is asked, and how to answer it.
+pub(crate) fn pending(open: &Open) -> String {
+    let answer = open.choices.first().map_or("a line", |choice| choice);
+    format!("{}To answer it here, write `{}: [{answer}]` into the file of --script.\n", open.shown(), open.step)
 }

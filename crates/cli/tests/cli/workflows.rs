@@ -65,6 +65,9 @@ fn steps_that_nobody_performs_are_told_before_anything_runs() {
 fn a_dry_run_tells_which_way_and_what_it_lacks() {
     check("run_dry", &["run", ORDERS, "--dry-run", "-i", "total:=250"]);
     check("run_dry_complete", &["run", ORDERS, "--dry-run", "-i", "total:=5"]);
+    let (approved, script) = ("examples/graph/draft-and-approve.json", "examples/graph/draft-and-approve.script.yaml");
+    check("run_dry_approved", &["run", approved, "--dry-run", "--script", script]);
+    check_with("run_dry_approval", &["run", approved, "--dry-run", "--script", "-"], "writer: [A text.]", &[]);
 }
 
 #[test]

@@ -1,14 +1,21 @@
-//! Who has work to do. A frame with a width begins another entry when one of its entries ends, or has only strands that
-//! wait: those give their place up. The numbers are kept as things change, so that nobody is counted twice.
+//! Who has work to do. A frame with a width begins another entry when one of its entries ends; or, if its entries are branches, when
+//! one has only strands that wait: a branch that waits for another gives its place up, else neither would go on. Items wait for
+//! nothing of each other, and keep theirs. The numbers are kept as things change, so that nobody is counted twice.
 
 use super::Machine;
-use crate::state::{Entry, FrameNo, Parked, StrandNo};
+use crate::ir::{Entries, Scope};
+use crate::state::{Entry, Frame, FrameNo, Parked, StrandNo};
+
+/// Whether another entry may begin.
+pub(super) fn has_room(frame: &Frame, scope: &Scope) -> bool {
+    let begun = match scope.start {
+        Entries::Branches(_) => frame.working as usize,
+        Entries::Each { .. } => frame.entries.len(),
+    };
+    scope.width == 0 || begun < scope.width as usize
+}
 
 impl Machine<'_> {
-    pub(super) fn has_room(&self, no: FrameNo, width: u32) -> bool {
-        width == 0 || self.state.frames.get(&no).is_some_and(|frame| frame.working < width)
-    }
-
     /// A strand began to wait: the frames around it may have room for another entry now.
     pub(super) fn give_up_place(&mut self, no: StrandNo) {
         if let Some(frame) = self.state.strands.get(&no).map(|strand| strand.frame) {

@@ -276,7 +276,7 @@ pub struct Scope {
     pub slots: Vec<SlotId>,
     /// What runs in it.
     pub start: Entries,
-    /// How many entries may have work to do at once; 0 is no limit.
+    /// How many branches may have work to do at once, or how many items may have begun and not ended; 0 is no limit.
     pub width: u32,
     /// When it is done.
     pub want: Want,

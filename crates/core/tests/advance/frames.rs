@@ -225,7 +225,7 @@ fn a_fork_goes_on_at_each_place_and_its_entry_ends_with_the_last() {
     host.completed_with("[1]");
 }
 
-/// Each of so many items waits for a long time, a hundred at once.
+/// Each of so many items waits for a long time.
 fn waiting_items(count: i64, spec: ScopeSpec) -> Host {
     let mut make = Make::new();
     let scope = make.scope(spec);
@@ -240,10 +240,9 @@ fn waiting_items(count: i64, spec: ScopeSpec) -> Host {
 }
 
 #[test]
-fn items_that_wait_give_their_place_up_at_once_however_many_there_are() {
-    // Counting who works for each of them would take minutes.
+fn items_that_wait_keep_their_place_however_many_there_are() {
     let host = waiting_items(20_000, ScopeSpec { width: 100, ..ScopeSpec::default() });
-    assert_eq!(host.timers.len(), 20_000);
+    assert_eq!(host.timers.len(), 100);
 }
 
 #[test]

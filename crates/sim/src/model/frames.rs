@@ -69,11 +69,13 @@ impl<'t> Model<'t> {
         let frame = self.frames.get(&no)?;
         let next = frame.entries.iter().position(|entry| matches!(entry, Entry::Waiting))?;
         let width = gather(frame.node).width as usize;
-        let working = frame.entries.iter().filter(|entry| self.works(entry)).count();
+        let is_each = frame.node.is_some_and(|node| matches!(node.what, What::Each { .. }));
+        let running = |entry: &&Entry| matches!(entry, Entry::Running { .. });
+        let working = frame.entries.iter().filter(running).filter(|entry| is_each || self.works(entry)).count();
         (frame.backoff.is_none() && (width == 0 || working < width)).then_some(next)
     }
 
-    /// An entry that only waits, for a merge or for a signal, gives its place up.
+    /// A branch that only waits, for a merge or for a signal, gives its place up.
     fn works(&self, entry: &Entry) -> bool {
         let Entry::Running { strand, .. } = entry else { return false };
         match &self.strands[strand].parked {
