@@ -150,8 +150,14 @@ impl Calls {
         }
     }
 
+    /// Whether nobody waits for any call.
     pub(super) fn is_empty(&self) -> bool {
         self.flying.is_empty()
+    }
+
+    /// Whether a thread is still at work, be it on a call that was withdrawn.
+    pub(super) fn is_any_at_work(&self) -> bool {
+        self.threads > 0
     }
 
     pub(super) fn stop_all(&mut self) {
