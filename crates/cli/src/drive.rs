@@ -14,7 +14,7 @@ use branchpoint_expr::Value;
 
 use crate::notices::Notices;
 use crate::opened::Opened;
-use crate::outside::{Here, Manner};
+use crate::outside::{Ears, Here, Manner};
 use crate::project::StoreArguments;
 use crate::runs::{Follower, pending};
 use crate::{exit, masked, moment, spent, terminal};
@@ -65,8 +65,7 @@ impl Drive {
     /// The same, with calls that are performed in a manner of their own.
     pub(crate) fn with(opened: Opened, arguments: &StoreArguments, what: &str, manner: Manner) -> Result<Self> {
         let Opened { project, store } = opened;
-        let said = Arc::new(|said: &str| terminal::tell(said));
-        let here = Here::new(&project, manner, said)?;
+        let here = Here::new(&project, manner, Ears::of(terminal::tell))?;
         let secrets = here.secrets();
         let outside: Arc<dyn Outside> = Arc::new(here);
         let (known, limits) = (Arc::clone(&outside), project.limits());

@@ -24,7 +24,7 @@ fn nobody() -> Listener {
 }
 
 /// Longer than anything here takes on any machine.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A listener, and what is cut off when nobody is left who could say something to it.
 fn watched() -> (Listener, Receiver<()>) {
@@ -76,7 +76,7 @@ fn a_word_stops_a_command() {
     let (stop, (sender, heard)) = (Stop::default(), channel());
     let inside = stop.inside(None);
     let told = thread::spawn(move || {
-        let listener: Listener = Arc::new(move |_, _| drop(sender.send(())));
+        let listener: Listener = Arc::new(move |_, text| drop(sender.send(text.to_owned())));
         shell("echo begun; sleep 100").run(&inside, &listener)
     });
     heard.recv_timeout(LONG).expect("it has begun");
