@@ -14,7 +14,7 @@ use branchpoint_expr::Value;
 
 use crate::notices::Notices;
 use crate::opened::Opened;
-use crate::outside::{Here, Manner};
+use crate::outside::{Ears, Here, Manner};
 use crate::project::StoreArguments;
 use crate::runs::{Follower, pending};
 use crate::{ended, exit, masked, moment, spent, terminal};
@@ -59,14 +59,19 @@ pub(crate) enum TakenBy {
 impl Drive {
     pub(crate) fn new(opened: Opened, arguments: &StoreArguments, what: &str) -> Result<Self> {
         let manner = Manner::unattended(&opened.project);
-        Self::with(opened, arguments, what, manner)
+        Self::with(opened, arguments, what, manner, Ears::of(terminal::tell))
     }
 
-    /// The same, with calls that are performed in a manner of their own.
-    pub(crate) fn with(opened: Opened, arguments: &StoreArguments, what: &str, manner: Manner) -> Result<Self> {
+    /// The same, with calls that are performed in a manner of their own, and heard in another way.
+    pub(crate) fn with(
+        opened: Opened,
+        arguments: &StoreArguments,
+        what: &str,
+        manner: Manner,
+        ears: Ears,
+    ) -> Result<Self> {
         let Opened { project, store } = opened;
-        let said = Arc::new(|said: &str| terminal::tell(said));
-        let here = Here::new(&project, manner, said)?;
+        let here = Here::new(&project, manner, ears)?;
         let secrets = here.secrets();
         let outside: Arc<dyn Outside> = Arc::new(here);
         let (known, limits) = (Arc::clone(&outside), project.limits());

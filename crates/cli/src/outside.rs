@@ -21,8 +21,40 @@ use crate::runners::Runners;
 /// How often a call that hangs looks whether it is to end.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Hears what commands print and what is logged, with secrets masked.
+/// Hears a text, with secrets masked.
 pub(crate) type Said = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Whoever watches.
+pub(crate) struct Ears {
+    /// Hears what commands print and what is logged, and may keep them waiting.
+    pub(crate) printed: Said,
+    /// Hears what the driver's own thread has to say, and does not keep it waiting: whoever watches may wait for the driver.
+    pub(crate) noted: Said,
+    /// Hears what models say while they say it.
+    pub(crate) words: Words,
+}
+
+impl Ears {
+    /// Whoever hears everything alike, and models when they have said it.
+    pub(crate) fn of(said: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let said: Said = Arc::new(said);
+        Self { printed: Arc::clone(&said), noted: said, words: Arc::new(|_, _| {}) }
+    }
+
+    /// The same, without secrets.
+    fn masked(self, masks: &Masks) -> Self {
+        let masked = |said: Said| -> Said {
+            let masks = masks.clone();
+            Arc::new(move |text| said(&masks.mask(text)))
+        };
+        let (words, shown) = (self.words, masks.clone());
+        let words: Words = Arc::new(move |call, piece| match piece {
+            Piece::Text(text) => words(call, Piece::Text(&shown.mask(text))),
+            piece => words(call, piece),
+        });
+        Self { printed: masked(self.printed), noted: masked(self.noted), words }
+    }
+}
 
 /// This machine, and the answers of the script.
 pub(crate) struct Here {
@@ -31,7 +63,7 @@ pub(crate) struct Here {
     answers: Mutex<Answers>,
     /// What the script answers to calls that take their time, by their keys.
     pending: Mutex<BTreeMap<String, Pending>>,
-    said: Said,
+    noted: Said,
     masks: Masks,
     account: Value,
     /// Whether somebody sits at the terminal.
@@ -77,27 +109,24 @@ pub(crate) struct Manner {
     pub(crate) answers: Answers,
     /// Whether somebody sits at the terminal.
     pub(crate) attached: bool,
-    /// Hears what models say while they say it.
-    pub(crate) words: Words,
 }
 
 impl Manner {
     /// Nobody is there, and nothing was written down.
     pub(crate) fn unattended(project: &Project) -> Self {
         let (user, answers) = (project.user(None), Answers::none());
-        Self { user, answers, attached: false, words: Arc::new(|_, _| {}) }
+        Self { user, answers, attached: false }
     }
 }
 
 impl Here {
-    pub(crate) fn new(project: &Project, manner: Manner, said: Said) -> Result<Self> {
-        let Manner { user, answers, attached, words } = manner;
+    pub(crate) fn new(project: &Project, manner: Manner, ears: Ears) -> Result<Self> {
+        let Manner { user, answers, attached } = manner;
         let masks = Masks::default();
-        let (file, seen, shown) = (project.secrets()?, masks.clone(), masks.clone());
-        let said: Said = Arc::new(move |text| said(&shown.mask(text)));
-        let (heard, recorded) = (Arc::clone(&said), answers.is_recorded());
+        let (file, seen, recorded) = (project.secrets()?, masks.clone(), answers.is_recorded());
+        let Ears { printed, noted, words } = ears.masked(&masks);
         let mut local = Local {
-            listener: Arc::new(move |_, text| heard(text)),
+            listener: Arc::new(move |_, text| printed(text)),
             // Whatever was put into a call is not shown when the call repeats it.
             secrets: Arc::new(move |name| {
                 let value = env::var(name).ok().or_else(|| file.get(name).cloned());
@@ -107,20 +136,15 @@ impl Here {
             }),
             ..Local::new(env::current_dir()?)
         };
-        let shown = masks.clone();
-        let words: Words = Arc::new(move |call, piece| match piece {
-            Piece::Text(text) => words(call, Piece::Text(&shown.mask(text))),
-            piece => words(call, piece),
-        });
         let runners = Runners::new(project, &local, words)?;
         local.agents = runners.agents().clone();
         let (answers, pending, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
-        Ok(Self { local, runners, answers, pending, said, masks, account, attached, anywhere: true })
+        Ok(Self { local, runners, answers, pending, noted, masks, account, attached, anywhere: true })
     }
 
     /// The same for a worker: it works only in the folders of the runs.
-    pub(crate) fn for_worker(project: &Project, said: Said) -> Result<Self> {
-        let here = Self::new(project, Manner::unattended(project), said)?;
+    pub(crate) fn for_worker(project: &Project, ears: Ears) -> Result<Self> {
+        let here = Self::new(project, Manner::unattended(project), ears)?;
         Ok(Self { anywhere: false, ..here })
     }
 
@@ -190,7 +214,7 @@ impl Outside for Here {
         }
         self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
             let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind);
-            Answer::failed(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
+            Answer::refused(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
         })
     }
 
@@ -205,7 +229,7 @@ impl Outside for Here {
             Ok(reply) => reply,
             Err(why) => {
                 // The workflow may go on after the failure; whoever plays it again is to know that it went otherwise.
-                (self.said)(&format!("{why}.\n"));
+                (self.noted)(&format!("{why}.\n"));
                 return Some(Answer::refused("step_failed", why));
             }
         };

@@ -27,7 +27,7 @@ impl Runners {
         let mut settings: tools::Settings = read("tools", &project.tools())?;
         anchor_tools(&mut settings, &project.folder);
         let http = settings.http.clone();
-        let commands = Commands { local: local.clone(), environment: None };
+        let commands = Commands { local: local.clone() };
         let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;
         let tools = Arc::new(tools.with_commands(commands));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;

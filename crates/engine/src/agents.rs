@@ -6,7 +6,6 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use branchpoint_core::Failed;
 use branchpoint_expr::Value;
@@ -14,7 +13,7 @@ use serde::Deserialize;
 
 use crate::local::{Local, message, text};
 use crate::runner::{Answer, Call};
-use crate::shell::{CUT, KEPT_BYTES, Listener, Shell};
+use crate::shell::{CUT, KEPT_BYTES, Listener};
 use crate::stop::Stop;
 
 /// A table `[agents.NAME]` of the settings: how the provider of that name is asked.
@@ -138,13 +137,7 @@ impl Local {
         if let (Some(flag), Some(model)) = (model_flag, model) {
             command.arg(flag).arg(model);
         }
-        let shell = Shell {
-            command: String::new(),
-            dir: self.dir_of(call),
-            env: Vec::new(),
-            limit: call.attempt_limit_ms.map(Duration::from_millis),
-            shell: None,
-        };
+        let shell = self.child(call, self.dir_of(call));
         match shell.run_fed(command, Some(with_system(call)), stop, listener) {
             Answer::Process { exit: 0, stdout, .. } if stdout.ends_with(CUT) => {
                 Answer::refused("agent", format!("`{program}` printed more than the {KEPT_BYTES} bytes that are read"))

@@ -193,13 +193,12 @@ impl Loop {
     /// Whoever performs a call has processes and connections to end, and the process may be gone as soon as this returns.
     fn await_stopped(&mut self, messages: &Receiver<Message>) {
         let until = Instant::now() + STOPPING;
-        while !self.calls.is_empty() {
+        // Those that nobody waits for any more were told to stop as well.
+        while self.calls.is_any_at_work() {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Message::Done(done)) => {
                     // A call that was stopped has no answer; its effect is performed again by whoever goes on.
-                    let ended_itself =
-                        matches!(done.answer, Answer::Data { .. } | Answer::Model { .. } | Answer::Http { .. });
-                    if self.calls.ended(&done) && ended_itself {
+                    if self.calls.ended(&done) && done.answer != Answer::Never {
                         self.host.settle(done.run, &done.call, done.answer);
                     }
                 }

@@ -1,11 +1,14 @@
 //! What this machine can do for a run: commands, files, and telling a person.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use branchpoint_expr::{Object, Value};
+use rustix::fs::{Mode, OFlags, open};
 
 use crate::agents;
 use crate::hearing::Hearing;
@@ -37,6 +40,9 @@ pub struct Local {
     pub shell: Option<PathBuf>,
     /// Secrets by name, known to nobody but whoever makes a call.
     pub secrets: SecretStore,
+    /// The names of this process's environment that its children find in theirs; none: all of them. A server names them, because
+    /// what is secret there is nobody's who writes a workflow.
+    pub environment: Option<Vec<String>>,
     /// How agents that are programs are started, by provider.
     pub agents: BTreeMap<String, agents::Settings>,
 }
@@ -50,6 +56,7 @@ impl Local {
             mask: Secrets::default(),
             shell: None,
             secrets: Arc::new(|_| None),
+            environment: None,
             agents: BTreeMap::new(),
         }
     }
@@ -88,7 +95,8 @@ impl Local {
     ) -> Answer {
         let (input, known) = match resolve_beside(shell, &call.input, &call.spec, &self.secrets) {
             Ok(resolved) => resolved,
-            Err(why) => return Answer::failed(kind, why),
+            // It will not be there at the next attempt either.
+            Err(why) => return Answer::refused(kind, why),
         };
         let mut mask = self.mask.clone();
         mask.add(known.clone());
@@ -99,19 +107,29 @@ impl Local {
     }
 
     fn command(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
-        let env = call.input.get("env").and_then(Value::as_object).into_iter().flatten();
         let shell = Shell {
             command: text(call.input.get("command")),
-            dir: self.dir_of(call),
-            env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
-            limit: call.attempt_limit_ms.map(Duration::from_millis),
             shell: self.shell.clone(),
+            ..self.child(call, self.dir_of(call))
         };
         let is_script = call.spec.get("script") == Some(&Value::Bool(true));
         match is_script.then(|| interpreted(&shell.command)).flatten() {
             None => shell.run(stop, listener),
             Some(Ok((program, _written))) => shell.run_program(program, stop, listener),
             Some(Err(error)) => Answer::failed("exit_code", format!("the script cannot be written to a file: {error}")),
+        }
+    }
+
+    /// What everything has that is started here for a call, be it a command, a program or an agent.
+    pub(crate) fn child(&self, call: &Call, dir: PathBuf) -> Shell {
+        let env = call.input.get("env").and_then(Value::as_object).into_iter().flatten();
+        Shell {
+            command: String::new(),
+            dir,
+            inherited: self.environment.clone(),
+            env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
+            limit: call.attempt_limit_ms.map(Duration::from_millis),
+            shell: None,
         }
     }
 
@@ -181,11 +199,18 @@ pub(crate) fn message(call: &Call) -> String {
     parts.join("\n\n")
 }
 
+/// The text of a file. What is no file may have no end, and may not even begin: it is not read, nor waited for.
 fn content(path: &Path) -> Result<String, String> {
-    let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if length > FILE_BYTES {
-        return Err(format!("it has {length} bytes, and {FILE_BYTES} are allowed"));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty()).map_err(|error| error.to_string())?);
+    if !file.metadata().map_err(|error| error.to_string())?.is_file() {
+        return Err("it is no file".to_owned());
     }
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    // Some files do not tell how long they are.
+    file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > FILE_BYTES {
+        return Err(format!("it has more than the {FILE_BYTES} bytes that are allowed"));
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,16 +1,19 @@
 //! Commands run for real: by the user's shell, in a process group of their own, told while they run.
 
-use std::io::{Read, Write};
-use std::mem;
+mod output;
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
+use output::Output;
 
 /// How much of each stream is kept. The rest is read and dropped, so that the command can go on, and that is told.
 pub const KEPT_BYTES: usize = 4 * 1024 * 1024;
@@ -18,8 +21,15 @@ pub const KEPT_BYTES: usize = 4 * 1024 * 1024;
 /// What stands at the end of output that was cut.
 pub(crate) const CUT: &str = "\n[output cut after 4 MiB]\n";
 
-/// How long output is awaited after the command has ended, when something it started still holds the stream.
-const GRACE: Duration = Duration::from_millis(200);
+/// How long something that the command has left behind may be silent, while it holds a stream of the ended command, until nothing
+/// more is expected of it.
+const SILENCE: Duration = Duration::from_millis(200);
+
+/// How long it is listened to, however much it says.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How often somebody looks whether everything is read and told.
+const NAP: Duration = Duration::from_millis(1);
 
 /// Names that no one may set from outside: they decide what runs.
 const PROTECTED: [&str; 5] = ["PATH", "SHELL", "HOME", "IFS", "BASH_ENV"];
@@ -40,7 +50,9 @@ pub struct Shell {
     pub command: String,
     /// Where it runs.
     pub dir: PathBuf,
-    /// What it finds in its environment beside that of this process.
+    /// The names of this process's environment that it finds in its own; none: all of them.
+    pub inherited: Option<Vec<String>>,
+    /// What it finds in its environment beside these.
     pub env: Vec<(String, String)>,
     /// How long it may take.
     pub limit: Option<Duration>,
@@ -79,6 +91,9 @@ impl Shell {
         command.current_dir(&self.dir).process_group(0);
         command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(names) = &self.inherited {
+            command.env_clear().envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
         command.envs(self.env.iter().filter(|(name, _)| may_be_set(name)).map(|(name, value)| (name, value)));
         match command.spawn() {
             Ok(mut child) => {
@@ -97,10 +112,9 @@ impl Shell {
 
     fn attend(&self, mut child: Child, stop: &Stop, listener: &Listener) -> Answer {
         let until = self.limit.map(|limit| Instant::now() + limit);
-        let (out, err) = (Kept::default(), Kept::default());
-        let readers = [
-            child.stdout.take().map(|stream| out.follow(stream, Stream::Out, listener)),
-            child.stderr.take().map(|stream| err.follow(stream, Stream::Err, listener)),
+        let outputs = [
+            child.stdout.take().map(|stream| Output::follow(OwnedFd::from(stream), Stream::Out, listener)),
+            child.stderr.take().map(|stream| Output::follow(OwnedFd::from(stream), Stream::Err, listener)),
         ];
         let ended = wait(&mut child, until, stop);
         if !matches!(ended, Ended::By(_)) {
@@ -108,11 +122,12 @@ impl Shell {
             // It is gone or going; what is left of it must not stay a zombie.
             let _ = child.wait();
         }
-        let grace = Instant::now() + GRACE;
-        while readers.iter().flatten().any(|reader| !reader.is_finished()) && Instant::now() < grace {
-            thread::sleep(Duration::from_millis(1));
+        outputs.iter().flatten().for_each(Output::drain);
+        if !matches!(ended, Ended::Stopped) {
+            await_left(&outputs);
         }
-        let (stdout, stderr) = (out.text().into(), err.text().into());
+        await_told(&outputs, until, stop);
+        let [stdout, stderr] = outputs.map(|output| output.map(|output| output.text()).unwrap_or_default().into());
         match ended {
             Ended::By(status) => Answer::Process { exit: exit_code(status), stdout, stderr },
             Ended::Limit => Answer::TimedOut { stdout, stderr },
@@ -147,6 +162,27 @@ fn wait(child: &mut Child, until: Option<Instant>, stop: &Stop) -> Ended {
     }
 }
 
+/// Listens to what the ended command has left behind: nobody knows whether that comes to an end, or says anything more.
+fn await_left(outputs: &[Option<Output>]) {
+    let ended = Instant::now();
+    let goes_on = |output: &Output| !output.has_ended() && output.silence().min(ended.elapsed()) < SILENCE;
+    while outputs.iter().flatten().any(goes_on) && ended.elapsed() < GRACE {
+        thread::sleep(NAP);
+    }
+}
+
+/// Whoever listens has heard everything before it is told that the command has ended, unless that would take too long.
+fn await_told(outputs: &[Option<Output>], until: Option<Instant>, stop: &Stop) {
+    let ended = Instant::now();
+    while !outputs.iter().flatten().all(Output::is_told) {
+        let is_over = stop.is_set() || until.is_some_and(|until| Instant::now() >= until);
+        if is_over && ended.elapsed() >= SILENCE {
+            return;
+        }
+        thread::sleep(NAP);
+    }
+}
+
 /// Ends the command and everything it started that is still in its group.
 fn kill_group(child: &Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
@@ -170,60 +206,4 @@ fn shell() -> PathBuf {
 fn may_be_set(name: &str) -> bool {
     let sane = !name.is_empty() && !name.contains(['=', '\0']);
     sane && !PROTECTED.contains(&name) && !PROTECTED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}
-
-/// How many bytes at the end are the beginning of a character.
-fn unfinished(bytes: &[u8]) -> usize {
-    const LONGEST: usize = 4;
-    let tail = &bytes[bytes.len().saturating_sub(LONGEST - 1)..];
-    let begins = |length: &usize| {
-        let last = &tail[tail.len() - length..];
-        std::str::from_utf8(last).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
-    };
-    (1..=tail.len()).find(begins).unwrap_or(0)
-}
-
-/// The beginning of a stream.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<(Vec<u8>, bool)>>);
-
-impl Kept {
-    /// Reads a stream on a thread of its own, until everybody who could write to it has closed it.
-    fn follow(&self, stream: impl Read + Send + 'static, which: Stream, listener: &Listener) -> JoinHandle<()> {
-        let (kept, listener) = (self.clone(), Arc::clone(listener));
-        thread::spawn(move || kept.read(stream, which, &listener))
-    }
-
-    fn read(&self, mut stream: impl Read, which: Stream, listener: &Listener) {
-        let mut buffer = [0; 8192];
-        // The beginning of a character whose end has not come yet.
-        let mut begun = Vec::new();
-        while let Ok(read) = stream.read(&mut buffer) {
-            if read == 0 {
-                break;
-            }
-            begun.extend_from_slice(&buffer[..read]);
-            let rest = begun.split_off(begun.len() - unfinished(&begun));
-            let whole = mem::replace(&mut begun, rest);
-            if !whole.is_empty() {
-                listener(which, &String::from_utf8_lossy(&whole));
-            }
-            let mut kept = self.0.lock().expect("nobody panics while holding it");
-            let room = KEPT_BYTES.saturating_sub(kept.0.len()).min(read);
-            kept.0.extend_from_slice(&buffer[..room]);
-            kept.1 |= room < read;
-        }
-        if !begun.is_empty() {
-            listener(which, &String::from_utf8_lossy(&begun));
-        }
-    }
-
-    fn text(&self) -> String {
-        let kept = self.0.lock().expect("nobody panics while holding it");
-        let mut text = String::from_utf8_lossy(&kept.0).into_owned();
-        if kept.1 {
-            text.push_str(CUT);
-        }
-        text
-    }
 }

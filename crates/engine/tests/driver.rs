@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Event, Usage};
 use branchpoint_engine::host::{Drives, Host, Start};
-use branchpoint_engine::store::{Document, Store, Workflow};
+use branchpoint_engine::store::{Document, Run, RunNo, Store, Workflow};
 use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
 use branchpoint_expr::Value;
 
 /// A call that goes on until it is told to stop, and then has something to put in order.
-#[derive(Default)]
 struct Stubborn {
     begun: AtomicBool,
     in_order: AtomicBool,
+    /// What it comes to in the end.
+    answer: Answer,
 }
 
 impl Outside for Stubborn {
@@ -28,7 +30,7 @@ impl Outside for Stubborn {
         }
         thread::sleep(Duration::from_millis(50));
         self.in_order.store(true, Ordering::Release);
-        Answer::Never
+        self.answer.clone()
     }
 
     fn fact(&self, _: &str) -> Value {
@@ -46,26 +48,68 @@ fn one_call() -> Program {
     b.finish().expect("the program is valid")
 }
 
+/// A run whose only call has begun.
+struct Scene {
+    folder: tempfile::TempDir,
+    outside: Arc<Stubborn>,
+    driver: Driver,
+    run: RunNo,
+}
+
+impl Scene {
+    fn new(answer: Answer) -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a store");
+        let path = folder.path().join("store.db");
+        let store = Store::open(&path, branchpoint_engine::store::Durability::Normal).expect("a store can be made");
+        let text = |text: &str| text.to_owned();
+        let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
+        let workflow = Workflow { document: &document, program: &one_call(), children: &BTreeMap::new() };
+        let workflow = store.save(workflow, 0).expect("it can be kept");
+        let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+        let outside = Arc::new(Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer });
+        let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
+        let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
+        let run = started.expect("it starts").run;
+        while !outside.begun.load(Ordering::Acquire) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Self { folder, outside, driver, run }
+    }
+
+    /// How the run stands after the driver has left.
+    fn left(self) -> Run {
+        self.driver.leave(Duration::ZERO).expect("the store works");
+        assert!(self.outside.in_order.load(Ordering::Acquire), "the call has ended before the driver is gone");
+        let store = Store::read_only(&self.folder.path().join("store.db")).expect("it is there");
+        store.row(self.run).expect("it is there")
+    }
+}
+
 #[test]
 fn leaving_waits_for_calls_that_were_told_to_stop() {
-    let folder = tempfile::tempdir().expect("there is room for a store");
-    let path = folder.path().join("store.db");
-    let store = Store::open(&path, branchpoint_engine::store::Durability::Normal).expect("a store can be made");
-    let text = |text: &str| text.to_owned();
-    let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
-    let workflow = Workflow { document: &document, program: &one_call(), children: &BTreeMap::new() };
-    let workflow = store.save(workflow, 0).expect("it can be kept");
-    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
-    let outside = Arc::new(Stubborn::default());
-    let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
-    let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
-    let run = started.expect("it starts").run;
-    while !outside.begun.load(Ordering::Acquire) {
-        thread::sleep(Duration::from_millis(1));
-    }
-    driver.leave(Duration::ZERO).expect("the store works");
-    assert!(outside.in_order.load(Ordering::Acquire), "the call has ended before the driver is gone");
-    let store = Store::read_only(&path).expect("it is there");
-    let row = store.row(run).expect("it is there");
+    let row = Scene::new(Answer::Never).left();
     assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
+}
+
+#[test]
+fn what_has_been_answered_when_the_driver_leaves_is_kept() {
+    let usage = Usage { tokens: 3, ..Usage::default() };
+    let (stdout, stderr): (Arc<str>, Arc<str>) = ("out".into(), "".into());
+    for (answer, status) in [
+        (Answer::data(Value::Null), Status::Completed),
+        (Answer::Reply { value: Value::from("hi"), usage }, Status::Completed),
+        (Answer::Process { exit: 0, stdout, stderr }, Status::Completed),
+        (Answer::refused("tool", "the other side has said no"), Status::Failed),
+    ] {
+        let row = Scene::new(answer.clone()).left();
+        assert_eq!((row.status, row.seq), (status, 2), "{answer:?}");
+    }
+}
+
+#[test]
+fn leaving_waits_for_calls_that_nobody_waits_for_any_more() {
+    let scene = Scene::new(Answer::Never);
+    let cancelled = scene.driver.hand(scene.run, Event::Cancel { reason: None }).expect("the store works");
+    assert!(cancelled.is_ok(), "{cancelled:?}");
+    assert_eq!(scene.left().status, Status::Cancelled);
 }

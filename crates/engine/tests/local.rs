@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::EffectNo;
+use branchpoint_core::{Again, EffectNo, Failed};
 use branchpoint_engine::{Answer, Call, Local, Secrets, Stop, agents};
 use branchpoint_expr::Value;
 
@@ -41,7 +41,9 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
     assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
 
     let missing = call("shell", r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
-    assert!(matches!(local.perform(&missing, &Stop::default()), Some(Answer::Failed(_))));
+    let answer = local.perform(&missing, &Stop::default());
+    let is_final = |failed: &Failed| failed.again == Again::Never && failed.message.contains("`OTHER`");
+    assert!(matches!(&answer, Some(Answer::Failed(failed)) if is_final(failed)), "{answer:?}");
     assert_eq!(local.perform(&call("model", "{}"), &Stop::default()), None);
 }
 
@@ -101,4 +103,45 @@ fn a_program_that_prints_more_than_is_read_has_not_answered() {
     let answer = local.agent(&asked, &Stop::default());
     let told = |message: &str| message.contains("more than");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if told(&failed.message)), "{:.200}", format!("{answer:?}"));
+}
+
+#[test]
+fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed() {
+    let (local, agent) = program("env; cat > /dev/null");
+    let local = Local { environment: Some(vec!["PATH".to_owned()]), shell: Some("/bin/sh".into()), ..local };
+    let mut script = call("shell", r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
+    script.spec = serde_json::from_str(r#"{"script": true}"#).expect("this is JSON");
+    for asked in [call("shell", r#"{"command": "env"}"#), script, agent] {
+        let stop = Stop::default();
+        let seen = match local.perform(&asked, &stop).or_else(|| local.agent(&asked, &stop)) {
+            Some(Answer::Process { stdout, .. } | Answer::Model { text: stdout, .. }) => stdout,
+            other => panic!("{other:?}"),
+        };
+        let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+        // Shells add what they know themselves.
+        names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
+        names.sort_unstable();
+        assert_eq!(names, ["BRANCHPOINT_KEY", "PATH"], "{:?}", asked.kind);
+    }
+}
+
+#[test]
+fn what_is_no_file_or_too_long_is_not_read() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let local = Local::new(folder.path());
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(made.is_ok_and(|made| made.success()));
+    std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
+    std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
+    let read = |path: &str| local.perform(&call("read", &format!("{path:?}")), &Stop::default());
+    for (path, why) in [("pipe", "no file"), ("/dev/zero", "no file"), (".", "no file"), ("long", "more than")] {
+        let answer = read(path);
+        assert!(matches!(&answer, Some(Answer::Failed(failed)) if failed.message.contains(why)), "{path}: {answer:?}");
+    }
+    assert!(matches!(read("just"), Some(Answer::Data { .. })));
+    if std::path::Path::new("/proc/self/status").exists() {
+        let answer = read("/proc/self/status");
+        let text = |value: &Value| value.as_str().is_some_and(|text| text.contains("Pid:"));
+        assert!(matches!(&answer, Some(Answer::Data { value, .. }) if text(value)), "{answer:?}");
+    }
 }

@@ -1,9 +1,10 @@
 //! Commands run for real: what they print, how they end, and that nothing of them is left behind.
 
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use branchpoint_engine::{Answer, KEPT_BYTES, Listener, Shell, Stop, Stream};
 
@@ -11,6 +12,7 @@ fn shell(command: &str) -> Shell {
     Shell {
         command: command.into(),
         dir: std::env::temp_dir(),
+        inherited: None,
         env: Vec::new(),
         limit: None,
         shell: Some(PathBuf::from("/bin/sh")),
@@ -19,6 +21,21 @@ fn shell(command: &str) -> Shell {
 
 fn nobody() -> Listener {
     Arc::new(|_, _| {})
+}
+
+/// Longer than anything here takes on any machine.
+const LONG: Duration = Duration::from_mins(1);
+
+/// A listener, and what is cut off when nobody is left who could say something to it.
+fn watched() -> (Listener, Receiver<()>) {
+    let (sender, gone) = channel::<()>();
+    let sender = Mutex::new(sender);
+    (
+        Arc::new(move |_, _| {
+            let _ = &sender;
+        }),
+        gone,
+    )
 }
 
 /// Exit code, output and complaints.
@@ -46,39 +63,72 @@ fn the_environment_has_what_is_given_and_keeps_what_decides_what_runs() {
 
 #[test]
 fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
-    let file = std::env::temp_dir().join(format!("branchpoint-shell-{}", std::process::id()));
-    let command = format!("printf part; (sleep 0.4; touch {}) & wait", file.display());
-    let began = Instant::now();
-    let limited = Shell { limit: Some(Duration::from_millis(100)), ..shell(&command) };
-    let answer = limited.run(&Stop::default(), &nobody());
+    let limited = Shell { limit: Some(Duration::from_secs(2)), ..shell("printf part; sleep 100 & wait") };
+    let (listener, gone) = watched();
+    let answer = limited.run(&Stop::default(), &listener);
     assert!(matches!(&answer, Answer::TimedOut { stdout, .. } if &**stdout == "part"), "{answer:?}");
-    assert!(began.elapsed() < Duration::from_millis(390), "it waited for what it should have ended");
-    thread::sleep(Duration::from_millis(500));
-    assert!(!file.exists(), "something of the group went on");
+    drop(listener);
+    assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of the group goes on");
 }
 
 #[test]
 fn a_word_stops_a_command() {
-    let stop = Stop::default();
+    let (stop, (sender, heard)) = (Stop::default(), channel());
     let inside = stop.inside(None);
-    let told = thread::spawn(move || shell("sleep 5").run(&inside, &nobody()));
-    thread::sleep(Duration::from_millis(30));
+    let told = thread::spawn(move || {
+        let listener: Listener = Arc::new(move |_, text| drop(sender.send(text.to_owned())));
+        shell("echo begun; sleep 100").run(&inside, &listener)
+    });
+    heard.recv_timeout(LONG).expect("it has begun");
     stop.set();
     assert_eq!(told.join().expect("it ends"), Answer::Never);
 }
 
+/// The command ends only when somebody who has heard its first words lets it.
 #[test]
 fn output_is_told_while_the_command_runs() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (file, heard) = (folder.path().join("go"), Arc::new(Mutex::new(Vec::new())));
+    let (go, list) = (file.clone(), Arc::clone(&heard));
+    let listener: Listener = Arc::new(move |stream, text| {
+        list.lock().expect("no panic").push((stream, text.to_owned()));
+        std::fs::write(&go, "").expect("there is room for a file");
+    });
+    let command = format!("printf first; until [ -e {} ]; do sleep 0.01; done; printf second >&2", file.display());
+    let limited = Shell { limit: Some(LONG), ..shell(&command) };
+    let answer = limited.run(&Stop::default(), &listener);
+    assert!(matches!(answer, Answer::Process { exit: 0, .. }), "it was told only at the end: {answer:?}");
+    let expected = [(Stream::Out, "first".to_owned()), (Stream::Err, "second".to_owned())];
+    assert_eq!(*heard.lock().expect("no panic"), expected);
+}
+
+/// The listener is held up until long after the command has ended.
+#[test]
+fn nothing_is_lost_when_whoever_listens_is_slow() {
+    let heard = Arc::new(Mutex::new(String::new()));
     let list = Arc::clone(&heard);
-    let began = Instant::now();
-    let listener: Listener =
-        Arc::new(move |stream, text| list.lock().expect("no panic").push((stream, text.to_owned(), began.elapsed())));
-    shell("printf first; sleep 0.2; printf second >&2").run(&Stop::default(), &listener);
-    let heard = heard.lock().expect("no panic");
-    assert_eq!((heard[0].0, &*heard[0].1), (Stream::Out, "first"));
-    assert!(heard[0].2 < Duration::from_millis(190), "it was told only at the end");
-    assert_eq!((heard[1].0, &*heard[1].1), (Stream::Err, "second"));
+    let listener: Listener = Arc::new(move |_, text| {
+        if list.lock().expect("no panic").is_empty() {
+            thread::sleep(Duration::from_secs(1));
+        }
+        list.lock().expect("no panic").push_str(text);
+    });
+    let answer = shell("printf first; head -c 30000 /dev/zero | tr '\\0' x").run(&Stop::default(), &listener);
+    let expected = format!("first{}", "x".repeat(30_000));
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if **stdout == *expected), "something was not kept");
+    assert!(*heard.lock().expect("no panic") == expected, "something was not told");
+}
+
+/// What is kept does not depend on whoever listens, and the limit holds.
+#[test]
+fn a_listener_that_never_returns_holds_nobody_up_for_longer_than_the_limit() {
+    let (release, held) = channel::<()>();
+    let held = Mutex::new(held);
+    let listener: Listener = Arc::new(move |_, _| drop(held.lock().map(|held| held.recv())));
+    let limited = Shell { limit: Some(Duration::from_secs(2)), ..shell("printf first; sleep 0.1; printf second") };
+    let answer = limited.run(&Stop::default(), &listener);
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "firstsecond"), "{answer:?}");
+    drop(release);
 }
 
 #[test]
@@ -90,10 +140,20 @@ fn what_is_too_long_is_cut_and_that_is_told() {
 }
 
 #[test]
-fn something_left_in_the_background_is_not_waited_for() {
-    let began = Instant::now();
-    assert_eq!(run(&shell("sleep 3 & printf started")).1, "started");
-    assert!(began.elapsed() < Duration::from_secs(2));
+fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
+    for left in ["sleep 1000", "yes"] {
+        let (listener, gone) = watched();
+        // The command ends at once; what it leaves is ended by this test.
+        let command = format!("printf 'started\\n'; {left} & echo $! >&2");
+        let Answer::Process { exit, stdout, stderr } = shell(&command).run(&Stop::default(), &listener) else {
+            panic!("it has ended")
+        };
+        assert_eq!((exit, stdout.lines().next()), (0, Some("started")), "{left}");
+        drop(listener);
+        assert_eq!(gone.try_recv(), Err(TryRecvError::Empty), "{left} was waited for");
+        assert_eq!(run(&shell(&format!("kill {}", stderr.trim()))).0, 0);
+        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "{left}");
+    }
 }
 
 #[test]

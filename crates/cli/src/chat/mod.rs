@@ -19,7 +19,7 @@ use self::turn::Turns;
 use self::words::Words;
 use crate::drive::Drive;
 use crate::opened::Opened;
-use crate::outside::Manner;
+use crate::outside::{Ears, Manner};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::run::{Answers, prologue};
 use crate::workflow::{self, Workflow};
@@ -85,9 +85,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let session = Session::keep(arguments, &workflow, &store)?;
     let run = session.open(&project)?;
     let words = Words::new(!arguments.json);
-    let manner = Manner { answers, words: words.listener(), ..Manner::unattended(&project) };
+    let manner = Manner { answers, ..Manner::unattended(&project) };
+    let ears = Ears { words: words.listener(), ..Ears::of(terminal::tell) };
     let opened = Opened { store, project: project.clone() };
-    let drive = Drive::with(opened, &arguments.store, "chat", manner)?;
+    let drive = Drive::with(opened, &arguments.store, "chat", manner, ears)?;
     Turns { session: &session, project: &project, drive, run, words, json: arguments.json, failed: false }.talk()
 }
 

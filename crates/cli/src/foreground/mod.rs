@@ -2,6 +2,7 @@
 
 mod desk;
 mod questions;
+mod room;
 mod view;
 
 use std::collections::BTreeSet;
@@ -9,6 +10,7 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -23,11 +25,12 @@ use jiff::{Timestamp, tz::TimeZone};
 pub(crate) use self::desk::is_attended;
 use self::desk::{Came, Desk};
 pub(crate) use self::questions::{Open, What, command, reference};
+use self::room::{Printed, Room};
 pub(crate) use self::view::View;
 use crate::exit::{self, System};
 use crate::lines;
 use crate::notices::Notices;
-use crate::outside::{self, Here, Masks};
+use crate::outside::{self, Ears, Here, Masks};
 use crate::project::{Project, StoreArguments};
 use crate::run::Answers;
 
@@ -49,10 +52,11 @@ pub(crate) struct Manner {
 
 /// Drives runs and shows them.
 pub(crate) struct Foreground {
+    /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
+    heard: Receiver<Heard>,
     driver: Driver,
     /// A second connection, to look at runs while the driver writes.
     store: Store,
-    heard: Receiver<Heard>,
     here: Arc<Here>,
     view: View,
     desk: Desk,
@@ -64,7 +68,7 @@ pub(crate) enum Heard {
     Stands(RunNo, Status),
     /// A question was asked, or (true) settled.
     Question(RunNo, RequestNo, bool),
-    Printed(String),
+    Printed(Printed),
     /// What a model says in a call of a run; none: it has ended, or does not count.
     Words(Arc<str>, EffectNo, Option<String>),
     Line(Option<String>),
@@ -87,13 +91,15 @@ impl Foreground {
         let store = project.open(store)?;
         let path = store.path().context("a store in memory has no second reader")?.to_path_buf();
         let (sender, heard) = channel();
-        let printed = sender.clone();
-        let said = Arc::new(move |text: &str| drop(printed.send(Heard::Printed(text.to_owned()))));
+        let (room, printed, noted) = (Room::default(), sender.clone(), sender.clone());
+        let ears = Ears {
+            printed: Arc::new(move |text| drop(printed.send(Heard::Printed(room.print(text))))),
+            noted: Arc::new(move |text| drop(noted.send(Heard::Printed(Printed::at_once(text))))),
+            words: words(sender.clone(), View::moves(manner.quiet)),
+        };
         let scripted: Vec<Arc<str>> = manner.answers.outside().iter().map(|step| step.as_str().into()).collect();
-        let words = words(sender.clone(), View::moves(manner.quiet));
-        let (user, attached) = (manner.user.clone(), is_attended());
-        let performs = outside::Manner { user, answers: manner.answers, attached, words };
-        let here = Arc::new(Here::new(project, performs, said)?);
+        let performs = outside::Manner { user: manner.user.clone(), answers: manner.answers, attached: is_attended() };
+        let here = Arc::new(Here::new(project, performs, ears)?);
         let facts = Arc::clone(&here);
         let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
         let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
@@ -218,7 +224,7 @@ impl Foreground {
                 }
             }
             Heard::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
-            Heard::Printed(text) => self.view.printed(&text),
+            Heard::Printed(printed) => self.view.printed(printed.text()),
             Heard::Words(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
             Heard::Line(line) => self.desk.typed(line.as_deref(), &self.driver, &mut self.view)?,
             Heard::Question(_, _, false) | Heard::Interrupt => {}
@@ -287,6 +293,9 @@ impl Foreground {
     /// of everything.
     pub(crate) fn leave(mut self) -> Result<Store> {
         self.view.close();
+        // Commands that wait until somebody has read what they print could not be stopped.
+        let heard = self.heard;
+        thread::spawn(move || heard.iter().for_each(drop));
         self.driver.leave(Duration::ZERO)?;
         Ok(self.store)
     }
@@ -335,7 +344,7 @@ fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_engine::D
             Act::Told { run, notes } => Heard::Told(*run, notes.clone()),
             Act::Stands { run, status, .. } => Heard::Stands(*run, *status),
             Act::People { run, request, what, .. } => Heard::Question(*run, *request, *what == People::Closed),
-            Act::Broken { why, .. } => Heard::Printed(format!("{why}\n")),
+            Act::Broken { why, .. } => Heard::Printed(Printed::at_once(&format!("{why}\n"))),
             Act::Perform { .. } | Act::Withdraw { .. } | Act::Answered { .. } => return,
         };
         // Nobody may listen any more.

@@ -19,6 +19,9 @@ const BARS: usize = 12;
 /// How much is shown of what a model says while it says it.
 const WORDS: usize = 50;
 
+/// How long a line of a command may be: what has no end would be waited for in vain.
+const LINE_BYTES: usize = 64 * 1024;
+
 /// The steps of a run and of its child runs.
 pub(crate) struct View {
     quiet: bool,
@@ -145,6 +148,9 @@ impl View {
         if let Some(end) = self.unfinished.rfind('\n') {
             let whole: String = self.unfinished.drain(..=end).collect();
             self.say(&whole);
+        } else if self.unfinished.len() > LINE_BYTES {
+            let line = std::mem::take(&mut self.unfinished);
+            self.say(&format!("{line}\n"));
         }
     }
 

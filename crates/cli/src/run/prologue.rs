@@ -1,7 +1,6 @@
 //! What is told before a run starts: what it would call and nobody performs, and that its trigger is not listened to.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
@@ -9,7 +8,7 @@ use branchpoint_engine::unserved;
 use branchpoint_expr::{Diagnostic, Located, Span, Value, render_terminal};
 
 use super::answers::Answers;
-use crate::outside::{Here, Manner};
+use crate::outside::{Ears, Here, Manner};
 use crate::project::Project;
 use crate::workflow::Workflow;
 use crate::{exit, explain, terminal};
@@ -27,7 +26,7 @@ pub(crate) fn check(
     if dry_run || answers.is_recorded() {
         return Ok(None);
     }
-    let here = Here::new(project, Manner::unattended(project), Arc::new(|_| {}))?;
+    let here = Here::new(project, Manner::unattended(project), Ears::of(|_| {}))?;
     let lacks = |effect: &Effect, step: &str| {
         if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect) }
     };

@@ -19,7 +19,7 @@ use self::log::{Format, Log};
 use self::metrics::{Counters, Metrics, To};
 use crate::exit::{self, System};
 use crate::notices::Notices;
-use crate::outside::Here;
+use crate::outside::{Ears, Here};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::terminal;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let project = Project::find()?.reaching(arguments.reach);
     let store = project.open(&arguments.store)?;
     let path = store.path().context("a store in memory has nobody to work for")?.to_path_buf();
-    let here = Arc::new(Here::for_worker(&project, Arc::new(|_| {}))?);
+    let here = Arc::new(Here::for_worker(&project, Ears::of(|_| {}))?);
     let facts = Arc::clone(&here);
     let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
     let host = Host::new(store, "work", Drives::All, facts, Timestamp::now().as_millisecond())?;

@@ -143,6 +143,26 @@ fn an_interrupted_run_is_exit_130_and_goes_on_later() {
     assert_eq!(place.read("pids").lines().count(), 2, "what was in flight is done again");
 }
 
+/// One branch has won as soon as the other has begun.
+const RACE: &str = r#"
+name: race
+states:
+  initial: both
+  both: {type: parallel, strategy: any_succeed, parallel: [fast, slow], on_success: done}
+  fast: {command: "until test -s pids; do sleep 0.02; done"}
+  slow: {command: "echo $$ >> pids; exec sleep 600"}
+  done: {type: terminal, message: "won"}
+"#;
+
+#[test]
+fn a_command_that_nobody_waits_for_any_more_does_not_outlive_the_program() {
+    let place = Place::new(&[("race.yaml", RACE)]);
+    let output = place.run(&["run", "race.yaml"]);
+    exits(&output, 0);
+    assert_eq!(out(&output), "won\n");
+    assert!(!signal("0", place.read("pids").trim()), "the command is gone");
+}
+
 #[test]
 fn a_run_that_another_process_drives_is_awaited() {
     let place =

@@ -104,27 +104,28 @@ impl Calls {
         Some((workflow, run, call))
     }
 
-    /// Performs a call on a thread of its own; one that needs no waiting is answered here.
+    /// Performs a call on a thread of its own; one that needs no waiting, or for which there is no thread, is answered here.
     pub(super) fn begin(&mut self, (run, workflow): (RunNo, WorkflowNo), call: Call) -> Option<(Call, Answer)> {
         if let Some(answer) = self.outside.at_once(&call) {
             return Some((call, answer));
         }
         let stop = Stop::default();
-        self.flying.insert((run, call.effect), (call.attempt, stop.clone()));
-        self.threads += 1;
-        *self.busy.entry(workflow).or_default() += 1;
         let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
-        let (failing, unheard) = (call.clone(), Arc::clone(&self.told));
+        let (performed, word) = (call.clone(), stop.clone());
         let body = move || {
-            let performed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| outside.perform(&call, &stop)));
+            let call = performed;
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| outside.perform(&call, &word)));
             // A defect of a runner is the failure of its call, not the end of everybody else's.
-            let answer = performed.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
+            let answer = answer.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
             told(Done { run, workflow, call, answer });
         };
         if let Err(error) = thread::Builder::new().spawn(body) {
             let answer = Answer::failed("runner", format!("there is no thread for this call: {error}"));
-            unheard(Done { run, workflow, call: failing, answer });
+            return Some((call, answer));
         }
+        self.flying.insert((run, call.effect), (call.attempt, stop));
+        self.threads += 1;
+        *self.busy.entry(workflow).or_default() += 1;
         None
     }
 
@@ -150,8 +151,14 @@ impl Calls {
         }
     }
 
+    /// Whether nobody waits for any call.
     pub(super) fn is_empty(&self) -> bool {
         self.flying.is_empty()
+    }
+
+    /// Whether a thread is still at work, be it on a call that was withdrawn.
+    pub(super) fn is_any_at_work(&self) -> bool {
+        self.threads > 0
     }
 
     pub(super) fn stop_all(&mut self) {

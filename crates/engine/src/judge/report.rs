@@ -16,35 +16,8 @@ use crate::runner::{Answer, Call};
 const TIMED_OUT: i64 = -1;
 
 pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Failed> {
-    let report = told(call, answer);
-    match &report.failed {
-        Some(failed) if failed.again.is_worth_it() && i64::from(call.attempt) < last => Err(failed.clone()),
-        _ => Ok(report.value()),
-    }
-}
-
-#[derive(Default)]
-struct Report {
-    fields: Vec<(&'static str, Value)>,
-    failed: Option<Failed>,
-}
-
-impl Report {
-    fn value(self) -> Value {
-        let error = self.failed.map_or(Value::Null, |failed| {
-            object([("kind", Value::Str(failed.kind)), ("message", Value::Str(failed.message))])
-        });
-        let fields = self.fields.into_iter().chain([("error", error)]);
-        Value::from(fields.map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
-    }
-
-    fn failed(fields: Vec<(&'static str, Value)>, failed: Failed) -> Self {
-        Self { fields, failed: Some(failed) }
-    }
-}
-
-fn told(call: &Call, answer: Answer) -> Report {
-    match answer {
+    let report = match answer {
+        Answer::Judged { result, .. } => return result,
         Answer::Process { exit, stdout, stderr } => process(call, exit, stdout, stderr),
         Answer::TimedOut { stdout, stderr } => {
             let fields = vec![
@@ -72,10 +45,33 @@ fn told(call: &Call, answer: Answer) -> Report {
         Answer::Failed(failed) | Answer::Spent { failed, .. } if &*failed.kind == "timeout" => {
             Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
         }
-        Answer::Failed(failed) | Answer::Spent { failed, .. } | Answer::Judged { result: Err(failed), .. } => {
+        Answer::Failed(failed) | Answer::Spent { failed, .. } => {
             Report::failed(Vec::new(), Failed { kind: kind_of(call).into(), ..failed })
         }
-        Answer::Judged { result: Ok(value), .. } => Report { fields: vec![("output", value)], failed: None },
+    };
+    match &report.failed {
+        Some(failed) if failed.again.is_worth_it() && i64::from(call.attempt) < last => Err(failed.clone()),
+        _ => Ok(report.value()),
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    fields: Vec<(&'static str, Value)>,
+    failed: Option<Failed>,
+}
+
+impl Report {
+    fn value(self) -> Value {
+        let error = self.failed.map_or(Value::Null, |failed| {
+            object([("kind", Value::Str(failed.kind)), ("message", Value::Str(failed.message))])
+        });
+        let fields = self.fields.into_iter().chain([("error", error)]);
+        Value::from(fields.map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
+    }
+
+    fn failed(fields: Vec<(&'static str, Value)>, failed: Failed) -> Self {
+        Self { fields, failed: Some(failed) }
     }
 }
 

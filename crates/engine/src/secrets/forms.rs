@@ -57,8 +57,9 @@ impl Finder {
     /// How much of a text can be told before the rest of it is known.
     pub(super) fn tellable(&self, text: &str) -> usize {
         let unfinished = |form: &String| {
-            let starts = text.char_indices().map(|(at, _)| at).filter(|at| text.len() - at < form.len());
-            starts.into_iter().find(|at| form.starts_with(&text[*at..]))
+            // What is whole is found below: only fewer letters than the form has can be its beginning.
+            let mut starts = (text.len() + 1).saturating_sub(form.len())..text.len();
+            starts.find(|at| text.is_char_boundary(*at) && form.starts_with(&text[*at..]))
         };
         let cut = self.forms.iter().filter_map(unfinished).min().unwrap_or(text.len());
         // A secret that is whole must not be cut in two.

@@ -1,23 +1,20 @@
 //! Programs and commands of this machine that a step runs.
 
 use std::process::Command;
-use std::time::Duration;
 
 use branchpoint_expr::Value;
 
 use super::failure::impossible;
 use crate::local::Local;
 use crate::runner::{Answer, Call};
-use crate::shell::{Listener, Shell, key};
+use crate::shell::Listener;
 use crate::stop::Stop;
 
 /// What steps may run, and where.
 #[derive(Clone)]
 pub struct Commands {
-    /// The directory, and who hears what is said.
+    /// The directory, what is found in the environment, and who hears what is said.
     pub local: Local,
-    /// The names of this process's environment that commands find in theirs; none: all of them.
-    pub environment: Option<Vec<String>>,
 }
 
 impl std::fmt::Debug for Commands {
@@ -51,18 +48,8 @@ impl Commands {
         };
         let mut command = Command::new(program);
         command.args(arguments);
-        if let Some(names) = &self.environment {
-            command.env_clear();
-            command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        }
-        let env = input.get("env").and_then(Value::as_object).into_iter().flatten();
-        let shell = Shell {
-            command: String::new(),
-            dir: self.local.dir_of(call).join(text("cwd").unwrap_or_default()),
-            env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
-            limit: call.attempt_limit_ms.map(Duration::from_millis),
-            shell: None,
-        };
+        let dir = self.local.dir_of(call).join(text("cwd").unwrap_or_default());
+        let shell = self.local.child(call, dir);
         shell.run_fed(command, text("stdin"), stop, listener)
     }
 }

@@ -7,7 +7,7 @@ use branchpoint_expr::{Value, shell};
 use super::{call, judged, perform, tools};
 
 fn with_commands(environment: Option<Vec<String>>) -> Tools {
-    tools("").with_commands(Commands { local: Local::new(std::env::temp_dir()), environment })
+    tools("").with_commands(Commands { local: Local { environment, ..Local::new(std::env::temp_dir()) } })
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_command_goes_to_the_shell_and_a_program_does_not() {
 #[test]
 fn a_credential_is_a_variable_of_its_own_call() {
     let local = Local { secrets: super::secrets(), ..Local::new(std::env::temp_dir()) };
-    let tools = tools("").with_commands(Commands { local, environment: None });
+    let tools = tools("").with_commands(Commands { local });
     let spec = r#"{"credentials": [{"at": ["env", "TOKEN"], "text": ["", {"secret": "TEST_CRM"}, ""]}]}"#;
     let asked = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
     assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("8 kept\n"), "the length of `test_crm`");
@@ -42,7 +42,7 @@ fn a_credential_is_a_variable_of_its_own_call() {
 fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
     let secrets: branchpoint_engine::SecretStore = std::sync::Arc::new(|_| Some("it's $(pwd); echo no".to_owned()));
     let local = Local { secrets, ..Local::new(std::env::temp_dir()) };
-    let tools = tools("").with_commands(Commands { local, environment: None });
+    let tools = tools("").with_commands(Commands { local });
     let spec = r#"{"secrets": [["command"], ["argv", 1]]}"#;
     for asked in [
         r#"{"command": ["t=", {"secret": "X"}, "; echo ${#t} \"$t\""]}"#,
