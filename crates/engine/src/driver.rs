@@ -198,7 +198,7 @@ impl Loop {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Message::Done(done)) => {
                     // A call that was stopped has no answer; its effect is performed again by whoever goes on.
-                    if self.calls.ended(&done) && done.answer != Answer::Never {
+                    if self.calls.ended(&done) && !was_stopped(&done.answer) {
                         self.host.settle(done.run, &done.call, done.answer);
                     }
                 }
@@ -302,6 +302,17 @@ impl Loop {
     fn is_over(&self) -> bool {
         let quiet = self.calls.is_empty() || self.leaving.is_some_and(|until| Instant::now() >= until);
         quiet && !self.host.has_orders()
+    }
+}
+
+/// Whether an answer that comes while everything stops is none: the call was stopped by us, or its command by whoever stops all
+/// processes at once, such as a service manager. Its code is that of a signal which asks to end.
+fn was_stopped(answer: &Answer) -> bool {
+    const SIGNALLED: [i32; 4] = [128 + 1, 128 + 2, 128 + 9, 128 + 15];
+    match answer {
+        Answer::Never => true,
+        Answer::Process { exit, .. } => SIGNALLED.contains(exit),
+        _ => false,
     }
 }
 

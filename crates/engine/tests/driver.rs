@@ -87,8 +87,11 @@ impl Scene {
 
 #[test]
 fn leaving_waits_for_calls_that_were_told_to_stop() {
-    let row = Scene::new(Answer::Never).left();
-    assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
+    let killed = Answer::Process { exit: 143, stdout: "".into(), stderr: "".into() };
+    for answer in [Answer::Never, killed] {
+        let row = Scene::new(answer).left();
+        assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
+    }
 }
 
 #[test]
