@@ -64,7 +64,7 @@ impl Passage {
     /// A way to an address, over which no more than so much comes back.
     pub(super) fn open(client: &reqwest::Client, url: &Arc<str>, bounds: Bounds) -> Result<Self, Fault> {
         let call = Arc::new(Call { client: client.clone(), url: Arc::clone(url), bounds, fault: Mutex::default() });
-        let made = Link::new(&link::folders(), Arc::clone(&call));
+        let made = Link::new(Arc::clone(&call));
         let (link, within) = made.map_err(|why| Fault::within(&why))?;
         let library = genai::Client::builder().with_reqwest(within).build().map_err(|why| Fault::of(&why))?;
         Ok(Self { library, call, _link: link })

@@ -82,7 +82,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
     for (kind, spec, missing) in [
         ("search", "{}", "[search]"),
         ("tool", r#"{"tool": "webSearch"}"#, "[search]"),
-        ("tool", "{}", "[mcp.NAME]"),
+        ("tool", r#"{"tool": "lookup"}"#, "[mcp.NAME]"),
         ("mcp", "{}", "[mcp.NAME]"),
         ("memory", r#"{"step_type": "add_memory"}"#, "[mcp.NAME]"),
         ("mail", "{}", "[mail]"),

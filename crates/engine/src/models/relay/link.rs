@@ -1,16 +1,17 @@
-//! The connection between the library and the relay, for one call. A key goes over it, so it is for this process alone: a socket in
-//! a folder that only this user can enter, which takes one connection, and both are gone before anything is said.
+//! The connection between the library and the relay, for one call. A key goes over it, so it is for this process alone: whoever else
+//! comes is not let in. It leaves nothing behind.
 
 use std::fs::{DirBuilder, remove_dir, remove_file};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::Arc;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
 use super::{Call, relayed};
@@ -23,11 +24,12 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A connection for a call in the first of these folders in which a socket can be made, and the client that has the other end.
-    pub(super) fn new(folders: &[PathBuf], call: Arc<Call>) -> Result<(Self, reqwest::Client), String> {
-        let (room, listener) = bound(folders)?;
-        let client = client::within().unix_socket(room.socket()).build().map_err(|why| why.to_string())?;
-        Ok((Self { served: tokio::spawn(served(room, listener, call)) }, client))
+    /// A connection for a call, and the client that has the other end.
+    pub(super) fn new(call: Arc<Call>) -> Result<(Self, reqwest::Client), String> {
+        let place = Place::new().map_err(|why| format!("no socket can be made: {why}"))?;
+        let client = client::within().unix_socket(place.path()).build().map_err(|why| why.to_string())?;
+        let listener = UnixListener::bind(place.path()).map_err(|why| format!("no socket can be made: {why}"))?;
+        Ok((Self { served: tokio::spawn(served(place, listener, call)) }, client))
     }
 }
 
@@ -37,111 +39,139 @@ impl Drop for Link {
     }
 }
 
-async fn served(room: Room, listener: UnixListener, call: Arc<Call>) {
-    let accepted = listener.accept().await;
-    drop((listener, room));
-    let stream = match accepted {
-        Ok((stream, _)) => TokioIo::new(stream),
+async fn served(place: Place, listener: UnixListener, call: Arc<Call>) {
+    let stream = match accepted(&listener).await {
+        Ok(stream) => stream,
         Err(why) => {
+            // Known before the other end sees that nobody is there.
             call.broken(Fault::within(&why.to_string()));
             return;
         }
     };
+    drop((listener, place));
     let relay = service_fn(|request| relayed(Arc::clone(&call), request));
     // Who ended the connection, and why, is known to the call.
-    drop(http1::Builder::new().keep_alive(false).serve_connection(stream, relay).await);
+    drop(http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), relay).await);
 }
 
-/// Folders in which there may be room for a socket: the one for what is temporary, unless its name is too long for a socket or it
-/// cannot be written to; then the usual one; then memory, which can be written to where nothing else can.
-pub(super) fn folders() -> [PathBuf; 3] {
-    [std::env::temp_dir(), "/tmp".into(), "/dev/shm".into()]
-}
-
-/// A socket in the first folder that has room for it; if none has, the first says why.
-fn bound(folders: &[PathBuf]) -> Result<(Room, UnixListener), String> {
-    let mut why = None;
-    for folder in folders {
-        let bound = Room::new(folder).and_then(|room| UnixListener::bind(room.socket()).map(|socket| (room, socket)));
-        match bound {
-            Ok(bound) => return Ok(bound),
-            Err(error) => drop(why.get_or_insert(format!("no socket can be made in `{}`: {error}", folder.display()))),
+/// The connection of this process. The name of a socket is no secret to others on this machine.
+async fn accepted(listener: &UnixListener) -> io::Result<UnixStream> {
+    loop {
+        let (stream, _) = listener.accept().await?;
+        if stream.peer_cred()?.pid() == i32::try_from(process::id()).ok() {
+            return Ok(stream);
         }
     }
-    Err(why.unwrap_or_default())
 }
 
-/// A folder for a socket that only this user can enter. It goes with its socket.
-struct Room(PathBuf);
+/// Where the two ends find each other.
+enum Place {
+    /// A name that is no file, which Linux has.
+    Name(PathBuf),
+    /// A folder for a socket that only this user can enter. It goes with its socket.
+    Folder(PathBuf),
+}
 
-impl Room {
-    fn new(within: &Path) -> io::Result<Self> {
-        // Nobody can guess the name; it is short, as the name of a socket must be.
-        let mut name = [0; 8];
-        getrandom::fill(&mut name).map_err(io::Error::other)?;
-        let folder = within.join(format!("branchpoint-{:016x}", u64::from_ne_bytes(name)));
+impl Place {
+    fn new() -> io::Result<Self> {
+        if cfg!(target_os = "linux") { Self::name() } else { Self::folder(&std::env::temp_dir()) }
+    }
+
+    fn name() -> io::Result<Self> {
+        Ok(Self::Name(format!("\0{}", random()?).into()))
+    }
+
+    fn folder(within: &Path) -> io::Result<Self> {
+        let folder = within.join(random()?);
         DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Self(folder))
+        Ok(Self::Folder(folder))
     }
 
-    fn socket(&self) -> PathBuf {
-        self.0.join("relay")
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Name(name) => name.clone(),
+            Self::Folder(folder) => folder.join("relay"),
+        }
     }
 }
 
-impl Drop for Room {
+impl Drop for Place {
     fn drop(&mut self) {
-        // What cannot be removed is an empty folder, or a socket that nobody listens at.
-        let _ = remove_file(self.socket());
-        let _ = remove_dir(&self.0);
+        if let Self::Folder(folder) = self {
+            // What cannot be removed is an empty folder, or a socket that nobody listens at.
+            let _ = remove_file(folder.join("relay"));
+            let _ = remove_dir(folder);
+        }
     }
+}
+
+/// A name that nobody else has. It is short, as the name of a socket must be.
+fn random() -> io::Result<String> {
+    let mut name = [0; 8];
+    getrandom::fill(&mut name).map_err(io::Error::other)?;
+    Ok(format!("branchpoint-{:016x}", u64::from_ne_bytes(name)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
 
     use super::super::ADDRESS;
     use super::*;
 
+    /// The relay of a call in a folder, and where it is.
+    fn relay_in(folder: &Path) -> (PathBuf, Link) {
+        let place = Place::folder(folder).expect("there is room");
+        let (path, listener) = (place.path(), UnixListener::bind(place.path()).expect("there is room"));
+        (path, Link { served: tokio::spawn(served(place, listener, Call::to_nowhere())) })
+    }
+
     #[test]
-    fn nobody_else_can_enter_the_room_of_a_socket_and_it_is_gone_when_the_connection_is_made() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let folders = [folder.path().to_owned()];
-        let entries = || std::fs::read_dir(folder.path()).expect("it is there").count();
+    fn a_connection_is_taken_once_and_leads_nowhere_else() {
         client::runtime().block_on(async {
-            let (link, client) = Link::new(&folders, Call::to_nowhere()).expect("there is room");
-            let room = std::fs::read_dir(folder.path()).expect("it is there").next().expect("a room").expect("it is");
-            let mode = room.metadata().expect("it is there").permissions().mode();
-            assert_eq!((mode & 0o777, entries()), (0o700, 1));
-            // What leads out of the address of the provider is answered here.
+            let (link, client) = Link::new(Call::to_nowhere()).expect("a socket can be made");
             let answer = client.get("http://relay/elsewhere").send().await.expect("the connection stands");
-            assert_eq!((answer.status().as_u16(), entries()), (404, 0));
+            assert_eq!(answer.status(), 404);
             client.get(ADDRESS).send().await.expect_err("it takes one connection");
             drop(link);
         });
     }
 
     #[test]
-    fn a_connection_that_nobody_needed_leaves_nothing_behind() {
+    fn whoever_else_comes_is_not_let_in() {
         let folder = tempfile::tempdir().expect("a folder");
         client::runtime().block_on(async {
-            drop(Link::new(&[folder.path().to_owned()], Call::to_nowhere()).expect("there is room"));
-            while std::fs::read_dir(folder.path()).expect("it is there").count() > 0 {
-                tokio::task::yield_now().await;
-            }
+            let (path, _link) = relay_in(folder.path());
+            let room = path.parent().expect("a folder").to_owned();
+            assert_eq!(room.metadata().expect("it is there").permissions().mode() & 0o777, 0o700);
+            let own = std::env::current_exe().expect("a test has a path");
+            let stranger = ["--exact", "models::relay::link::tests::stranger", "--nocapture"];
+            let other = Command::new(own).args(stranger).env("BRANCHPOINT_TEST_RELAY", &path).status();
+            assert!(other.expect("it starts").success(), "nothing is said to another process");
+            let ours = client::within().unix_socket(path).build().expect("a client");
+            let answer = ours.get("http://relay/elsewhere").send().await.expect("the connection stands");
+            assert_eq!((answer.status().as_u16(), room.exists()), (404, false));
         });
     }
 
+    /// The other process of the test above; alone it tests nothing.
     #[test]
-    fn a_socket_is_made_where_there_is_room() {
+    fn stranger() {
+        let Some(path) = std::env::var_os("BRANCHPOINT_TEST_RELAY") else { return };
+        let mut stream = std::os::unix::net::UnixStream::connect(path).expect("it listens");
+        assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0, "the relay hangs up");
+    }
+
+    #[test]
+    fn a_connection_that_nobody_needed_leaves_nothing_behind() {
         let folder = tempfile::tempdir().expect("a folder");
-        let missing = folder.path().join("missing");
         client::runtime().block_on(async {
-            let refused =
-                Link::new(std::slice::from_ref(&missing), Call::to_nowhere()).err().expect("there is no such folder");
-            assert!(refused.contains("missing"), "{refused}");
-            Link::new(&[missing, folder.path().to_owned()], Call::to_nowhere()).expect("there is room");
+            drop(relay_in(folder.path()));
+            while std::fs::read_dir(folder.path()).expect("it is there").count() > 0 {
+                tokio::task::yield_now().await;
+            }
         });
     }
 }
