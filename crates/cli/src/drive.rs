@@ -71,15 +71,13 @@ impl Drive {
         ears: Ears,
     ) -> Result<Self> {
         let Opened { project, store } = opened;
-        let here = Here::new(&project, manner, ears)?;
-        let secrets = here.secrets();
-        let outside: Arc<dyn Outside> = Arc::new(here);
-        let (known, limits) = (Arc::clone(&outside), project.limits());
+        let here = Arc::new(Here::new(&project, manner, ears)?);
+        let (known, limits) = (Arc::clone(&here), project.limits());
         let facts = Arc::new(move |name: &str| known.fact(name));
         let host = Host::new(store, what, Drives::Named, facts, moment::now_ms())?;
-        let host = host.with_secrets(secrets).with_agents(project.agent_bounds());
+        let host = here.furnish(host, &project);
         let (mut notices, host) = Notices::new(&project, &project.store_path(arguments)?, host)?;
-        let driver = Driver::new(host, outside, limits, Box::new(move |act| notices.hear(act)));
+        let driver = Driver::new(host, here, limits, Box::new(move |act| notices.hear(act)));
         let stop = Stop::default();
         let word = stop.clone();
         ctrlc::set_handler(move || word.set()).context("Ctrl-C cannot be listened to")?;

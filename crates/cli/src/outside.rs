@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
+use branchpoint_engine::host::Host;
 use branchpoint_engine::models::{Listener as Words, Piece};
-use branchpoint_engine::{Answer, Call, Local, Outside, Runner as _, SecretStore, Secrets, Stop};
+use branchpoint_engine::{Answer, Call, Local, Outside, Runner as _, Secrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
 
 use crate::moment;
@@ -123,6 +124,7 @@ impl Here {
     pub(crate) fn new(project: &Project, manner: Manner, ears: Ears) -> Result<Self> {
         let Manner { user, answers, attached } = manner;
         let masks = Masks::default();
+        masks.add(Secrets::of_environment().values().to_vec());
         let (file, seen, recorded) = (project.secrets()?, masks.clone(), answers.is_recorded());
         let Ears { printed, noted, words } = ears.masked(&masks);
         let mut local = Local {
@@ -152,9 +154,10 @@ impl Here {
         &self.masks
     }
 
-    /// Secrets by name, for calls of other workflows.
-    pub(crate) fn secrets(&self) -> SecretStore {
-        Arc::clone(&self.local.secrets)
+    /// The host with what it is to know of this machine: what is secret here, and what the operator lets agents use.
+    pub(crate) fn furnish(&self, host: Host, project: &Project) -> Host {
+        let host = host.with_secrets(Arc::clone(&self.local.secrets)).keeping_private(&Secrets::of_environment());
+        host.with_agents(project.agent_bounds())
     }
 
     /// What is written down. Calls are known by what they were asked with, secrets aside.

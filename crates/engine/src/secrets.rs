@@ -60,6 +60,16 @@ impl Secrets {
             .unwrap_or_default()
     }
 
+    /// What the environment of this process keeps secret, by the names of its variables. So few letters as some have stand in other
+    /// texts by accident.
+    pub fn of_environment() -> Self {
+        const LETTERS: usize = 8;
+        let secret =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let secret = secret.filter(|(name, value)| sounds_secret(name) && value.trim().len() >= LETTERS);
+        Self::from_values(secret.map(|(_, value)| value.trim().to_owned()))
+    }
+
     /// These values.
     pub fn from_values(values: impl IntoIterator<Item = String>) -> Self {
         let mut secrets = Self::default();

@@ -103,7 +103,7 @@ impl Foreground {
         let facts = Arc::clone(&here);
         let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
         let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
-        let host = host.answered_outside(scripted).with_secrets(here.secrets()).with_agents(project.agent_bounds());
+        let host = here.furnish(host.answered_outside(scripted), project);
         let (notices, host) = Notices::new(project, &path, host)?;
         let listener = listener(sender.clone(), notices);
         let driver = Driver::new(host, here.clone(), project.limits(), listener);

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let facts = Arc::clone(&here);
     let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
     let host = Host::new(store, "work", Drives::All, facts, Timestamp::now().as_millisecond())?;
-    let host = host.with_secrets(here.secrets()).with_agents(project.agent_bounds());
+    let host = here.furnish(host, &project);
     let counters = Arc::new(Counters::new(host.events()));
     let (sender, heard) = channel();
     on_interrupt(sender.clone())?;

@@ -123,6 +123,39 @@ fn an_answer_is_masked_only_where_its_own_call_was_given_the_secret() {
     assert_eq!(settled.collect::<Vec<_>>(), ["the code is ***\n", "order 4711\n"]);
 }
 
+/// A key that only the environment has: a command prints it, the next one uses what was printed.
+const LEAKY: &str = r#"
+name: leaky
+states:
+  initial: print
+  print: {type: command, command: "echo key $CANARY_API_KEY", on_success: use}
+  use: {type: command, command: "test '{{.states.print.Output}}' = \"key $CANARY_API_KEY\" || exit 7; echo $CANARY_API_KEY >&2", on_success: done}
+  done: {type: terminal}
+"#;
+
+#[test]
+fn a_key_of_the_environment_that_a_command_prints_is_kept_nowhere() {
+    let folder = tempfile::tempdir().expect("there is room");
+    fs::write(folder.path().join("leaky.yaml"), LEAKY).expect("there is room");
+    let store = folder.path().join("kept").join("store.db");
+    let environment = [("CANARY_API_KEY", SECRET), ("BRANCHPOINT_STORE", store.to_str().expect("a plain path"))];
+    let commands: [(&[&str], i32); 4] = [
+        (&["run", "leaky.yaml", "--id", "leaky", "--record", "tape.yaml"], 0),
+        (&["runs", "trace", "leaky", "--json"], 0),
+        (&["runs", "show", "leaky"], 0),
+        (&["runs", "export", "leaky"], 0),
+    ];
+    for (command, code) in commands {
+        let output = run_in(folder.path(), command, "", &environment);
+        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{command:?}: {told}");
+        clean(&format!("{command:?}"), &told);
+    }
+    for file in everything(folder.path()) {
+        clean(&file.display().to_string(), &String::from_utf8_lossy(&fs::read(&file).expect("it can be read")));
+    }
+}
+
 #[track_caller]
 fn clean(what: &str, text: &str) {
     for canary in [INPUT, SECRET] {

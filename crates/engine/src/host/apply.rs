@@ -94,7 +94,7 @@ impl Host {
             offsets_s,
             record: open.watched,
         };
-        let (event, packed) = match open.packing.event(&stamp, &event) {
+        let (event, mut packed) = match open.packing.event(&stamp, &event) {
             Ok(packed) => (event, packed),
             Err(error) => match unstorable(&event, &error) {
                 // What a call gave must not be lost without a word: the attempt has failed.
@@ -105,6 +105,12 @@ impl Host {
                 None => return Ok(Err(Refused::Unstorable(error.to_string()))),
             },
         };
+        let private = self.private.found(&packed);
+        if !private.is_empty() {
+            self.seal_too(run, private)?;
+            packed = self.open[&run].packing.event(&stamp, &event).expect("it could be stored before");
+        }
+        let open = self.open.get_mut(&run).expect("events are applied to runs that are open");
         let (settled, key) = (settles(&event), key_of(&event));
         let outcome = match advance(&open.program, &mut open.state, &stamp, event) {
             Ok(outcome) => outcome,

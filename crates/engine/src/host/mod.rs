@@ -15,6 +15,7 @@ mod idle;
 mod look;
 mod notice;
 mod open;
+mod private;
 mod rebuild;
 mod start;
 mod subagents;
@@ -37,6 +38,7 @@ pub use act::{Act, People, Refused, Taken, Ticket};
 pub use look::Look;
 use open::Open;
 pub(crate) use open::followed;
+use private::Private;
 pub use start::{Start, new_id};
 
 /// How many events one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
@@ -67,6 +69,7 @@ pub struct Host {
     idle_limit: usize,
     /// Where secrets are that calls of other workflows name.
     secrets: SecretStore,
+    private: Private,
     agents: Bounds,
     /// How many runs took events since idle runs were looked for.
     since_idle_away: usize,
@@ -155,6 +158,7 @@ impl Host {
             since_idle_away: 0,
             notifies: false,
             secrets: Arc::new(|_| None),
+            private: Private::default(),
             agents: Bounds::default(),
             broken: BTreeSet::new(),
             sent: BTreeSet::new(),

@@ -28,7 +28,14 @@ pub(crate) struct Packed {
     blobs: Vec<([u8; 32], Vec<u8>)>,
 }
 
-/// How the values of one run are kept apart: its secrets, the longest first, because one may be the beginning of another.
+impl Packed {
+    /// Everything that is stored of it.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.blobs.iter().map(|(_, bytes)| bytes).chain([&self.bytes]).map(Vec::as_slice)
+    }
+}
+
+/// How the values of one run are kept apart: its secrets, by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packing {
     pub(crate) secrets: Arc<[String]>,
@@ -171,9 +178,10 @@ impl Packer<'_> {
             return text.clone();
         }
         let (mut hidden, mut rest) = (String::new(), &**text);
-        // The longest stand first, so the first that fits is the longest. What was written is not looked at again.
+        // One may be the beginning of another: the longest counts. What was written is not looked at again.
         while let Some(letter) = rest.chars().next() {
-            let found = self.secrets.iter().enumerate().find(|(_, secret)| rest.starts_with(secret.as_str()));
+            let fitting = self.secrets.iter().enumerate().filter(|(_, secret)| rest.starts_with(secret.as_str()));
+            let found = fitting.max_by_key(|(_, secret)| secret.len());
             if let Some((number, secret)) = found {
                 // Writing into a text cannot fail.
                 let _ = write!(hidden, "\0{number};");
@@ -329,6 +337,7 @@ mod tests {
     fn secrets_are_numbers_in_texts_and_keys() {
         let value = json(r#"{"hunter2": "say hunter2, hunter2x and \u0000;", "b": ["\u0000s\u00000;", "0;"]}"#);
         check(&["hunter2x", "hunter2"], &value, "hunter");
+        check(&["hunter2", "hunter2x"], &value, "hunter");
         check(&["abcdef", "0", "1"], &json(r#"{"a": "abcdef0", "b": [0, 1, 10, "\u00001;"]}"#), "abcdef");
     }
 }
