@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod agents;
+mod clients;
 mod driver;
 pub mod gate;
 mod hearing;

@@ -30,13 +30,13 @@ pub use settings::{Price, Provider, Settings};
 pub use tools::{Catalogue, ToolDescription};
 
 use crate::agents;
+use crate::clients::Clients;
 use crate::local::SecretStore;
 use crate::network::Network;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use crate::tools::HttpSettings;
 use ask::Ask;
-use client::Clients;
 use wire::Said;
 
 /// A part of an answer while it comes.
@@ -66,7 +66,7 @@ pub struct Models {
     pub catalogue: Catalogue,
     /// Hears answers while they come.
     pub listener: Listener,
-    clients: Arc<Clients>,
+    clients: Clients,
 }
 
 impl Models {
@@ -79,7 +79,7 @@ impl Models {
             secrets: Arc::new(|_| None),
             catalogue: Arc::new(|_| None),
             listener: Arc::new(|_, _| {}),
-            clients: Arc::default(),
+            clients: Clients::default(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Models {
     #[must_use]
     pub fn reaching(self, settings: &HttpSettings) -> Self {
         let network = Network::new(settings.allow_private_network, &settings.trusted_hosts);
-        Self { clients: Arc::new(Clients::new(network)), ..self }
+        Self { clients: Clients::new(network), ..self }
     }
 
     /// Performs a call for a model, on the thread of the caller, which must not be one of an async runtime. None: it is not
@@ -146,7 +146,7 @@ impl Models {
     }
 
     fn answered(&self, call: &Call, ask: Ask, stop: &Stop) -> Answer {
-        let source = match self.clients.source(&ask.target) {
+        let source = match client::source(&self.clients, &ask.target) {
             Ok(source) => source,
             Err(why) => {
                 let message = format!("{why}; or set it as the `base_url` of a provider");

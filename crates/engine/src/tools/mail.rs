@@ -14,7 +14,8 @@ use super::failure::{OWN, denied, failed, impossible, refused};
 use super::settings::MailSettings;
 use super::tasks::Tasks;
 use super::webhook::hexadecimal;
-use super::wire::{install_crypto, reason};
+use super::wire::reason;
+use crate::clients::install_crypto;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 

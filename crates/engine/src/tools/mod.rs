@@ -40,7 +40,9 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Object, Value};
 
+use crate::clients::Clients;
 use crate::local::SecretStore;
+use crate::network::Network;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use asked::{Asked, Lookup};
@@ -92,7 +94,9 @@ impl Tools {
     pub fn new(settings: Settings, secrets: SecretStore) -> std::io::Result<Self> {
         let tasks = Tasks::new()?;
         let lookup = Lookup(secrets);
-        let wire = Arc::new(wire::Wire::new(&settings.http));
+        let network = Network::new(settings.http.allow_private_network, &settings.http.trusted_hosts);
+        let clients = Clients::new(network);
+        let wire = Arc::new(wire::Wire::new(&settings.http, clients.clone()));
         let timeout_ms = settings.http.timeout_ms;
         let http = http::Http { wire: Arc::clone(&wire), tasks: tasks.clone(), timeout_ms };
         let fetch = fetch::Fetch { wire: Arc::clone(&wire), tasks: tasks.clone(), timeout_ms };
@@ -110,7 +114,7 @@ impl Tools {
             settings: settings.search,
             lookup: lookup.clone(),
         };
-        let mcp = mcp::Mcp::new(&settings.mcp, &tasks, &lookup);
+        let mcp = mcp::Mcp::new(&settings.mcp, &tasks, &lookup, &clients);
         let mail = mail::Mail { tasks, settings: settings.mail, lookup: lookup.clone() };
         let files = files::Files(settings.files);
         Ok(Self { secrets: lookup, http, webhook, fetch, search, mail, files, commands: None, mcp })

@@ -1,5 +1,6 @@
 //! Tools against real peers: servers of HTTP, SMTP and MCP that run on this machine, and none of the internet.
 
+mod bare;
 mod busy;
 mod extract;
 mod files;

@@ -18,10 +18,10 @@ use tokio::process::{Child as Process, ChildStderr, Command};
 
 use super::super::asked::Lookup;
 use super::super::settings::McpSettings;
-use super::super::wire::install_crypto;
 use super::address::{Address, OURS};
 use super::measure::{Ends, Lines, Measure};
 use super::trouble::Trouble;
+use crate::clients::Clients;
 use crate::secrets::Secrets;
 
 /// What a child finds of our environment: enough to start, and nothing that is a secret by its name.
@@ -70,10 +70,11 @@ impl Link {
         settings: &McpSettings,
         lookup: &Lookup,
         secrets: &Secrets,
+        clients: &Clients,
     ) -> Result<Self, Trouble> {
         match (&settings.command, &settings.url) {
             (Some(command), _) => Self::start(name, command, settings, lookup, secrets).await,
-            (None, Some(url)) => Self::connect(name, url, settings, lookup, secrets).await,
+            (None, Some(url)) => Self::connect(name, url, settings, lookup, secrets, clients).await,
             (None, None) => Err(Trouble::Lasting(format!("[mcp.{name}] in the settings needs either command or url"))),
         }
     }
@@ -136,8 +137,8 @@ impl Link {
         settings: &McpSettings,
         lookup: &Lookup,
         secrets: &Secrets,
+        clients: &Clients,
     ) -> Result<Self, Trouble> {
-        install_crypto();
         let mut headers = HashMap::new();
         let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
         let secret = settings.headers_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?)));
@@ -150,7 +151,7 @@ impl Link {
             headers.insert(header, value);
         }
         let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
-        let client = Address::new(name, secrets, settings.max_response_bytes)?;
+        let client = Address::new(name, clients, secrets, settings.max_response_bytes)?;
         let transport = StreamableHttpClientTransport::with_client(client, config);
         let service = us().serve(transport).await.map_err(|error| Trouble::of_start(name, &error))?;
         Ok(Self { service, child: None })

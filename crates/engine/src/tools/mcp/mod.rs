@@ -17,6 +17,7 @@ use super::asked::Lookup;
 use super::failure::impossible;
 use super::settings::McpSettings;
 use super::tasks::Tasks;
+use crate::clients::Clients;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use server::Server;
@@ -49,9 +50,14 @@ pub(super) struct Mcp {
 }
 
 impl Mcp {
-    pub(super) fn new(settings: &BTreeMap<String, McpSettings>, tasks: &Tasks, lookup: &Lookup) -> Self {
+    pub(super) fn new(
+        settings: &BTreeMap<String, McpSettings>,
+        tasks: &Tasks,
+        lookup: &Lookup,
+        clients: &Clients,
+    ) -> Self {
         let server = |(name, settings): (&String, &McpSettings)| {
-            (name.clone(), Server::new(name, settings.clone(), lookup.clone()))
+            (name.clone(), Server::new(name, settings.clone(), lookup.clone(), clients.clone()))
         };
         Self { tasks: tasks.clone(), servers: settings.iter().map(server).collect() }
     }

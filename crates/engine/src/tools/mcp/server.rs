@@ -17,6 +17,7 @@ use super::measure::{Ends, Measure};
 use super::result::{answer, value_of};
 use super::trouble::Trouble;
 use super::{Offered, near};
+use crate::clients::Clients;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
 
@@ -32,12 +33,13 @@ pub(super) struct Server {
     name: Arc<str>,
     settings: McpSettings,
     lookup: Lookup,
+    clients: Clients,
     link: Mutex<Option<Arc<Link>>>,
 }
 
 impl Server {
-    pub(super) fn new(name: &str, settings: McpSettings, lookup: Lookup) -> Self {
-        Self { name: name.into(), settings, lookup, link: Mutex::default() }
+    pub(super) fn new(name: &str, settings: McpSettings, lookup: Lookup, clients: Clients) -> Self {
+        Self { name: name.into(), settings, lookup, clients, link: Mutex::default() }
     }
 
     pub(super) fn timeout_ms(&self) -> Option<u64> {
@@ -176,7 +178,7 @@ impl Server {
         if let Some(lacks) = self.lacks() {
             return Err(Trouble::Lasting(lacks));
         }
-        let link = Link::open(&self.name, &self.settings, &self.lookup, &self.secrets()).await?;
+        let link = Link::open(&self.name, &self.settings, &self.lookup, &self.secrets(), &self.clients).await?;
         Ok(Arc::clone(kept.insert(Arc::new(link))))
     }
 }

@@ -2,7 +2,7 @@
 
 mod everything;
 mod odd;
-mod server;
+pub(super) mod server;
 
 use branchpoint_engine::tools::Tools;
 use branchpoint_engine::{Answer, Call, Stop};

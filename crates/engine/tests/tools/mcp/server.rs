@@ -98,7 +98,7 @@ fn serves_when_asked() {
 }
 
 /// Serves over HTTP until the test ends, and gives the address.
-pub(super) fn by_address() -> String {
+pub(crate) fn by_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();
     listener.set_nonblocking(true).expect("sockets can wait");
