@@ -10,6 +10,7 @@ mod clients;
 mod driver;
 pub mod gate;
 mod hearing;
+mod hexadecimal;
 pub mod host;
 mod judge;
 mod local;
