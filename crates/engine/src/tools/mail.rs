@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::asked::Lookup;
-use super::failure::{OWN, denied, failed, impossible, refused};
+use super::failure::{denied, failed, impossible, refused};
 use super::settings::MailSettings;
 use super::tasks::Tasks;
 use super::webhook::hexadecimal;
@@ -165,6 +165,6 @@ fn unsent(error: &Error) -> Answer {
     } else if error.is_transient() {
         denied(what)
     } else {
-        failed(OWN, what)
+        failed(what)
     }
 }

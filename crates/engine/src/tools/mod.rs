@@ -209,7 +209,7 @@ impl Tools {
 const NO_COMMANDS: &str = "this host runs no commands; its operator has to allow that";
 
 /// Which runner a call is for; none if it is for no tool.
-fn runner<'c>(kind: &str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c>> {
+fn runner<'c>(kind: &'c str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c>> {
     let step = spec.get("step_type").and_then(Value::as_str);
     Some(match kind {
         "http" => Runner::Http,
@@ -231,20 +231,11 @@ fn runner<'c>(kind: &str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c
                 None => Runner::Tool(name, input.get("arguments").unwrap_or(&Value::Null)),
             }
         }
-        "retrieval" | "memory" | "object_store" => Runner::Tool(step.unwrap_or(kind_name(kind)), input),
+        "retrieval" | "memory" | "object_store" => Runner::Tool(step.unwrap_or(kind), input),
         // A chat without a type of step is a conversation with a model.
         "chat" => Runner::Tool(step?, input),
         _ => return None,
     })
-}
-
-/// The name of a tool that nobody has named.
-fn kind_name(kind: &str) -> &'static str {
-    match kind {
-        "retrieval" => "retrieval",
-        "memory" => "memory",
-        _ => "object_store",
-    }
 }
 
 /// A call of a tool by name. What the document has set for the tool stands in for arguments that whoever calls it has left out.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Object, Value};
 use encoding_rs::{Encoding, UTF_8};
-use reqwest::header::{self, HeaderMap, HeaderName};
+use reqwest::header::{self, AsHeaderName, HeaderMap, HeaderName};
 use reqwest::{Client, Method, Response};
 use url::Url;
 
-use super::failure::{OWN, failed, impossible, refused};
+use super::failure::{failed, impossible, refused};
 use super::settings::{HttpSettings, Redirects};
 use crate::clients::Clients;
 use crate::network::{Source, causes, refusal};
@@ -168,7 +168,7 @@ fn stays(from: &Url, to: &Url) -> bool {
 
 impl Reply {
     /// What the headers say about a name.
-    pub(super) fn header(&self, name: HeaderName) -> Option<&str> {
+    pub(super) fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
@@ -217,7 +217,7 @@ fn unsent(url: &Url, error: reqwest::Error) -> Answer {
     } else {
         format!("the connection to `{host}` broke before the whole answer had come: {}", reason(&error))
     };
-    failed(OWN, message)
+    failed(message)
 }
 
 /// The innermost cause, which says what happened; the outer ones say where in the library.
