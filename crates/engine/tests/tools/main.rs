@@ -2,6 +2,7 @@
 
 mod bare;
 mod busy;
+mod closed;
 mod extract;
 mod files;
 mod http;
