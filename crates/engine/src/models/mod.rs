@@ -22,6 +22,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use branchpoint_core::Usage;
 use branchpoint_expr::{Kind, Object, Value};
@@ -77,7 +78,7 @@ impl Models {
             agents,
             environment: Arc::new(|name| std::env::var(name).ok()),
             secrets: Arc::new(|_| None),
-            catalogue: Arc::new(|_| None),
+            catalogue: Arc::new(|names, _| vec![None; names.len()]),
             listener: Arc::new(|_, _| {}),
             clients: Clients::default(),
         }
@@ -100,8 +101,9 @@ impl Models {
             let message = "this agent has tools, and whoever runs it must run it as a run of its own";
             return Some(Answer::refused("no_runner", message));
         }
-        Some(match self.ask(call) {
-            Ok(ask) => self.answered(call, ask, stop),
+        let until = retry::until(&self.settings, call);
+        Some(match self.ask(call, &stop.inside(Some(until))) {
+            Ok(ask) => self.answered(call, ask, until, stop),
             Err(answer) => answer,
         })
     }
@@ -145,7 +147,7 @@ impl Models {
         provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
     }
 
-    fn answered(&self, call: &Call, ask: Ask, stop: &Stop) -> Answer {
+    fn answered(&self, call: &Call, ask: Ask, until: Instant, stop: &Stop) -> Answer {
         let source = match client::source(&self.clients, &ask.target) {
             Ok(source) => source,
             Err(why) => {
@@ -154,7 +156,7 @@ impl Models {
             }
         };
         match self.clients.client(source) {
-            Ok(client) => retry::attended(self, client, call, ask, stop),
+            Ok(client) => retry::attended(self, client, call, ask, until, stop),
             Err(why) => Answer::failed("step_failed", why),
         }
     }

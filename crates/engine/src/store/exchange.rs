@@ -152,7 +152,10 @@ impl Store {
             let bytes =
                 codec::encode_event(stamp, event).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
             let kind = kind(event);
-            line(out, &json!({"event": {"at_ms": stamp.now_ms, "kind": kind, "mark": mark, "bytes": hexadecimal(&bytes)}}))?;
+            line(
+                out,
+                &json!({"event": {"at_ms": stamp.now_ms, "kind": kind, "mark": mark, "bytes": hexadecimal(&bytes)}}),
+            )?;
         }
         Ok(())
     }

@@ -13,9 +13,9 @@ use super::asked::Lookup;
 use super::failure::{denied, failed, impossible, refused};
 use super::settings::MailSettings;
 use super::tasks::Tasks;
-use super::webhook::hexadecimal;
 use super::wire::reason;
 use crate::clients::install_crypto;
+use crate::hexadecimal::hexadecimal;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 

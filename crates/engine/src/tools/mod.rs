@@ -42,6 +42,7 @@ use branchpoint_expr::{Object, Value};
 
 use crate::clients::Clients;
 use crate::local::SecretStore;
+use crate::models::ToolDescription;
 use crate::network::Network;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
@@ -49,7 +50,6 @@ use asked::{Asked, Lookup};
 use builtin::Builtin;
 use tasks::Tasks;
 
-pub use mcp::Offered;
 pub use process::Commands;
 pub use settings::{
     FilesSettings, HttpSettings, MailSettings, McpSettings, Redirects, SearchProvider, SearchSettings, Settings,
@@ -167,26 +167,20 @@ impl Tools {
         }
     }
 
-    /// What is known of a tool that a model is to be offered by its name.
-    pub fn described(&self, name: &str, stop: &Stop) -> Option<Offered> {
-        match Builtin::named(name) {
-            Some(tool) => Some(tool.offered(name)),
-            None => self.mcp.described(name, stop),
-        }
+    /// What is known of tools that a model is to be offered by their names, each where its name stands.
+    pub fn described(&self, names: &[&str], stop: &Stop) -> Vec<Option<ToolDescription>> {
+        let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
+        let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked, stop) }.into_iter();
+        let one = |name: &&str| match Builtin::named(name) {
+            Some(tool) => Some(tool.described()),
+            None => offered.next().flatten(),
+        };
+        names.iter().map(one).collect()
     }
 
     /// Whether calls of that kind are for tools.
     pub fn serves(kind: &str, spec: &Value) -> bool {
         runner(kind, spec, &Value::Null).is_some()
-    }
-
-    /// The tools of all servers, with the schemas of their arguments.
-    ///
-    /// # Errors
-    ///
-    /// If a server does not say what it offers.
-    pub fn offered(&self, stop: &Stop) -> Result<Vec<Offered>, String> {
-        self.mcp.offered(stop)
     }
 
     fn performed(&self, call: &Call, stop: &Stop) -> Answer {

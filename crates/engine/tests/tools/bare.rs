@@ -17,8 +17,7 @@ fn a_machine_without_certificates_calls_others_all_the_same() {
         return again_without_certificates();
     }
     let peer = Peer::saying("200 OK", "text/plain", "here");
-    let tools =
-        tools(&format!("[http]\nallow_private_network = true\n[mcp.small]\nurl = \"{}\"", by_address()));
+    let tools = tools(&format!("[http]\nallow_private_network = true\n[mcp.small]\nurl = \"{}\"", by_address()));
     for kind in ["http", "fetch", "webhook"] {
         let asked = call(kind, "{}", &format!(r#"{{"url": "{}"}}"#, peer.url("/")));
         assert_eq!(judged(&tools, &asked), Value::from("here"), "{kind}");

@@ -54,9 +54,9 @@ impl Address {
         secrets: &Secrets,
         max_bytes: u64,
     ) -> Result<Self, Trouble> {
-        let client = clients.client(Source::Operator).map_err(|why| {
-            Trouble::Unheard(format!("the MCP server `{server}` cannot be reached: {why}"))
-        })?;
+        let client = clients
+            .client(Source::Operator)
+            .map_err(|why| Trouble::Unheard(format!("the MCP server `{server}` cannot be reached: {why}")))?;
         Ok(Self { client: client.clone(), server: Arc::clone(server), secrets: secrets.clone(), max_bytes })
     }
 
