@@ -13,7 +13,7 @@ use super::{action, judged, tools};
 const PACKAGE: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 
 /// How long the package may take to come.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The program of the server, or why there is none on this machine.
 fn installed() -> Result<PathBuf, String> {
