@@ -41,6 +41,11 @@ impl Runners {
         Ok(Self { tools, models: models.reaching(&http), agents })
     }
 
+    /// The word that ends the looking for what is lacking.
+    pub(crate) fn checks(&self) -> Stop {
+        self.tools.checks()
+    }
+
     /// How agents that are programs are started.
     pub(crate) fn agents(&self) -> &BTreeMap<String, agents::Settings> {
         &self.agents

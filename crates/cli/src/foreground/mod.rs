@@ -24,6 +24,7 @@ use self::desk::{Came, Desk};
 pub(crate) use self::questions::{Open, What, command, reference};
 pub(crate) use self::view::View;
 use crate::exit::{self, System};
+use crate::interrupt;
 use crate::lines;
 use crate::notices::Notices;
 use crate::outside::{self, Here, Masks};
@@ -345,5 +346,5 @@ fn on_interrupt(heard: Sender<Heard>) -> Result<()> {
             process::exit(exit::INTERRUPTED.into());
         }
     };
-    ctrlc::set_handler(handler).context("Ctrl-C cannot be listened for")
+    interrupt::hear(handler)
 }

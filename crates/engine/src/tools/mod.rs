@@ -167,6 +167,11 @@ impl Tools {
         }
     }
 
+    /// The word that ends the looking for what is lacking. Once it is said, nobody is asked any more.
+    pub fn checks(&self) -> Stop {
+        self.mcp.checks.clone()
+    }
+
     /// What is known of tools that a model is to be offered by their names, each where its name stands.
     pub fn described(&self, names: &[&str], stop: &Stop) -> Vec<Option<ToolDescription>> {
         let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();

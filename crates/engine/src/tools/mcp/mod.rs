@@ -35,6 +35,8 @@ const SILENT: &str = "the MCP servers have not said in time which tools they off
 pub(super) struct Mcp {
     tasks: Tasks,
     servers: BTreeMap<String, Server>,
+    /// Ends the looking for what is lacking.
+    pub(super) checks: Stop,
 }
 
 impl Mcp {
@@ -47,7 +49,8 @@ impl Mcp {
         let server = |(name, settings): (&String, &McpSettings)| {
             (name.clone(), Server::new(name, settings.clone(), lookup.clone(), clients.clone()))
         };
-        Self { tasks: tasks.clone(), servers: settings.iter().map(server).collect() }
+        let servers = settings.iter().map(server).collect();
+        Self { tasks: tasks.clone(), servers, checks: Stop::default() }
     }
 
     /// Calls an action of a server that the call names.
@@ -120,7 +123,7 @@ impl Mcp {
                 Err(trouble) => Some(trouble),
             }
         };
-        match self.asked(&Stop::default(), work) {
+        match self.asked(&self.checks, work) {
             Some(trouble) => trouble.map(|trouble| trouble.to_string()),
             None => Some(SILENT.to_owned()),
         }
