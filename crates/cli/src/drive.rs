@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_engine::host::{Drives, Host, Refused};
@@ -17,7 +17,7 @@ use crate::opened::Opened;
 use crate::outside::{Ears, Here, Manner};
 use crate::project::StoreArguments;
 use crate::runs::{Follower, pending};
-use crate::{ended, exit, masked, moment, spent, terminal};
+use crate::{ended, exit, interrupt, masked, moment, spent, terminal};
 
 /// How often it is looked how the run stands.
 const NAP: Duration = Duration::from_millis(30);
@@ -80,7 +80,7 @@ impl Drive {
         let driver = Driver::new(host, here, limits, Box::new(move |act| notices.hear(act)));
         let stop = Stop::default();
         let word = stop.clone();
-        ctrlc::set_handler(move || word.set()).context("Ctrl-C cannot be listened to")?;
+        interrupt::hear(move || word.set())?;
         Ok(Self { driver, store: project.open(arguments)?, stop })
     }
 

@@ -16,6 +16,7 @@ mod explain;
 mod fmt;
 mod foreground;
 mod graph;
+mod interrupt;
 mod ir;
 mod lines;
 mod man;

@@ -203,6 +203,11 @@ impl Here {
         if &*call.kind == "agent" { self.local.agent(call, stop) } else { None }
     }
 
+    /// The word that ends the looking for what is lacking: servers of tools are asked for it, and may not answer.
+    pub(crate) fn checks(&self) -> Stop {
+        self.runners.checks()
+    }
+
     /// Why calls of an effect cannot be performed here; none if they can.
     pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
         if matches!(&*effect.kind, "shell" | "read" | "log") { None } else { self.runners.lacks(effect) }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use branchpoint_core::ir::Effect;
-use branchpoint_engine::models::{self, ToolDescription};
+use branchpoint_engine::models;
 use branchpoint_engine::tools::{self, Commands, Tools};
 use branchpoint_engine::{Answer, Call, Local, Models, Stop, agents};
 use branchpoint_expr::{Kind, Value};
@@ -38,8 +38,13 @@ impl Runners {
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.secrets = Arc::clone(&local.secrets);
         models.listener = words;
-        models.catalogue = Arc::new(move |name| described(&catalogue, name));
+        models.catalogue = Arc::new(move |names, stop| catalogue.described(names, stop));
         Ok(Self { tools, models: models.reaching(&http), agents })
+    }
+
+    /// The word that ends the looking for what is lacking.
+    pub(crate) fn checks(&self) -> Stop {
+        self.tools.checks()
     }
 
     /// How agents that are programs are started.
@@ -70,13 +75,6 @@ impl Runners {
         let why = names.iter().filter_map(Value::as_str).find_map(|name| self.tools.lacks_tool(name))?;
         Some((Kind::NoRunner, why))
     }
-}
-
-/// What is known of a tool that a document only names.
-fn described(tools: &Tools, name: &str) -> Option<ToolDescription> {
-    let found = tools.described(name, &Stop::default())?;
-    let parameters = Some(found.schema).filter(|schema| *schema != Value::Null);
-    Some(ToolDescription { description: found.description, parameters })
 }
 
 /// Paths in the project file are relative to its folder, wherever the command is typed.

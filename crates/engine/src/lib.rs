@@ -6,9 +6,11 @@
 
 pub mod agent;
 pub mod agents;
+mod clients;
 mod driver;
 pub mod gate;
 mod hearing;
+mod hexadecimal;
 pub mod host;
 mod judge;
 mod local;

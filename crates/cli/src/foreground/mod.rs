@@ -28,6 +28,7 @@ pub(crate) use self::questions::{Open, What, command, reference};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
 use crate::exit::{self, System};
+use crate::interrupt;
 use crate::lines;
 use crate::notices::Notices;
 use crate::outside::{self, Ears, Here, Masks};
@@ -373,5 +374,5 @@ fn on_interrupt(heard: Sender<Heard>) -> Result<()> {
             process::exit(exit::INTERRUPTED.into());
         }
     };
-    ctrlc::set_handler(handler).context("Ctrl-C cannot be listened for")
+    interrupt::hear(handler)
 }

@@ -1,6 +1,6 @@
 //! What is told before a run starts: what it would call and nobody performs, and that its trigger is not listened to.
 
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
@@ -11,7 +11,7 @@ use super::answers::Answers;
 use crate::outside::{Ears, Here, Manner};
 use crate::project::Project;
 use crate::workflow::Workflow;
-use crate::{exit, explain, terminal};
+use crate::{exit, explain, interrupt, terminal};
 
 /// Tells it; when the run cannot start, all that is left is to exit. A dry run may start, because it can ask; a script may
 /// be for one way only, and a run that leaves that way fails where it does.
@@ -27,10 +27,18 @@ pub(crate) fn check(
         return Ok(None);
     }
     let here = Here::new(project, Manner::unattended(project), Ears::of(|_| {}))?;
+    // Whoever is asked for what is lacking is a child of ours, and must not be left behind.
+    let (checks, word) = (here.checks(), here.checks());
+    interrupt::hear(move || word.set())?;
     let lacks = |effect: &Effect, step: &str| {
         if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect) }
     };
     let mut findings = unserved(&workflow.program, lacks);
+    drop(here);
+    interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
+    if checks.is_set() {
+        return Ok(Some(ExitCode::from(exit::INTERRUPTED)));
+    }
     if let Ok(document) = branchpoint_dialects::read(&workflow.source.text) {
         for finding in &mut findings {
             finding.span = name(&document, finding.span).unwrap_or(finding.span);

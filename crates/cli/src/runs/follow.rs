@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{StepRecord, StepStatus, steps};
 use branchpoint_engine::Stop;
@@ -11,7 +11,7 @@ use branchpoint_engine::store::{RunNo, Store};
 
 use super::told::Told;
 use crate::opened::Opened;
-use crate::{exit, terminal};
+use crate::{exit, interrupt, terminal};
 
 /// How often it is looked whether somebody has written.
 const NAP: Duration = Duration::from_millis(50);
@@ -82,7 +82,7 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     let (store, row) = (&opened.store, opened.run(name)?);
     let stop = Stop::default();
     let word = stop.clone();
-    ctrlc::set_handler(move || word.set()).context("Ctrl-C cannot be listened to")?;
+    interrupt::hear(move || word.set())?;
     let mut follower = Follower::new(json);
     let (mut version, mut stood) = (None, None);
     loop {

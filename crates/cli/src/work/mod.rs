@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use self::log::{Format, Log};
 use self::metrics::{Counters, Metrics, To};
 use crate::exit::{self, System};
+use crate::interrupt;
 use crate::notices::Notices;
 use crate::outside::{Ears, Here};
 use crate::project::{Project, Reach, StoreArguments};
@@ -133,5 +134,5 @@ fn on_interrupt(heard: Sender<Heard>) -> Result<()> {
             process::exit(exit::INTERRUPTED.into());
         }
     };
-    ctrlc::set_handler(handler).context("signals cannot be listened for")
+    interrupt::hear(handler)
 }

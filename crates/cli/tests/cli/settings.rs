@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
+use std::thread;
+use std::time::Duration;
 
-use super::running::Place;
+use super::running::{Place, signal};
 
 /// A server of tools in a few lines of shell, with one tool: it says where it runs.
 const SERVER: &str = r#"#!/bin/sh
@@ -92,6 +94,24 @@ fn a_tool_that_cannot_be_called_is_found_before_the_run() {
         let output = command.output().expect("the program starts");
         assert_eq!(output.status.code(), Some(2), "{tool}: {}", told(&output));
         assert!(told(&output).contains(said), "{tool}: {}", told(&output));
+    }
+}
+
+#[test]
+fn an_interrupt_while_servers_are_asked_leaves_none_of_them_behind() {
+    // It answers to nothing, and does not mind that its input ends.
+    let deaf = "#!/bin/sh\necho $$ > \"$(dirname \"$0\")/pid\"\nwhile :; do sleep 600; done\n";
+    let step = "name: t\nsteps: [{id: a, step_type: search_memory}]\n";
+    let files = [("own/server.sh", deaf), ("t.yaml", step)];
+    let place = project("[mcp.own]\ncommand = \"./own/server.sh\"\n", &files);
+    let run = place.spawn(&["run", "t.yaml"]);
+    place.await_text("own/pid", "\n");
+    assert!(signal("INT", &run.id().to_string()));
+    let output = run.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
+    let pid = place.read("own/pid").trim().to_owned();
+    while signal("0", &pid) {
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -19,6 +19,7 @@ use super::{Models, tools};
 use crate::judge::schema;
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
+use crate::stop::Stop;
 
 /// A question, ready to be sent.
 pub(super) struct Ask {
@@ -70,7 +71,7 @@ pub(super) fn is_ours(kind: &str, spec: &Value) -> bool {
 }
 
 impl Models {
-    pub(super) fn ask(&self, call: &Call) -> Result<Ask, Answer> {
+    pub(super) fn ask(&self, call: &Call, stop: &Stop) -> Result<Ask, Answer> {
         let (call, secrets) = self.with_secrets(call)?;
         let (call, texts) = (&call, Texts::new(&call));
         let target = self.target_of(&call.kind, &call.spec, &call.input).map_err(|lack| no_runner(call, lack))?;
@@ -80,7 +81,7 @@ impl Models {
         let (system, messages) = said(&texts, &names);
         let mut request = ChatRequest::from_messages(messages);
         request.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
-        request.tools = Some(tools::wire(&offered, &names, &self.catalogue)).filter(|tools| !tools.is_empty());
+        request.tools = Some(tools::wire(&offered, &names, &self.catalogue, stop)).filter(|tools| !tools.is_empty());
         let options = options(&texts, &target, &shape)?;
         let reply = &*call.kind == "chat" || call.spec.get("reply") == Some(&Value::Bool(true));
         let key = target.key.as_ref();

@@ -22,6 +22,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use branchpoint_core::Usage;
 use branchpoint_expr::{Kind, Object, Value};
@@ -30,13 +31,13 @@ pub use settings::{Price, Provider, Settings};
 pub use tools::{Catalogue, ToolDescription};
 
 use crate::agents;
+use crate::clients::Clients;
 use crate::local::SecretStore;
 use crate::network::Network;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use crate::tools::HttpSettings;
 use ask::Ask;
-use client::Clients;
 use wire::Said;
 
 /// A part of an answer while it comes.
@@ -68,7 +69,7 @@ pub struct Models {
     pub catalogue: Catalogue,
     /// Hears answers while they come.
     pub listener: Listener,
-    clients: Arc<Clients>,
+    clients: Clients,
 }
 
 impl Models {
@@ -79,9 +80,9 @@ impl Models {
             agents,
             environment: Arc::new(|name| std::env::var(name).ok()),
             secrets: Arc::new(|_| None),
-            catalogue: Arc::new(|_| None),
+            catalogue: Arc::new(|names, _| vec![None; names.len()]),
             listener: Arc::new(|_, _| {}),
-            clients: Arc::default(),
+            clients: Clients::default(),
         }
     }
 
@@ -89,7 +90,7 @@ impl Models {
     #[must_use]
     pub fn reaching(self, settings: &HttpSettings) -> Self {
         let network = Network::new(settings.allow_private_network, &settings.trusted_hosts);
-        Self { clients: Arc::new(Clients::new(network)), ..self }
+        Self { clients: Clients::new(network), ..self }
     }
 
     /// Performs a call for a model, on the thread of the caller, which must not be one of an async runtime. None: it is not
@@ -102,8 +103,9 @@ impl Models {
             let message = "this agent has tools, and whoever runs it must run it as a run of its own";
             return Some(Answer::refused("no_runner", message));
         }
-        Some(match self.ask(call) {
-            Ok(ask) => self.answered(call, ask, stop),
+        let until = retry::until(&self.settings, call);
+        Some(match self.ask(call, &stop.inside(Some(until))) {
+            Ok(ask) => self.answered(call, ask, until, stop),
             Err(answer) => answer,
         })
     }
@@ -147,8 +149,8 @@ impl Models {
         provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
     }
 
-    fn answered(&self, call: &Call, ask: Ask, stop: &Stop) -> Answer {
-        let source = match self.clients.source(&ask.target) {
+    fn answered(&self, call: &Call, ask: Ask, until: Instant, stop: &Stop) -> Answer {
+        let source = match client::source(&self.clients, &ask.target) {
             Ok(source) => source,
             Err(why) => {
                 let message = format!("{why}; or set it as the `base_url` of a provider");
@@ -156,7 +158,7 @@ impl Models {
             }
         };
         match self.clients.client(source) {
-            Ok(client) => retry::attended(self, client, call, ask, stop),
+            Ok(client) => retry::attended(self, client, call, ask, until, stop),
             Err(why) => Answer::failed("step_failed", why),
         }
     }

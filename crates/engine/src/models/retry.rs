@@ -11,7 +11,7 @@ use super::client::runtime;
 use super::fault::{Cure, Fault};
 use super::price::Tokens;
 use super::wire::{self, Said};
-use super::{Models, Piece, shape};
+use super::{Models, Piece, Settings, shape};
 use crate::hearing::Hearing;
 use crate::judge;
 use crate::patience::{PATIENCE, after};
@@ -33,10 +33,22 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long the names of models are awaited after a wrong one.
 const NAMES: Duration = Duration::from_secs(5);
 
-/// Asks until there is an answer, the time is over, or nobody wants to know any more.
-pub(super) fn attended(models: &Models, client: &reqwest::Client, call: &Call, ask: Ask, stop: &Stop) -> Answer {
+/// When a call that begins now has to be done, with everything that it takes.
+pub(super) fn until(settings: &Settings, call: &Call) -> Instant {
     let limit = call.attempt_limit_ms.map(Duration::from_millis);
-    let until = after_now(limit.unwrap_or_else(|| Duration::from_secs(models.settings.time_limit_s)));
+    after_now(limit.unwrap_or_else(|| Duration::from_secs(settings.time_limit_s)))
+}
+
+/// Asks until there is an answer, the time is over, or nobody wants to know any more.
+pub(super) fn attended(
+    models: &Models,
+    client: &reqwest::Client,
+    call: &Call,
+    ask: Ask,
+    until: Instant,
+    stop: &Stop,
+) -> Answer {
+    let limit = call.attempt_limit_ms;
     let (secrets, unspoken, model) = (ask.secrets.clone(), ask.unspoken.clone(), ask.target.model.clone());
     let spent = Cell::default();
     let work = async {

@@ -7,6 +7,7 @@ use genai::chat::Tool;
 use serde_json::json;
 
 use super::messages::{Names, tool_name};
+use crate::stop::Stop;
 
 /// What a host knows of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,22 +18,31 @@ pub struct ToolDescription {
     pub parameters: Option<Value>,
 }
 
-/// Describes tools that a call only names.
-pub type Catalogue = Arc<dyn Fn(&str) -> Option<ToolDescription> + Send + Sync>;
+/// Describes tools that a call only names: all of them at once, each where its name stands, until it is told to stop.
+pub type Catalogue = Arc<dyn Fn(&[&str], &Stop) -> Vec<Option<ToolDescription>> + Send + Sync>;
 
-pub(super) fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue) -> Vec<Tool> {
-    tools.iter().map(|tool| one(tool, names, catalogue)).collect()
+pub(super) fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue, stop: &Stop) -> Vec<Tool> {
+    let only_named = |tool: &&Value| own_description(tool).is_none() || own_parameters(tool).is_none();
+    let wanted: Vec<&str> = tools.iter().filter(only_named).map(tool_name).collect();
+    let known = if wanted.is_empty() { Vec::new() } else { catalogue(&wanted, stop) };
+    let mut known = known.into_iter();
+    let known_of = |tool: &Value| if only_named(&tool) { known.next().flatten() } else { None };
+    let known: Vec<_> = tools.iter().map(known_of).collect();
+    tools.iter().zip(known).map(|(tool, known)| one(tool, names, known.unwrap_or_default())).collect()
 }
 
-fn one(tool: &Value, names: &Names, catalogue: &Catalogue) -> Tool {
-    let name = tool_name(tool);
-    let own = |keys: &[&str]| keys.iter().find_map(|key| tool.get(key).filter(|value| **value != Value::Null));
-    let (description, parameters) = (own(&["description"]), own(&["parameters", "input_schema", "inputSchema"]));
-    let known = match (description, parameters) {
-        (Some(_), Some(_)) => ToolDescription::default(),
-        _ => catalogue(name).unwrap_or_default(),
-    };
-    let description = description.and_then(Value::as_str).map(str::to_owned);
+fn own_description(tool: &Value) -> Option<&Value> {
+    tool.get("description").filter(|value| **value != Value::Null)
+}
+
+fn own_parameters(tool: &Value) -> Option<&Value> {
+    let keys = ["parameters", "input_schema", "inputSchema"];
+    keys.iter().find_map(|key| tool.get(key).filter(|value| **value != Value::Null))
+}
+
+fn one(tool: &Value, names: &Names, known: ToolDescription) -> Tool {
+    let (name, parameters) = (tool_name(tool), own_parameters(tool));
+    let description = own_description(tool).and_then(Value::as_str).map(str::to_owned);
     let parameters = parameters.cloned().or(known.parameters).and_then(|schema| serde_json::to_value(schema).ok());
     // Whatever is not described takes any arguments.
     let parameters =

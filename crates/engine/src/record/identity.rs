@@ -1,12 +1,11 @@
 //! What a call or a question is known by when a run is played again: a digest of what was asked, aside from secrets and from
 //! moments of the run itself.
 
-use std::fmt::Write as _;
-
 use branchpoint_expr::Value;
 use sha2::{Digest, Sha256};
 
 use super::moments::{Times, without_moments};
+use crate::hexadecimal::hexadecimal;
 use crate::runner::Call;
 use crate::secrets::Secrets;
 
@@ -27,12 +26,7 @@ fn digest(kind: &str, input: &Value, mask: &Secrets, times: &[Times]) -> String 
     let mut hasher = Sha256::new();
     hasher.update(kind);
     feed(&mut hasher, &without_moments(&mask.mask_value(input), times));
-    let mut text = String::new();
-    for byte in &hasher.finalize()[..BYTES] {
-        // Writing into a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hexadecimal(&hasher.finalize()[..BYTES])
 }
 
 /// The value in one way only: the order of fields says nothing.

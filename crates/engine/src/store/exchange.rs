@@ -8,7 +8,6 @@
 //! same end without it, and a run that has not ended cannot do without its secrets and stays.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use branchpoint_core::{Event, Stamp, State, advance, codec};
 use serde_json::{Value as Json, json};
 
 use super::{Document, Packing, Parent, Run, RunNo, Store, Trouble, Workflow, WorkflowNo};
+use crate::hexadecimal::hexadecimal;
 
 /// The version of the lines. A reader refuses others.
 pub const FORMAT: u64 = 1;
@@ -152,7 +152,10 @@ impl Store {
             let bytes =
                 codec::encode_event(stamp, event).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
             let kind = kind(event);
-            line(out, &json!({"event": {"at_ms": stamp.now_ms, "kind": kind, "mark": mark, "bytes": hex(&bytes)}}))?;
+            line(
+                out,
+                &json!({"event": {"at_ms": stamp.now_ms, "kind": kind, "mark": mark, "bytes": hexadecimal(&bytes)}}),
+            )?;
         }
         Ok(())
     }
@@ -378,15 +381,6 @@ fn kind(event: &Event) -> &'static str {
         Event::Continue => "continue",
         Event::Adopt(_) => "adopt",
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing into a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, String> {

@@ -13,6 +13,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::workflows::hash;
 use super::{RunNo, Store, Trouble};
+use crate::hexadecimal::hexadecimal;
 
 /// What is shown of a secret that cannot be opened, or must not be.
 const MASK: &str = "***";
@@ -155,11 +156,7 @@ impl Packer<'_> {
             }
         };
         let hash = hash([bytes.as_slice()]);
-        let mut stand_in = String::from("\0b");
-        for byte in hash {
-            // Writing into a text cannot fail.
-            let _ = write!(stand_in, "{byte:02x}");
-        }
+        let stand_in = format!("\0b{}", hexadecimal(&hash));
         self.blobs.push((hash, bytes));
         let length = stand_in.len();
         (Value::from(stand_in), length)

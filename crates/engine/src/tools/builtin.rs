@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::Value;
-
-use super::Offered;
+use crate::models::ToolDescription;
 
 /// A tool that needs no server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +24,8 @@ impl Builtin {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
     }
 
-    /// What a model is told about it, under the name by which it was asked for.
-    pub(super) fn offered(self, name: &str) -> Offered {
+    /// What a model is told about it.
+    pub(super) fn described(self) -> ToolDescription {
         let (description, schema) = match self {
             Self::Search => (
                 "Searches the web and gives a list of results, each with `title`, `url` and `snippet`. Use web_fetch to read \
@@ -45,8 +43,7 @@ impl Builtin {
                 }, "required": ["url"], "additionalProperties": false}"#,
             ),
         };
-        let schema: Value = serde_json::from_str(schema).unwrap_or_default();
-        Offered { server: "".into(), name: name.into(), description: Some(Arc::from(description)), schema }
+        ToolDescription { description: Some(Arc::from(description)), parameters: serde_json::from_str(schema).ok() }
     }
 }
 
@@ -57,9 +54,9 @@ mod tests {
     #[test]
     fn every_tool_is_described_and_says_what_it_takes() {
         for (name, tool) in NAMES {
-            let offered = tool.offered(name);
-            assert!(offered.description.is_some(), "{name}");
-            let schema = serde_json::to_value(&offered.schema).expect("it is JSON");
+            let described = tool.described();
+            assert!(described.description.is_some(), "{name}");
+            let schema = serde_json::to_value(described.parameters).expect("it is JSON");
             assert!(schema["properties"].is_object() && schema["required"].is_array(), "{name}: {schema}");
             jsonschema::validator_for(&schema).expect("it is a schema");
         }

@@ -7,11 +7,11 @@ use branchpoint_core::{Again, Failed};
 use crate::runner::Answer;
 
 /// The kind of a failure that is the tool's own.
-pub(super) const OWN: &str = "step_failed";
+const OWN: &str = "step_failed";
 
 /// Whether the other side has seen the call is not known; another attempt goes out under the same key.
-pub(super) fn failed(kind: &str, message: impl Into<Arc<str>>) -> Answer {
-    Answer::failed(kind, message)
+pub(super) fn failed(message: impl Into<Arc<str>>) -> Answer {
+    Answer::failed(OWN, message)
 }
 
 /// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
@@ -26,5 +26,10 @@ pub(super) fn refused(message: impl Into<Arc<str>>) -> Answer {
 
 /// The other side has answered, and may answer better the next time.
 pub(super) fn denied(message: impl Into<Arc<str>>) -> Answer {
-    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: Again::Soon, answered: true })
+    busy(message, Again::Soon)
+}
+
+/// The same, and it has said how long it wants to be left alone.
+pub(super) fn busy(message: impl Into<Arc<str>>, again: Again) -> Answer {
+    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again, answered: true })
 }

@@ -9,21 +9,18 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use branchpoint_expr::{Object, Value};
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::failure::{OWN, failed, impossible};
+use super::failure::{failed, impossible};
 use super::settings::FilesSettings;
+use crate::hexadecimal::hexadecimal;
 use crate::runner::{Answer, Call};
 
 /// Where metadata of contents are kept, below the folder.
 const METADATA: &str = "metadata";
-
-/// Tells files apart that are written at the same time.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Performs `content`: what a step writes is a file in the folder, named by its key.
 #[derive(Clone, Debug)]
@@ -90,7 +87,7 @@ impl FilesSettings {
         let folder = self.folder(&folders, false).map_err(unread)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&folder, name, flags, Mode::empty()).map_err(unread)?);
-        let about = file.metadata().map_err(|error| failed(OWN, format!("`{key}` cannot be read: {error}")))?;
+        let about = file.metadata().map_err(|error| failed(format!("`{key}` cannot be read: {error}")))?;
         if !about.is_file() {
             return Err(impossible(format!("`{key}` is no file")));
         }
@@ -99,7 +96,7 @@ impl FilesSettings {
         }
         let mut bytes = Vec::new();
         let read = file.take(self.max_bytes).read_to_end(&mut bytes);
-        read.map_err(|error| failed(OWN, format!("`{key}` cannot be read: {error}")))?;
+        read.map_err(|error| failed(format!("`{key}` cannot be read: {error}")))?;
         Ok(Answer::data(Value::from(&*String::from_utf8_lossy(&bytes))))
     }
 
@@ -112,16 +109,17 @@ impl FilesSettings {
         let (folders, name) = parts(key)?;
         let unwritten = |error: Errno| unusable("written", key, error);
         let folder = self.folder(&folders, true).map_err(unwritten)?;
-        let beside = format!(".branchpoint-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let beside = beside(key)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&folder, &*beside, flags, Mode::from_raw_mode(0o644)).map_err(unwritten)?;
         let mut file = File::from(file);
         let done = file.write_all(bytes).and_then(|()| file.sync_all());
         let done = done.and_then(|()| Ok(renameat(&folder, &*beside, &folder, name)?));
+        let done = done.and_then(|()| Ok(keep(&folder)?));
         done.map_err(|error| {
             // Nothing of a failed attempt stays behind; that it failed is told anyway.
             let _ = unlinkat(&folder, &*beside, AtFlags::empty());
-            failed(OWN, format!("`{key}` cannot be written: {error}"))
+            failed(format!("`{key}` cannot be written: {error}"))
         })?;
         Ok(bytes.len())
     }
@@ -132,13 +130,32 @@ impl FilesSettings {
         for name in folders {
             if make {
                 match mkdirat(&folder, *name, Mode::from_raw_mode(0o755)) {
-                    Ok(()) | Err(Errno::EXIST) => {}
+                    Ok(()) => keep(&folder)?,
+                    Err(Errno::EXIST) => {}
                     Err(error) => return Err(error),
                 }
             }
             folder = openat(&folder, *name, flags | OFlags::NOFOLLOW, Mode::empty())?;
         }
         Ok(folder)
+    }
+}
+
+/// A name for what is being written. It is drawn by lot: somebody who was killed may have left others behind, and numbers of processes
+/// come again.
+fn beside(key: &str) -> Result<String, Answer> {
+    let mut lot = [0; 8];
+    getrandom::fill(&mut lot)
+        .map_err(|error| failed(format!("`{key}` cannot be written: there is no randomness: {error}")))?;
+    Ok(format!(".branchpoint-{}", hexadecimal(&lot)))
+}
+
+/// Makes names in a folder outlast the machine's next moment: what the journal says was written is there after a power cut too.
+fn keep(folder: &OwnedFd) -> Result<(), Errno> {
+    match fsync(folder) {
+        // There are file systems that keep the names of a folder by themselves, and say that this is nothing to ask for.
+        Err(Errno::INVAL) => Ok(()),
+        done => done,
     }
 }
 
@@ -166,6 +183,6 @@ fn unusable(what: &str, key: &str, error: Errno) -> Answer {
             impossible(format!("`{key}` cannot be {what}: a part of its path is a link or no folder"))
         }
         Errno::NOENT => impossible(format!("`{key}` cannot be {what}: it does not exist")),
-        error => failed(OWN, format!("`{key}` cannot be {what}: {error}")),
+        error => failed(format!("`{key}` cannot be {what}: {error}")),
     }
 }

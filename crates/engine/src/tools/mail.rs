@@ -10,11 +10,12 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::asked::Lookup;
-use super::failure::{OWN, denied, failed, impossible, refused};
+use super::failure::{denied, failed, impossible, refused};
 use super::settings::MailSettings;
 use super::tasks::Tasks;
-use super::webhook::hexadecimal;
-use super::wire::{install_crypto, reason};
+use super::wire::reason;
+use crate::clients::install_crypto;
+use crate::hexadecimal::hexadecimal;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 
@@ -164,6 +165,6 @@ fn unsent(error: &Error) -> Answer {
     } else if error.is_transient() {
         denied(what)
     } else {
-        failed(OWN, what)
+        failed(what)
     }
 }

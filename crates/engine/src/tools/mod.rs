@@ -40,14 +40,16 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Object, Value};
 
+use crate::clients::Clients;
 use crate::local::SecretStore;
+use crate::models::ToolDescription;
+use crate::network::Network;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use asked::{Asked, Lookup};
 use builtin::Builtin;
 use tasks::Tasks;
 
-pub use mcp::Offered;
 pub use process::Commands;
 pub use settings::{
     FilesSettings, HttpSettings, MailSettings, McpSettings, Redirects, SearchProvider, SearchSettings, Settings,
@@ -92,7 +94,9 @@ impl Tools {
     pub fn new(settings: Settings, secrets: SecretStore) -> std::io::Result<Self> {
         let tasks = Tasks::new()?;
         let lookup = Lookup(secrets);
-        let wire = Arc::new(wire::Wire::new(&settings.http));
+        let network = Network::new(settings.http.allow_private_network, &settings.http.trusted_hosts);
+        let clients = Clients::new(network);
+        let wire = Arc::new(wire::Wire::new(&settings.http, clients.clone()));
         let timeout_ms = settings.http.timeout_ms;
         let http = http::Http { wire: Arc::clone(&wire), tasks: tasks.clone(), timeout_ms };
         let fetch = fetch::Fetch { wire: Arc::clone(&wire), tasks: tasks.clone(), timeout_ms };
@@ -110,7 +114,7 @@ impl Tools {
             settings: settings.search,
             lookup: lookup.clone(),
         };
-        let mcp = mcp::Mcp::new(&settings.mcp, &tasks, &lookup);
+        let mcp = mcp::Mcp::new(&settings.mcp, &tasks, &lookup, &clients);
         let mail = mail::Mail { tasks, settings: settings.mail, lookup: lookup.clone() };
         let files = files::Files(settings.files);
         Ok(Self { secrets: lookup, http, webhook, fetch, search, mail, files, commands: None, mcp })
@@ -163,26 +167,25 @@ impl Tools {
         }
     }
 
-    /// What is known of a tool that a model is to be offered by its name.
-    pub fn described(&self, name: &str, stop: &Stop) -> Option<Offered> {
-        match Builtin::named(name) {
-            Some(tool) => Some(tool.offered(name)),
-            None => self.mcp.described(name, stop),
-        }
+    /// The word that ends the looking for what is lacking. Once it is said, nobody is asked any more.
+    pub fn checks(&self) -> Stop {
+        self.mcp.checks.clone()
+    }
+
+    /// What is known of tools that a model is to be offered by their names, each where its name stands.
+    pub fn described(&self, names: &[&str], stop: &Stop) -> Vec<Option<ToolDescription>> {
+        let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
+        let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked, stop) }.into_iter();
+        let one = |name: &&str| match Builtin::named(name) {
+            Some(tool) => Some(tool.described()),
+            None => offered.next().flatten(),
+        };
+        names.iter().map(one).collect()
     }
 
     /// Whether calls of that kind are for tools.
     pub fn serves(kind: &str, spec: &Value) -> bool {
         runner(kind, spec, &Value::Null).is_some()
-    }
-
-    /// The tools of all servers, with the schemas of their arguments.
-    ///
-    /// # Errors
-    ///
-    /// If a server does not say what it offers.
-    pub fn offered(&self, stop: &Stop) -> Result<Vec<Offered>, String> {
-        self.mcp.offered(stop)
     }
 
     fn performed(&self, call: &Call, stop: &Stop) -> Answer {
@@ -205,7 +208,7 @@ impl Tools {
 const NO_COMMANDS: &str = "this host runs no commands; its operator has to allow that";
 
 /// Which runner a call is for; none if it is for no tool.
-fn runner<'c>(kind: &str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c>> {
+fn runner<'c>(kind: &'c str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c>> {
     let step = spec.get("step_type").and_then(Value::as_str);
     Some(match kind {
         "http" => Runner::Http,
@@ -227,20 +230,11 @@ fn runner<'c>(kind: &str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c
                 None => Runner::Tool(name, input.get("arguments").unwrap_or(&Value::Null)),
             }
         }
-        "retrieval" | "memory" | "object_store" => Runner::Tool(step.unwrap_or(kind_name(kind)), input),
+        "retrieval" | "memory" | "object_store" => Runner::Tool(step.unwrap_or(kind), input),
         // A chat without a type of step is a conversation with a model.
         "chat" => Runner::Tool(step?, input),
         _ => return None,
     })
-}
-
-/// The name of a tool that nobody has named.
-fn kind_name(kind: &str) -> &'static str {
-    match kind {
-        "retrieval" => "retrieval",
-        "memory" => "memory",
-        _ => "object_store",
-    }
 }
 
 /// A call of a tool by name. What the document has set for the tool stands in for arguments that whoever calls it has left out.

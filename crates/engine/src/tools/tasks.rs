@@ -11,8 +11,6 @@ use tokio::time::{Instant, timeout};
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 
-use super::failure::failed;
-
 /// How soon a call hears that it should stop.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -41,7 +39,7 @@ impl Tasks {
         match self.within(stop, Duration::from_millis(limit_ms), work) {
             Some(Ok(answer) | Err(answer)) => answer,
             None if stop.is_set() || call.attempt_limit_ms.is_some() => Answer::Never,
-            None => failed("timeout", format!("nothing came back within {limit_ms} ms")),
+            None => Answer::failed("timeout", format!("nothing came back within {limit_ms} ms")),
         }
     }
 

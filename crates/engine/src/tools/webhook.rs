@@ -1,6 +1,5 @@
 //! Notifications of other systems, signed so that they can tell who has sent them. `docs/webhooks.md` has the format.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,6 +16,7 @@ use super::http::{address, follows, headers, method};
 use super::settings::WebhookSettings;
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Wire};
+use crate::hexadecimal::hexadecimal;
 use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
 use crate::stop::Stop;
@@ -81,15 +81,15 @@ impl Webhook {
 
     fn sign(&self, call: &Call, out: &mut Outgoing) -> Result<(), Answer> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let timestamp = since.as_secs().to_string();
+        let (id, timestamp) = (call.key(), since.as_secs().to_string());
         if let Some(name) = &self.settings.secret_env {
             let secret = self.lookup.get(name);
             let secret = secret.ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
-            let signed = signature(secret.as_bytes(), &timestamp, out.body.as_deref().unwrap_or_default());
+            let signed = signature(secret.as_bytes(), &id, &timestamp, out.body.as_deref().unwrap_or_default());
             put(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
         }
         put(&mut out.headers, TIMESTAMP, &timestamp);
-        put(&mut out.headers, ID, &call.key());
+        put(&mut out.headers, ID, &id);
         Ok(())
     }
 }
@@ -110,20 +110,14 @@ fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
     }
 }
 
-/// HMAC-SHA256 over `timestamp.body`, in hexadecimal digits.
-pub(super) fn signature(secret: &[u8], timestamp: &str, body: &[u8]) -> String {
+/// HMAC-SHA256 over `id.timestamp.body`, in hexadecimal digits. The id is in it because receivers know a repetition by it: a copy under
+/// another id must not pass for a new notification.
+fn signature(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of every length");
-    mac.update(timestamp.as_bytes());
-    mac.update(b".");
-    mac.update(body);
+    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+        mac.update(part);
+    }
     hexadecimal(&mac.finalize().into_bytes())
-}
-
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
 }
 
 #[cfg(test)]
@@ -132,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_signature_is_what_other_tools_compute() {
-        // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
-        let expected = "49f24e537407743fa4a0242bb63b94b9a47ee99cbbe071ccd8a22550ae411686";
-        assert_eq!(signature(b"secret", "1700000000", br#"{"a":1}"#), expected);
+        // printf 'run-1/7/0.1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
+        let expected = "c8113f0ffdcfca241775b186bee95a050b8d2c4d4ff824457c33018db599836b";
+        assert_eq!(signature(b"secret", "run-1/7/0", "1700000000", br#"{"a":1}"#), expected);
     }
 }

@@ -1,17 +1,18 @@
 //! Requests on the wire: where they may go, which redirects they follow, and how much of an answer is read.
 
 use std::error::Error;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use branchpoint_expr::{Object, Value};
 use encoding_rs::{Encoding, UTF_8};
-use reqwest::header::{self, HeaderMap, HeaderName};
+use reqwest::header::{self, AsHeaderName, HeaderMap, HeaderName};
 use reqwest::{Client, Method, Response};
 use url::Url;
 
-use super::failure::{OWN, failed, impossible, refused};
+use super::failure::{failed, impossible, refused};
 use super::settings::{HttpSettings, Redirects};
-use crate::network::{Guarded, Network, Source, causes, refusal};
+use crate::clients::Clients;
+use crate::network::{Source, causes, refusal};
 use crate::runner::Answer;
 
 /// How many redirects one call follows.
@@ -24,13 +25,9 @@ const CARRIED_OVER: [HeaderName; 4] =
 /// The way out, shared by everything that speaks HTTP.
 #[derive(Debug)]
 pub(super) struct Wire {
-    network: Network,
+    clients: Clients,
     redirects: Redirects,
     max_bytes: u64,
-    /// For addresses of the operator.
-    open: OnceLock<Result<Client, String>>,
-    /// For addresses of documents: what names resolve to is checked.
-    guarded: OnceLock<Result<Client, String>>,
 }
 
 /// A request.
@@ -60,14 +57,8 @@ pub(super) struct Reply {
 }
 
 impl Wire {
-    pub(super) fn new(settings: &HttpSettings) -> Self {
-        Self {
-            network: Network::new(settings.allow_private_network, &settings.trusted_hosts),
-            redirects: settings.redirects,
-            max_bytes: settings.max_response_bytes,
-            open: OnceLock::new(),
-            guarded: OnceLock::new(),
-        }
+    pub(super) fn new(settings: &HttpSettings, clients: Clients) -> Self {
+        Self { clients, redirects: settings.redirects, max_bytes: settings.max_response_bytes }
     }
 
     /// Sends a request and what its redirects ask for.
@@ -90,13 +81,9 @@ impl Wire {
     fn client(&self, out: &Outgoing) -> Result<&Client, Answer> {
         let source = match out.source {
             Source::Operator => Source::Operator,
-            Source::Document => self.network.admit(&out.url).map_err(|refused| impossible(refused.to_string()))?,
+            Source::Document => self.clients.admit(&out.url).map_err(|refused| impossible(refused.to_string()))?,
         };
-        let (kept, guard) = match source {
-            Source::Operator => (&self.open, None),
-            Source::Document => (&self.guarded, Some(Guarded(self.network.clone()))),
-        };
-        kept.get_or_init(|| client(guard)).as_ref().map_err(|reason| impossible(reason.as_str()))
+        self.clients.client(source).map_err(impossible)
     }
 
     /// The request that a redirect asks for; none if the answer is the answer.
@@ -181,7 +168,7 @@ fn stays(from: &Url, to: &Url) -> bool {
 
 impl Reply {
     /// What the headers say about a name.
-    pub(super) fn header(&self, name: HeaderName) -> Option<&str> {
+    pub(super) fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
@@ -216,25 +203,6 @@ impl Reply {
     }
 }
 
-/// A client that follows nothing by itself. With a guard, proxies are out too: they would look names up for us.
-fn client(guard: Option<Guarded>) -> Result<Client, String> {
-    install_crypto();
-    let builder = Client::builder()
-        .user_agent(concat!("branchpoint/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false);
-    let builder = match guard {
-        Some(guard) => builder.no_proxy().dns_resolver(guard),
-        None => builder,
-    };
-    builder.build().map_err(|error| format!("nothing can be sent over HTTP here: {}", reason(&error)))
-}
-
-/// Makes `ring` the provider of TLS for this process, unless somebody has chosen another.
-pub(super) fn install_crypto() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
 fn unsent(url: &Url, error: reqwest::Error) -> Answer {
     // A secret may stand in the address.
     let error = error.without_url();
@@ -249,7 +217,7 @@ fn unsent(url: &Url, error: reqwest::Error) -> Answer {
     } else {
         format!("the connection to `{host}` broke before the whole answer had come: {}", reason(&error))
     };
-    failed(OWN, message)
+    failed(message)
 }
 
 /// The innermost cause, which says what happened; the outer ones say where in the library.

@@ -1,6 +1,7 @@
 //! Models over real wire formats: a provider on this machine that speaks them.
 
 mod answers;
+mod catalogue;
 #[path = "../provider/mod.rs"]
 mod provider;
 mod spent;

@@ -43,6 +43,18 @@ fn what_is_written_is_read_again_and_nothing_else_is_left() {
 }
 
 #[test]
+fn what_somebody_who_was_killed_has_left_behind_is_in_nobodys_way() {
+    let (dir, tools) = folder();
+    // The next process may have the same number: in a container it always has.
+    for number in 0..100 {
+        let left = dir.path().join(format!("in/.branchpoint-{}-{number}", std::process::id()));
+        fs::write(left, "half").expect("it can be written");
+    }
+    judged(&tools, &write("note.md", "one"));
+    assert_eq!(judged(&tools, &load("note.md")), Value::from("one"));
+}
+
+#[test]
 fn no_path_and_no_link_leads_out_of_the_folder() {
     let (dir, tools) = folder();
     let inside = dir.path().join("in");

@@ -8,6 +8,7 @@ use branchpoint_core::Failed;
 use branchpoint_engine::{Answer, Stop, judge};
 use branchpoint_expr::Value;
 
+use super::closed::Closed;
 use super::peer::{Peer, response};
 use super::{call, failure, judged, perform, tools, value};
 
@@ -167,8 +168,8 @@ fn an_answer_is_read_up_to_a_bound_whether_its_length_is_told_or_not() {
 #[test]
 fn whether_the_other_side_has_answered_is_told_truly() {
     let cut = Peer::new(|_| b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec());
-    let dead = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free").local_addr().expect("bound").port();
-    let asked = call("http", "{}", &format!(r#"{{"url": "http://127.0.0.1:{dead}/"}}"#));
+    let dead = Closed::new();
+    let asked = call("http", "{}", &format!(r#"{{"url": "http://127.0.0.1:{}/"}}"#, dead.port()));
     for asked in [get(&cut, "/"), asked] {
         let Failed { again, answered, .. } = failure(perform(&tools(OPEN), &asked));
         assert!(again.is_worth_it() && !answered, "{asked:?}");
@@ -193,7 +194,9 @@ fn a_call_ends_when_it_is_told_to_stop() {
         thread::sleep(Duration::from_millis(100));
         word.set();
     });
-    assert_eq!(tools(OPEN).perform(&get(&silent, "/"), &stop), Some(Answer::Never));
+    // It would end by itself too, but nobody waits that long.
+    let patient = tools(&format!("{OPEN}\ntimeout_ms = 3600000"));
+    assert_eq!(patient.perform(&get(&silent, "/"), &stop), Some(Answer::Never));
 }
 
 #[test]

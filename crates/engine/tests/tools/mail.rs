@@ -7,6 +7,7 @@ use std::thread;
 
 use branchpoint_expr::Value;
 
+use super::closed::Closed;
 use super::{call, failure, judged, perform, tools};
 
 /// A server that takes every mail, except for those to `refused@` and `later@`.
@@ -119,8 +120,9 @@ fn what_the_server_says_decides_whether_another_attempt_makes_sense() {
         let failed = failure(perform(&tools, &call("mail", "{}", &format!(r#"{{"to": "{to}", "text_body": "x"}}"#))));
         assert!(failed.answered && failed.again == again.into(), "{failed:?}");
     }
-    let closed = TcpListener::bind("127.0.0.1:0").expect("a port is free").local_addr().expect("it is bound").port();
-    let tools = super::tools(&format!("[mail]\nurl = \"smtp://127.0.0.1:{closed}\"\nfrom = \"h@example.org\""));
+    let closed = Closed::new();
+    let url = format!("smtp://127.0.0.1:{}", closed.port());
+    let tools = super::tools(&format!("[mail]\nurl = \"{url}\"\nfrom = \"h@example.org\""));
     let failed = failure(perform(&tools, &call("mail", "{}", r#"{"to": "a@example.org", "text_body": "x"}"#)));
     assert!(!failed.answered && failed.again.is_worth_it(), "{failed:?}");
 }

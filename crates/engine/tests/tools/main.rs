@@ -1,6 +1,8 @@
 //! Tools against real peers: servers of HTTP, SMTP and MCP that run on this machine, and none of the internet.
 
+mod bare;
 mod busy;
+mod closed;
 mod extract;
 mod files;
 mod http;

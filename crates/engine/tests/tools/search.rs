@@ -1,8 +1,9 @@
 //! Searching, with a server that answers as each provider does.
 
+use branchpoint_core::Again;
 use branchpoint_expr::Value;
 
-use super::peer::Peer;
+use super::peer::{Peer, response};
 use super::{call, failure, judged, perform, tools, value};
 
 #[track_caller]
@@ -29,6 +30,16 @@ fn every_provider_is_asked_in_its_own_way_and_gives_the_same_form() {
     let results = r#"{"results": [{"title": "T", "url": "https://t.example/", "content": "S"}, {"title": "U"}]}"#;
     check("tavily", results, ("/search", "Bearer test_key", r#"{"query":"a & b","max_results":1}"#));
     check("searxng", results, ("/search?q=a+%26+b&format=json", "Bearer test_key", ""));
+}
+
+#[test]
+fn a_provider_that_is_busy_is_left_alone_for_as_long_as_it_says() {
+    for status in ["429 Too Many Requests", "503 Service Unavailable"] {
+        let peer = Peer::new(move |_| response(status, &[("retry-after", "7")], ""));
+        let tools = tools(&format!("[search]\nprovider = \"searxng\"\nurl = \"{}\"", peer.url("")));
+        let failed = failure(perform(&tools, &call("search", "{}", r#"{"query": "x"}"#)));
+        assert_eq!((failed.again, failed.answered), (Again::After(7_000), true), "{failed:?}");
+    }
 }
 
 #[test]

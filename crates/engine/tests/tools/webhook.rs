@@ -9,7 +9,7 @@ use super::{call, failure, judged, perform, tools};
 const SIGNED: &str = "[http]\nallow_private_network = true\n[webhook]\nsecret_env = \"TEST_SECRET\"";
 
 #[test]
-fn a_notification_is_signed_over_its_time_and_body() {
+fn a_notification_is_signed_over_its_id_its_time_and_its_body() {
     let peer = Peer::saying("200 OK", "application/json", r#"{"ok": true}"#);
     let input = format!(
         r#"{{"url": "{}", "method": "POST", "content_type": "application/json", "payload": {{"a": "ä"}}}}"#,
@@ -23,7 +23,7 @@ fn a_notification_is_signed_over_its_time_and_body() {
     assert_eq!(heard.headers["branchpoint-id"], "run-1/7/0");
     assert_eq!(heard.headers["idempotency-key"], "run-1/7/0");
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"test_secret").expect("every length is a key");
-    mac.update(format!("{}.{}", heard.headers["branchpoint-timestamp"], heard.body).as_bytes());
+    mac.update(format!("run-1/7/0.{}.{}", heard.headers["branchpoint-timestamp"], heard.body).as_bytes());
     let signature = heard.headers["branchpoint-signature"].strip_prefix("v1=").expect("the version goes first");
     let bytes: Vec<u8> = (0..signature.len() / 2)
         .map(|at| u8::from_str_radix(&signature[2 * at..2 * at + 2], 16).expect("these are digits"))

@@ -16,6 +16,8 @@ use sse_stream::{Sse, SseStream};
 use super::super::wire::reason;
 use super::measure::{Ends, Measure};
 use super::trouble::Trouble;
+use crate::clients::Clients;
+use crate::network::Source;
 use crate::secrets::Secrets;
 
 /// The code of an error that is no server's: its answer was too long. It is one that the protocol leaves to those who use it.
@@ -46,10 +48,16 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn new(server: &Arc<str>, secrets: &Secrets, max_bytes: u64) -> Result<Self, Trouble> {
-        let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let client = client.map_err(|error| unreached(server, &error))?;
-        Ok(Self { client, server: Arc::clone(server), secrets: secrets.clone(), max_bytes })
+    pub(super) fn new(
+        server: &Arc<str>,
+        clients: &Clients,
+        secrets: &Secrets,
+        max_bytes: u64,
+    ) -> Result<Self, Trouble> {
+        let client = clients
+            .client(Source::Operator)
+            .map_err(|why| Trouble::Unheard(format!("the MCP server `{server}` cannot be reached: {why}")))?;
+        Ok(Self { client: client.clone(), server: Arc::clone(server), secrets: secrets.clone(), max_bytes })
     }
 
     async fn send(

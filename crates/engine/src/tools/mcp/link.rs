@@ -2,26 +2,30 @@
 
 use std::collections::HashMap;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::ServiceExt;
-use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
-use rmcp::service::{RoleClient, RunningService};
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
+use rmcp::service::{NotificationContext, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-
+use rmcp::{ClientHandler, ServiceExt};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child as Process, ChildStderr, Command};
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::time::timeout;
 
 use super::super::asked::Lookup;
 use super::super::settings::McpSettings;
-use super::super::wire::install_crypto;
 use super::address::{Address, OURS};
+use super::listed::Listed;
 use super::measure::{Ends, Lines, Measure};
 use super::trouble::Trouble;
+use crate::clients::Clients;
 use crate::secrets::Secrets;
 
 /// What a child finds of our environment: enough to start, and nothing that is a secret by its name.
@@ -30,12 +34,24 @@ const INHERITED: [&str; 9] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHEL
 /// How much of what a child complains about is kept, for errors.
 const KEPT_BYTES: usize = 2048;
 
-type Service = RunningService<RoleClient, InitializeRequestParams>;
+/// How long the last words of a child are awaited that does not answer any more.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) service: Service,
+    pub(super) service: RunningService<RoleClient, Us>,
+    /// What the server offers, once it has said so. It goes with the link.
+    pub(super) tools: AsyncMutex<Option<Known>>,
     child: Option<Child>,
+}
+
+/// A list of tools, and what there is to know of its age.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) list: Arc<Listed>,
+    /// How often the list had changed when it was asked for.
+    pub(super) changes: u64,
+    pub(super) since: Instant,
 }
 
 /// A child process with everything that it starts. It does not survive this value.
@@ -70,10 +86,11 @@ impl Link {
         settings: &McpSettings,
         lookup: &Lookup,
         secrets: &Secrets,
+        clients: &Clients,
     ) -> Result<Self, Trouble> {
         match (&settings.command, &settings.url) {
             (Some(command), _) => Self::start(name, command, settings, lookup, secrets).await,
-            (None, Some(url)) => Self::connect(name, url, settings, lookup, secrets).await,
+            (None, Some(url)) => Self::connect(name, url, settings, lookup, secrets, clients).await,
             (None, None) => Err(Trouble::Lasting(format!("[mcp.{name}] in the settings needs either command or url"))),
         }
     }
@@ -82,14 +99,22 @@ impl Link {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
+    /// How often the server has said that its list of tools has changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.service.service().changes.load(Ordering::Acquire)
+    }
+
     /// Why the link has ended by itself, if that is known.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         self.child.as_ref()?.trouble.get().cloned()
     }
 
     /// What the child has complained about, to be put behind an error.
-    pub(super) fn said(&self) -> String {
-        self.child.as_ref().map(|child| child.complaints.said()).unwrap_or_default()
+    pub(super) async fn said(&self) -> String {
+        match &self.child {
+            Some(child) => child.complaints.said().await,
+            None => String::new(),
+        }
     }
 
     async fn start(
@@ -112,8 +137,7 @@ impl Link {
                 "the MCP server `{name}` cannot be started; `{program}`, its command in the settings: {error}"
             ))
         })?;
-        let complaints = Complaints { text: Arc::default(), secrets: secrets.clone() };
-        complaints.follow(process.stderr.take());
+        let complaints = Complaints::follow(process.stderr.take(), secrets.clone());
         let streams = process.stdout.take().zip(process.stdin.take());
         let (stdout, stdin) = streams.ok_or_else(|| {
             Trouble::Unheard(format!("the MCP server `{name}` cannot be started: it has no standard streams"))
@@ -122,12 +146,14 @@ impl Link {
         let measure = Measure::new(name, settings.max_response_bytes, Ends::AtLine);
         let transport = AsyncRwTransport::new_client(Lines::new(stdout, measure, &child.trouble), stdin);
         // Lines are measured already, and one that is too long must end the call, not be passed over.
-        let service = us().serve(transport.with_max_line_length(usize::MAX)).await.map_err(|error| {
-            let known = child.trouble.get().cloned();
-            let trouble = known.unwrap_or_else(|| Trouble::of_start(name, &error));
-            trouble.between(&format!("`{program}` was started, but "), &child.complaints.said())
-        })?;
-        Ok(Self { service, child: Some(child) })
+        match Us::default().serve(transport.with_max_line_length(usize::MAX)).await {
+            Ok(service) => Ok(Self { service, tools: AsyncMutex::default(), child: Some(child) }),
+            Err(error) => {
+                let known = child.trouble.get().cloned();
+                let trouble = known.unwrap_or_else(|| Trouble::of_start(name, &error));
+                Err(trouble.between(&format!("`{program}` was started, but "), &child.complaints.said().await))
+            }
+        }
     }
 
     async fn connect(
@@ -136,8 +162,8 @@ impl Link {
         settings: &McpSettings,
         lookup: &Lookup,
         secrets: &Secrets,
+        clients: &Clients,
     ) -> Result<Self, Trouble> {
-        install_crypto();
         let mut headers = HashMap::new();
         let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
         let secret = settings.headers_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?)));
@@ -150,23 +176,35 @@ impl Link {
             headers.insert(header, value);
         }
         let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
-        let client = Address::new(name, secrets, settings.max_response_bytes)?;
+        let client = Address::new(name, clients, secrets, settings.max_response_bytes)?;
         let transport = StreamableHttpClientTransport::with_client(client, config);
-        let service = us().serve(transport).await.map_err(|error| Trouble::of_start(name, &error))?;
-        Ok(Self { service, child: None })
+        let service = Us::default().serve(transport).await.map_err(|error| Trouble::of_start(name, &error))?;
+        Ok(Self { service, tools: AsyncMutex::default(), child: None })
     }
 }
 
-/// Who we say we are.
-fn us() -> InitializeRequestParams {
-    let name = Implementation::new("branchpoint", env!("CARGO_PKG_VERSION"));
-    InitializeRequestParams::new(ClientCapabilities::default(), name)
+/// Our side of a link.
+#[derive(Debug, Default)]
+pub(super) struct Us {
+    /// How often the server has said that its list of tools has changed.
+    changes: AtomicU64,
+}
+
+impl ClientHandler for Us {
+    fn get_info(&self) -> ClientConfig {
+        let name = Implementation::new("branchpoint", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), name)
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// The end of what a child has written to its standard error.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Complaints {
-    text: Arc<Mutex<Written>>,
+    written: watch::Receiver<Written>,
     /// What the child was given, and may repeat.
     secrets: Secrets,
 }
@@ -179,25 +217,33 @@ struct Written {
 }
 
 impl Complaints {
-    fn follow(&self, stream: Option<ChildStderr>) {
-        let Some(mut stream) = stream else { return };
-        let text = Arc::clone(&self.text);
+    fn follow(stream: Option<ChildStderr>, secrets: Secrets) -> Self {
+        let (writes, written) = watch::channel(Written::default());
         // A secret of which only the end is kept would not be known any more, so what is told begins behind it.
-        let kept_bytes = KEPT_BYTES + self.secrets.longest();
+        let kept_bytes = KEPT_BYTES + secrets.longest();
         tokio::spawn(async move {
             let mut buffer = [0; 1024];
-            while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-                let bytes = &mut text.lock().expect("nobody panics while holding it").bytes;
-                bytes.extend_from_slice(&buffer[..read]);
-                let over = bytes.len().saturating_sub(kept_bytes);
-                bytes.drain(..over);
+            if let Some(mut stream) = stream {
+                while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+                    writes.send_modify(|Written { bytes, .. }| {
+                        bytes.extend_from_slice(&buffer[..read]);
+                        let over = bytes.len().saturating_sub(kept_bytes);
+                        bytes.drain(..over);
+                    });
+                }
             }
-            text.lock().expect("nobody panics while holding it").is_all = true;
+            writes.send_modify(|written| written.is_all = true);
         });
+        Self { written, secrets }
     }
 
-    fn said(&self) -> String {
-        let written = self.text.lock().expect("nobody panics while holding it");
+    /// What was written up to the end, for which a child that is dying is given a moment: its output and its complaints come by
+    /// different ways.
+    async fn said(&self) -> String {
+        let mut written = self.written.clone();
+        // One that goes on living may go on complaining, and what it has said so far is enough.
+        let _ = timeout(LAST_WORDS, written.wait_for(|written| written.is_all)).await;
+        let written = self.written.borrow();
         let told = last_words(&written.bytes, written.is_all, &self.secrets);
         if told.is_empty() { told } else { format!("; it said: {told}") }
     }

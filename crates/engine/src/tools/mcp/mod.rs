@@ -2,13 +2,13 @@
 
 mod address;
 mod link;
+mod listed;
 mod measure;
 mod result;
 mod server;
 mod trouble;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use branchpoint_expr::Value;
@@ -17,6 +17,8 @@ use super::asked::Lookup;
 use super::failure::impossible;
 use super::settings::McpSettings;
 use super::tasks::Tasks;
+use crate::clients::Clients;
+use crate::models::ToolDescription;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 use server::Server;
@@ -28,32 +30,27 @@ const TIMEOUT_MS: u64 = 120_000;
 const NO_SERVERS: &str = "no MCP server is set; add [mcp.NAME] with command or url to the settings";
 const SILENT: &str = "the MCP servers have not said in time which tools they offer";
 
-/// A tool that a server offers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Offered {
-    /// The name of the server in the settings.
-    pub server: Arc<str>,
-    /// The name of the tool.
-    pub name: Arc<str>,
-    /// What it is for, in the words of the server.
-    pub description: Option<Arc<str>>,
-    /// The JSON Schema of its arguments.
-    pub schema: Value,
-}
-
 /// Performs `mcp` and `tool`.
 #[derive(Debug)]
 pub(super) struct Mcp {
     tasks: Tasks,
     servers: BTreeMap<String, Server>,
+    /// Ends the looking for what is lacking.
+    pub(super) checks: Stop,
 }
 
 impl Mcp {
-    pub(super) fn new(settings: &BTreeMap<String, McpSettings>, tasks: &Tasks, lookup: &Lookup) -> Self {
+    pub(super) fn new(
+        settings: &BTreeMap<String, McpSettings>,
+        tasks: &Tasks,
+        lookup: &Lookup,
+        clients: &Clients,
+    ) -> Self {
         let server = |(name, settings): (&String, &McpSettings)| {
-            (name.clone(), Server::new(name, settings.clone(), lookup.clone()))
+            (name.clone(), Server::new(name, settings.clone(), lookup.clone(), clients.clone()))
         };
-        Self { tasks: tasks.clone(), servers: settings.iter().map(server).collect() }
+        let servers = settings.iter().map(server).collect();
+        Self { tasks: tasks.clone(), servers, checks: Stop::default() }
     }
 
     /// Calls an action of a server that the call names.
@@ -74,36 +71,30 @@ impl Mcp {
         self.answer(call, stop, limit_ms, async {
             let (server, tool) = match self.of_server(name) {
                 Some(found) => found,
-                None => (self.find(name).await.map_err(Trouble::answer)?.0, name),
+                None => (self.find(name).await.map_err(Trouble::answer)?, name),
             };
             server.call(tool, arguments).await
         })
     }
 
-    /// What all servers offer. A server that does not answer is an error: without its tools nobody knows what is missing.
-    pub(super) fn offered(&self, stop: &Stop) -> Result<Vec<Offered>, String> {
-        let work = async {
-            let mut offered = Vec::new();
-            for server in self.servers.values() {
-                offered.extend(server.offered().await.map_err(|trouble| trouble.to_string())?);
-            }
-            Ok(offered)
+    /// What servers say about tools. A server that does not answer says nothing, and does not keep the others from answering; what is
+    /// wrong with it is told when it is called.
+    pub(super) fn described(&self, names: &[&str], stop: &Stop) -> Vec<Option<ToolDescription>> {
+        let any = names.iter().any(|name| self.of_server(name).is_none());
+        let is_meant = |known: &str| any || names.iter().any(|name| starts_with(name, known).is_some());
+        // Models are told about tools again and again, and not each time is a silence waited out.
+        let meant = self.servers.iter().filter(|(known, server)| is_meant(known) && !server.was_silent());
+        let asked = meant.map(|(known, server)| async move { Some((known.as_str(), server.offered().await.ok()?)) });
+        let asked = self.asked(stop, futures_util::future::join_all(asked)).unwrap_or_default();
+        let offered: Vec<_> = asked.into_iter().flatten().collect();
+        let one = |name: &&str| {
+            let mut found = offered.iter().filter_map(|(server, offered)| {
+                let tool = if self.of_server(name).is_some() { starts_with(name, server)? } else { *name };
+                offered.get(tool)
+            });
+            found.next().filter(|_| found.next().is_none()).cloned()
         };
-        self.asked(stop, work).unwrap_or_else(|| Err(SILENT.to_owned()))
-    }
-
-    /// What a server says about one of its tools. A server that does not answer says nothing, and does not keep the others from
-    /// answering; what is wrong with it is told when it is called.
-    pub(super) fn described(&self, name: &str, stop: &Stop) -> Option<Offered> {
-        self.asked(stop, async {
-            match self.of_server(name) {
-                Some((server, tool)) => {
-                    let offered = server.offered().await.unwrap_or_default();
-                    offered.into_iter().find(|known| *known.name == *tool)
-                }
-                None => Some(self.find(name).await.ok()?.1),
-            }
-        })?
+        names.iter().map(one).collect()
     }
 
     /// Why a server cannot be called, as far as that is known without starting it; which one it is may not be known yet.
@@ -127,12 +118,12 @@ impl Mcp {
         let work = async {
             let Some((server, tool)) = self.of_server(name) else { return self.find(name).await.err() };
             match server.offered().await {
-                Ok(offered) if offered.iter().any(|known| *known.name == *tool) => None,
+                Ok(offered) if offered.get(tool).is_some() => None,
                 Ok(offered) => Some(server.has_none(tool, &offered)),
                 Err(trouble) => Some(trouble),
             }
         };
-        match self.asked(&Stop::default(), work) {
+        match self.asked(&self.checks, work) {
             Some(trouble) => trouble.map(|trouble| trouble.to_string()),
             None => Some(SILENT.to_owned()),
         }
@@ -147,36 +138,35 @@ impl Mcp {
 
     /// The server that a name begins with, and its tool.
     fn of_server<'n>(&self, name: &'n str) -> Option<(&Server, &'n str)> {
-        let of = |server: &str| name.strip_prefix(server)?.strip_prefix('.');
-        self.servers.iter().find_map(|(known, server)| Some((server, of(known)?)))
+        self.servers.iter().find_map(|(known, server)| Some((server, starts_with(name, known)?)))
     }
 
-    /// The one server that has a tool, and what it says about it. One that does not answer keeps none of the others from having it.
-    async fn find(&self, name: &str) -> Result<(&Server, Offered), Trouble> {
-        let asked = self.servers.values().map(|server| async move { (server, server.offered().await) });
+    /// The one server that has a tool. One that does not answer keeps none of the others from having it.
+    async fn find(&self, name: &str) -> Result<&Server, Trouble> {
+        let asked = self.servers.iter().map(|(known, server)| async move { (known, server, server.offered().await) });
         let mut found = Vec::new();
         let mut names = Vec::new();
         let mut silent = None;
-        for (server, offered) in futures_util::future::join_all(asked).await {
+        for (known, server, offered) in futures_util::future::join_all(asked).await {
             match offered {
                 Ok(offered) => {
-                    names.extend(offered.iter().map(|tool| format!("{}.{}", tool.server, tool.name)));
-                    found.extend(offered.into_iter().find(|tool| &*tool.name == name).map(|tool| (server, tool)));
+                    names.extend(offered.names().map(|tool| format!("{known}.{tool}")));
+                    found.extend(offered.get(name).map(|_| (known, server)));
                 }
                 Err(trouble) => silent = Some(trouble),
             }
         }
-        if found.len() == 1 {
-            return Ok(found.remove(0));
+        if let [(_, server)] = *found {
+            return Ok(server);
         }
-        let Some((_, first)) = found.first() else {
+        let Some((first, _)) = found.first() else {
             let trouble =
                 Trouble::Lasting(format!("no MCP server has a tool `{name}`; there are {}", near(name, &names)));
             let unknown = format!("nobody who answers has a tool `{name}`, and ");
             return Err(silent.map_or(trouble, |silent| silent.between(&unknown, "")));
         };
-        let servers = quoted(found.iter().map(|(_, tool)| &tool.server));
-        let message = format!("the tool `{name}` is offered by {servers}; write `{}.{name}`", first.server);
+        let servers = quoted(found.iter().map(|(known, _)| known));
+        let message = format!("the tool `{name}` is offered by {servers}; write `{first}.{name}`");
         Err(Trouble::Lasting(message))
     }
 
@@ -194,6 +184,11 @@ impl Mcp {
     ) -> Answer {
         self.tasks.answer(call, stop, limit_ms.unwrap_or(TIMEOUT_MS), work)
     }
+}
+
+/// What a name says behind that of a server.
+fn starts_with<'n>(name: &'n str, server: &str) -> Option<&'n str> {
+    name.strip_prefix(server)?.strip_prefix('.')
 }
 
 /// Names for people: all if they are few, else those that are near to what was written.

@@ -1,30 +1,35 @@
 //! One server: its link is made when it is first needed, kept, and made again when it is dead.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use branchpoint_expr::Value;
 use rmcp::ServiceError;
-use rmcp::model::{CallToolRequestParams, PaginatedRequestParams, Tool};
+use rmcp::model::CallToolRequestParams;
 use tokio::sync::Mutex;
 
 use super::super::asked::Lookup;
 use super::super::failure::{denied, impossible, refused};
 use super::super::settings::McpSettings;
 use super::address::TOO_LONG;
-use super::link::Link;
+use super::link::{Known, Link};
+use super::listed::{Listed, Unread};
 use super::measure::{Ends, Measure};
-use super::result::{answer, value_of};
+use super::near;
+use super::result::answer;
 use super::trouble::Trouble;
-use super::{Offered, near};
+use crate::clients::Clients;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
 
-/// How many pages a list of tools may have. A server that always has one more would never end.
-const MOST_PAGES: usize = 1000;
-
 /// How long a server has to say what it offers: runs wait for it before they begin.
 const LISTING_MS: u64 = 20_000;
+
+/// How long a list is believed. A server says when its list changes, but not every server does, and not always can it be heard.
+const FRESH: Duration = Duration::from_mins(5);
+
+/// For how long a server that has not answered is not waited for again, where its tools are only to be described.
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// A server of the settings.
 #[derive(Debug)]
@@ -32,12 +37,15 @@ pub(super) struct Server {
     name: Arc<str>,
     settings: McpSettings,
     lookup: Lookup,
+    clients: Clients,
     link: Mutex<Option<Arc<Link>>>,
+    /// When it was asked in vain what it offers.
+    silent: SyncMutex<Option<Instant>>,
 }
 
 impl Server {
-    pub(super) fn new(name: &str, settings: McpSettings, lookup: Lookup) -> Self {
-        Self { name: name.into(), settings, lookup, link: Mutex::default() }
+    pub(super) fn new(name: &str, settings: McpSettings, lookup: Lookup, clients: Clients) -> Self {
+        Self { name: name.into(), settings, lookup, clients, link: Mutex::default(), silent: SyncMutex::default() }
     }
 
     pub(super) fn timeout_ms(&self) -> Option<u64> {
@@ -84,8 +92,15 @@ impl Server {
         }
     }
 
-    /// What it offers. All pages of the list together are one answer, so they are not longer than one.
-    pub(super) async fn offered(&self) -> Result<Vec<Offered>, Trouble> {
+    /// Whether it was asked not long ago what it offers, and has not answered in time.
+    pub(super) fn was_silent(&self) -> bool {
+        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        silent.is_some_and(|since| since.elapsed() < SILENCE)
+    }
+
+    /// What it offers, as far as that is not known yet.
+    pub(super) async fn offered(&self) -> Result<Arc<Listed>, Trouble> {
+        let asked_at = Instant::now();
         let secrets = self.secrets();
         let limit_ms = self.settings.timeout_ms.map_or(LISTING_MS, |own| own.min(LISTING_MS));
         let listed = tokio::time::timeout(Duration::from_millis(limit_ms), self.listed()).await;
@@ -95,45 +110,33 @@ impl Server {
                 self.name
             ))
         };
+        let silence = listed.is_err().then_some(asked_at);
+        *self.silent.lock().unwrap_or_else(PoisonError::into_inner) = silence;
         listed.map_err(silent).flatten().map_err(|trouble| trouble.masked(&secrets))
     }
 
-    async fn listed(&self) -> Result<Vec<Offered>, Trouble> {
+    async fn listed(&self) -> Result<Arc<Listed>, Trouble> {
         let link = self.link().await?;
-        let mut measure = Measure::new(&self.name, self.settings.max_response_bytes, Ends::Never);
-        let mut offered = Vec::new();
-        let mut cursor = None;
-        for _ in 0..MOST_PAGES {
-            let asked = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = link.service.list_tools(Some(asked)).await.map_err(|error| self.trouble(&link, &error))?;
-            for tool in page.tools {
-                measure.add(&serde_json::to_vec(&tool).unwrap_or_default())?;
-                offered.push(self.described(tool));
-            }
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                return Ok(offered);
-            }
+        let mut kept = link.tools.lock().await;
+        let changes = link.changes();
+        if let Some(known) = kept.as_ref().filter(|known| known.changes == changes && known.since.elapsed() < FRESH) {
+            return Ok(Arc::clone(&known.list));
         }
-        let name = &self.name;
-        Err(Trouble::Lasting(format!(
-            "the MCP server `{name}` has more than {MOST_PAGES} pages of tools; they are not read"
-        )))
+        let measure = Measure::new(&self.name, self.settings.max_response_bytes, Ends::Never);
+        match Listed::read(&self.name, link.service.peer(), measure).await {
+            Ok(list) => {
+                let known = kept.insert(Known { list: Arc::new(list), changes, since: Instant::now() });
+                Ok(Arc::clone(&known.list))
+            }
+            Err(Unread::Call(error)) => Err(self.trouble(&link, &error).await),
+            Err(Unread::Trouble(trouble)) => Err(trouble),
+        }
     }
 
     /// That it has no such tool.
-    pub(super) fn has_none(&self, tool: &str, offered: &[Offered]) -> Trouble {
-        let names = near(tool, offered.iter().map(|tool| &*tool.name));
+    pub(super) fn has_none(&self, tool: &str, offered: &Listed) -> Trouble {
+        let names = near(tool, offered.names());
         Trouble::Lasting(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.name))
-    }
-
-    fn described(&self, tool: Tool) -> Offered {
-        Offered {
-            server: self.name.clone(),
-            name: (*tool.name).into(),
-            description: tool.description.map(|text| (*text).into()),
-            schema: value_of(serde_json::Value::Object((*tool.input_schema).clone())),
-        }
     }
 
     async fn failure(&self, link: &Link, tool: &str, error: ServiceError) -> Answer {
@@ -143,16 +146,16 @@ impl Server {
             // The protocol has this code for tools that do not exist, and some servers have it for bad arguments.
             ServiceError::McpError(error) => {
                 let offered = self.offered().await.unwrap_or_default();
-                if offered.is_empty() || offered.iter().any(|known| &*known.name == tool) {
+                if offered.is_empty() || offered.get(tool).is_some() {
                     return denied(format!("the MCP server `{name}` refused the call of `{tool}`: {}", error.message));
                 }
                 self.has_none(tool, &offered).answer()
             }
-            error => self.trouble(link, &error).between(&format!("the call of `{tool}` broke: "), "").answer(),
+            error => self.trouble(link, &error).await.between(&format!("the call of `{tool}` broke: "), "").answer(),
         }
     }
 
-    fn trouble(&self, link: &Link, error: &ServiceError) -> Trouble {
+    async fn trouble(&self, link: &Link, error: &ServiceError) -> Trouble {
         match error {
             ServiceError::McpError(error) => {
                 let message =
@@ -161,7 +164,7 @@ impl Server {
             }
             error => {
                 let trouble = link.trouble().unwrap_or_else(|| Trouble::of_call(&self.name, error));
-                trouble.between("", &link.said())
+                trouble.between("", &link.said().await)
             }
         }
     }
@@ -176,7 +179,7 @@ impl Server {
         if let Some(lacks) = self.lacks() {
             return Err(Trouble::Lasting(lacks));
         }
-        let link = Link::open(&self.name, &self.settings, &self.lookup, &self.secrets()).await?;
+        let link = Link::open(&self.name, &self.settings, &self.lookup, &self.secrets(), &self.clients).await?;
         Ok(Arc::clone(kept.insert(Arc::new(link))))
     }
 }

@@ -8,7 +8,7 @@ use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::super::failure::{OWN, denied, failed, refused};
+use super::super::failure::{denied, failed, refused};
 use super::super::wire::reason;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
@@ -45,7 +45,7 @@ impl Trouble {
 
     pub(super) fn answer(self) -> Answer {
         match self {
-            Self::Unheard(message) => failed(OWN, message),
+            Self::Unheard(message) => failed(message),
             Self::Passing(message) => denied(message),
             Self::Lasting(message) => refused(message),
         }

@@ -1,8 +1,9 @@
 //! Tools of MCP servers: a small one of our own, and one that others have written.
 
 mod everything;
+mod lists;
 mod odd;
-mod server;
+pub(super) mod server;
 
 use branchpoint_engine::tools::Tools;
 use branchpoint_engine::{Answer, Call, Stop};
@@ -33,9 +34,10 @@ fn answers(tools: &Tools) {
         failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.again.is_worth_it(),
         "{failed:?}"
     );
-    let offered = tools.offered(&Stop::default()).expect("the server is there");
-    assert_eq!(offered.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), server::names());
-    assert_eq!(offered[0].schema.get("type"), Some(&Value::from("object")));
+    for offered in tools.described(&server::TOOLS, &Stop::default()) {
+        let parameters = offered.expect("it is offered").parameters.expect("it says what it takes");
+        assert_eq!(parameters.get("type"), Some(&Value::from("object")));
+    }
 }
 
 #[test]
@@ -96,7 +98,9 @@ fn a_child_does_not_survive_the_tools() {
 #[test]
 fn a_call_that_hangs_is_given_up_and_the_server_goes_on() {
     let tools = tools(&server::by_child("small"));
-    let limited = Call { attempt_limit_ms: Some(2000), ..action("small", "hang", "{}") };
+    // Its start takes no part of the limit.
+    judged(&tools, &tool("echo", r#"{"text": "here"}"#));
+    let limited = Call { attempt_limit_ms: Some(200), ..action("small", "hang", "{}") };
     assert_eq!(perform(&tools, &limited), Answer::Never);
     assert_eq!(judged(&tools, &tool("echo", r#"{"text": "still here"}"#)), Value::from("still here"));
 }
@@ -123,7 +127,8 @@ fn a_server_that_cannot_start_is_told_with_what_it_said() {
     let settings = "[mcp.bad]\ncommand = \"sh\"\nargs = [\"-c\", \"echo the key $KEY is wrong >&2; exit 1\"]\n\
                     env_from = { KEY = \"TEST_KEY\" }";
     let failed = failure(perform(&tools(settings), &action("bad", "x", "{}")));
-    assert!(failed.message.contains("`bad`") && !failed.message.contains("test_key"), "{failed:?}");
+    assert!(failed.message.contains("`bad`"), "{failed:?}");
+    assert!(failed.message.ends_with("; it said: the key *** is wrong"), "{failed:?}");
     let missing = tools("[mcp.bad]\ncommand = \"no-such-program-at-all\"");
     let failed = failure(perform(&missing, &action("bad", "x", "{}")));
     assert!(failed.message.contains("no-such-program-at-all"), "{failed:?}");

@@ -10,7 +10,7 @@ use super::{action, failure, judged, perform, server, tool, tools};
 const JSON: &str = "application/json";
 
 /// A server at an address that says who it is, and answers everything else as the test wants.
-fn peer(answer: impl Fn(&str, &serde_json::Value) -> Vec<u8> + Send + Sync + 'static) -> Peer {
+pub(super) fn peer(answer: impl Fn(&str, &serde_json::Value) -> Vec<u8> + Send + Sync + 'static) -> Peer {
     Peer::new(move |heard: &Heard| {
         let asked: serde_json::Value = serde_json::from_str(&heard.body).unwrap_or_default();
         match asked["method"].as_str() {
@@ -28,12 +28,12 @@ fn peer(answer: impl Fn(&str, &serde_json::Value) -> Vec<u8> + Send + Sync + 'st
     })
 }
 
-fn said(asked: &serde_json::Value, result: &serde_json::Value) -> Vec<u8> {
+pub(super) fn said(asked: &serde_json::Value, result: &serde_json::Value) -> Vec<u8> {
     let message = serde_json::json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
     response("200 OK", &[("content-type", JSON)], &message.to_string())
 }
 
-fn at(peer: &Peer, more: &str) -> Tools {
+pub(super) fn at(peer: &Peer, more: &str) -> Tools {
     tools(&format!("[mcp.odd]\nurl = \"{}\"\n{more}", peer.url("/mcp")))
 }
 
@@ -84,8 +84,8 @@ fn a_list_of_tools_without_an_end_is_not_read_to_its_end() {
     });
     let empty = peer(|_, asked| said(asked, &serde_json::json!({"tools": [], "nextCursor": "on"})));
     for (peer, words) in [(long, "max_response_bytes"), (empty, "pages of tools")] {
-        let offered = at(&peer, "max_response_bytes = 20000").offered(&Stop::default());
-        assert!(offered.as_ref().is_err_and(|why| why.contains(words)), "{offered:?}");
+        let lacks = at(&peer, "max_response_bytes = 20000").lacks_tool("t").unwrap_or_default();
+        assert!(lacks.contains(words), "{lacks}");
     }
 }
 
@@ -136,8 +136,9 @@ fn a_server_that_is_broken_takes_nothing_from_the_others() {
         assert_eq!(tools.lacks("mcp", &Value::Null), None, "which one it is will be seen");
         for name in ["echo", "small.echo"] {
             assert_eq!(tools.lacks_tool(name), None, "{name}");
-            let described = tools.described(name, &Stop::default()).expect("it is offered");
-            assert_eq!(described.description.as_deref(), Some("Does echo."));
+            let described = tools.described(&[name], &Stop::default());
+            let told = described[0].as_ref().and_then(|tool| tool.description.as_deref());
+            assert_eq!(told, Some("Does echo."));
             assert_eq!(judged(&tools, &tool(name, r#"{"text": "x"}"#)), Value::from("x"));
         }
         assert!(tools.lacks("mcp", &super::value(r#"{"server": "bad"}"#)).is_some() || bad.contains("exit 1"));
@@ -165,7 +166,7 @@ fn a_name_that_says_its_server_starts_no_other() {
     let other = format!("[mcp.other]\ncommand = \"touch\"\nargs = [{:?}]", started.display().to_string());
     let tools = tools(&format!("{}{other}", server::by_child("small")));
     assert_eq!(tools.lacks_tool("small.echo"), None);
-    assert!(tools.described("small.echo", &Stop::default()).is_some());
+    assert!(tools.described(&["small.echo"], &Stop::default())[0].is_some());
     assert_eq!(judged(&tools, &tool("small.echo", r#"{"text": "x"}"#)), Value::from("x"));
     assert!(!started.exists());
 }

@@ -1,8 +1,8 @@
 //! A small server of our own, written with the same library: over its standard streams, and over HTTP.
 
-use std::borrow::Cow;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use hyper_util::rt::TokioIo;
@@ -19,14 +19,17 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 /// The name in the environment that makes a test binary the server.
 const ASKED: &str = "TEST_IS_AN_MCP_SERVER";
 
-const TOOLS: [&str; 9] = ["echo", "sum", "list", "picture", "fail", "die", "hang", "env", "pid"];
+pub(super) const TOOLS: [&str; 10] = ["echo", "sum", "list", "picture", "fail", "die", "hang", "env", "pid", "grow"];
 
-#[derive(Clone)]
-struct Small;
+/// Its list of tools grows when it is asked to.
+#[derive(Clone, Default)]
+struct Small {
+    has_grown: Arc<AtomicBool>,
+}
 
 impl ServerHandler for Small {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build())
     }
 
     async fn list_tools(
@@ -36,13 +39,14 @@ impl ServerHandler for Small {
     ) -> Result<ListToolsResult, ErrorData> {
         let schema = Arc::new(serde_json::json!({"type": "object"}).as_object().expect("it is one").clone());
         let tool = |name: &'static str| Tool::new(name, format!("Does {name}."), Arc::clone(&schema));
-        Ok(ListToolsResult::with_all_items(TOOLS.map(tool).to_vec()))
+        let grown = self.has_grown.load(Ordering::Acquire).then_some("grown");
+        Ok(ListToolsResult::with_all_items(TOOLS.into_iter().chain(grown).map(tool).collect()))
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let text = |text: String| CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -63,6 +67,11 @@ impl ServerHandler for Small {
                 let mut names: Vec<String> = std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
                 names.sort();
                 text(names.join("\n"))
+            }
+            "grow" => {
+                self.has_grown.store(true, Ordering::Release);
+                context.peer.notify_tool_list_changed().await.expect("somebody listens");
+                text(String::new())
             }
             "pid" => text(std::process::id().to_string()),
             other => return Err(ErrorData::invalid_params(format!("no tool {other}"), None)),
@@ -91,14 +100,14 @@ fn serves_when_asked() {
     println!();
     let runtime = tokio::runtime::Runtime::new().expect("there are threads");
     runtime.block_on(async {
-        let service = Small.serve(rmcp::transport::stdio()).await.expect("the client speaks the protocol");
+        let service = Small::default().serve(rmcp::transport::stdio()).await.expect("the client speaks the protocol");
         let _ = service.waiting().await;
     });
     std::process::exit(0);
 }
 
 /// Serves over HTTP until the test ends, and gives the address.
-pub(super) fn by_address() -> String {
+pub(crate) fn by_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();
     listener.set_nonblocking(true).expect("sockets can wait");
@@ -111,16 +120,11 @@ pub(super) fn by_address() -> String {
 async fn serve(listener: TcpListener) {
     let config = StreamableHttpServerConfig::default();
     let service: StreamableHttpService<Small, LocalSessionManager> =
-        StreamableHttpService::new(|| Ok(Small), Arc::default(), config);
+        StreamableHttpService::new(|| Ok(Small::default()), Arc::default(), config);
     let listener = tokio::net::TcpListener::from_std(listener).expect("it is a socket");
     loop {
         let Ok((stream, _)) = listener.accept().await else { return };
         let service = TowerToHyperService::new(service.clone());
         tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
-}
-
-/// The names of all tools.
-pub(super) fn names() -> Vec<Cow<'static, str>> {
-    TOOLS.iter().map(|name| Cow::from(*name)).collect()
 }
