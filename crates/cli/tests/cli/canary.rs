@@ -129,7 +129,7 @@ name: leaky
 states:
   initial: print
   print: {type: command, command: "echo key $CANARY_API_KEY", on_success: use}
-  use: {type: command, command: "test '{{.states.print.Output}}' = \"key $CANARY_API_KEY\" || exit 7; echo $CANARY_API_KEY >&2", on_success: done}
+  use: {type: command, command: "test $(echo '{{.states.print.Output}}' | wc -w)/$(echo '{{.states.print.Output}}' | grep -c $CANARY_API_KEY) = 2/1 || exit 7; echo $CANARY_API_KEY >&2", on_success: done}
   done: {type: terminal}
 "#;
 
