@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod agents;
 mod driver;
+mod fence;
 pub mod gate;
 mod hearing;
 pub mod host;
