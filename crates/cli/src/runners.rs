@@ -26,7 +26,7 @@ impl Runners {
     pub(crate) fn new(project: &Project, local: &Local, words: models::Listener) -> Result<Self> {
         let mut settings: tools::Settings = read("tools", &project.tools())?;
         anchor_tools(&mut settings, &project.folder);
-        let http = settings.http.clone();
+        let (http, files) = (settings.http.clone(), settings.files.clone());
         let commands = Commands { local: local.clone() };
         let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;
         let tools = Arc::new(tools.with_commands(commands));
@@ -36,6 +36,7 @@ impl Runners {
         }
         let catalogue = Arc::clone(&tools);
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
+        models.files = files;
         models.secrets = Arc::clone(&local.secrets);
         models.listener = words;
         models.catalogue = Arc::new(move |names, stop| catalogue.described(names, stop));

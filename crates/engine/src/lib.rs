@@ -8,6 +8,7 @@ pub mod agent;
 pub mod agents;
 mod clients;
 mod driver;
+mod fence;
 pub mod gate;
 mod hearing;
 mod hexadecimal;

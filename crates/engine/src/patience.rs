@@ -1,21 +1,27 @@
-//! How long others may make us wait: what `Retry-After` says, and where our patience ends.
+//! How long others may make us wait: what `Retry-After` says, and where our patience ends. Nobody comes back before the time that was
+//! named: a short one is waited out where the call is made, any other by the run, if its policy has another attempt.
 
 use std::time::Duration;
 
 use branchpoint_core::Again;
 use jiff::fmt::rfc2822;
 
-/// The longest wait that somebody else can impose.
+/// The longest wait that somebody else can impose on a call.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Whether another attempt makes sense after a refusal with these headers: it does, and not before the time they name.
-pub(crate) fn again<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Again {
-    retry_after(header).map_or(Again::Soon, after)
+/// The longest wait of a run; no calendar has a later day. The policies of the core have the same bound.
+const FOREVER_MS: u64 = 1_000_000_000_000_000;
+
+/// When another attempt makes sense: not before the time that was named, however long that is.
+pub(crate) fn again(wanted: Option<Duration>) -> Again {
+    let ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(FOREVER_MS).min(FOREVER_MS);
+    wanted.map_or(Again::Soon, |wait| Again::After(ms(wait)))
 }
 
-/// Another attempt after that time, or when our patience ends.
-pub(crate) fn after(wait: Duration) -> Again {
-    Again::After(u64::try_from(wait.min(PATIENCE).as_millis()).unwrap_or(u64::MAX))
+/// What people are told of a time that was named, as the end of a clause: a run without another attempt leaves the wait to them.
+pub(crate) fn told(wanted: Option<Duration>) -> String {
+    let wait = wanted.filter(|wait| !wait.is_zero());
+    wait.map_or_else(String::new, |wait| format!(" and asks to be left alone for {wait:?}"))
 }
 
 /// `Retry-After` in seconds or as a date, or the header in milliseconds that OpenAI sends. A date is compared with that of the answer
@@ -39,24 +45,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retry_after_is_read_in_each_of_its_forms_and_has_an_end() {
+    fn retry_after_is_read_in_each_of_its_forms_and_honoured_however_long_it_is() {
         let wait = |name: &str, value: &str| {
             let date = "Mon, 01 Jan 2001 00:00:00 GMT";
             let headers = [(name, value), ("date", date)];
-            again(|asked| headers.iter().find(|(known, _)| *known == asked).map(|(_, value)| *value))
+            let find = |asked: &str| headers.iter().find(|(known, _)| *known == asked).map(|(_, value)| *value);
+            again(retry_after(find))
         };
         for (name, value, expected) in [
             ("retry-after", "7", Again::After(7_000)),
             ("retry-after-ms", "1500", Again::After(1_500)),
             ("retry-after", "Mon, 01 Jan 2001 00:00:09 GMT", Again::After(9_000)),
             ("retry-after", "Mon, 01 Jan 1990 00:00:00 GMT", Again::After(0)),
-            ("retry-after", "86400", Again::After(300_000)),
+            ("retry-after", "86400", Again::After(86_400_000)),
+            ("retry-after", "1e18", Again::After(FOREVER_MS)),
             ("retry-after", "soon", Again::Soon),
             ("retry-after", "-1", Again::Soon),
             ("other", "7", Again::Soon),
         ] {
             assert_eq!(wait(name, value), expected, "{name}: {value}");
         }
+        assert_eq!(told(Some(Duration::from_hours(1))), " and asks to be left alone for 3600s");
+        assert_eq!((told(None), told(Some(Duration::ZERO))), (String::new(), String::new()));
         let undated = retry_after(|name| (name == "retry-after").then_some("Mon, 01 Jan 2001 00:00:09 GMT"));
         assert_eq!(undated, None, "a date says nothing without another");
     }

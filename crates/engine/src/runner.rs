@@ -179,7 +179,12 @@ impl Answer {
         Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: false })
     }
 
-    /// A failure that another attempt would only repeat.
+    /// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
+    pub fn impossible(kind: &str, message: impl Into<Arc<str>>) -> Self {
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: false })
+    }
+
+    /// The other side has answered, and another attempt would only be answered the same.
     pub fn refused(kind: &str, message: impl Into<Arc<str>>) -> Self {
         Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true })
     }

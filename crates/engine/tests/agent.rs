@@ -127,6 +127,18 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
 }
 
 #[test]
+fn what_a_document_has_set_for_a_tool_goes_with_its_calls() {
+    let step = r#"{"prompt": "Do it.", "tools": ["echo", {"name": "find", "configuration": {"limit": 3}}]}"#;
+    let mut world = World::new(&[&calls(&[("echo", "{}"), ("find", r#"{"q": "x"}"#)]), &says("done")]);
+    run(agent::program(), &call("agent", "{}", step), &mut world);
+    let set = |tool: &str| {
+        let called = world.tools.iter().find(|asked| text(asked, "tool") == tool).expect("it was called");
+        called.get("configuration").cloned().unwrap_or_default()
+    };
+    assert_eq!((set("echo"), set("find")), (Value::Null, value(r#"{"limit": 3}"#)));
+}
+
+#[test]
 fn what_goes_wrong_with_a_tool_is_told_to_the_model() {
     let mut world = World::new(&[&calls(&[("broken", "{}"), ("made_up", "{}")]), &says("I see")]);
     let result = run(agent::program(), &call("agent", "{}", STEP), &mut world);

@@ -249,7 +249,7 @@ impl Turn {
         let effect = self.b.effect(Effect { step: Some(self.tool_step), ..effect("tool") });
         let asked = self.formula(
             "{id: call.id, tool: call.name, arguments: call.arguments, \
-             configuration: get(given.configurations ?? {}, call.name)}",
+             configuration: find(given.tools, .name == call.name).configuration}",
         );
         let good = self.told(scope, "content: result", "");
         let bad = self.told(scope, "error: failure.message", "");

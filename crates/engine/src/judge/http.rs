@@ -14,13 +14,19 @@ pub(super) fn judge(call: &Call, status: u16, headers: Object, body: Body) -> Re
     };
     if !expected {
         let last = call.spec.get("final_status").is_some_and(|ranges| lists(ranges, status));
-        let failed = refused("http_status", format!("the answer has the status {status}"));
-        let again = if last { Again::Never } else { patience::again(|name| header(&headers, name)) };
-        return Err(Failed { again, ..failed });
+        let failed = unexpected("http_status", status, &headers);
+        return Err(if last { Failed { again: Again::Never, ..failed } } else { failed });
     }
     let content_type = header(&headers, "content-type").map(Into::into);
     let beside = vec![("status", Value::Int(status.into())), ("headers", Value::from(headers))];
     Ok(Judged { output: decoded(body), content_type, beside })
+}
+
+/// The failure of an answer with a status that was not wanted. Another attempt may get a better one, when the other side wants it.
+pub(super) fn unexpected(kind: &str, status: u16, headers: &Object) -> Failed {
+    let wanted = patience::retry_after(|name| header(headers, name));
+    let message = format!("the answer has the status {status}{}", patience::told(wanted));
+    Failed { again: patience::again(wanted), ..refused(kind, message) }
 }
 
 fn header<'h>(headers: &'h Object, name: &str) -> Option<&'h str> {

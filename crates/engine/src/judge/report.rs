@@ -9,7 +9,8 @@ use branchpoint_core::Failed;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Object, Value};
 
-use super::{json, refused};
+use super::{http, json, refused};
+use crate::fence;
 use crate::runner::{Answer, Call};
 
 /// The exit code of what took too long.
@@ -33,14 +34,16 @@ pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Fai
         Answer::Data { value, .. } | Answer::Reply { value, .. } => {
             Report { fields: vec![("output", value)], failed: None }
         }
-        Answer::Http { status, body, .. } => {
-            let message = format!("the answer has the status {status}");
+        Answer::Http { status, headers, body } => {
             let output = match body {
                 crate::runner::Body::Text(text) => Value::Str(text),
                 crate::runner::Body::Decoded(value) => value,
             };
             let ok = (200..=299).contains(&status);
-            Report { fields: vec![("output", output)], failed: (!ok).then(|| refused(kind_of(call), message)) }
+            Report {
+                fields: vec![("output", output)],
+                failed: (!ok).then(|| http::unexpected(kind_of(call), status, &headers)),
+            }
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } if &*failed.kind == "timeout" => {
             Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
@@ -108,27 +111,11 @@ fn reply(call: &Call, text: &str, tokens: i64) -> Report {
         let response = if trimmed.starts_with('{') { json(trimmed) } else { None };
         return Report { fields: fields(text, response.unwrap_or_default()), failed: None };
     }
-    if let Some((block, value)) = json(trimmed).map(|value| (trimmed, value)).or_else(|| fenced(text)) {
+    if let Some((block, value)) = fence::json(text) {
         return Report { fields: fields(block, value), failed: None };
     }
     let failed = refused("format", "the reply is not JSON and holds no block of it");
     Report::failed(fields(text, Value::Null), failed)
-}
-
-/// The first fenced block that is JSON.
-fn fenced(text: &str) -> Option<(&str, Value)> {
-    const FENCE: &str = "```";
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once(FENCE) {
-        let (block, after) = after.split_once(FENCE)?;
-        // The word after the fence says what the block holds.
-        let body = block.split_once('\n').map_or(block, |(_, body)| body).trim();
-        if let Some(value) = json(body) {
-            return Some((body, value));
-        }
-        rest = after;
-    }
-    None
 }
 
 /// A child run that has not completed failed with its own message.

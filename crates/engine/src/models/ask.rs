@@ -9,17 +9,20 @@
 //! | `agent` | one answer of an agent without tools; one with tools is a run of its own, see [`crate::agent`] |
 
 use branchpoint_expr::Value;
-use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, ReasoningEffort};
+use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, MessageContent};
 use serde_json::json;
 
+use super::attached;
 use super::messages::{self, Names};
 use super::providers::{COMPATIBLE, Lack, Target};
 use super::texts::{Texts, plain};
+use super::wishes::Wishes;
 use super::{Models, tools};
 use crate::judge::schema;
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
 use crate::stop::Stop;
+use crate::tools::FilesSettings;
 
 /// A question, ready to be sent.
 pub(super) struct Ask {
@@ -34,12 +37,22 @@ pub(super) struct Ask {
     pub(super) stream: bool,
     /// Whether a reply without words is one: it is after tools, when all is done and nothing is left to say.
     pub(super) may_be_empty: bool,
+    /// What the call is known by, and how many answers it has had.
+    call_key: String,
+    pub(super) answers: u32,
     /// How much of an answer is read.
     pub(super) max_bytes: u64,
     /// What must not come back with an answer: secrets that the call names, and the key.
     pub(super) secrets: Secrets,
     /// What no error tells.
     pub(super) unspoken: Secrets,
+}
+
+impl Ask {
+    /// What a try is known by: the same as the one before whose fate is unknown, another after an answer, whatever it was.
+    pub(super) fn key(&self) -> String {
+        format!("{}/{}", self.call_key, self.answers)
+    }
 }
 
 /// A key that is shorter may be a word, such as the `none` or `lm-studio` of servers that take any; in an answer it stays.
@@ -78,7 +91,7 @@ impl Models {
         let offered = offered(&texts);
         let names = Names::of(&offered);
         let shape = shape(&texts);
-        let (system, messages) = said(&texts, &names);
+        let (system, messages) = said(&texts, &names, self.files.as_ref())?;
         let mut request = ChatRequest::from_messages(messages);
         request.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
         request.tools = Some(tools::wire(&offered, &names, &self.catalogue, stop)).filter(|tools| !tools.is_empty());
@@ -96,6 +109,8 @@ impl Models {
             reply,
             stream: self.settings.stream,
             may_be_empty: follows_tools(&texts),
+            call_key: call.key(),
+            answers: 0,
             max_bytes: self.settings.max_response_bytes,
             secrets,
             unspoken,
@@ -150,14 +165,14 @@ fn offered(texts: &Texts<'_>) -> Vec<Value> {
 /// The error of a call that nothing can perform. Graphs have a name of their own for it.
 pub(super) fn no_runner(call: &Call, Lack(message): Lack) -> Answer {
     let kind = if call.spec.get("toolNames").is_some() { "no_llm" } else { "no_runner" };
-    Answer::refused(kind, message)
+    Answer::impossible(kind, message)
 }
 
 /// The system text, and the messages.
-fn said(texts: &Texts<'_>, names: &Names) -> (String, Vec<ChatMessage>) {
+fn said(texts: &Texts<'_>, names: &Names, files: Option<&FilesSettings>) -> Result<(String, Vec<ChatMessage>), Answer> {
     let kind = &*texts.call.kind;
     if kind == "evaluate" {
-        return (JUDGE.to_owned(), vec![ChatMessage::user(judged(texts))]);
+        return Ok((JUDGE.to_owned(), vec![ChatMessage::user(judged(texts))]));
     }
     let own = texts.text(&["system", "system_template", "systemPrompt", "system_prompt"]).unwrap_or_default();
     let role = texts.text(&["role"]).unwrap_or_default();
@@ -165,9 +180,11 @@ fn said(texts: &Texts<'_>, names: &Names) -> (String, Vec<ChatMessage>) {
     if kind == "extract" {
         EXTRACTOR.clone_into(&mut system);
     }
-    let mut messages = opening(texts, names);
-    messages.extend(texts.field("since").map(|since| messages::read(since, names)).unwrap_or_default());
-    (system, messages)
+    let mut messages = opening(texts, names, files)?;
+    if let Some(since) = texts.field("since") {
+        messages.extend(messages::read(since, names, files)?);
+    }
+    Ok((system, messages))
 }
 
 /// Whether the last that was said is what a tool gave.
@@ -177,17 +194,24 @@ fn follows_tools(texts: &Texts<'_>) -> bool {
 }
 
 /// What is said to the model before it has said anything to this call.
-fn opening(texts: &Texts<'_>, names: &Names) -> Vec<ChatMessage> {
+fn opening(texts: &Texts<'_>, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
+    let attached = texts.field("attachments").map(|written| attached::parts(written, files)).transpose()?;
+    let attached = attached.unwrap_or_default();
     if let Some(written) = written_messages(texts) {
-        return messages::read(&written, names);
+        let mut messages = messages::read(&written, names, files)?;
+        if !attached.is_empty() {
+            messages.push(ChatMessage::user(MessageContent::from_parts(attached)));
+        }
+        return Ok(messages);
     }
     let history = texts.field("session").and_then(|session| session.get("messages"));
-    let mut messages = history.map(|history| messages::read(history, names)).unwrap_or_default();
+    let history = history.map(|history| messages::read(history, names, files)).transpose()?;
+    let mut messages = history.unwrap_or_default();
     let before = texts.field("before").and_then(Value::as_list).unwrap_or_default().iter().map(plain);
     let prompt = texts.text(&["prompt", "prompt_template", "userContent", "input"]).unwrap_or_default();
     let prompt = before.chain([prompt]).collect::<Vec<_>>().join("\n\n");
-    messages.push(messages::user(prompt, texts.field("attachments")));
-    messages
+    messages.push(messages::user(prompt, attached));
+    Ok(messages)
 }
 
 /// Messages that were written out, by a chat or in a template of a document.
@@ -245,13 +269,8 @@ pub(super) fn in_words(schema: &Value) -> String {
 }
 
 fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOptions, Answer> {
-    let outer = |name: &str| {
-        let within = ["configuration", "options"].iter().find_map(|key| texts.call.spec.get(key)?.get(name));
-        texts.field(name).or(within).filter(|value| **value != Value::Null)
-    };
-    let number = |names: [&str; 2]| names.iter().find_map(|name| outer(name)).and_then(number);
-    let effort = ["reasoningEffort", "reasoning_effort"].iter().find_map(|name| outer(name)).map(effort).transpose()?;
-    let effort = effort.flatten();
+    let wishes = Wishes { texts };
+    let effort = wishes.effort()?;
     // OpenAI refuses what a model does not have, and documents say both without knowing the model.
     let is_openai = &*target.provider == "openai";
     let (effort, cool) = if is_openai {
@@ -261,12 +280,11 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOpti
     };
     let mut options = ChatOptions::default().with_capture_usage(true).with_capture_content(true);
     options = options.with_capture_tool_calls(true).with_capture_reasoning_content(true);
-    options.temperature = number(["temperature", "temperature"]).filter(|_| cool);
-    options.top_p = number(["topP", "top_p"]).filter(|_| cool);
-    options.max_tokens = number(["max_tokens", "maxTokens"]).and_then(whole);
-    options.seed = outer("seed").map(seed).transpose()?;
-    options.stop_sequences =
-        outer("stop").filter(|_| !(is_openai && target.reasons())).map(texts_of).unwrap_or_default();
+    options.temperature = wishes.temperature()?.filter(|_| cool);
+    options.top_p = wishes.top_p()?.filter(|_| cool);
+    options.max_tokens = wishes.max_tokens()?;
+    options.seed = wishes.seed()?;
+    options.stop_sequences = if is_openai && target.reasons() { Vec::new() } else { wishes.stop() };
     let effort = effort.map(|effort| target.within(effort, options.max_tokens));
     options.reasoning_effort = effort.or_else(|| target.keeps_name());
     options.response_format = match shape {
@@ -278,43 +296,4 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOpti
         }
     };
     Ok(options)
-}
-
-/// How much a model shall think. None: as much as it does by itself.
-fn seed(written: &Value) -> Result<u64, Answer> {
-    plain(written).trim().parse().map_err(|_| {
-        Answer::refused("step_failed", format!("`{written}` is no seed; a seed is a whole number that is not negative"))
-    })
-}
-
-fn effort(written: &Value) -> Result<Option<ReasoningEffort>, Answer> {
-    let word = plain(written);
-    if word.trim().is_empty() || word == "default" {
-        return Ok(None);
-    }
-    let known = ReasoningEffort::from_keyword(&word);
-    known.map(Some).ok_or_else(|| {
-        let message = format!(
-            "`{word}` is no reasoning effort; there are `none`, `minimal`, `low`, `medium`, `high`, `xhigh` and `max`"
-        );
-        Answer::refused("step_failed", message)
-    })
-}
-
-/// A text, or a list of them.
-fn texts_of(value: &Value) -> Vec<String> {
-    value.as_list().map_or_else(|| vec![plain(value)], |list| list.iter().map(plain).collect())
-}
-
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(int) => Some(*int as f64),
-        Value::Float(float) => Some(*float),
-        _ => None,
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds are checked")]
-fn whole(number: f64) -> Option<u32> {
-    (number >= 1.0 && number <= f64::from(u32::MAX)).then_some(number as u32)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::price::Tokens;
 use crate::network::{causes, refusal};
-use crate::patience::retry_after;
+use crate::patience;
 use crate::secrets::Secrets;
 
 /// How much of what a provider says about an error is told.
@@ -69,6 +69,11 @@ impl Fault {
         Self::unheard(message, Cure::Later(None))
     }
 
+    /// Nothing went out, because it would not have been what was asked for.
+    pub(super) fn not_sent(why: String) -> Self {
+        Self::unheard(why, Cure::None)
+    }
+
     /// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
     pub(super) fn lost(error: &(dyn Error + 'static)) -> Self {
         if let Some(refused) = refusal(error) {
@@ -104,7 +109,7 @@ impl Fault {
     }
 
     /// A stream with a line that nobody can mean.
-    pub(super) fn too_long_a_line(max_bytes: u64) -> Self {
+    pub(super) fn too_long_a_line(max_bytes: usize) -> Self {
         let message = format!(
             "a line of the provider's answer has more than the {max_bytes} bytes that are read of one; with `stream = false` in \
              `[models]` there is no such limit"
@@ -186,8 +191,9 @@ fn answered(status: StatusCode, body: &str, headers: Option<&HeaderMap>) -> Faul
         429 if code == "insufficient_quota" => (format!("the account has nothing left ({status}): {said}"), Cure::None),
         408 | 409 | 425 | 429 | 500..=599 => {
             let header = |name: &str| headers?.get(name)?.to_str().ok();
-            let wanted = retry_after(header).or_else(|| retry_delay(&body));
-            (format!("the provider is busy or broken ({status}): {said}"), Cure::Later(wanted))
+            let wanted = patience::retry_after(header).or_else(|| retry_delay(&body));
+            let pause = patience::told(wanted);
+            (format!("the provider is busy or broken ({status}){pause}: {said}"), Cure::Later(wanted))
         }
         _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
     };

@@ -1,13 +1,16 @@
 //! Messages as the wire has them, from messages as runs keep them.
 //!
-//! A message is `{role, content}`. Content is text, or a list of `{type: text, text}` and of `{type: image | file, mime, data | url,
-//! name}`. One of an assistant may have `toolCalls` and `thoughts`, one of a tool has the `id` and `name` of its call, and
+//! A message is `{role, content}`. Content is text, or a list of `{type: text, text}` and of `{type: image | file, mime, name}`
+//! with `data`, `url` or `storage_key`. One of an assistant may have `toolCalls` and `thoughts`, one of a tool has the `id` and `name` of its call, and
 //! `content` or `error`.
 
 use branchpoint_expr::Value;
-use genai::chat::{Binary, ChatMessage, ContentPart, MessageContent, ToolCall, ToolResponse};
+use genai::chat::{ChatMessage, ContentPart, MessageContent, ToolCall, ToolResponse};
 
+use super::attached;
 use super::texts::plain;
+use crate::runner::Answer;
+use crate::tools::FilesSettings;
 
 /// Names of tools as the wire takes them, and as the run calls them.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +52,7 @@ pub(super) fn tool_name(tool: &Value) -> &str {
     tool.as_str().or_else(|| tool.get("name").and_then(Value::as_str)).unwrap_or_default()
 }
 
-pub(super) fn read(list: &Value, names: &Names) -> Vec<ChatMessage> {
+pub(super) fn read(list: &Value, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut results: Vec<ToolResponse> = Vec::new();
     for message in list.as_list().unwrap_or_default() {
@@ -66,7 +69,7 @@ pub(super) fn read(list: &Value, names: &Names) -> Vec<ChatMessage> {
         messages.push(match role {
             "assistant" => assistant(message, &content, names),
             "system" => ChatMessage::system(plain(&content)),
-            _ => match parts(&content) {
+            _ => match parts(&content, files)? {
                 Some(parts) => ChatMessage::user(MessageContent::from_parts(parts)),
                 None => ChatMessage::user(plain(&content)),
             },
@@ -75,14 +78,14 @@ pub(super) fn read(list: &Value, names: &Names) -> Vec<ChatMessage> {
     if !results.is_empty() {
         messages.push(ChatMessage::tool(MessageContent::from_tool_responses(results)));
     }
-    messages
+    Ok(messages)
 }
 
-/// A message of the user, with files that the provider may take.
-pub(super) fn user(text: String, files: Option<&Value>) -> ChatMessage {
-    let files = files.and_then(Value::as_list).unwrap_or_default().iter().filter_map(file);
-    let parts: Vec<ContentPart> = files.chain([ContentPart::Text(text)]).collect();
-    ChatMessage::user(MessageContent::from_parts(parts))
+/// A message of the user, with what is attached to it.
+pub(super) fn user(text: String, attached: Vec<ContentPart>) -> ChatMessage {
+    ChatMessage::user(MessageContent::from_parts(
+        attached.into_iter().chain([ContentPart::Text(text)]).collect::<Vec<_>>(),
+    ))
 }
 
 fn assistant(message: &Value, content: &Value, names: &Names) -> ChatMessage {
@@ -128,27 +131,21 @@ fn result(message: &Value, names: &Names) -> ToolResponse {
 }
 
 /// Content that is a list of typed parts; none for any other, which is text or a list of texts and secrets.
-fn parts(content: &Value) -> Option<Vec<ContentPart>> {
-    let list = content.as_list().filter(|list| !list.is_empty())?;
-    list.iter()
-        .map(|part| match part.get("type")?.as_str()? {
-            "text" => Some(ContentPart::Text(part.get("text").map(plain).unwrap_or_default())),
-            "image" | "file" => file(part),
-            _ => None,
-        })
-        .collect()
-}
-
-fn file(part: &Value) -> Option<ContentPart> {
-    let text = |key: &str| part.get(key).and_then(Value::as_str);
-    let mime = text("mime").or(text("content_type")).unwrap_or("application/octet-stream");
-    let name = text("name").map(str::to_owned);
-    let binary = match (text("data"), text("url")) {
-        (Some(data), _) => Binary::from_base64(mime, data, name),
-        (None, Some(url)) => Binary::from_url(mime, url, name),
-        (None, None) => return None,
+fn parts(content: &Value, files: Option<&FilesSettings>) -> Result<Option<Vec<ContentPart>>, Answer> {
+    let list = content.as_list().unwrap_or_default();
+    let typed = |part: &Value| part.get("type").and_then(Value::as_str).is_some();
+    if list.is_empty() || !list.iter().all(typed) {
+        return Ok(None);
+    }
+    let part = |part: &Value| match part.get("type").and_then(Value::as_str).unwrap_or_default() {
+        "text" => Ok(ContentPart::Text(part.get("text").map(plain).unwrap_or_default())),
+        "image" | "file" => attached::part(part, files),
+        other => {
+            let message = format!("`{other}` is no type of a part of a message; there are `text`, `image` and `file`");
+            Err(Answer::impossible("step_failed", message))
+        }
     };
-    Some(ContentPart::Binary(binary))
+    list.iter().map(part).collect::<Result<_, _>>().map(Some)
 }
 
 #[cfg(test)]

@@ -6,9 +6,11 @@
 //! count money and bytes, find near names, tell a whole answer from one that is none, and hold answers to a shape; that is here.
 
 mod ask;
+mod attached;
 mod client;
 mod fault;
 mod frames;
+mod known;
 mod messages;
 mod price;
 mod providers;
@@ -19,6 +21,7 @@ mod shape;
 mod texts;
 mod tools;
 mod wire;
+mod wishes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +39,7 @@ use crate::local::SecretStore;
 use crate::network::Network;
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
-use crate::tools::HttpSettings;
+use crate::tools::{FilesSettings, HttpSettings};
 use ask::Ask;
 use wire::Said;
 
@@ -67,6 +70,8 @@ pub struct Models {
     pub secrets: SecretStore,
     /// Describes tools that calls only name.
     pub catalogue: Catalogue,
+    /// Where files are that calls attach by their keys.
+    pub files: Option<FilesSettings>,
     /// Hears answers while they come.
     pub listener: Listener,
     clients: Clients,
@@ -81,6 +86,7 @@ impl Models {
             environment: Arc::new(|name| std::env::var(name).ok()),
             secrets: Arc::new(|_| None),
             catalogue: Arc::new(|names, _| vec![None; names.len()]),
+            files: None,
             listener: Arc::new(|_, _| {}),
             clients: Clients::default(),
         }
@@ -101,7 +107,7 @@ impl Models {
         }
         if crate::agent::is_turn(call) {
             let message = "this agent has tools, and whoever runs it must run it as a run of its own";
-            return Some(Answer::refused("no_runner", message));
+            return Some(Answer::impossible("no_runner", message));
         }
         let until = retry::until(&self.settings, call);
         Some(match self.ask(call, &stop.inside(Some(until))) {
@@ -154,7 +160,7 @@ impl Models {
             Ok(source) => source,
             Err(why) => {
                 let message = format!("{why}; or set it as the `base_url` of a provider");
-                return Answer::refused("step_failed", message);
+                return Answer::impossible("step_failed", message);
             }
         };
         match self.clients.client(source) {

@@ -9,15 +9,22 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::{Request, Response, StatusCode};
+use sha2::{Digest, Sha256};
 
+use super::attached::Attached;
 use super::fault::Fault;
 use link::Link;
 
 /// Where the library finds the relay. The name is never looked up: all it asks goes over the socket.
 const ADDRESS: &str = "http://relay/provider/";
+
+/// By which a provider may know a request that it has had already.
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What belongs to a connection and not to what goes over it.
 const OF_A_CONNECTION: [HeaderName; 4] = [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING];
@@ -27,29 +34,40 @@ struct Call {
     client: reqwest::Client,
     /// Where the provider is, with a slash where the path ends.
     url: Arc<str>,
+    sent: Sent,
     bounds: Bounds,
     /// What went wrong between the relay and the provider.
     fault: Mutex<Option<Fault>>,
 }
 
+/// What is known of a request before the library writes it.
+#[derive(Default)]
+pub(super) struct Sent {
+    /// What it is known by, together with its body: one that is the same, after an answer that did not come, has the same key.
+    /// None: it asks for nothing that costs anything.
+    pub(super) key: Option<String>,
+    /// What must be in it.
+    pub(super) attached: Vec<Attached>,
+}
+
 /// How much may come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    pub(super) bytes: u64,
-    /// In one line. Streams have short ones, and the library looks at an unfinished one from its beginning again and again.
-    pub(super) line: u64,
+    bytes: u64,
+    /// In one line, which is kept here until it has ended. None: lines mean nothing.
+    line: Option<usize>,
 }
 
 impl Bounds {
     /// What a line of a stream may have: an image fits into it.
-    const LINE: u64 = 8 * 1024 * 1024;
+    const LINE: usize = 8 * 1024 * 1024;
 
     pub(super) fn of_stream(bytes: u64) -> Self {
-        Self { bytes, line: Self::LINE }
+        Self { bytes, line: Some(Self::LINE) }
     }
 
     pub(super) fn of_whole(bytes: u64) -> Self {
-        Self { bytes, line: u64::MAX }
+        Self { bytes, line: None }
     }
 }
 
@@ -62,8 +80,9 @@ pub(super) struct Passage {
 
 impl Passage {
     /// A way to an address, over which no more than so much comes back.
-    pub(super) fn open(client: &reqwest::Client, url: &Arc<str>, bounds: Bounds) -> Result<Self, Fault> {
-        let call = Arc::new(Call { client: client.clone(), url: Arc::clone(url), bounds, fault: Mutex::default() });
+    pub(super) fn open(client: &reqwest::Client, url: &Arc<str>, sent: Sent, bounds: Bounds) -> Result<Self, Fault> {
+        let (client, url) = (client.clone(), Arc::clone(url));
+        let call = Arc::new(Call { client, url, sent, bounds, fault: Mutex::default() });
         let made = Link::new(Arc::clone(&call));
         let (link, within) = made.map_err(|why| Fault::within(&why))?;
         let library = genai::Client::builder().with_reqwest(within).build().map_err(|why| Fault::of(&why))?;
@@ -106,7 +125,12 @@ async fn relayed(call: Arc<Call>, request: Request<Incoming>) -> Result<Response
     let url = call.address_of(rest);
     let (head, body) = request.into_parts();
     let body = whole(body).await.map_err(|_| Broken)?;
-    let asked = call.client.request(head.method, url).headers(carried(&head.headers)).body(body);
+    if let Some(why) = call.left_out(&body) {
+        return Err(call.broken(Fault::not_sent(why)));
+    }
+    let mut headers = carried(&head.headers);
+    headers.extend(call.key_of(&body).map(|key| (KEY, key)));
+    let asked = call.client.request(head.method, url).headers(headers).body(body);
     match asked.send().await {
         Ok(answer) => Ok(call.counted(answer)),
         Err(error) => Err(call.broken(Fault::lost(&error))),
@@ -127,6 +151,7 @@ impl Call {
         Arc::new(Self {
             client,
             url: "http://provider.invalid/".into(),
+            sent: Sent::default(),
             bounds: Bounds::of_whole(0),
             fault: Mutex::default(),
         })
@@ -139,6 +164,20 @@ impl Call {
         format!("{place}{rest}{joint}{query}")
     }
 
+    /// What the library has left out of a request, if so, and why.
+    fn left_out(&self, body: &[u8]) -> Option<String> {
+        let attached = &self.sent.attached;
+        let body = if attached.is_empty() { "".into() } else { String::from_utf8_lossy(body) };
+        attached.iter().find_map(|attached| attached.is_missing_in(&body))
+    }
+
+    /// A provider that does the work of one key once must not take one request for another, so the body has a part in it.
+    fn key_of(&self, body: &[u8]) -> Option<HeaderValue> {
+        let digest =
+            Sha256::new().chain_update(self.sent.key.as_ref()?).chain_update([0]).chain_update(body).finalize();
+        HeaderValue::try_from(URL_SAFE_NO_PAD.encode(digest)).ok()
+    }
+
     fn broken(&self, fault: Fault) -> Broken {
         *lock(&self.fault) = Some(fault);
         Broken
@@ -147,7 +186,7 @@ impl Call {
     fn counted(self: Arc<Self>, answer: reqwest::Response) -> Response<Passing> {
         let (status, headers) = (answer.status(), carried(answer.headers()));
         let answer: Response<reqwest::Body> = answer.into();
-        let counted = Counted { body: Some(answer.into_body()), bytes: 0, line: 0, call: self };
+        let counted = Counted { body: Some(answer.into_body()), bytes: 0, line: Vec::new(), call: self };
         let mut counted = Response::new(Passing::Counted(counted));
         *counted.status_mut() = status;
         *counted.headers_mut() = headers;
@@ -182,9 +221,11 @@ enum Passing {
 /// An answer of a provider, as far as it may go.
 struct Counted {
     body: Option<reqwest::Body>,
-    /// How much has come, and how much of it since the last line ended.
+    /// How much has come.
     bytes: u64,
-    line: u64,
+    /// A line that has not ended. The library would look at it from its beginning again with every piece, which takes it seconds for
+    /// some megabytes, in which nobody looks at the time.
+    line: Vec<u8>,
     call: Arc<Call>,
 }
 
@@ -196,33 +237,60 @@ struct Broken;
 impl Counted {
     /// Counts what has come.
     fn count(&mut self, data: &[u8]) -> Result<(), Broken> {
-        let (came, bounds) = (data.len() as u64, self.call.bounds);
-        let ended = data.iter().rposition(|byte| *byte == b'\n');
-        self.bytes += came;
-        self.line = ended.map_or(self.line + came, |end| (data.len() - end - 1) as u64);
+        let bounds = self.call.bounds;
+        self.bytes += data.len() as u64;
         if self.bytes > bounds.bytes {
             return Err(self.call.broken(Fault::too_long(bounds.bytes)));
         }
-        if self.line > bounds.line {
-            return Err(self.call.broken(Fault::too_long_a_line(bounds.line)));
-        }
         Ok(())
     }
-}
 
-impl Counted {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        let Some(body) = &mut self.body else { return Poll::Ready(None) };
-        let counted = match Pin::new(body).poll_frame(context) {
-            Poll::Ready(Some(Ok(frame))) => self.count(frame.data_ref().map_or(&[], |data| data)).map(|()| frame),
-            Poll::Ready(Some(Err(error))) => Err(self.call.broken(Fault::lost(&error))),
-            Poll::Ready(None) => return Poll::Ready(None),
-            Poll::Pending => return Poll::Pending,
+    /// What may go on of what has come: lines that have ended. The rest is kept until it ends too.
+    fn ended(&mut self, data: Bytes) -> Result<Bytes, Broken> {
+        let Some(longest) = self.call.bounds.line else { return Ok(data) };
+        let end = data.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);
+        let ended = match end {
+            0 => Bytes::new(),
+            end if self.line.is_empty() => data.slice(..end),
+            end => {
+                self.line.extend_from_slice(&data[..end]);
+                std::mem::take(&mut self.line).into()
+            }
         };
-        if counted.is_err() {
-            self.body = None;
+        self.line.extend_from_slice(&data[end..]);
+        if self.line.len() > longest {
+            return Err(self.call.broken(Fault::too_long_a_line(longest)));
         }
-        Poll::Ready(Some(counted))
+        Ok(ended)
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        while let Some(body) = &mut self.body {
+            let next = match Pin::new(body).poll_frame(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(next) => next,
+            };
+            let ended = match next {
+                Some(Ok(frame)) => {
+                    let data = frame.into_data().unwrap_or_default();
+                    self.count(&data).and_then(|()| self.ended(data))
+                }
+                Some(Err(error)) => Err(self.call.broken(Fault::lost(&error))),
+                None => {
+                    self.body = None;
+                    Ok(std::mem::take(&mut self.line).into())
+                }
+            };
+            match ended {
+                Ok(ended) if ended.is_empty() => {}
+                Ok(ended) => return Poll::Ready(Some(Ok(Frame::data(ended)))),
+                Err(broken) => {
+                    self.body = None;
+                    return Poll::Ready(Some(Err(broken)));
+                }
+            }
+        }
+        Poll::Ready(None)
     }
 }
 

@@ -1,6 +1,5 @@
 //! A call until it is answered: again when the provider is busy, never beyond the limit of the attempt.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,12 +8,12 @@ use branchpoint_core::{Again, Failed};
 use super::ask::{Ask, Shape, in_words};
 use super::client::runtime;
 use super::fault::{Cure, Fault};
-use super::price::Tokens;
+use super::known::Known;
 use super::wire::{self, Said};
 use super::{Models, Piece, Settings, shape};
 use crate::hearing::Hearing;
 use crate::judge;
-use crate::patience::{PATIENCE, after};
+use crate::patience::{self, PATIENCE};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
 use crate::shell::Stream;
@@ -48,11 +47,10 @@ pub(super) fn attended(
     until: Instant,
     stop: &Stop,
 ) -> Answer {
-    let limit = call.attempt_limit_ms;
     let (secrets, unspoken, model) = (ask.secrets.clone(), ask.unspoken.clone(), ask.target.model.clone());
-    let spent = Cell::default();
+    let known = Known::default();
     let work = async {
-        let work = std::pin::pin!(asked(models, client, call, ask, until, &spent));
+        let work = std::pin::pin!(asked(models, client, call, ask, until, &known));
         let stopped = std::pin::pin!(async {
             while !stop.is_set() {
                 tokio::time::sleep(LOOK).await;
@@ -62,25 +60,38 @@ pub(super) fn attended(
         match tokio::time::timeout_at(until.into(), ended).await {
             Ok(futures_util::future::Either::Left((answer, _))) => answer,
             Ok(futures_util::future::Either::Right(_)) => Answer::Never,
-            Err(_) if limit.is_some() && spent.get() == Tokens::default() => Answer::Never,
-            Err(_) if limit.is_some() => Answer::Failed(judge::timeout(call)),
-            Err(_) => {
-                let seconds = models.settings.time_limit_s;
-                Answer::failed(
-                    "timeout",
-                    format!("the model gave no answer within {seconds} s (`time_limit_s` of `[models]`)"),
-                )
-            }
+            Err(_) => out_of_time(models, call, &known),
         }
     };
     match runtime().block_on(work) {
         // What was paid for counts, whatever came of it.
         Answer::Failed(failed) => {
-            let usage = spent.get().usage(&model, &models.settings.prices);
+            let usage = known.tokens().usage(&model, &models.settings.prices);
             unspoken.mask_answer(Answer::failed_after(failed, usage))
         }
         answer => secrets.mask_answer(answer),
     }
+}
+
+/// The answer of a call whose time is over: a refusal that is one already, or that there was none, with what is known of why.
+fn out_of_time(models: &Models, call: &Call, known: &Known) -> Answer {
+    if let Some(refusal) = known.refusal() {
+        return Answer::Failed(refusal);
+    }
+    let failed = match call.attempt_limit_ms {
+        Some(_) if known.is_nothing() => return Answer::Never,
+        Some(_) => judge::timeout(call),
+        None => {
+            let seconds = models.settings.time_limit_s;
+            let message = format!("the model gave no answer within {seconds} s (`time_limit_s` of `[models]`)");
+            Failed { kind: "timeout".into(), message: message.into(), again: Again::Soon, answered: false }
+        }
+    };
+    let message = match known.trouble() {
+        Some(trouble) => format!("{}; the try before failed: {trouble}", failed.message).into(),
+        None => failed.message,
+    };
+    Answer::Failed(Failed { message, ..failed })
 }
 
 /// A moment from now on, or one that nobody lives to see.
@@ -89,22 +100,21 @@ fn after_now(limit: Duration) -> Instant {
     now.checked_add(limit).unwrap_or(now + FAR)
 }
 
-/// `spent` counts what all tries together have used up.
 async fn asked(
     models: &Models,
     client: &reqwest::Client,
     call: &Call,
     mut ask: Ask,
     until: Instant,
-    spent: &Cell<Tokens>,
+    known: &Known,
 ) -> Answer {
     let mut reasks = models.settings.reask;
     loop {
-        let mut said = match tried(models, client, call, &mut ask, until, spent).await {
+        let mut said = match tried(models, client, call, &mut ask, until, known).await {
             Ok(said) => said,
-            Err(fault) => return failed(client, &ask, fault).await,
+            Err(fault) => return failed(client, &ask, fault, known).await,
         };
-        said.tokens = spent.get();
+        said.tokens = known.tokens();
         let problem = shape::problem(&ask.shape, &mut said);
         if let Some(failed) = cut_off(&ask, &said, problem.is_some()) {
             return failed;
@@ -115,6 +125,7 @@ async fn asked(
             return models.answer(&ask, said);
         }
         reasks -= 1;
+        known.failed_with(format!("the answer has not the shape it must have: {problem}"));
         (models.listener)(call, Piece::Again);
         shape::ask_again(&mut ask.request, said.text, &problem);
     }
@@ -141,17 +152,20 @@ async fn tried(
     call: &Call,
     ask: &mut Ask,
     until: Instant,
-    spent: &Cell<Tokens>,
+    known: &Known,
 ) -> Result<Said, Fault> {
     let mut tries = 0;
     loop {
         let hearing = hearing(models, call, &ask.secrets);
         let listener = hearing.listener();
         let hear = |text: &str| listener(Stream::Out, text);
-        let said =
-            if ask.stream { wire::streamed(client, ask, &hear).await } else { wire::at_once(client, ask, &hear).await };
-        let tokens = said.as_ref().map_or_else(|fault| fault.tokens, |said| said.tokens);
-        spent.set(spent.get().plus(tokens));
+        let said = if ask.stream {
+            wire::streamed(client, ask, &known.frames(), &hear).await
+        } else {
+            wire::at_once(client, ask, &hear).await
+        };
+        ask.answers += u32::from(said.as_ref().map_or_else(|fault| fault.answered, |_| true));
+        known.spent(said.as_ref().map_or_else(|fault| fault.tokens, |said| said.tokens));
         let fault = match said {
             Ok(said) if said.is_empty() && said.cut.is_none() && !ask.may_be_empty => Fault::empty(),
             Ok(said) => {
@@ -163,7 +177,7 @@ async fn tried(
         };
         match (&fault.cure, &ask.shape) {
             (Cure::Later(wanted), _) if tries < models.settings.retries => {
-                // A provider that wants us to wait longer than that gets its refusal told instead.
+                // A longer wait is not for a call: it is handed to the run, which may have another attempt.
                 if wanted.is_some_and(|wanted| wanted > PATIENCE) {
                     return Err(fault);
                 }
@@ -187,6 +201,7 @@ async fn tried(
             _ => return Err(fault),
         }
         tries += 1;
+        known.failed_with(fault.told(&ask.unspoken));
         (models.listener)(call, Piece::Again);
     }
 }
@@ -204,20 +219,30 @@ fn pause(call: &Call, tries: u32, wanted: Option<Duration>) -> Duration {
     wanted.map_or(own + spread, |wanted| wanted + spread.min(FIRST))
 }
 
-async fn failed(client: &reqwest::Client, ask: &Ask, fault: Fault) -> Answer {
+async fn failed(client: &reqwest::Client, ask: &Ask, fault: Fault, known: &Known) -> Answer {
     let again = match fault.cure {
-        Cure::Later(wanted) => wanted.map_or(Again::Soon, after),
+        Cure::Later(wanted) => patience::again(wanted),
         Cure::None | Cure::Name | Cure::NoSchema | Cure::NoStream => Again::Never,
     };
     let told = fault.told(&ask.unspoken);
-    let message = if fault.cure == Cure::Name { unknown(client, ask, &told).await } else { told };
-    Answer::Failed(Failed { kind: "step_failed".into(), message: message.into(), again, answered: fault.answered })
+    let refusal = |message: String| Failed {
+        kind: "step_failed".into(),
+        message: message.into(),
+        again,
+        answered: fault.answered,
+    };
+    if fault.cure != Cure::Name {
+        return Answer::Failed(refusal(told));
+    }
+    // It stands, whether there is time to hear names or not.
+    known.refused_with(refusal(unknown(ask, &told, &[])));
+    let names = tokio::time::timeout(NAMES, wire::model_names(client, ask)).await.unwrap_or_default();
+    Answer::Failed(refusal(unknown(ask, &told, &names)))
 }
 
 /// A model that the provider does not know, and names that are near.
-async fn unknown(client: &reqwest::Client, ask: &Ask, told: &str) -> String {
+fn unknown(ask: &Ask, told: &str, names: &[String]) -> String {
     let (model, provider) = (&ask.target.model, &ask.target.provider);
-    let names = tokio::time::timeout(NAMES, wire::model_names(client, ask)).await.unwrap_or_default();
     let mut near: Vec<(f64, &String)> =
         names.iter().map(|name| (strsim::jaro_winkler(model, name), name)).filter(|(score, _)| *score > 0.75).collect();
     near.sort_by(|(a, _), (b, _)| b.total_cmp(a));

@@ -4,6 +4,7 @@ use genai::chat::{ChatMessage, ChatRequest};
 
 use super::ask::Shape;
 use super::wire::Said;
+use crate::fence;
 use crate::judge::schema;
 
 /// What is wrong with an answer; none if it will do. JSON in a fence is taken out of it, because models cannot help it.
@@ -12,23 +13,12 @@ pub(super) fn problem(shape: &Shape, said: &mut Said) -> Option<String> {
     if *shape == Shape::Free || !said.calls.is_empty() {
         return None;
     }
-    let Some(value) = parsed(&mut said.text) else { return Some("it is not JSON".to_owned()) };
+    let Some((body, value)) = fence::json(&said.text) else { return Some("it is not JSON".to_owned()) };
+    said.text = body.to_owned();
     match shape {
         Shape::Schema(schema) => schema::problem(schema, &value),
         _ => None,
     }
-}
-
-fn parsed(text: &mut String) -> Option<branchpoint_expr::Value> {
-    if let Ok(value) = serde_json::from_str(text.trim()) {
-        return Some(value);
-    }
-    let (_, rest) = text.split_once("```")?;
-    let (block, _) = rest.split_once("```")?;
-    let body = block.split_once('\n').map_or(block, |(_, body)| body).trim();
-    let value = serde_json::from_str(body).ok()?;
-    *text = body.to_owned();
-    Some(value)
 }
 
 /// The same conversation, with the answer and what is wrong with it.
@@ -57,6 +47,7 @@ mod tests {
         };
         assert_eq!(check("Here:\n```json\n{\"n\": 1}\n```"), (true, "{\"n\": 1}".to_owned()));
         assert!(check(r#" {"n": 1} "#).0);
+        assert!(check("```python\nprint(1)\n```\n```json\n{\"n\": 1}\n```").0);
         assert!(!check(r#"{"n": "one"}"#).0);
         assert!(!check("one").0);
     }

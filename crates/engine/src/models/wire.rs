@@ -8,10 +8,11 @@ use genai::resolver::{Endpoint, ProviderConfig};
 use serde_json::Value;
 
 use super::ask::Ask;
+use super::attached::Attached;
 use super::fault::Fault;
 use super::frames::{Facts, Frames};
 use super::price::Tokens;
-use super::relay::{Bounds, Passage};
+use super::relay::{Bounds, Passage, Sent};
 
 /// What a model said.
 #[derive(Debug, Default)]
@@ -31,10 +32,14 @@ impl Said {
     }
 }
 
-pub(super) async fn streamed(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let passage = Passage::open(client, &ask.target.url, Bounds::of_stream(ask.max_bytes))?;
-    let frames = Arc::new(Frames::default());
-    let said = heard(&passage, ask, &frames, hear).await;
+pub(super) async fn streamed(
+    client: &reqwest::Client,
+    ask: &Ask,
+    frames: &Arc<Frames>,
+    hear: &dyn Fn(&str),
+) -> Result<Said, Fault> {
+    let passage = Passage::open(client, &ask.target.url, sent(ask), Bounds::of_stream(ask.max_bytes))?;
+    let said = heard(&passage, ask, frames, hear).await;
     said.map_err(|fault| fault.after(frames.facts().tokens))
 }
 
@@ -86,7 +91,7 @@ fn ended(passage: &Passage, end: StreamEnd, facts: &Facts) -> Result<Said, Fault
 }
 
 pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
-    let passage = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes))?;
+    let passage = Passage::open(client, &ask.target.url, sent(ask), Bounds::of_whole(ask.max_bytes))?;
     let options = ask.options.clone().with_capture_raw_body(true);
     let target = ask.target.service(Passage::url());
     let answered = passage.library().exec_chat(target, ask.request.clone(), Some(&options)).await;
@@ -109,9 +114,13 @@ pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&
     Ok(said)
 }
 
+fn sent(ask: &Ask) -> Sent {
+    Sent { key: Some(ask.key()), attached: Attached::to(&ask.request) }
+}
+
 /// The names of the models that the provider has; none if it does not tell.
 pub(super) async fn model_names(client: &reqwest::Client, ask: &Ask) -> Vec<String> {
-    let Ok(passage) = Passage::open(client, &ask.target.url, Bounds::of_whole(ask.max_bytes)) else {
+    let Ok(passage) = Passage::open(client, &ask.target.url, Sent::default(), Bounds::of_whole(ask.max_bytes)) else {
         return Vec::new();
     };
     let config = ProviderConfig::from_endpoint(Endpoint::from_static(Passage::url())).with_auth(ask.target.auth());
@@ -182,7 +191,7 @@ mod tests {
         let url = Arc::from("http://provider.invalid/");
         let client = crate::models::client::within().build().expect("a client");
         runtime().block_on(async {
-            let passage = Passage::open(&client, &url, Bounds::of_stream(5)).expect("a way");
+            let passage = Passage::open(&client, &url, Sent::default(), Bounds::of_stream(5)).expect("a way");
             assert_eq!(ended(&passage, StreamEnd::default(), &Facts::default()).err(), Some(Fault::cut()));
             passage.break_off(Fault::too_long(5));
             assert_eq!(ended(&passage, StreamEnd::default(), &Facts::default()).err(), Some(Fault::too_long(5)));

@@ -82,6 +82,11 @@ fn written(key: &str, mime: &str, bytes: usize) -> Answer {
 
 impl FilesSettings {
     fn load(&self, key: &str) -> Result<Answer, Answer> {
+        Ok(Answer::data(Value::from(&*String::from_utf8_lossy(&self.bytes(key)?))))
+    }
+
+    /// What stands in a file.
+    pub(crate) fn bytes(&self, key: &str) -> Result<Vec<u8>, Answer> {
         let (folders, name) = parts(key)?;
         let unread = |error: Errno| unusable("read", key, error);
         let folder = self.folder(&folders, false).map_err(unread)?;
@@ -97,7 +102,7 @@ impl FilesSettings {
         let mut bytes = Vec::new();
         let read = file.take(self.max_bytes).read_to_end(&mut bytes);
         read.map_err(|error| failed(format!("`{key}` cannot be read: {error}")))?;
-        Ok(Answer::data(Value::from(&*String::from_utf8_lossy(&bytes))))
+        Ok(bytes)
     }
 
     /// Writes beside, then renames: whoever reads meanwhile sees the old file or the new one.

@@ -13,7 +13,7 @@ use super::settings::{SearchProvider, SearchSettings};
 use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
 use crate::network::Source;
-use crate::patience::again;
+use crate::patience::{again, retry_after};
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
 
@@ -125,7 +125,11 @@ fn results(reply: &Reply, provider: SearchProvider, limit: usize) -> Result<Valu
     if !reply.is_success() {
         let message = format!("the search provider answered with the status {}", reply.status);
         let may_mend = reply.status == 429 || reply.status >= 500;
-        return Err(if may_mend { busy(message, again(|name| reply.header(name))) } else { refused(message) });
+        return Err(if may_mend {
+            busy(message, again(retry_after(|name| reply.header(name))))
+        } else {
+            refused(message)
+        });
     }
     let answer: Value =
         serde_json::from_str(&reply.text()).map_err(|_| denied("the search provider's answer is not JSON"))?;

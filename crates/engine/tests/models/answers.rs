@@ -360,3 +360,22 @@ fn an_answer_without_end_is_not_read_to_the_end() {
     models.settings.max_response_bytes = 100_000;
     says(&perform(&models, &plain()), "well within it");
 }
+
+#[test]
+fn a_line_without_end_is_not_read_to_the_end() {
+    let provider = Provider::new(vec![Does::Floods(200)]);
+    let failed = failed(perform(&models(&provider, "openai"), &plain()));
+    assert!(failed.message.contains("a line") && failed.message.contains("8388608 bytes"), "{failed:?}");
+    assert!(!failed.again.is_worth_it() && provider.requests().len() == 1, "{failed:?}");
+}
+
+#[test]
+fn lines_of_a_stream_may_end_as_events_allow_and_the_last_need_not() {
+    const EVENT: &str = r#"data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    for ends in ["\n\n", "\r\n\r\n"] {
+        for rest in ["data: [DONE]", "data: [DONE]\n\n"] {
+            let provider = Provider::new(vec![Does::Streams(format!("{EVENT}{ends}{rest}").leak())]);
+            says(&perform(&models(&provider, "openai"), &plain()), "hi");
+        }
+    }
+}

@@ -2,14 +2,17 @@
 
 mod answers;
 mod catalogue;
+mod limits;
 #[path = "../provider/mod.rs"]
 mod provider;
+mod real;
+mod sent;
 mod spent;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::EffectNo;
+use branchpoint_core::{Again, EffectNo};
 use branchpoint_engine::models::{Piece, Provider as ProviderSettings, Settings};
 use branchpoint_engine::tools::HttpSettings;
 use branchpoint_engine::{Answer, Call, Models, Stop, agents, judge};
@@ -195,11 +198,21 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     );
     assert_eq!(provider.requests().len(), 3);
 
-    let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "60")], "{}")]);
+    let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "250")], "{}")]);
     let mut asked = call("model", "{}", r#"{"prompt": "hi"}"#);
-    asked.attempt_limit_ms = Some(5_000);
+    asked.attempt_limit_ms = Some(200_000);
     let answer = perform(&models(&provider, "openai"), &asked);
-    assert!(matches!(&answer, Answer::Failed(failed) if failed.again.is_worth_it()), "{answer:?}");
+    assert!(matches!(&answer, Answer::Failed(failed) if failed.again == Again::After(250_000)), "{answer:?}");
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_wait_that_is_too_long_for_a_call_is_handed_to_the_run_and_told() {
+    let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "86400")], "come back tomorrow")]);
+    let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
+    let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
+    assert_eq!(failed.again, Again::After(86_400_000), "{failed:?}");
+    assert!(failed.message.contains("86400s") && failed.message.contains("come back tomorrow"), "{failed:?}");
     assert_eq!(provider.requests().len(), 1);
 }
 
@@ -223,10 +236,15 @@ fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
             ),
         ),
     ] {
-        let provider = Provider::new(vec![does]);
-        let answer =
-            perform(&models(&provider, name), &call("model", "{}", r#"{"model": "test-mdel", "prompt": "hi"}"#));
-        let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
+        // A machine that is slow may not hear the names in time, and is asked once more.
+        let (provider, failed) = (0..)
+            .find_map(|time| {
+                let provider = Provider::new(vec![does.clone()]);
+                let asked = call("model", "{}", r#"{"model": "test-mdel", "prompt": "hi"}"#);
+                let failed = answers::failed(perform(&models(&provider, name), &asked));
+                (time == 9 || failed.message.contains("Near names")).then_some((provider, failed))
+            })
+            .expect("there is a last time");
         assert!(!failed.again.is_worth_it(), "{name}");
         assert!(
             failed.message.contains("`test-mdel`") && failed.message.contains("`test-model`"),
@@ -346,17 +364,6 @@ fn every_front_end_is_served() {
         &["A skill.\\n\\nNext.", "Boss.\\n\\nSys.", "Earlier.", "Yes."],
         r#"{"output": "done", "response": null, "tokens": 110, "error": null}"#,
     );
-}
-
-#[test]
-fn images_go_where_the_provider_takes_them() {
-    for name in BOTH {
-        let provider = Provider::new(vec![Does::Says("a cat")]);
-        let asked = r#"{"prompt": "What is it?", "attachments": [{"mime": "image/png", "data": "aGVsbG8=", "name": "cat.png"}]}"#;
-        perform(&models(&provider, name), &call("model", "{}", asked));
-        let sent = provider.requests()[0].body.to_string();
-        assert!(sent.contains("aGVsbG8=") && sent.contains("image"), "{name}: {sent}");
-    }
 }
 
 #[test]
@@ -493,18 +500,6 @@ fn a_key_that_a_document_names_goes_instead_of_the_operators() {
 }
 
 #[test]
-fn a_stop_and_a_limit_end_a_call() {
-    let provider = Provider::new(vec![Does::Hangs]);
-    let models = models(&provider, "openai");
-    let stop = Stop::default();
-    stop.set();
-    let asked = call("model", "{}", r#"{"prompt": "hi"}"#);
-    assert_eq!(models.perform(&asked, &stop), Some(Answer::Never));
-    let limited = Call { attempt_limit_ms: Some(50), ..asked };
-    assert_eq!(models.perform(&limited, &Stop::default()), Some(Answer::Never));
-}
-
-#[test]
 fn settings_are_read_and_unknown_keys_refused() {
     let text = r#"
         default = "openai/gpt-5-mini"
@@ -521,47 +516,4 @@ fn settings_are_read_and_unknown_keys_refused() {
     assert_eq!((settings.retries, settings.reask), (2, 1));
     assert!(toml::from_str::<Settings>("defalt = \"x\"").is_err());
     assert!(toml::from_str::<Settings>("[providers.x]\nkey = \"sk-1\"").is_err(), "keys do not stand in settings");
-}
-
-/// Asks a provider for real, if its key is set where the tests run.
-fn real(key: &str, model: &str) {
-    if std::env::var(key).is_err() {
-        eprintln!("skipped: {key} is not set");
-        return;
-    }
-    let models = Models::new(Settings::default(), BTreeMap::new());
-    let asked = format!(r#"{{"model": "{model}", "prompt": "Answer with the word yes.", "max_tokens": 500}}"#);
-    let answer = perform(&models, &call("model", "{}", &asked));
-    let Answer::Model { text, usage } = &answer else { panic!("{answer:?}") };
-    assert!(text.to_lowercase().contains("yes") && usage.tokens > 0, "{answer:?}");
-}
-
-#[test]
-fn openai_answers_if_there_is_a_key() {
-    real("OPENAI_API_KEY", "gpt-5-mini");
-}
-
-#[test]
-fn anthropic_answers_if_there_is_a_key() {
-    real("ANTHROPIC_API_KEY", "claude-haiku-4-5");
-}
-
-#[test]
-fn gemini_answers_if_there_is_a_key() {
-    real("GEMINI_API_KEY", "gemini-2.5-flash");
-}
-
-#[test]
-fn mistral_answers_if_there_is_a_key() {
-    real("MISTRAL_API_KEY", "mistral-small-latest");
-}
-
-#[test]
-fn deepseek_answers_if_there_is_a_key() {
-    real("DEEPSEEK_API_KEY", "deepseek-chat");
-}
-
-#[test]
-fn xai_answers_if_there_is_a_key() {
-    real("XAI_API_KEY", "grok-4-fast");
 }

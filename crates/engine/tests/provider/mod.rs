@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -19,6 +20,8 @@ pub(crate) enum Does {
     Calls(&'static [(&'static str, &'static str)]),
     /// Answers with a status, headers, and a body.
     Refuses(u16, &'static [(&'static str, &'static str)], &'static str),
+    /// Begins to say this, and never goes on.
+    Begins(&'static str),
     /// Begins to say this, and hangs up.
     BreaksOff(&'static str),
     /// Begins to say this, and reports an error of this type.
@@ -46,23 +49,47 @@ pub(crate) struct Request {
 pub(crate) struct Provider {
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<Request>>>,
+    names: Arc<Names>,
+}
+
+/// Questions for names of models.
+#[derive(Default)]
+struct Names {
+    asked: AtomicU32,
+    /// Whether they are never answered.
+    secret: bool,
 }
 
 impl Provider {
     /// Answers with the list, one after the other; the last repeats.
     pub(crate) fn new(does: Vec<Does>) -> Self {
+        Self::with(does, Names::default())
+    }
+
+    /// The same, and nobody ever hears which models there are.
+    pub(crate) fn without_names(does: Vec<Does>) -> Self {
+        Self::with(does, Names { secret: true, ..Names::default() })
+    }
+
+    fn with(does: Vec<Does>, names: Names) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}/v1", listener.local_addr().expect("it is bound"));
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
-        let kept = Arc::clone(&requests);
+        let names = Arc::new(names);
+        let (kept, asked) = (Arc::clone(&requests), Arc::clone(&names));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (kept, does) = (Arc::clone(&kept), does.clone());
-                let serve = move || serve(stream, &kept, &does);
+                let (kept, names, does) = (Arc::clone(&kept), Arc::clone(&asked), does.clone());
+                let serve = move || serve(stream, &kept, &names, &does);
                 thread::Builder::new().stack_size(128 * 1024).spawn(serve).expect("a thread");
             }
         });
-        Self { url, requests }
+        Self { url, requests, names }
+    }
+
+    /// How often somebody has asked which models there are.
+    pub(crate) fn asked_for_names(&self) -> u32 {
+        self.names.asked.load(Ordering::SeqCst)
     }
 
     /// The calls of models that came; questions for names of models are not among them.
@@ -72,11 +99,15 @@ impl Provider {
 }
 
 /// Requests on one connection, until somebody closes it.
-fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, does: &[Does]) {
+fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, names: &Names, does: &[Does]) {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let mut stream = stream;
     while let Some(request) = read(&mut reader) {
         if request.path.ends_with("/models") {
+            names.asked.fetch_add(1, Ordering::SeqCst);
+            if names.secret {
+                thread::park();
+            }
             let models = json!({"data": [{"id": "test-model"}, {"id": "test-mode-large"}, {"id": "other"}]});
             answer(&mut stream, 200, &[], &models.to_string());
             continue;
@@ -104,10 +135,10 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, does: &[Does]) {
                 let _ = stream.write_all(format!("{head} {}\r\n\r\n{page}", page.len()).as_bytes());
             }
             Does::Floods(status) => return flood(&mut stream, *status),
-            Does::BreaksOff(text) => {
-                let whole = chunks(&Does::Says(text), anthropic);
-                send(&mut stream, &whole[..whole.len() / 2]);
-                return;
+            Does::BreaksOff(text) => return begin(&mut stream, text, anthropic),
+            Does::Begins(text) => {
+                begin(&mut stream, text, anthropic);
+                thread::park();
             }
             does if streams => {
                 send(&mut stream, &chunks(does, anthropic));
@@ -155,6 +186,12 @@ fn send(stream: &mut TcpStream, events: &[String]) {
     for event in events {
         let _ = stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
     }
+}
+
+/// Sends the first half of an answer.
+fn begin(stream: &mut TcpStream, text: &'static str, anthropic: bool) {
+    let whole = chunks(&Does::Says(text), anthropic);
+    send(stream, &whole[..whole.len() / 2]);
 }
 
 /// Sends until nobody listens any more.

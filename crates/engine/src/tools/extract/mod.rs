@@ -7,6 +7,7 @@ use branchpoint_expr::Value;
 
 use super::failure::refused;
 use super::page;
+use crate::fence;
 use crate::runner::{Answer, Call};
 
 /// Performs `extract`. What is not there is null; one find is a value, several are a list.
@@ -57,17 +58,10 @@ fn no_format(name: &str) -> String {
 fn json(source: &Value, path: &str) -> Result<Value, String> {
     let path = json::Path::parse(path)?;
     let found = match source.as_str() {
-        Some(text) => path.find(&parsed(text).ok_or("the text is not JSON, and holds no block of it")?)?,
+        Some(text) => path.find(&fence::json(text).ok_or("the text is not JSON, and holds no block of it")?.1)?,
         None => path.find(source)?,
     };
     Ok(few(found))
-}
-
-/// JSON, or the first fenced block that is JSON, which is how models like to give it.
-fn parsed(text: &str) -> Option<Value> {
-    let value = |text: &str| serde_json::from_str(text.trim()).ok();
-    let blocks = || text.split("```").skip(1).step_by(2);
-    value(text).or_else(|| blocks().find_map(|block| value(block.split_once('\n').map_or(block, |(_, body)| body))))
 }
 
 fn html(source: &str, path: &str) -> Result<Value, String> {
