@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::{Form, Located, Shape, Value};
+use branchpoint_expr::{Form, Located, Shape, Span, Value};
 
 use super::tree::Step;
 use super::types::{COMMON, Field, implied};
@@ -33,12 +33,12 @@ impl Request {
                 Some(Field::Alias(newer)) => (newer.into(), form_of(step.kind.field(newer))),
                 known => (Arc::clone(&field.key), form_of(known)),
             };
-            let is_plain = matches!(step.kind.field(&name), Some(Field::Plain));
             if !request.fields.iter().any(|(known, ..)| *known == name) {
-                let value = if is_plain {
-                    field.value.clone()
-                } else {
-                    request.marked(&field.value, &[Value::Str(name.clone())])
+                let path = [Value::Str(name.clone())];
+                let value = match step.kind.field(&name) {
+                    Some(Field::Plain) => field.value.clone(),
+                    Some(Field::Json) => request.marked(&parsed(&field.value), &path),
+                    _ => request.marked(&field.value, &path),
                 };
                 request.fields.push((name, form, value));
             }
@@ -83,6 +83,32 @@ impl Request {
         };
         Located { shape, span: value.span }
     }
+}
+
+/// A text of JSON as the list or object that it is; anything else as it stands.
+fn parsed(value: &Located) -> Located {
+    let json = value.text().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    match json.filter(|json| matches!(json, Value::List(_) | Value::Object(_))) {
+        Some(json) => placed(Located::from(&json), value.span),
+        None => value.clone(),
+    }
+}
+
+/// The value with everything in it at one place of the document.
+fn placed(value: Located, span: Span) -> Located {
+    let shape = match value.shape {
+        Shape::List(items) => Shape::List(items.into_iter().map(|item| placed(item, span)).collect()),
+        Shape::Object(fields) => {
+            let placed = |field: branchpoint_expr::Field| branchpoint_expr::Field {
+                value: placed(field.value, span),
+                key_span: span,
+                ..field
+            };
+            Shape::Object(fields.into_iter().map(placed).collect())
+        }
+        other => other,
+    };
+    Located { shape, span }
 }
 
 fn form_of(field: Option<Field>) -> Form {

@@ -1,7 +1,7 @@
 //! The step types and their fields: one table, from which documents are checked and effects are made.
 
 use Family::{Control, Effect, Pure};
-use Field::{Alias, Boolean, Command, Condition, Integer, Number, Plain, Required, Rule, Text, Value};
+use Field::{Alias, Boolean, Command, Condition, Integer, Json, Number, Plain, Required, Rule, Text, Value};
 
 /// A type of step.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(super) enum Field {
     Command,
     /// Any value; texts in it may have placeholders.
     Value,
+    /// The same; a text that is JSON is that value, so that nothing which is put into its texts can break out of them.
+    Json,
     /// `true` or `false`.
     Boolean,
     /// Any number.
@@ -76,7 +78,7 @@ pub(super) static TYPES: &[StepType] = &[
             ("temperature", Number),
             ("max_tokens", Integer(1, ANY)),
             ("simple_format", Boolean),
-            ("json_template", Value),
+            ("json_template", Json),
             ("tools", Value),
             ("max_turns", Integer(1, ANY)),
             ("token_budget", Integer(1, ANY)),

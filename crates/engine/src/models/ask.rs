@@ -197,7 +197,7 @@ fn follows_tools(texts: &Texts<'_>) -> bool {
 fn opening(texts: &Texts<'_>, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
     let attached = texts.field("attachments").map(|written| attached::parts(written, files)).transpose()?;
     let attached = attached.unwrap_or_default();
-    if let Some(written) = written_messages(texts) {
+    if let Some(written) = written_messages(texts)? {
         let mut messages = messages::read(&written, names, files)?;
         if !attached.is_empty() {
             messages.push(ChatMessage::user(MessageContent::from_parts(attached)));
@@ -215,18 +215,24 @@ fn opening(texts: &Texts<'_>, names: &Names, files: Option<&FilesSettings>) -> R
 }
 
 /// Messages that were written out, by a chat or in a template of a document.
-fn written_messages(texts: &Texts<'_>) -> Option<Value> {
+fn written_messages(texts: &Texts<'_>) -> Result<Option<Value>, Answer> {
     if let Some(messages) = texts.field("messages").filter(|messages| messages.as_list().is_some()) {
-        return Some(messages.clone());
+        return Ok(Some(messages.clone()));
     }
     let is_simple = texts.field("simple_format") != Some(&Value::Bool(false));
-    let template = texts.field("json_template").filter(|_| !is_simple)?;
+    let Some(template) = texts.field("json_template").filter(|_| !is_simple) else { return Ok(None) };
+    let unfit =
+        |why: String| Answer::impossible("step_failed", format!("`json_template` is no list of messages: {why}"));
     let template = match template.as_str() {
-        Some(text) => serde_json::from_str(text).ok()?,
+        Some(text) => serde_json::from_str(text).map_err(|error| unfit(format!("it is not JSON, {error}")))?,
         None => template.clone(),
     };
     let messages = template.get("messages").cloned().unwrap_or(template);
-    messages.as_list().is_some().then_some(messages)
+    match messages.as_list() {
+        Some([]) => Err(unfit("it is empty".to_owned())),
+        Some(_) => Ok(Some(messages)),
+        None => Err(unfit("it is another value".to_owned())),
+    }
 }
 
 fn judged(texts: &Texts<'_>) -> String {

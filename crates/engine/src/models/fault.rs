@@ -75,11 +75,11 @@ impl Fault {
     }
 
     /// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
-    pub(super) fn lost(error: &(dyn Error + 'static)) -> Self {
+    pub(super) fn lost(at: &str, error: &(dyn Error + 'static)) -> Self {
         if let Some(refused) = refusal(error) {
             return Self::unheard(refused.to_string(), Cure::None);
         }
-        let message = format!("the provider cannot be reached, or the connection broke: {}", in_full(error));
+        let message = format!("the provider at {at} cannot be reached, or the connection broke: {}", in_full(error));
         Self::unheard(message, Cure::Later(None))
     }
 

@@ -56,7 +56,7 @@ pub(super) fn read(list: &Value, names: &Names, files: Option<&FilesSettings>) -
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut results: Vec<ToolResponse> = Vec::new();
     for message in list.as_list().unwrap_or_default() {
-        let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+        let role = role(message)?;
         if role == "tool" {
             results.push(result(message, names));
             continue;
@@ -79,6 +79,18 @@ pub(super) fn read(list: &Value, names: &Names, files: Option<&FilesSettings>) -
         messages.push(ChatMessage::tool(MessageContent::from_tool_responses(results)));
     }
     Ok(messages)
+}
+
+/// Who says a message. A word that is none of these may be a mistake for any of them.
+fn role(message: &Value) -> Result<&str, Answer> {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+    if ["system", "user", "assistant", "tool"].contains(&role) {
+        return Ok(role);
+    }
+    let message = format!(
+        "`{role}` is no role of a message, which is an object with `content` and a `role`: `system`, `user`, `assistant` or `tool`"
+    );
+    Err(Answer::impossible("step_failed", message))
 }
 
 /// A message of the user, with what is attached to it.

@@ -6,6 +6,8 @@ use genai::adapter::AdapterKind;
 use genai::chat::ReasoningEffort;
 use genai::resolver::{AuthData, Endpoint};
 use genai::{ModelIden, ServiceTarget};
+use reqwest::header::HeaderValue;
+use url::Url;
 
 use super::Models;
 
@@ -246,6 +248,12 @@ impl Models {
                 "nothing says where the provider `{provider}` is; set `base_url` in `[models.providers.{provider}]`"
             )));
         };
+        if !Url::parse(&url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
+            let shown = url.split('?').next().unwrap_or_default();
+            return Err(Lack(format!(
+                "`{shown}` is no address of a provider: it must begin with `http://` or `https://`"
+            )));
+        }
         let key = match own_key {
             Some(key) => Some(key),
             None if foreign => None,
@@ -260,7 +268,10 @@ impl Models {
         let Some(name) = set.or(known.map(|known| known.key_env)).filter(|name| !name.is_empty()) else {
             return Ok(None);
         };
-        match (self.environment)(name).filter(|key| !key.trim().is_empty()) {
+        match (self.environment)(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
+            Some(key) if HeaderValue::from_str(&key).is_err() => Err(Lack(format!(
+                "the key in the environment variable {name} has a character that cannot be sent, such as a line break"
+            ))),
             Some(key) => Ok(Some(key)),
             None if elsewhere && set.is_none() => Ok(None),
             None => Err(Lack(format!(

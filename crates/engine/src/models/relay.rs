@@ -8,11 +8,15 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, TRANSFER_ENCODING,
+};
 use hyper::{Request, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
@@ -26,8 +30,15 @@ const ADDRESS: &str = "http://relay/provider/";
 /// By which a provider may know a request that it has had already.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// What belongs to a connection and not to what goes over it.
-const OF_A_CONNECTION: [HeaderName; 4] = [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING];
+/// What belongs to a connection and not to what goes over it. What comes packed is unpacked before it is counted.
+const OF_A_CONNECTION: [HeaderName; 5] = [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, ACCEPT_ENCODING];
+
+/// What is read of the headers of an answer. The rest may be more than the library takes.
+const READ: [HeaderName; 4] = [CONTENT_TYPE, DATE, RETRY_AFTER, HeaderName::from_static("retry-after-ms")];
+
+/// How much of a refusal is read, and for how long.
+const REFUSAL_BYTES: usize = 64 * 1024;
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// One call while it lasts.
 struct Call {
@@ -132,16 +143,41 @@ async fn relayed(call: Arc<Call>, request: Request<Incoming>) -> Result<Response
     headers.extend(call.key_of(&body).map(|key| (KEY, key)));
     let asked = call.client.request(head.method, url).headers(headers).body(body);
     match asked.send().await {
-        Ok(answer) => Ok(call.counted(answer)),
-        Err(error) => Err(call.broken(Fault::lost(&error))),
+        Ok(answer) if answer.status().is_success() => Ok(call.counted(answer)),
+        Ok(answer) => Ok(refusal(answer).await),
+        Err(error) => Err(call.lost(error)),
     }
+}
+
+/// A refusal with the beginning of its words. Its status and headers say the most: they count though its words have no end, do not
+/// come, or break off.
+async fn refusal(mut answer: reqwest::Response) -> Response<Passing> {
+    let (status, headers) = (answer.status(), returned(answer.headers()));
+    let mut words = Vec::new();
+    let read = async {
+        while let Ok(Some(piece)) = answer.chunk().await {
+            words.extend_from_slice(&piece);
+            if words.len() > REFUSAL_BYTES {
+                words.truncate(REFUSAL_BYTES);
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(REFUSAL_PATIENCE, read).await;
+    told(status, headers, words.into())
+}
+
+fn told(status: StatusCode, headers: HeaderMap, words: Bytes) -> Response<Passing> {
+    let mut answer = Response::new(Passing::Told(Some(words)));
+    *answer.status_mut() = status;
+    *answer.headers_mut() = headers;
+    answer
 }
 
 /// The answer to a request whose address leads out of the provider's, as the name of a model might; it would again.
 fn nowhere() -> Response<Passing> {
-    let mut answer = Response::new(Passing::Told(Some("the call leads away from the address of its provider")));
-    *answer.status_mut() = StatusCode::NOT_FOUND;
-    answer
+    let words = "the call leads away from the address of its provider".into();
+    told(StatusCode::NOT_FOUND, HeaderMap::new(), words)
 }
 
 impl Call {
@@ -178,13 +214,19 @@ impl Call {
         HeaderValue::try_from(URL_SAFE_NO_PAD.encode(digest)).ok()
     }
 
+    /// The connection to the provider did not come about, or broke. What stands behind a `?` is not told: it may be a key.
+    fn lost(&self, error: reqwest::Error) -> Broken {
+        let at = self.url.split('?').next().unwrap_or_default();
+        self.broken(Fault::lost(at, &error.without_url()))
+    }
+
     fn broken(&self, fault: Fault) -> Broken {
         *lock(&self.fault) = Some(fault);
         Broken
     }
 
     fn counted(self: Arc<Self>, answer: reqwest::Response) -> Response<Passing> {
-        let (status, headers) = (answer.status(), carried(answer.headers()));
+        let (status, headers) = (answer.status(), returned(answer.headers()));
         let answer: Response<reqwest::Body> = answer.into();
         let counted = Counted { body: Some(answer.into_body()), bytes: 0, line: Vec::new(), call: self };
         let mut counted = Response::new(Passing::Counted(counted));
@@ -202,6 +244,13 @@ fn carried(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
+fn returned(headers: &HeaderMap) -> HeaderMap {
+    READ.into_iter()
+        .filter_map(|name| Some((headers.get(&name)?.clone(), name)))
+        .map(|(value, name)| (name, value))
+        .collect()
+}
+
 /// What the library sends is ours, and in memory already.
 async fn whole(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
     let mut bytes = Vec::new();
@@ -214,8 +263,8 @@ async fn whole(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
 /// What the library gets to read.
 enum Passing {
     Counted(Counted),
-    /// A word of the relay's own.
-    Told(Option<&'static str>),
+    /// All there is of it.
+    Told(Option<Bytes>),
 }
 
 /// An answer of a provider, as far as it may go.
@@ -275,7 +324,7 @@ impl Counted {
                     let data = frame.into_data().unwrap_or_default();
                     self.count(&data).and_then(|()| self.ended(data))
                 }
-                Some(Err(error)) => Err(self.call.broken(Fault::lost(&error))),
+                Some(Err(error)) => Err(self.call.lost(error)),
                 None => {
                     self.body = None;
                     Ok(std::mem::take(&mut self.line).into())
@@ -301,9 +350,7 @@ impl Body for Passing {
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match &mut *self {
             Self::Counted(counted) => counted.poll(context),
-            Self::Told(word) => {
-                Poll::Ready(word.take().map(|word| Ok(Frame::data(Bytes::from_static(word.as_bytes())))))
-            }
+            Self::Told(words) => Poll::Ready(words.take().map(|words| Ok(Frame::data(words)))),
         }
     }
 

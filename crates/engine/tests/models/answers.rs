@@ -345,15 +345,15 @@ fn a_key_of_an_agent_below_is_missed_before_the_run() {
 
 #[test]
 fn an_answer_without_end_is_not_read_to_the_end() {
-    for (stream, status) in [(true, 200), (false, 200), (true, 500), (false, 500)] {
-        let provider = Provider::new(vec![Does::Floods(status)]);
+    for stream in [true, false] {
+        let provider = Provider::new(vec![Does::Floods(200)]);
         let mut models = models(&provider, "openai");
         models.settings.stream = stream;
         models.settings.max_response_bytes = 1_000_000;
         let failed = failed(perform(&models, &plain()));
         let told = failed.message.contains("1000000 bytes") && failed.message.contains("`max_response_bytes`");
-        assert!(told && !failed.again.is_worth_it(), "{stream} {status}: {failed:?}");
-        assert_eq!(provider.requests().len(), 1, "{stream} {status}: it is not asked for again");
+        assert!(told && !failed.again.is_worth_it(), "{stream}: {failed:?}");
+        assert_eq!(provider.requests().len(), 1, "{stream}: it is not asked for again");
     }
     let provider = Provider::new(vec![Does::Says("well within it")]);
     let mut models = models(&provider, "openai");

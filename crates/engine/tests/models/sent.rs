@@ -124,3 +124,54 @@ fn what_cannot_be_attached_fails_the_call_with_a_reason() {
     let failed = failed(perform(&models(&provider, "openai"), &call("model", "{}", asked)));
     assert!(failed.message.contains("`image_url`") && provider.requests().is_empty(), "{failed:?}");
 }
+
+#[test]
+fn messages_that_are_written_out_are_sent_as_they_are_or_not_at_all() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let models = models(&provider, "openai");
+    let asked = |template: &str| {
+        let input = format!(r#"{{"prompt_template": "another", "simple_format": false, "json_template": {template}}}"#);
+        perform(&models, &call("model", "{}", &input))
+    };
+    says(&asked(r#"[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]"#), "hi");
+    says(&asked(r#""[{\"role\": \"user\", \"content\": \"hi\"}]""#), "hi");
+    for (template, why) in [
+        (r#""[{\"role\": \"user\", \"content\": \"say \"hi\"\"}]""#, "not JSON"),
+        (r#"{"a": 1}"#, "no list of messages"),
+        ("[]", "empty"),
+        (r#"["hello"]"#, "no role"),
+        (r#"[{"role": "usr", "content": "hi"}]"#, "`usr` is no role"),
+    ] {
+        let failed = failed(asked(template));
+        assert!(failed.message.contains(why) && !failed.again.is_worth_it(), "{template}: {failed:?}");
+    }
+    assert_eq!(provider.requests().len(), 2, "nothing else was sent");
+}
+
+#[test]
+fn a_key_goes_without_the_line_break_of_its_file_and_one_that_cannot_go_is_told_before_the_run() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let mut models = models(&provider, "openai");
+    models.environment = std::sync::Arc::new(|name| name.ends_with("_API_KEY").then(|| "sk-hunter2\n".to_owned()));
+    says(&perform(&models, &plain()), "hi");
+    let headers = provider.requests()[0].headers.clone();
+    assert!(headers.lines().any(|line| line.trim() == "authorization: bearer sk-hunter2"), "{headers}");
+    models.environment = std::sync::Arc::new(|name| name.ends_with("_API_KEY").then(|| "sk\nhunter2".to_owned()));
+    let (_, why) = models.lacks("model", &value(r#"{"model": "gpt-5"}"#)).expect("it cannot be sent");
+    assert!(why.contains("OPENAI_API_KEY") && why.contains("line break") && !why.contains("hunter2"), "{why}");
+    let settings = models.settings.providers.get_mut("openai").expect("it is there");
+    settings.base_url = Some("ftp://example.org/?key=hunter2".to_owned());
+    let (_, why) = models.lacks("model", &value(r#"{"model": "gpt-5"}"#)).expect("nobody is there");
+    assert!(why.contains("ftp://example.org") && why.contains("https://") && !why.contains("hunter2"), "{why}");
+}
+
+#[test]
+fn the_status_of_a_refusal_counts_whatever_its_words_and_however_many_its_headers() {
+    let names: Vec<&'static str> = (0..98).map(|number| &*format!("x-{number}").leak()).collect();
+    let many: Vec<_> = names.iter().map(|name| (*name, "x")).chain([("retry-after-ms", "1")]).collect();
+    for refusal in [Does::Floods(503), Does::Refuses(429, many.leak(), "{}")] {
+        let provider = Provider::new(vec![refusal.clone(), Does::Says("whole")]);
+        says(&perform(&models(&provider, "openai"), &plain()), "whole");
+        assert_eq!(provider.requests().len(), 2, "{refusal:?}");
+    }
+}
