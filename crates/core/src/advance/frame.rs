@@ -8,7 +8,6 @@ use branchpoint_expr::Value;
 
 use super::effect::delay_ms;
 use super::sight::{bounded, error_object};
-use super::width::has_room;
 use super::{Flow, Machine};
 use crate::ir::{Entries, OnFail, Program, ScopeId, SlotId, Status, Want};
 use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
@@ -88,7 +87,7 @@ impl Machine<'_> {
         while let Some(frame) = self.state.frames.get(&no) {
             let spec = program.scope(frame.scope);
             let entry = frame.next_entry;
-            if entry as usize >= frame.results.len() || frame.backoff.is_some() || !has_room(frame, spec) {
+            if entry as usize >= frame.results.len() || frame.backoff.is_some() || !self.has_room(frame) {
                 break;
             }
             let place = match &spec.start {

@@ -1,21 +1,38 @@
-//! Who has work to do. A frame with a width begins another entry when one of its entries ends; or, if its entries are branches, when
-//! one has only strands that wait: a branch that waits for another gives its place up, else neither would go on. Items wait for
-//! nothing of each other, and keep theirs. The numbers are kept as things change, so that nobody is counted twice.
+//! Who has work to do. A frame with a width begins another entry when one of its entries ends, or gives its place up: a branch does
+//! when all its strands wait, an item only when they wait for merges, because what it waits for may be in another. An item that
+//! waits for a time or for people keeps its place: whoever wants one after the other means just that. How many work is kept as things
+//! change, so that nobody is counted twice; how many items hold a place is counted when it matters, and then they are few.
 
 use super::Machine;
-use crate::ir::{Entries, Scope};
+use crate::ir::Entries;
 use crate::state::{Entry, Frame, FrameNo, Parked, StrandNo};
 
-/// Whether another entry may begin.
-pub(super) fn has_room(frame: &Frame, scope: &Scope) -> bool {
-    let begun = match scope.start {
-        Entries::Branches(_) => frame.working as usize,
-        Entries::Each { .. } => frame.entries.len(),
-    };
-    scope.width == 0 || begun < scope.width as usize
-}
-
 impl Machine<'_> {
+    /// Whether another entry may begin.
+    pub(super) fn has_room(&self, frame: &Frame) -> bool {
+        let scope = self.program.scope(frame.scope);
+        let width = scope.width as usize;
+        match scope.start {
+            _ if width == 0 || frame.entries.len() < width => true,
+            Entries::Branches(_) => (frame.working as usize) < width,
+            Entries::Each { .. } => {
+                frame.entries.values().filter(|entry| self.keeps_its_place(entry)).take(width).count() < width
+            }
+        }
+    }
+
+    /// Whether an item keeps its place: something of it does not wait for a merge.
+    fn keeps_its_place(&self, entry: &Entry) -> bool {
+        entry.strands.iter().any(|strand| match self.state.strands.get(strand).map(|strand| &strand.parked) {
+            None | Some(Parked::Meet) => false,
+            Some(Parked::Ready | Parked::Effect(_) | Parked::Wait { .. }) => true,
+            Some(Parked::Frame(inner)) => self.state.frames.get(inner).is_some_and(|frame| {
+                (frame.next_entry as usize) < frame.results.len()
+                    || frame.entries.values().any(|entry| self.keeps_its_place(entry))
+            }),
+        })
+    }
+
     /// A strand began to wait: the frames around it may have room for another entry now.
     pub(super) fn give_up_place(&mut self, no: StrandNo) {
         if let Some(frame) = self.state.strands.get(&no).map(|strand| strand.frame) {

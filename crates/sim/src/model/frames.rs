@@ -70,8 +70,8 @@ impl<'t> Model<'t> {
         let next = frame.entries.iter().position(|entry| matches!(entry, Entry::Waiting))?;
         let width = gather(frame.node).width as usize;
         let is_each = frame.node.is_some_and(|node| matches!(node.what, What::Each { .. }));
-        let running = |entry: &&Entry| matches!(entry, Entry::Running { .. });
-        let working = frame.entries.iter().filter(running).filter(|entry| is_each || self.works(entry)).count();
+        let has_place = |entry: &&Entry| if is_each { self.keeps_its_place(entry) } else { self.works(entry) };
+        let working = frame.entries.iter().filter(has_place).count();
         (frame.backoff.is_none() && (width == 0 || working < width)).then_some(next)
     }
 
@@ -85,6 +85,20 @@ impl<'t> Model<'t> {
                 let frame = &self.frames[inner];
                 let waiting = frame.entries.iter().any(|entry| matches!(entry, Entry::Waiting));
                 frame.backoff.is_some() || waiting || frame.entries.iter().any(|entry| self.works(entry))
+            }
+        }
+    }
+
+    /// An item gives its place up only if it waits for nothing but merges.
+    fn keeps_its_place(&self, entry: &Entry) -> bool {
+        let Entry::Running { strand, .. } = entry else { return false };
+        match &self.strands[strand].parked {
+            Parked::Merge => false,
+            Parked::Ready | Parked::Effect(_) | Parked::Wait { .. } => true,
+            Parked::Frame(inner) => {
+                let frame = &self.frames[inner];
+                let waiting = frame.entries.iter().any(|entry| matches!(entry, Entry::Waiting));
+                frame.backoff.is_some() || waiting || frame.entries.iter().any(|entry| self.keeps_its_place(entry))
             }
         }
     }
