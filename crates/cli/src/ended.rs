@@ -49,12 +49,11 @@ pub(crate) fn failed_step(result: &Value) -> Option<String> {
     of_error(result, ["step", "State"])
 }
 
-/// A part of the error, which stands under `error` or, for some, at the top of the result.
+/// A part of the error that led to the end; what it does not say, the end says itself, such as the last words of a state machine.
 fn of_error(result: &Value, names: [&str; 2]) -> Option<String> {
     let within = [result.get("error"), Some(result)].into_iter().flatten();
-    let found =
-        within.flat_map(|within| names.map(|name| within.get(name))).flatten().find(|part| **part != Value::Null);
-    found.map(Value::to_string).filter(|part| !part.is_empty())
+    let parts = within.flat_map(|within| names.map(|name| within.get(name))).flatten();
+    parts.filter(|part| **part != Value::Null).map(Value::to_string).find(|part| !part.is_empty())
 }
 
 fn is_rejected(result: &Value) -> bool {

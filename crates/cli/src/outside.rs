@@ -124,11 +124,13 @@ impl Here {
     pub(crate) fn new(project: &Project, manner: Manner, ears: Ears) -> Result<Self> {
         let Manner { user, answers, attached } = manner;
         let masks = Masks::default();
-        masks.add(Secrets::of_environment().values().to_vec());
+        let private = project.private();
+        masks.add(private.values().to_vec());
         let (file, seen, recorded) = (project.secrets()?, masks.clone(), answers.is_recorded());
         let Ears { printed, noted, words } = ears.masked(&masks);
         let mut local = Local {
             listener: Arc::new(move |_, text| printed(text)),
+            mask: private,
             // Whatever was put into a call is not shown when the call repeats it.
             secrets: Arc::new(move |name| {
                 let value = env::var(name).ok().or_else(|| file.get(name).cloned());
@@ -156,7 +158,7 @@ impl Here {
 
     /// The host with what it is to know of this machine: what is secret here, and what the operator lets agents use.
     pub(crate) fn furnish(&self, host: Host, project: &Project) -> Host {
-        let host = host.with_secrets(Arc::clone(&self.local.secrets)).keeping_private(&Secrets::of_environment());
+        let host = host.with_secrets(Arc::clone(&self.local.secrets)).keeping_private(&self.local.mask);
         host.with_agents(project.agent_bounds())
     }
 

@@ -1,14 +1,14 @@
 //! What is the same for every command of a project: `branchpoint.toml`, found upwards from the working directory, and the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_engine::Limits;
 use branchpoint_engine::agent::Bounds;
 use branchpoint_engine::store::{Durability, Store};
+use branchpoint_engine::{Limits, Secrets};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
@@ -161,6 +161,15 @@ impl Project {
     }
 
     /// How much is done at a time.
+    /// What the environment keeps secret: variables whose names say so, and those that the settings name for keys and passwords.
+    pub(crate) fn private(&self) -> Secrets {
+        let mut names = BTreeSet::new();
+        let settings =
+            [&self.http, &self.search, &self.mail, &self.files, &self.webhook, &self.mcp, &self.models, &self.agents];
+        settings.into_iter().for_each(|table| named_for_secrets(table, false, &mut names));
+        Secrets::of_environment(&names)
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         let default = Limits::default();
         Limits {
@@ -206,4 +215,15 @@ fn data_folder() -> Result<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")));
     Ok(folder.context("there is no home directory for the store; name a file with --store")?.join("branchpoint"))
+}
+
+/// The variables that settings name for keys and passwords: all in a table of headers, else where the key says that it is a variable.
+fn named_for_secrets(table: &toml::Table, all: bool, names: &mut BTreeSet<String>) {
+    for (key, value) in table {
+        match value {
+            toml::Value::Table(inner) => named_for_secrets(inner, key == "headers_from", names),
+            toml::Value::String(name) if all || key.ends_with("_env") => drop(names.insert(name.clone())),
+            _ => {}
+        }
+    }
 }

@@ -39,6 +39,7 @@ impl Runners {
         models.files = files;
         models.secrets = Arc::clone(&local.secrets);
         models.listener = words;
+        models.mask = local.mask.clone();
         models.catalogue = Arc::new(move |names, stop| catalogue.described(names, stop));
         Ok(Self { tools, models: models.reaching(&http), agents })
     }

@@ -196,15 +196,17 @@ impl Loop {
         // Those that nobody waits for any more were told to stop as well.
         while self.calls.is_any_at_work() {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Message::Done(done)) => {
-                    // A call that was stopped has no answer; its effect is performed again by whoever goes on.
-                    if self.calls.ended(&done) && !was_stopped(&done.answer) {
-                        self.host.settle(done.run, &done.call, done.answer);
-                    }
-                }
+                Ok(Message::Done(done)) => self.done(done),
                 Ok(_) => {}
                 Err(_) => break,
             }
+        }
+    }
+
+    /// A call has ended. One that was stopped because everything stops has no answer; its effect is performed again by whoever goes on.
+    fn done(&mut self, done: Box<Done>) {
+        if self.calls.ended(&done) && !(self.leaving.is_some() && was_stopped(&done.answer)) {
+            self.host.settle(done.run, &done.call, done.answer);
         }
     }
 
@@ -250,11 +252,7 @@ impl Loop {
                 self.host.wake(run, true, ticket);
             }
             Message::Look(run, reply) => drop(reply.send(self.host.look_at(run))),
-            Message::Done(done) => {
-                if self.calls.ended(&done) {
-                    self.host.settle(done.run, &done.call, done.answer);
-                }
-            }
+            Message::Done(done) => self.done(done),
             Message::Leave(grace) => {
                 let until = Instant::now() + grace;
                 self.leaving = Some(self.leaving.map_or(until, |known| known.min(until)));
@@ -305,13 +303,15 @@ impl Loop {
     }
 }
 
-/// Whether an answer that comes while everything stops is none: the call was stopped by us, or its command by whoever stops all
-/// processes at once, such as a service manager. Its code is that of a signal which asks to end.
+/// Whether an answer that comes while everything stops is none: the call was stopped by us, or what performed it by whoever stops
+/// all processes at once, such as a service manager. Then a command has the code of a signal that asks to end, and anybody else did
+/// not answer.
 fn was_stopped(answer: &Answer) -> bool {
     const SIGNALLED: [i32; 4] = [128 + 1, 128 + 2, 128 + 9, 128 + 15];
     match answer {
         Answer::Never => true,
         Answer::Process { exit, .. } => SIGNALLED.contains(exit),
+        Answer::Failed(failed) => !failed.answered,
         _ => false,
     }
 }

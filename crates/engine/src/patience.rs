@@ -9,12 +9,12 @@ use jiff::fmt::rfc2822;
 /// The longest wait that somebody else can impose on a call.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The longest wait of a run; no calendar has a later day. The policies of the core have the same bound.
-const FOREVER_MS: u64 = 1_000_000_000_000_000;
+/// The longest wait that somebody else can impose on a run: who names a later time has made a mistake, such as a date in seconds.
+const LONGEST: Duration = Duration::from_hours(24);
 
-/// When another attempt makes sense: not before the time that was named, however long that is.
+/// When another attempt makes sense: not before the time that was named.
 pub(crate) fn again(wanted: Option<Duration>) -> Again {
-    let ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(FOREVER_MS).min(FOREVER_MS);
+    let ms = |wait: Duration| u64::try_from(wait.min(LONGEST).as_millis()).unwrap_or(u64::MAX);
     wanted.map_or(Again::Soon, |wait| Again::After(ms(wait)))
 }
 
@@ -58,7 +58,7 @@ mod tests {
             ("retry-after", "Mon, 01 Jan 2001 00:00:09 GMT", Again::After(9_000)),
             ("retry-after", "Mon, 01 Jan 1990 00:00:00 GMT", Again::After(0)),
             ("retry-after", "86400", Again::After(86_400_000)),
-            ("retry-after", "1e18", Again::After(FOREVER_MS)),
+            ("retry-after", "1e18", Again::After(86_400_000)),
             ("retry-after", "soon", Again::Soon),
             ("retry-after", "-1", Again::Soon),
             ("other", "7", Again::Soon),

@@ -4,6 +4,7 @@ mod forms;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use branchpoint_core::ir::{Program, ViewId};
@@ -60,13 +61,14 @@ impl Secrets {
             .unwrap_or_default()
     }
 
-    /// What the environment of this process keeps secret, by the names of its variables. So few letters as some have stand in other
-    /// texts by accident.
-    pub fn of_environment() -> Self {
+    /// What the environment of this process keeps secret, by the names of its variables, and variables that somebody has named for
+    /// what is secret. So few letters as some have stand in other texts by accident.
+    pub fn of_environment(named: &BTreeSet<String>) -> Self {
         const LETTERS: usize = 8;
         let secret =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let secret = secret.filter(|(name, value)| sounds_secret(name) && value.trim().len() >= LETTERS);
+        let secret = secret
+            .filter(|(name, value)| (named.contains(name) || sounds_secret(name)) && value.trim().len() >= LETTERS);
         Self::from_values(secret.map(|(_, value)| value.trim().to_owned()))
     }
 

@@ -171,10 +171,12 @@ fn await_left(outputs: &[Option<Output>]) {
     }
 }
 
-/// Whoever listens has heard everything before it is told that the command has ended, unless that would take too long.
+/// Whoever listens has heard everything that was said up to now before it is told that the command has ended, unless that would take
+/// too long.
 fn await_told(outputs: &[Option<Output>], until: Option<Instant>, stop: &Stop) {
     let ended = Instant::now();
-    while !outputs.iter().flatten().all(Output::is_told) {
+    let said: Vec<(&Output, u64)> = outputs.iter().flatten().map(|output| (output, output.said())).collect();
+    while !said.iter().all(|(output, bytes)| output.is_told(*bytes)) {
         let is_over = stop.is_set() || until.is_some_and(|until| Instant::now() >= until);
         if is_over && ended.elapsed() >= SILENCE {
             return;

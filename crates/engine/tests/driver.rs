@@ -88,7 +88,8 @@ impl Scene {
 #[test]
 fn leaving_waits_for_calls_that_were_told_to_stop() {
     let killed = Answer::Process { exit: 143, stdout: "".into(), stderr: "".into() };
-    for answer in [Answer::Never, killed] {
+    let broken = Answer::failed("tool", "the server of the tool is gone");
+    for answer in [Answer::Never, killed, broken] {
         let row = Scene::new(answer).left();
         assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
     }

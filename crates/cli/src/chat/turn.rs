@@ -71,6 +71,7 @@ impl Turns<'_> {
 
     /// Hands a line in. A session that has expired meanwhile is followed by a new one.
     fn say(&mut self, line: &str, follower: &mut Follower) -> Result<()> {
+        self.words.turn();
         let payload = Value::from([(Arc::from("text"), Value::from(line))].into_iter().collect::<Object>());
         let turn = Event::Signal { name: "turn".into(), payload, sender: None, key: None };
         loop {
@@ -122,6 +123,7 @@ impl Turns<'_> {
             terminal::print(&format!("{text}\n"))?;
         }
         if let Some(error) = turn.get("error").and_then(|error| error.get("message")) {
+            self.words.turn();
             terminal::complain(&format!("the turn failed: {error}"));
         }
         for warning in turn.get("warnings").and_then(Value::as_list).unwrap_or_default() {

@@ -32,6 +32,11 @@ impl Words {
         Arc::new(move |_, piece| words.0.lock().unwrap_or_else(PoisonError::into_inner).hear(piece))
     }
 
+    /// A turn begins, or ends: what was printed before belongs to another. A line that was begun is ended.
+    pub(super) fn turn(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).turn();
+    }
+
     /// Whether a text is the reply that was printed last.
     pub(super) fn were(&self, text: &str) -> bool {
         let reply = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,6 +45,11 @@ impl Words {
 }
 
 impl Reply {
+    fn turn(&mut self) {
+        self.hear(Piece::End);
+        self.text.clear();
+    }
+
     fn hear(&mut self, piece: Piece<'_>) {
         let Some(to) = &mut self.to else { return };
         if matches!(piece, Piece::Text(_)) && std::mem::take(&mut self.is_over) {
@@ -98,6 +108,18 @@ mod tests {
         assert!(words.were("Found") && !words.were("Let me look."));
         let (words, _) = printed(&pieces[..4]);
         assert!(!words.were("Found"), "it may go on");
+    }
+
+    #[test]
+    fn a_reply_that_broke_off_is_no_part_of_the_next_turn() {
+        let (words, page) = printed(&[Piece::Text("Hel")]);
+        assert_eq!(page, "Hel");
+        words.turn();
+        words.0.lock().expect("no panic").hear(Piece::Text("Hello"));
+        words.0.lock().expect("no panic").hear(Piece::End);
+        assert!(words.were("Hello"));
+        words.turn();
+        assert!(!words.were("Hello"), "the next turn may say the same");
     }
 
     #[test]

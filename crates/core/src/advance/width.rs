@@ -100,12 +100,10 @@ impl Machine<'_> {
         entry.strands.iter().any(|strand| match self.state.strands.get(strand).map(|strand| &strand.parked) {
             None | Some(Parked::Meet | Parked::Wait { .. }) => false,
             Some(Parked::Ready | Parked::Effect(_)) => true,
-            // Entries that have not begun are work to do, too.
-            Some(Parked::Frame(inner)) => self
-                .state
-                .frames
-                .get(inner)
-                .is_some_and(|frame| frame.working > 0 || (frame.next_entry as usize) < frame.results.len()),
+            // Entries that have not begun are work to do too, unless they wait for a place.
+            Some(Parked::Frame(inner)) => self.state.frames.get(inner).is_some_and(|frame| {
+                frame.working > 0 || ((frame.next_entry as usize) < frame.results.len() && self.has_room(frame))
+            }),
         })
     }
 

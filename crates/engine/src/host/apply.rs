@@ -105,7 +105,7 @@ impl Host {
                 None => return Ok(Err(Refused::Unstorable(error.to_string()))),
             },
         };
-        let private = self.private.found(&packed);
+        let private = self.private.found(&packed, &open.packing);
         if !private.is_empty() {
             self.seal_too(run, private)?;
             packed = self.open[&run].packing.event(&stamp, &event).expect("it could be stored before");

@@ -130,7 +130,7 @@ impl Host {
             let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };
             let Some((child, call)) = flight.child.take() else { continue };
             // What it has used up until now counts.
-            let usage = self.look_at(child)?.state.usage();
+            let usage = self.look_at(child).map(|child| child.state.usage()).unwrap_or_default();
             self.abandon_children(parent, effect)?;
             let result = judge(&call, Answer::Never);
             let settled = Event::Settled { effect, attempt, result, usage };

@@ -15,8 +15,8 @@ pub(super) struct Private {
 }
 
 impl Private {
-    /// Those that stand in what is to be stored, each once.
-    pub(super) fn found(&self, packed: &Packed) -> Vec<String> {
+    /// Those that stand in what is to be stored and are not sealed, each once.
+    pub(super) fn found(&self, packed: &Packed, packing: &Packing) -> Vec<String> {
         let Some(automaton) = &self.automaton else { return Vec::new() };
         let mut found: Vec<usize> = packed
             .pieces()
@@ -24,7 +24,8 @@ impl Private {
             .collect();
         found.sort_unstable();
         found.dedup();
-        found.into_iter().map(|place| self.values[place].clone()).collect()
+        let found = found.into_iter().map(|place| &self.values[place]);
+        found.filter(|value| !packing.secrets.contains(value)).cloned().collect()
     }
 }
 

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use branchpoint_core::Failed;
 use branchpoint_expr::Value;
-use genai::chat::{Binary, BinarySource, ChatRequest, ContentPart};
+use genai::chat::{Binary, BinarySource, ChatRequest, ChatRole, ContentPart};
 
 use crate::runner::Answer;
 use crate::tools::FilesSettings;
@@ -19,7 +19,7 @@ pub(super) fn part(written: &Value, files: Option<&FilesSettings>) -> Result<Con
     let mime = text("mime").or(text("content_type")).unwrap_or("application/octet-stream");
     let name = text("name").map(str::to_owned);
     let binary = match (text("data"), text("url"), text("storage_key")) {
-        (Some(data), ..) => Binary::from_base64(mime, data, name),
+        (Some(data), ..) => Binary::from_base64(mime, base64(data)?, name),
         (None, Some(url), _) => Binary::from_url(mime, url, name),
         (None, None, Some(key)) => {
             let name = name.or_else(|| key.rsplit('/').next().map(str::to_owned));
@@ -33,6 +33,17 @@ pub(super) fn part(written: &Value, files: Option<&FilesSettings>) -> Result<Con
         }
     };
     Ok(ContentPart::Binary(binary))
+}
+
+/// Data as it is sent: programs break it into lines.
+fn base64(data: &str) -> Result<String, Answer> {
+    let data: String = data.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
+    match STANDARD.decode(&data) {
+        Ok(_) => Ok(data),
+        Err(error) => {
+            Err(Answer::impossible("step_failed", format!("the `data` of an attachment is no base64: {error}")))
+        }
+    }
 }
 
 fn stored(key: &str, files: Option<&FilesSettings>) -> Result<Vec<u8>, Answer> {
@@ -75,7 +86,9 @@ pub(super) struct Attached {
 impl Attached {
     /// Everything that is attached to a request.
     pub(super) fn to(request: &ChatRequest) -> Vec<Self> {
-        let parts = request.messages.iter().flat_map(|message| message.content.iter());
+        // What a model has said goes back to it as its provider wants, which is not our business.
+        let asked = request.messages.iter().filter(|message| message.role == ChatRole::User);
+        let parts = asked.flat_map(|message| message.content.iter());
         let binary = parts.filter_map(|part| match part {
             ContentPart::Binary(binary) => Some(binary),
             _ => None,

@@ -38,6 +38,7 @@ use crate::clients::Clients;
 use crate::local::SecretStore;
 use crate::network::Network;
 use crate::runner::{Answer, Call};
+use crate::secrets::Secrets;
 use crate::stop::Stop;
 use crate::tools::{FilesSettings, HttpSettings};
 use ask::Ask;
@@ -74,6 +75,8 @@ pub struct Models {
     pub files: Option<FilesSettings>,
     /// Hears answers while they come.
     pub listener: Listener,
+    /// What whoever listens must not hear.
+    pub mask: Secrets,
     clients: Clients,
 }
 
@@ -88,6 +91,7 @@ impl Models {
             catalogue: Arc::new(|names, _| vec![None; names.len()]),
             files: None,
             listener: Arc::new(|_, _| {}),
+            mask: Secrets::default(),
             clients: Clients::default(),
         }
     }

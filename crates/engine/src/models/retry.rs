@@ -209,7 +209,9 @@ async fn tried(
 /// Whoever listens hears no secret, however the answer comes in pieces.
 fn hearing(models: &Models, call: &Call, secrets: &Secrets) -> Hearing {
     let (listener, call) = (Arc::clone(&models.listener), call.clone());
-    Hearing::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), secrets.clone())
+    let mut unheard = models.mask.clone();
+    unheard.add(secrets.values());
+    Hearing::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), unheard)
 }
 
 /// Longer each time, a little different for each call, and never shorter than the provider wants.

@@ -37,6 +37,9 @@ struct Heard {
     is_cut: bool,
     /// What is read and not told. It may begin with a part of a character, whose end has not come yet.
     untold: Vec<u8>,
+    /// How many bytes were read, and how many of them have been told.
+    read: u64,
+    told: u64,
     /// When something was read, at last.
     last: Instant,
     /// Nobody can write to the stream any more.
@@ -54,8 +57,15 @@ enum Read {
 impl Output {
     /// Reads a stream on a thread of its own, until everybody who could write to it has closed it.
     pub(super) fn follow(stream: OwnedFd, which: Stream, listener: &Listener) -> Self {
-        let heard =
-            Heard { kept: Vec::new(), is_cut: false, untold: Vec::new(), last: Instant::now(), has_ended: false };
+        let heard = Heard {
+            kept: Vec::new(),
+            is_cut: false,
+            untold: Vec::new(),
+            read: 0,
+            told: 0,
+            last: Instant::now(),
+            has_ended: false,
+        };
         let (listener, heard, telling) = (Arc::clone(listener), Mutex::new(heard), Mutex::default());
         let output = Self(Arc::new(Inner { stream, which, listener, heard, telling }));
         let followed = output.clone();
@@ -78,7 +88,7 @@ impl Output {
             }
         }
         // Whoever follows the stream may sleep until more comes, and whoever attends to the command must not be held up.
-        if !self.is_told() {
+        if !self.is_told(self.said()) {
             let inner = Arc::clone(&self.0);
             thread::spawn(move || inner.tell());
         }
@@ -94,10 +104,15 @@ impl Output {
         self.0.heard().last.elapsed()
     }
 
-    /// Whether everything that was read has been told.
-    pub(super) fn is_told(&self) -> bool {
-        // A listener that broke down hears nothing more. Otherwise in this order: what is being told was taken before.
-        self.0.telling.is_poisoned() || self.0.heard().tellable() == 0 && self.0.telling.try_lock().is_ok()
+    /// How many bytes were read up to now, as far as they can be told.
+    pub(super) fn said(&self) -> u64 {
+        let heard = self.0.heard();
+        heard.read - (heard.untold.len() - heard.tellable()) as u64
+    }
+
+    /// Whether so many bytes have been told. A listener that broke down hears nothing more.
+    pub(super) fn is_told(&self, bytes: u64) -> bool {
+        self.0.telling.is_poisoned() || self.0.heard().told >= bytes
     }
 
     /// What is kept.
@@ -166,6 +181,7 @@ impl Inner {
                 return;
             }
             (self.listener)(self.which, &String::from_utf8_lossy(&whole));
+            self.heard().told += whole.len() as u64;
         }
     }
 }
@@ -176,6 +192,7 @@ impl Heard {
         self.kept.extend_from_slice(&read[..room]);
         self.is_cut |= room < read.len();
         self.untold.extend_from_slice(read);
+        self.read += read.len() as u64;
         self.last = Instant::now();
     }
 

@@ -68,11 +68,14 @@ impl<'t> Model<'t> {
     fn next_entry(&self, no: u64) -> Option<usize> {
         let frame = self.frames.get(&no)?;
         let next = frame.entries.iter().position(|entry| matches!(entry, Entry::Waiting))?;
+        (frame.backoff.is_none() && self.has_room(frame)).then_some(next)
+    }
+
+    fn has_room(&self, frame: &Frame<'_>) -> bool {
         let width = gather(frame.node).width as usize;
         let is_each = frame.node.is_some_and(|node| matches!(node.what, What::Each { .. }));
         let has_place = |entry: &&Entry| if is_each { self.keeps_its_place(entry) } else { self.works(entry) };
-        let working = frame.entries.iter().filter(has_place).count();
-        (frame.backoff.is_none() && (width == 0 || working < width)).then_some(next)
+        width == 0 || frame.entries.iter().filter(has_place).count() < width
     }
 
     /// A branch that only waits, for a merge or for a signal, gives its place up.
@@ -84,7 +87,8 @@ impl<'t> Model<'t> {
             Parked::Frame(inner) => {
                 let frame = &self.frames[inner];
                 let waiting = frame.entries.iter().any(|entry| matches!(entry, Entry::Waiting));
-                frame.backoff.is_some() || waiting || frame.entries.iter().any(|entry| self.works(entry))
+                let begins = waiting && self.has_room(frame);
+                frame.backoff.is_some() || begins || frame.entries.iter().any(|entry| self.works(entry))
             }
         }
     }
