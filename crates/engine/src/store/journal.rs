@@ -278,7 +278,7 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, key], |row| row.get(0))?)
     }
 
-    /// The secret inputs of a run, for whoever must not show them.
+    /// What is sealed of a run, for whoever must not show it: secret inputs, and secrets of the environment that came up.
     pub fn secrets(&self, run: RunNo) -> Result<Secrets, Trouble> {
         Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }

@@ -1,5 +1,5 @@
-//! Secret inputs at rest: encrypted with a key that lies beside the store and never in it, so that a copy of the store alone
-//! tells nobody anything.
+//! Secrets of runs at rest, be they inputs or of the environment: encrypted with a key that lies beside the store and never in it,
+//! so that a copy of the store alone tells nobody any of them.
 
 use std::fs;
 use std::io::Write;
