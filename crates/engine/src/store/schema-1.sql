@@ -143,7 +143,7 @@ CREATE TABLE blob_uses (
 ) WITHOUT ROWID;
 CREATE INDEX blob_users ON blob_uses (hash);
 
--- Secrets of runs, encrypted with a key that is not in the store. Everything else holds their number.
+-- Secret inputs, encrypted with a key that is not in the store. Everything else holds their number.
 CREATE TABLE sealed (
     run    INTEGER NOT NULL,
     number INTEGER NOT NULL,
