@@ -9,7 +9,7 @@ mod server;
 mod trouble;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use branchpoint_expr::Value;
 
@@ -141,8 +141,20 @@ impl Mcp {
         self.servers.iter().find_map(|(known, server)| Some((server, starts_with(name, known)?)))
     }
 
-    /// The one server that has a tool. One that does not answer keeps none of the others from having it.
+    /// The one server that has a tool. What is known may be old, so they are asked once more before nobody has it.
     async fn find(&self, name: &str) -> Result<&Server, Trouble> {
+        let began = Instant::now();
+        let found = self.find_known(name).await;
+        if !matches!(found, Err(Trouble::Lasting(_))) {
+            return found;
+        }
+        let forgotten = self.servers.values().map(|server| server.forget_list_before(began));
+        let is_old = futures_util::future::join_all(forgotten).await.contains(&true);
+        if is_old { self.find_known(name).await } else { found }
+    }
+
+    /// The same, as far as it is known. A server that does not answer keeps none of the others from having it.
+    async fn find_known(&self, name: &str) -> Result<&Server, Trouble> {
         let asked = self.servers.iter().map(|(known, server)| async move { (known, server, server.offered().await) });
         let mut found = Vec::new();
         let mut names = Vec::new();

@@ -92,7 +92,14 @@ impl Server {
         }
     }
 
-    /// Whether it was asked not long ago what it offers, and has not answered in time.
+    /// Forgets what it offered before a moment, because not every server tells when it has more. False: nothing was known then.
+    pub(super) async fn forget_list_before(&self, moment: Instant) -> bool {
+        let Some(link) = self.link.lock().await.clone() else { return false };
+        let mut kept = link.tools.lock().await;
+        kept.take_if(|known| known.since < moment).is_some()
+    }
+
+    /// Whether it was asked not long ago what it offers, and has not answered, or not in time.
     pub(super) fn was_silent(&self) -> bool {
         let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
         silent.is_some_and(|since| since.elapsed() < SILENCE)
@@ -110,7 +117,7 @@ impl Server {
                 self.name
             ))
         };
-        let silence = listed.is_err().then_some(asked_at);
+        let silence = (!matches!(listed, Ok(Ok(_)))).then_some(asked_at);
         *self.silent.lock().unwrap_or_else(PoisonError::into_inner) = silence;
         listed.map_err(silent).flatten().map_err(|trouble| trouble.masked(&secrets))
     }

@@ -30,6 +30,20 @@ fn a_list_is_asked_for_once_however_many_tools_and_times() {
 }
 
 #[test]
+fn servers_are_asked_once_more_before_nobody_has_a_tool() {
+    let lists = std::sync::atomic::AtomicUsize::new(0);
+    let peer = peer(move |_, asked| {
+        let first = lists.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        let name = if first { "old" } else { "new" };
+        said(asked, &json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]}))
+    });
+    let tools = at(&peer, "");
+    assert_eq!(tools.lacks_tool("old"), None);
+    assert_eq!(tools.lacks_tool("new"), None, "it came without a word");
+    assert!(tools.lacks_tool("older").is_some_and(|why| why.contains("no MCP server has a tool `older`")));
+}
+
+#[test]
 fn a_list_that_has_changed_is_asked_for_again() {
     let tools = tools(&server::by_child("small"));
     assert_eq!(listed(&tools, &["grown"]), [false]);
