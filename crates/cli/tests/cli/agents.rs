@@ -1,5 +1,6 @@
 //! Agents with tools, as people see them: each call is told, and what it used up.
 
+use super::closed::Closed;
 use super::running::Place;
 use super::stored::has;
 
@@ -62,8 +63,9 @@ fn what_an_agent_used_up_counts_though_it_failed() {
 
 #[test]
 fn who_drives_a_run_decides_where_it_may_lead() {
-    let flow = "name: f\nsteps:\n  - {id: get, step_type: http, url: 'http://127.0.0.1:9/', method: GET}\n";
-    let place = Place::new(&[("f.yaml", flow)]);
+    let closed = Closed::new();
+    let flow = format!("name: f\nsteps:\n  - {{id: get, step_type: http, url: '{}', method: GET}}\n", closed.url("/"));
+    let place = Place::new(&[("f.yaml", &flow)]);
     let (_, stderr) = told(&place.run(&["run", "f.yaml", "--detach", "--allow-private-network"]));
     has(&stderr, &["whoever drives a detached run decides", "branchpoint work"]);
     let (_, stderr) = told(&place.run(&["run", "f.yaml", "--id", "f1"]));

@@ -123,13 +123,14 @@ fn an_answer_is_masked_only_where_its_own_call_was_given_the_secret() {
     assert_eq!(settled.collect::<Vec<_>>(), ["the code is ***\n", "order 4711\n"]);
 }
 
-/// A key that only the environment has: a command prints it, the next one uses what was printed.
+/// A key that only the environment has: a command prints it, the next one uses what was printed. Another prints it in two pieces.
 const LEAKY: &str = r#"
 name: leaky
 states:
   initial: print
   print: {type: command, command: "echo key $CANARY_API_KEY", on_success: use}
-  use: {type: command, command: "test $(echo '{{.states.print.Output}}' | wc -w)/$(echo '{{.states.print.Output}}' | grep -c $CANARY_API_KEY) = 2/1 || exit 7; echo $CANARY_API_KEY >&2", on_success: done}
+  use: {type: command, command: "test $(echo '{{.states.print.Output}}' | wc -w)/$(echo '{{.states.print.Output}}' | grep -c $CANARY_API_KEY) = 2/1 || exit 7; echo $CANARY_API_KEY >&2", on_success: pieces}
+  pieces: {type: command, command: "printf %s ${CANARY_API_KEY%-*}; sleep 0.3; printf '%s\\n' -${CANARY_API_KEY##*-}", on_success: done}
   done: {type: terminal}
 "#;
 

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
+use super::closed::Closed;
 use super::running::Place;
 use super::stored::has;
 
@@ -113,7 +114,8 @@ fn an_agent_without_tools_needs_nobody_who_has_some() {
     let place = Place::new(&[("agent.json", &agent.to_string()), ("branchpoint.toml", settings)]);
     // Nobody answers at this address, so the turn fails, and nothing before it.
     let mut command = place.command(&["chat", "agent.json"]);
-    command.env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").env("OPENAI_API_KEY", "sk-test");
+    let closed = Closed::new();
+    command.env("OPENAI_BASE_URL", closed.url("/v1")).env("OPENAI_API_KEY", "sk-test");
     let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
     child.stdin.take().expect("it is piped").write_all(b"Hello?\n").expect("it reads");
     let output = child.wait_with_output().expect("it ends");

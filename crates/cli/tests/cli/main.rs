@@ -8,6 +8,7 @@ mod authoring;
 mod canary;
 mod chat;
 mod check;
+mod closed;
 mod completions;
 mod conditions;
 mod contexts;
@@ -34,12 +35,16 @@ use std::process::{Command, Output, Stdio};
 /// The state of a deployment, from the examples.
 const DEPLOY: &str = "examples/eval/deploy.json";
 
+/// Names in the environment that lead requests elsewhere, in capitals or not.
+const PROXIES: [&str; 3] = ["http_proxy", "https_proxy", "all_proxy"];
+
 /// The root of the repository, in which everything runs: so paths in messages are the same everywhere.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A command that does not depend on who runs the tests: on the colours they like, and on the models they have keys for.
+/// A command that does not depend on who runs the tests: on the colours they like, on the models they have keys for, and on
+/// how their requests leave the house.
 fn quiet(program: &str) -> Command {
     let mut command = Command::new(program);
     let is_setting = |name: &str| {
@@ -47,6 +52,7 @@ fn quiet(program: &str) -> Command {
             || name.ends_with("_API_KEY")
             || name.ends_with("_BASE_URL")
             || name == "OLLAMA_HOST"
+            || PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy))
     };
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_setting)) {
         command.env_remove(name);

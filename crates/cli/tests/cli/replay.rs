@@ -282,7 +282,7 @@ fn mistakes_in_a_script_keep_the_run_from_starting() {
 
 #[test]
 fn a_scripted_delay_takes_its_time() {
-    let workflow = "name: t\nsteps:\n  - {id: get, step_type: http, url: \"http://127.0.0.1:9/\", timeout: 500ms}\n";
+    let workflow = "name: t\nsteps:\n  - {id: get, step_type: http, url: \"http://nobody.invalid/\", timeout: 500ms}\n";
     let place = Place::new(&[
         ("t.yaml", workflow),
         ("late.yaml", "get: [{$status: 200, body: hi, $delay_ms: 60000}]\n"),

@@ -121,9 +121,12 @@ mod tests {
     use super::super::ADDRESS;
     use super::*;
 
-    /// The relay of a call in a folder, and where it is.
-    fn relay_in(folder: &Path) -> (PathBuf, Link) {
-        let place = Place::folder(folder).expect("there is room");
+    /// Where the other process of a test finds the relay: a path, or a name behind an `@`, since no environment can hold its NUL.
+    const RELAY: &str = "BRANCHPOINT_TEST_RELAY";
+
+    /// The relay of a call at a place, and where that is.
+    fn relay_at(place: io::Result<Place>) -> (PathBuf, Link) {
+        let place = place.expect("there is room");
         let (path, listener) = (place.path(), UnixListener::bind(place.path()).expect("there is room"));
         (path, Link { served: tokio::spawn(served(place, listener, Call::to_nowhere())) })
     }
@@ -143,32 +146,60 @@ mod tests {
     fn whoever_else_comes_is_not_let_in() {
         let folder = tempfile::tempdir().expect("a folder");
         client::runtime().block_on(async {
-            let (path, _link) = relay_in(folder.path());
+            let (path, _link) = relay_at(Place::folder(folder.path()));
             let room = path.parent().expect("a folder").to_owned();
             assert_eq!(room.metadata().expect("it is there").permissions().mode() & 0o777, 0o700);
-            let own = std::env::current_exe().expect("a test has a path");
-            let stranger = ["--exact", "models::relay::link::tests::stranger", "--nocapture"];
-            let other = Command::new(own).args(stranger).env("BRANCHPOINT_TEST_RELAY", &path).status();
-            assert!(other.expect("it starts").success(), "nothing is said to another process");
-            let ours = client::within().unix_socket(path).build().expect("a client");
-            let answer = ours.get("http://relay/elsewhere").send().await.expect("the connection stands");
-            assert_eq!((answer.status().as_u16(), room.exists()), (404, false));
+            only_this_process_is_let_in(path).await;
+            assert!(!room.exists());
         });
     }
 
-    /// The other process of the test above; alone it tests nothing.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn whoever_else_knows_the_name_is_not_let_in() {
+        client::runtime().block_on(async {
+            let (name, _link) = relay_at(Place::name());
+            only_this_process_is_let_in(name).await;
+        });
+    }
+
+    async fn only_this_process_is_let_in(path: PathBuf) {
+        let own = std::env::current_exe().expect("a test has a path");
+        let place = path.to_str().expect("a plain path").replace('\0', "@");
+        let stranger = ["--exact", "models::relay::link::tests::stranger", "--nocapture"];
+        let other = Command::new(own).args(stranger).env(RELAY, place).output().expect("it starts");
+        let said = String::from_utf8_lossy(&other.stdout);
+        // A name that no test has is no failure either.
+        let is_tested = other.status.success() && said.contains("1 passed");
+        assert!(is_tested, "nothing is said to another process: {said}{}", String::from_utf8_lossy(&other.stderr));
+        let ours = client::within().unix_socket(path).build().expect("a client");
+        let answer = ours.get("http://relay/elsewhere").send().await.expect("the connection stands");
+        assert_eq!(answer.status(), 404);
+    }
+
+    /// The other process of the tests above; alone it tests nothing.
     #[test]
     fn stranger() {
-        let Some(path) = std::env::var_os("BRANCHPOINT_TEST_RELAY") else { return };
-        let mut stream = std::os::unix::net::UnixStream::connect(path).expect("it listens");
+        let Ok(place) = std::env::var(RELAY) else { return };
+        let mut stream = connected(&place).expect("it listens");
         assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0, "the relay hangs up");
+    }
+
+    fn connected(place: &str) -> io::Result<std::os::unix::net::UnixStream> {
+        #[cfg(target_os = "linux")]
+        if let Some(name) = place.strip_prefix('@') {
+            use std::os::linux::net::SocketAddrExt;
+            let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+            return std::os::unix::net::UnixStream::connect_addr(&address);
+        }
+        std::os::unix::net::UnixStream::connect(place)
     }
 
     #[test]
     fn a_connection_that_nobody_needed_leaves_nothing_behind() {
         let folder = tempfile::tempdir().expect("a folder");
         client::runtime().block_on(async {
-            drop(relay_in(folder.path()));
+            drop(relay_at(Place::folder(folder.path())));
             while std::fs::read_dir(folder.path()).expect("it is there").count() > 0 {
                 tokio::task::yield_now().await;
             }
