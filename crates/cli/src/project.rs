@@ -166,7 +166,9 @@ impl Project {
         let mut names = BTreeSet::new();
         let settings =
             [&self.http, &self.search, &self.mail, &self.files, &self.webhook, &self.mcp, &self.models, &self.agents];
-        settings.into_iter().for_each(|table| named_for_secrets(table, false, &mut names));
+        for table in settings {
+            named_for_secrets(table, false, &mut names);
+        }
         Secrets::of_environment(&names)
     }
 
