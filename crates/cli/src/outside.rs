@@ -224,7 +224,7 @@ impl Outside for Here {
         }
         self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
             let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind);
-            Answer::refused(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
+            Answer::impossible(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
         })
     }
 

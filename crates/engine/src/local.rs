@@ -96,7 +96,7 @@ impl Local {
         let (input, known) = match resolve_beside(shell, &call.input, &call.spec, &self.secrets) {
             Ok(resolved) => resolved,
             // It will not be there at the next attempt either.
-            Err(why) => return Answer::refused(kind, why),
+            Err(why) => return Answer::impossible(kind, why),
         };
         let mut mask = self.mask.clone();
         mask.add(known.clone());

@@ -87,13 +87,7 @@ fn a_secret_that_nobody_gives_and_one_that_is_only_tried_are_masked_too() {
         (&["run", "fails.yaml", "-i", &given, "--dry-run"], 3),
         (&["run", "fails.yaml", "--dry-run"], 1),
     ];
-    for (command, code) in commands {
-        let output = run_in(folder.path(), command, "", &environment);
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{command:?}: {stdout}{stderr}");
-        clean(&format!("{command:?}"), &(stdout + &stderr));
-    }
+    tell_nothing(folder.path(), &commands, &environment);
 }
 
 /// One step is given a secret; another prints the same digits, which it has from somewhere else.
@@ -146,14 +140,20 @@ fn a_key_of_the_environment_that_a_command_prints_is_kept_nowhere() {
         (&["runs", "show", "leaky"], 0),
         (&["runs", "export", "leaky"], 0),
     ];
-    for (command, code) in commands {
-        let output = run_in(folder.path(), command, "", &environment);
-        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{command:?}: {told}");
-        clean(&format!("{command:?}"), &told);
-    }
+    tell_nothing(folder.path(), &commands, &environment);
     for file in everything(folder.path()) {
         clean(&file.display().to_string(), &String::from_utf8_lossy(&fs::read(&file).expect("it can be read")));
+    }
+}
+
+/// Runs commands, which end with these codes and tell no secret.
+#[track_caller]
+fn tell_nothing(folder: &Path, commands: &[(&[&str], i32)], environment: &[(&str, &str)]) {
+    for (command, code) in commands {
+        let output = run_in(folder, command, "", environment);
+        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(*code), "{command:?}: {told}");
+        clean(&format!("{command:?}"), &told);
     }
 }
 

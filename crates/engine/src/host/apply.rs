@@ -108,7 +108,10 @@ impl Host {
         let private = self.private.found(&packed, &open.packing);
         if !private.is_empty() {
             self.seal_too(run, private)?;
-            packed = self.open[&run].packing.event(&stamp, &event).expect("it could be stored before");
+            packed = self.open[&run]
+                .packing
+                .event(&stamp, &event)
+                .expect("it could be stored, and sealing changes only texts in it");
         }
         let open = self.open.get_mut(&run).expect("events are applied to runs that are open");
         let (settled, key) = (settles(&event), key_of(&event));

@@ -35,11 +35,7 @@ impl Host {
             let known = self.store.run(&new.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", new.id)))?;
             return Ok(Ok(Taken { run: known.run, new: false }));
         };
-        if !packing.secrets.is_empty() {
-            self.key()?;
-            let key = self.key.as_ref().expect("it was just made");
-            self.store.seal(key, run, &packing.secrets)?;
-        }
+        self.seal(run, &packing.secrets)?;
         let mut open = Box::new(Open::new(&new, program, packing));
         (open.watched, open.touched, open.turn) = (watched, true, self.turns);
         // The row is written anew at the end of the turn.

@@ -34,8 +34,8 @@ impl Host {
     #[must_use]
     pub fn keeping_private(mut self, secrets: &Secrets) -> Self {
         let values = secrets.values().to_vec();
-        let automaton = if values.is_empty() { None } else { AhoCorasick::new(&values).ok() };
-        self.private = Private { values, automaton };
+        let automaton = AhoCorasick::new(&values).expect("what an environment holds is not too much to be looked for");
+        self.private = Private { values, automaton: Some(automaton) };
         self
     }
 
@@ -44,8 +44,6 @@ impl Host {
         let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
         let secrets: Vec<String> = open.packing.secrets.iter().cloned().chain(found).collect();
         open.packing = Packing { secrets: secrets.as_slice().into() };
-        self.key()?;
-        let key = self.key.as_ref().expect("it was just made");
-        self.store.seal(key, run, &secrets)
+        self.seal(run, &secrets)
     }
 }

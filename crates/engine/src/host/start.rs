@@ -109,11 +109,7 @@ impl Host {
         let mut secrets = start.secrets;
         secrets.add(Secrets::in_program(&program).values());
         let secrets = secrets.values();
-        if !secrets.is_empty() {
-            self.key()?;
-            let key = self.key.as_ref().expect("it was just made");
-            self.store.seal(key, run, secrets)?;
-        }
+        self.seal(run, secrets)?;
         let facts = program.facts.iter().map(|name| {
             let given = start.facts.get(&**name).cloned();
             let fact = given.unwrap_or_else(|| match &**name {
@@ -135,6 +131,16 @@ impl Host {
             self.leave(run)?;
         }
         Ok(begun.map(|()| Taken { run, new: true }))
+    }
+
+    /// Keeps the secrets of a run, sealed.
+    pub(super) fn seal(&mut self, run: RunNo, secrets: &[String]) -> Result<(), Trouble> {
+        if secrets.is_empty() {
+            return Ok(());
+        }
+        self.key()?;
+        let key = self.key.as_ref().expect("it was just made");
+        self.store.seal(key, run, secrets)
     }
 
     pub(super) fn key(&mut self) -> Result<&Key, Trouble> {
