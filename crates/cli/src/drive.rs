@@ -12,6 +12,7 @@ use branchpoint_engine::store::{RunNo, Sent, Store};
 use branchpoint_engine::{Driver, Outside, Stop};
 use branchpoint_expr::Value;
 
+use crate::foreground::quoted;
 use crate::notices::Notices;
 use crate::opened::Opened;
 use crate::outside::{Ears, Here, Manner};
@@ -174,8 +175,9 @@ impl Drive {
 pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool) -> Result<ExitCode> {
     let look = store.look(run)?;
     let (secrets, id) = (store.secrets(run)?, look.row.id.clone());
+    let typed = quoted(&id);
     let Some(status) = stands else {
-        terminal::tell(&format!("The run was left as it stands; it goes on with `branchpoint runs resume {id}`.\n"));
+        terminal::tell(&format!("The run was left as it stands; it goes on with `branchpoint runs resume {typed}`.\n"));
         return Ok(ExitCode::from(exit::INTERRUPTED));
     };
     let result = look.result().unwrap_or_default();
@@ -197,7 +199,7 @@ pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool
             Ok(ExitCode::SUCCESS)
         }
         Status::Failed | Status::Cancelled => {
-            let help = format!("help: `branchpoint runs trace {id}` tells what happened");
+            let help = format!("help: `branchpoint runs trace {typed}` tells what happened");
             terminal::complain(&secrets.mask(&format!("{}\n{help}", ended::failure(status, &result))));
             Ok(ExitCode::from(ended::code(status, &result)))
         }
@@ -208,7 +210,7 @@ pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool
         Status::WaitingTimer | Status::Running => {
             let due =
                 store.next_due_ms(run)?.map(|due_ms| format!(" until {}", moment::at(due_ms))).unwrap_or_default();
-            let help = format!("`branchpoint work` goes on with it then, or `branchpoint runs resume {id}`");
+            let help = format!("`branchpoint work` goes on with it then, or `branchpoint runs resume {typed}`");
             terminal::tell(&format!("Run `{id}` waits{due}; {help}.\n"));
             Ok(ExitCode::SUCCESS)
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use branchpoint_expr::{Dialect, render_terminal};
+use branchpoint_expr::Dialect;
 
 use crate::source::{Source, is_stdin};
 use crate::{dialects, exit, terminal};
@@ -65,7 +65,7 @@ fn format(path: &Path, arguments: &Arguments) -> Result<Done> {
     let formatted = match branchpoint_dialects::format(&source.text, arguments.dialect) {
         Ok(formatted) => formatted,
         Err(findings) => {
-            terminal::tell(&render_terminal(&findings, &source.text, &source.origin, true));
+            terminal::tell(&terminal::findings(&findings, &source.text, &source.origin));
             return Ok(Done::Refused);
         }
     };

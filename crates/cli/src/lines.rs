@@ -7,7 +7,7 @@ use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_core::{StepRecord, StepStatus};
 use branchpoint_expr::Value;
 
-use crate::spent;
+use crate::{spent, terminal};
 
 /// How much of an output is shown.
 const LONGEST: usize = 60;
@@ -39,7 +39,7 @@ pub(crate) fn line(program: &Program, record: &StepRecord, manner: Manner) -> St
         _ => ("–", AnsiColor::Yellow),
     };
     let style = Style::new().fg_color(Some(color.into()));
-    let mut line = format!("{style}{sign}{style:#} {}", name(program, record, manner.depth));
+    let mut line = format!("{} {}", terminal::paint(style, sign), name(program, record, manner.depth));
     let mut add = |text: String| write!(line, "{text}").expect("writing to a text does not fail");
     if record.attempts.len() > 1 {
         add(format!(", {} attempts", record.attempts.len()));

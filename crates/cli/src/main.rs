@@ -19,6 +19,7 @@ mod graph;
 mod interrupt;
 mod ir;
 mod lines;
+mod login;
 mod man;
 mod masked;
 mod moment;

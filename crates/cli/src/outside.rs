@@ -14,6 +14,7 @@ use branchpoint_engine::models::{Listener as Words, Piece};
 use branchpoint_engine::{Answer, Call, Local, Outside, Runner as _, Secrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
 
+use crate::login;
 use crate::moment;
 use crate::project::Project;
 use crate::run::Answers;
@@ -270,7 +271,7 @@ pub(crate) fn fact(name: &str) -> Value {
         "user_attached" => Value::Bool(false),
         "run_id" => Value::from("run"),
         "working_dir" => env::current_dir().map_or(Value::Null, |dir| Value::from(dir.display().to_string())),
-        "user" => variable("USER"),
+        "user" => Value::from(login::user_name()),
         "hostname" => variable("HOSTNAME"),
         "attachments" | "metadata" => Value::from(Object::default()),
         "agent_id" => Value::from("agent"),

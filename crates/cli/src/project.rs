@@ -12,6 +12,8 @@ use branchpoint_engine::{Limits, Secrets};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
+use crate::login;
+
 /// The name of the file.
 pub(crate) const FILE: &str = "branchpoint.toml";
 
@@ -190,11 +192,11 @@ impl Project {
         }
     }
 
-    /// Who acts: what was said, else the environment, else the project, else the user of this machine.
+    /// Who acts: the `--as` option, else `BRANCHPOINT_USER`, else `user` of the project file, else the operating system's user.
     pub(crate) fn user(&self, said: Option<&str>) -> String {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let said = said.map(str::to_owned).or_else(|| variable("BRANCHPOINT_USER")).or_else(|| self.user.clone());
-        said.or_else(|| variable("USER")).unwrap_or_else(|| "someone".into())
+        said.unwrap_or_else(login::user_name)
     }
 
     /// Secrets of the secrets file by name. The environment comes first, and is not read here.

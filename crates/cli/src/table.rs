@@ -2,18 +2,21 @@
 
 use anstyle::Style;
 
+use crate::terminal::{paint, visible_line};
+
 /// The rows as text. The last column is not filled up.
 pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
+    // A cell is one line, so that no cell looks like another row.
+    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| visible_line(cell))).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
     };
     let widths: [usize; N] = std::array::from_fn(width);
-    let bold = Style::new().bold();
     let heading = line(&headings.map(ToOwned::to_owned), &widths);
-    let mut text = format!("{bold}{heading}{bold:#}\n");
+    let mut text = paint(Style::new().bold(), &heading) + "\n";
     for row in rows {
-        text += &line(row, &widths);
+        text += &line(&row, &widths);
         text.push('\n');
     }
     text

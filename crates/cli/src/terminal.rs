@@ -1,20 +1,31 @@
-//! Printing: stdout for data, stderr for messages, colours only where someone can see them.
+//! Printing: stdout for data, stderr for messages, colours only where someone can see them. Nothing that data contains can
+//! control the terminal: see [`escape`].
 
-use std::io::{self, BufRead, ErrorKind, Write};
+mod escape;
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 
 use crate::exit::System;
+pub(crate) use escape::{findings, paint, visible, visible_line};
 
-/// Prints data. A reader that has seen enough and closed the pipe (`| head`) is no trouble.
+/// Prints data: unchanged for programs, escaped on a terminal. A reader that closes the pipe early (`| head`) is not an error.
 pub(crate) fn print(data: &str) -> Result<()> {
-    print_to(&mut io::stdout().lock(), data)
+    let stdout = io::stdout();
+    let shown = data_for(data, stdout.is_terminal());
+    print_to(&mut stdout.lock(), &shown)
 }
 
-/// Prints data for people, which may hold colours: they are taken out as in [`tell`].
-pub(crate) fn print_styled(data: &str) -> Result<()> {
-    print_to(&mut anstream::stdout().lock(), data)
+fn data_for(data: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal { visible(data) } else { Cow::Borrowed(data) }
+}
+
+/// Prints text for people, in which [`paint`] may have marked styles. They are removed as in [`tell`].
+pub(crate) fn print_styled(text: &str) -> Result<()> {
+    print_to(&mut anstream::stdout().lock(), &escape::styled(text))
 }
 
 fn print_to(stdout: &mut impl Write, data: &str) -> Result<()> {
@@ -26,10 +37,11 @@ fn print_to(stdout: &mut impl Write, data: &str) -> Result<()> {
     }
 }
 
-/// Prints a message that may hold colours: they are taken out unless stderr is a terminal that wants them (`NO_COLOR`).
+/// Prints a message, in which [`paint`] may have marked styles. They are removed unless stderr is a terminal that wants them
+/// (`NO_COLOR`).
 pub(crate) fn tell(message: &str) {
-    // When not even stderr takes it, there is nobody left to tell.
-    let _ = anstream::stderr().lock().write_all(message.as_bytes());
+    // When stderr fails too, nothing is left to report it to.
+    let _ = anstream::stderr().lock().write_all(escape::styled(message).as_bytes());
 }
 
 /// Asks the person at the terminal for a line. None when nothing more comes.
@@ -48,7 +60,7 @@ pub(crate) fn read_line() -> Option<String> {
 /// Prints an error that has no place in a source text, in the looks of those that have one.
 pub(crate) fn complain(message: &str) {
     let (red, bold) = (Style::new().bold().fg_color(Some(AnsiColor::BrightRed.into())), Style::new().bold());
-    tell(&format!("{red}error{red:#}{bold}: {message}{bold:#}\n"));
+    tell(&format!("{}{}\n", paint(red, "error"), paint(bold, &format!(": {message}"))));
 }
 
 /// A page of help: lines that stand at the margin and end with a colon look like clap's own headings.
@@ -59,4 +71,15 @@ pub(crate) fn page(text: &str) -> String {
         if is_heading { format!("{heading}{line}{heading:#}") } else { line.to_owned() }
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_escaped_on_a_terminal_only() {
+        assert_eq!(data_for("a\u{202e}b", true), "a\\u202eb");
+        assert_eq!(data_for("a\u{202e}b", false), "a\u{202e}b");
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
-use branchpoint_expr::{Dialect, Severity, render_terminal};
+use branchpoint_expr::{Dialect, Severity};
 
 use crate::source::{Source, is_stdin};
 use crate::{dialects, exit, explain, terminal};
@@ -89,7 +89,7 @@ impl File {
         let source = Source::file(&self.file)?;
         let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), callees };
         let loaded = load(&source.text, &options, &self.file);
-        terminal::tell(&render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
+        terminal::tell(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
         if let Some(program) = loaded.program {
             return Ok(Ok(Workflow { source, program, children: loaded.children, dialect: loaded.dialect }));
         }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_expr::Value;
 
+use crate::foreground::command;
 use crate::opened::Opened;
 use crate::project::{Reach, StoreArguments};
 use crate::table::{facts, table};
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, global = true)]
     json: bool,
 
-    /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else yours
+    /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else your login name
     #[arg(long = "as", value_name = "USER", global = true)]
     user: Option<String>,
 
@@ -156,7 +157,8 @@ fn show(opened: &Opened, approval: &str, json: bool) -> Result<ExitCode> {
     }
     lines.extend(open.deadline_ms().map(|at_ms| ("deadline", moment::at(at_ms))));
     let first = open.choices().into_iter().next().unwrap_or_default();
-    lines.push(("to answer", format!("branchpoint approvals vote {} {first} --as USER", open.name())));
+    let user = open.waits_for().and_then(|users| users.into_iter().next());
+    lines.push(("to answer", command(&open.name(), &first, user.as_deref())));
     terminal::print_styled(&facts(&lines))?;
     Ok(ExitCode::SUCCESS)
 }

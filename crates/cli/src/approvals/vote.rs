@@ -8,6 +8,7 @@ use branchpoint_expr::Value;
 
 use super::open::{self, Asked, Open, RESUME, text};
 use crate::drive::{Drive, TakenBy, Until};
+use crate::foreground::quoted;
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::runs::Follower;
@@ -146,7 +147,7 @@ fn choice<'a>(open: &Open, said: Said<'a>) -> Result<(String, Option<&'a str>)> 
              help: branchpoint approvals vote {} CHOICE",
             open.name(),
             choices.join(", "),
-            open.name()
+            quoted(&open.name())
         ),
     }
 }

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use branchpoint_engine::models::{Listener, Piece};
 
+use crate::terminal::visible;
+
 /// Prints replies as they come, for somebody who watches. What was printed is known, so that it is not printed again.
 #[derive(Clone)]
 pub(super) struct Words(Arc<Mutex<Reply>>);
@@ -69,7 +71,7 @@ impl Reply {
             }
         };
         // Whoever does not read any more does not miss it.
-        let _ = to.write_all(printed.as_bytes()).and_then(|()| to.flush());
+        let _ = to.write_all(visible(printed).as_bytes()).and_then(|()| to.flush());
     }
 }
 

@@ -5,9 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_dialects::{LoadOptions, Loaded};
-use branchpoint_expr::{
-    Diagnostic, Dialect, Examined, Kind, Severity, Unread, render_json, render_sarif, render_terminal,
-};
+use branchpoint_expr::{Diagnostic, Dialect, Examined, Kind, Severity, Unread, render_json, render_sarif};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -85,7 +83,7 @@ impl Report {
         let rendered = self
             .loaded()
             .filter(|(_, loaded)| !loaded.diagnostics.is_empty())
-            .map(|(source, loaded)| render_terminal(&loaded.diagnostics, &source.text, &source.origin, true));
+            .map(|(source, loaded)| terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
         let mut text = rendered.collect::<Vec<_>>().join("\n");
         if let Some(kind) = self.worst().map(|finding| finding.cause().as_str()) {
             text = format!("{text}\nMore about this: branchpoint explain {kind}\n");

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value, render_terminal};
+use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value};
 
 use super::TROUBLE;
 use crate::source::Source;
@@ -76,7 +76,7 @@ impl Report {
     }
 
     pub(crate) fn print(&self) -> Result<()> {
-        terminal::tell(&render_terminal(&self.findings, &self.source.text, &self.source.origin, true));
+        terminal::tell(&terminal::findings(&self.findings, &self.source.text, &self.source.origin));
         if let Some(error) = self.error() {
             explain::refer(error.cause().as_str());
         }

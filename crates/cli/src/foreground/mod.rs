@@ -24,7 +24,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;
 use self::desk::{Came, Desk};
-pub(crate) use self::questions::{Open, What, command, reference};
+pub(crate) use self::questions::{Open, What, command, quoted, reference};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
 use crate::exit::{self, System};

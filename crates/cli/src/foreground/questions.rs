@@ -8,7 +8,7 @@ use branchpoint_core::{Event, Offer, Request, RequestNo, offers};
 use branchpoint_engine::Memory;
 use branchpoint_engine::host::Look;
 use branchpoint_engine::store::{RunNo, Store, Trouble};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::{Object, Value, shell};
 
 use crate::run::Answers;
 
@@ -220,15 +220,23 @@ pub(crate) fn reference(run: &str, what: &What) -> String {
     }
 }
 
-/// What to type to give an answer as somebody.
+/// The command that answers an approval as a user, quoted for a shell.
 pub(crate) fn command(reference: &str, choice: &str, user: Option<&str>) -> String {
-    let user = user.map(|user| format!(" --as {}", quoted(user))).unwrap_or_default();
-    format!("branchpoint approvals vote {reference} {}{user}", quoted(choice))
+    // A word that begins with a dash would be read as an option.
+    let is_option = |word: &str| word.starts_with('-');
+    let user = user.map(|user| format!(" --as{}{}", if is_option(user) { '=' } else { ' ' }, quoted(user)));
+    let (user, words) = (user.unwrap_or_default(), format!("{} {}", quoted(reference), quoted(choice)));
+    if is_option(reference) || is_option(choice) {
+        format!("branchpoint approvals vote{user} -- {words}")
+    } else {
+        format!("branchpoint approvals vote {words}{user}")
+    }
 }
 
-fn quoted(text: &str) -> String {
+/// A word of a shell command, in quotes unless it needs none.
+pub(crate) fn quoted(text: &str) -> String {
     let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./@:+".contains(c));
-    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    if plain { text.to_owned() } else { shell::word(text) }
 }
 
 /// What a graph said when it began to wait at a node.
@@ -242,4 +250,23 @@ fn approval_prompt(result: &Value, node: &str) -> String {
 fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     let fields = fields.into_iter().filter_map(|(key, value)| Some((Arc::from(key), value?)));
     Value::from(fields.collect::<Object>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(reference: &str, choice: &str, user: Option<&str>, expect: &str) {
+        assert_eq!(command(reference, choice, user), format!("branchpoint approvals vote {expect}"));
+    }
+
+    #[test]
+    fn the_suggested_command_is_quoted_for_a_shell() {
+        check("k/1", "approve", Some("ada"), "k/1 approve --as ada");
+        check("k/a b; rm -rf ~", "$(id)", None, "'k/a b; rm -rf ~' '$(id)'");
+        check("k/1", "it's fine", Some("a`b"), r"k/1 'it'\''s fine' --as 'a`b'");
+        check("k/1", "--json", Some("-x"), "--as=-x -- k/1 --json");
+        check("k/1", "", None, "k/1 ''");
+    }
 }

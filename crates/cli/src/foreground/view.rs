@@ -232,7 +232,8 @@ impl View {
             }
             let Some(bar) = bar else { continue };
             let words = seen.words.get(at).map_or("", String::as_str);
-            bar.set_message(self.masks.mask(&lines::name(&seen.program, record, seen.depth)) + &beside(record, words));
+            let message = lines::name(&seen.program, record, seen.depth) + &beside(record, words);
+            bar.set_message(terminal::visible_line(&self.masks.mask(&message)));
             if let (Some(count), Some(positions)) = (record.items, items.get(at)) {
                 if bar.length().is_none() {
                     bar.set_style(style("{spinner} {msg} [{bar:20}] {pos}/{len}  {elapsed}"));

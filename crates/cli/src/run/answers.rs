@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use branchpoint_core::ir::Program;
 use branchpoint_engine::{Answer, BadScript, Call, Came, Happened, Past, Reply, Runner, Script, Secrets};
-use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value, render_terminal};
+use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use jiff::Timestamp;
 
 use crate::source::Source;
@@ -244,7 +244,7 @@ fn read(path: &Path) -> Result<(Script, (Source, Located))> {
 
 /// Tells what is wrong with a script.
 fn refused(source: &Source, findings: &[Diagnostic]) -> anyhow::Error {
-    terminal::tell(&render_terminal(findings, &source.text, &source.origin, true));
+    terminal::tell(&terminal::findings(findings, &source.text, &source.origin));
     anyhow!("the script {} cannot be used, and nothing was run", source.origin)
 }
 

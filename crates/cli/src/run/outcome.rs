@@ -8,7 +8,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_engine::host::Look;
 use branchpoint_expr::{Object, Value};
 
-use crate::foreground::{Left, Open};
+use crate::foreground::{Left, Open, quoted};
 use crate::outside::Masks;
 use crate::project::Reach;
 use crate::{ended, exit, spent, terminal};
@@ -46,7 +46,10 @@ pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
                 json(manner, None, &[], exit::INTERRUPTED)?;
             }
             let flag = if manner.reach.allow_private_network { " --allow-private-network" } else { "" };
-            terminal::tell(&format!("\nInterrupted. The run `{id}` can go on: branchpoint runs resume {id}{flag}\n"));
+            terminal::tell(&format!(
+                "\nInterrupted. The run `{id}` can go on: branchpoint runs resume {}{flag}\n",
+                quoted(id)
+            ));
             Ok(ExitCode::from(exit::INTERRUPTED))
         }
     }

@@ -5,7 +5,7 @@ use std::process::{self, ExitCode};
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
 use branchpoint_engine::unserved;
-use branchpoint_expr::{Diagnostic, Located, Span, Value, render_terminal};
+use branchpoint_expr::{Diagnostic, Located, Span, Value};
 
 use super::answers::Answers;
 use crate::outside::{Ears, Here, Manner};
@@ -76,5 +76,5 @@ fn name(value: &Located, step: Span) -> Option<Span> {
 }
 
 fn show(workflow: &Workflow, findings: &[Diagnostic]) {
-    terminal::tell(&render_terminal(findings, &workflow.source.text, &workflow.source.origin, true));
+    terminal::tell(&terminal::findings(findings, &workflow.source.text, &workflow.source.origin));
 }

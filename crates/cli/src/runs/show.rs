@@ -11,6 +11,7 @@ use branchpoint_engine::store::{Question, Run, RunNo, Store};
 use branchpoint_expr::{Object, Value};
 
 use super::list::{alive, waits};
+use crate::foreground::{What, command, reference};
 use crate::opened::Opened;
 use crate::{ended, masked, moment, spent, table, terminal};
 
@@ -166,11 +167,12 @@ pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
         let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
         let asked = question.recipients().join(", ");
         let first = choices.first().cloned().unwrap_or_default();
-        let (name, choices) = (format!("{id}/{}", question.request.0), choices.join(", "));
+        let (name, choices) = (reference(id, &What::Vote(question.request)), choices.join(", "));
+        let how = command(&name, &first, question.recipients().first().map(String::as_str));
         let _ = write!(
             text,
             "\nThe step `{step}` asks {asked}:\n  {prompt}\nChoices: {choices}\n\
-             To answer: branchpoint approvals vote {name} {first} --as USER\n"
+             To answer: {how}\n"
         );
     }
     Ok(text)

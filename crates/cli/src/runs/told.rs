@@ -13,7 +13,7 @@ use branchpoint_engine::store::{RunNo, Store};
 use branchpoint_expr::Value;
 use serde_json::Value as Json;
 
-use crate::{lines, masked, moment, spent};
+use crate::{lines, masked, moment, spent, terminal};
 
 /// A run and what happened in it.
 pub(super) struct Told {
@@ -128,7 +128,7 @@ impl Told {
         };
         let style = Style::new().fg_color(Some(color.into()));
         let indent = "  ".repeat(depth);
-        let mut line = format!("{style}{sign}{style:#} {indent}{}", lines::title(&self.look.program, record));
+        let mut line = format!("{} {indent}{}", terminal::paint(style, sign), lines::title(&self.look.program, record));
         line += &self.told(record);
         line.push('\n');
         let below = self.below(index).into_iter().map(|text| format!("  {indent}  {text}\n"));

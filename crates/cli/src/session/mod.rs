@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use branchpoint_dialects::load;
 use branchpoint_engine::gate::{Answer, Gate, Request, Sessions, TTL_S};
 use branchpoint_engine::store::Document;
-use branchpoint_expr::{Dialect, Value, render_terminal};
+use branchpoint_expr::{Dialect, Value};
 
 use crate::project::StoreArguments;
 use crate::{exit, moment, terminal};
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let origin = arguments.file.display().to_string();
     let text = fs::read_to_string(&arguments.file).with_context(|| format!("cannot read {origin}"))?;
     let loaded = load(&text, Some(Dialect::Session));
-    terminal::tell(&render_terminal(&loaded.diagnostics, &text, &origin, true));
+    terminal::tell(&terminal::findings(&loaded.diagnostics, &text, &origin));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
     let tools: Option<Vec<&str>> = arguments.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());
     let gate = Gate::new(program, tools.as_deref(), arguments.ttl)?;

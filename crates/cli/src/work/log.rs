@@ -130,6 +130,7 @@ impl Log {
                 format!("{:?}", Value::from(object))
             }
         };
-        terminal::tell(&format!("{line}\n"));
+        // One event is one line, whatever its fields contain.
+        terminal::tell(&(terminal::visible_line(&line) + "\n"));
     }
 }

@@ -15,6 +15,7 @@ mod contexts;
 mod documents;
 mod expressions;
 mod files;
+mod hostile;
 mod json;
 mod kinds;
 mod people;

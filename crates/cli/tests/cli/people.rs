@@ -126,3 +126,23 @@ fn a_webhook_of_the_project_that_has_moved_is_told() {
     exits(&asked, 5);
     assert!(err(&asked).contains("warning: a notice about run") && err(&asked).contains("/moved"), "{}", err(&asked));
 }
+
+/// Services and containers often run without `USER`; the user is known to the system all the same.
+#[test]
+fn the_user_of_the_operating_system_acts_when_nobody_is_configured() {
+    let place = Place::new(&[("ask.yaml", ASK)]);
+    let run = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env_remove("BRANCHPOINT_USER").env_remove("LOGNAME").env_remove("USER");
+        command
+    };
+    let asked = run(&["run", "ask.yaml", "--id", "k"]).output().expect("it runs");
+    exits(&asked, 5);
+    let name = std::process::Command::new("id").arg("-un").output().expect("there is an `id`");
+    let name = String::from_utf8_lossy(&name.stdout).trim().to_owned();
+    assert!(err(&asked).contains(&format!("Asked: {name}\n")), "{}", err(&asked));
+    // A variable that anybody can set does not make anybody else act.
+    let refused = run(&["approvals", "approve", "k", "--as", "someone"]).output().expect("it runs");
+    exits(&refused, 1);
+    exits(&run(&["approvals", "approve", "k"]).env("USER", "mallory").output().expect("it runs"), 0);
+}

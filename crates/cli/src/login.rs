@@ -1,0 +1,29 @@
+//! The operating system's user, who acts when nobody else is configured.
+
+use nix::unistd::{Uid, User};
+
+/// The login name of the user that runs this process, or `uid-1000` when the system has no name for the user id.
+///
+/// The name comes from the system's user database. Environment variables such as `USER` are ignored: anybody can set them, and
+/// containers and services often do not.
+pub(crate) fn user_name() -> String {
+    let uid = Uid::effective();
+    let entry = User::from_uid(uid).ok().flatten();
+    named(entry.map(|user| user.name), uid)
+}
+
+fn named(name: Option<String>, uid: Uid) -> String {
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid-{uid}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_without_an_entry_is_named_by_the_user_id() {
+        assert_eq!(named(None, Uid::from_raw(1000)), "uid-1000");
+        assert_eq!(named(Some(String::new()), Uid::from_raw(7)), "uid-7");
+        assert_eq!(named(Some("ada".into()), Uid::from_raw(7)), "ada");
+    }
+}
