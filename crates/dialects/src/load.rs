@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_expr::{Diagnostic, Dialect, Located, Severity};
+use branchpoint_expr::{Diagnostic, Dialect, Located, Severity, cap_findings};
 
 use crate::reader::read_what_is_there;
 use crate::recognise::recognise;
@@ -109,9 +109,13 @@ fn unread(document: &Located, found: Vec<Diagnostic>, options: &LoadOptions) -> 
     Loaded { dialect: options.dialect, program: None, children: BTreeMap::new(), diagnostics }
 }
 
-/// Findings stand in the order of the text, and a document with an error has no program.
+/// How many errors, and how many warnings, of a document are reported one by one. Each is rendered with its line.
+const FINDINGS: usize = 1_000;
+
+/// Sorts findings in the order of the text and caps their number. A document with an error has no program.
 fn settle(loaded: &mut Loaded) {
     loaded.diagnostics.sort_by_key(|finding| finding.span.start);
+    loaded.diagnostics = cap_findings(std::mem::take(&mut loaded.diagnostics), FINDINGS);
     if loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         loaded.program = None;
     }
@@ -123,5 +127,19 @@ pub fn preflight(source: &str) -> Vec<Diagnostic> {
     match read(source) {
         Ok(document) => graph::preflight(&document),
         Err(diagnostics) => diagnostics,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_findings_of_a_document_are_capped() {
+        let steps: String = (0..3_000).map(|n| format!("- id: s{n}\n  step_type: nope{n}\n")).collect();
+        let loaded = load(&format!("name: many\nsteps:\n{steps}"), Some(Dialect::Steps));
+        assert_eq!(loaded.diagnostics.len(), FINDINGS + 1);
+        assert_eq!(loaded.diagnostics[FINDINGS].message, "and 2000 more, the first of them here");
+        assert!(loaded.program.is_none());
     }
 }

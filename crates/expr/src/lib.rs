@@ -49,7 +49,9 @@ pub use builtins::matches_name;
 pub use compile::{Bind, Bound};
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};
-pub use diagnostic::{Diagnostic, Examined, Kind, Severity, Span, Unread, render_json, render_sarif, render_terminal};
+pub use diagnostic::{
+    Diagnostic, Examined, Kind, Severity, Span, Unread, cap_findings, render_json, render_sarif, render_terminal,
+};
 pub use error::EvalError;
 pub use explain::{Explanation, Part};
 pub use expression::{Expression, Form};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::check;
 use crate::compile::{Bind, Compiler, Place};
-use crate::diagnostic::{Diagnostic, Severity, Span};
+use crate::diagnostic::{Diagnostic, Severity, Span, cap_findings};
 use crate::located::{Located, Shape};
 use crate::names;
 use crate::program::{Access, Id, Key, Name, Node, Path, Program};
@@ -81,7 +81,7 @@ impl<'o> Unit<'o> {
             self.error(Kind::NodeLimit, span, message);
         }
         let refused = self.findings.iter().any(|finding| finding.severity == Severity::Error);
-        let findings = told(self.findings);
+        let findings = cap_findings(self.findings, limits::FINDINGS);
         if refused {
             return Err(Problems(findings));
         }
@@ -194,27 +194,6 @@ impl<'o> Unit<'o> {
         let ids = self.program.ids(ids);
         self.program.emit(wrap(ids), span)
     }
-}
-
-/// The findings that are told one by one; of the rest only how many there are, errors and warnings each for themselves.
-fn told(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut seen = [0, 0];
-    let mut rest: [Option<(Diagnostic, usize)>; 2] = [None, None];
-    let mut told = Vec::new();
-    for finding in findings {
-        let of = usize::from(finding.severity == Severity::Warning);
-        seen[of] += 1;
-        if seen[of] <= limits::FINDINGS {
-            told.push(finding);
-        } else {
-            rest[of].get_or_insert((finding, 0)).1 += 1;
-        }
-    }
-    told.extend(rest.into_iter().flatten().map(|(first, count)| {
-        let message = format!("and {count} more, the first of them here");
-        Diagnostic { message, help: None, ..first }
-    }));
-    told
 }
 
 /// Where the text of a document's value stands.

@@ -150,13 +150,20 @@ impl Plan<'_> {
     }
 
     fn finish(mut self) -> Option<String> {
+        let mut neighbours = Neighbours::default();
         for line in 0..self.lines.count() {
             let old = self.lines.indent(line);
             let new = match self.moves[line] {
-                Some(Move::To(column)) => column,
+                Some(Move::To(column)) => {
+                    neighbours.pass(old, column);
+                    column
+                }
                 Some(Move::By { columns, .. }) if self.lines.is_blank(line) => old.saturating_add_signed(columns),
                 Some(Move::By { columns, at_least }) => old.saturating_add_signed(columns).max(at_least),
-                None if self.lines.line(line).trim_start().starts_with('#') => self.comment(line, old),
+                None if self.lines.line(line).trim_start().starts_with('#') => {
+                    let next = neighbours.next(line, self.lines.count(), |line| self.known(line));
+                    comment(old, next, &neighbours)
+                }
                 None => continue,
             };
             if new != old && !self.lines.line(line).is_empty() {
@@ -167,25 +174,104 @@ impl Plan<'_> {
         self.edits.apply(self.lines.text)
     }
 
-    /// A comment belongs to what comes after it, unless it is further in: then it ends what came before.
-    fn comment(&self, line: usize, old: usize) -> usize {
-        let known = |line: usize| match self.moves[line] {
+    /// The old and the new column of a line that begins with a key or a dash.
+    fn known(&self, line: usize) -> Option<Columns> {
+        match self.moves[line] {
             Some(Move::To(column)) => Some((self.lines.indent(line), column)),
             _ => None,
-        };
-        let next = (line + 1..self.lines.count()).find_map(known);
-        match next {
-            Some((indent, column)) if indent >= old => column,
-            None if old == 0 => 0,
-            _ => {
-                let before = (0..line).rev().filter_map(known).find(|(indent, _)| *indent <= old);
-                let same = before.filter(|(indent, _)| *indent == old).or(next);
-                same.map_or(old, |(_, column)| column)
-            }
+        }
+    }
+}
+
+/// The old and the new column of a line.
+type Columns = (usize, usize);
+
+/// The lines around a comment whose columns are known. Each line is visited a fixed number of times for all comments together.
+#[derive(Default)]
+struct Neighbours {
+    /// Lines above that no line below them hides: the nearer one has the larger old column.
+    above: Vec<Columns>,
+    /// The nearest line below that was found, and how far the search has come.
+    below: Option<Columns>,
+    searched: usize,
+    #[cfg(test)]
+    visited: usize,
+}
+
+impl Neighbours {
+    /// Passes a line with a known column.
+    fn pass(&mut self, old: usize, new: usize) {
+        while self.above.last().is_some_and(|(above, _)| *above >= old) {
+            self.above.pop();
+        }
+        self.above.push((old, new));
+    }
+
+    /// The nearest line above that is indented at most so far.
+    fn at_most(&self, old: usize) -> Option<Columns> {
+        let end = self.above.partition_point(|(above, _)| *above <= old);
+        end.checked_sub(1).map(|last| self.above[last])
+    }
+
+    /// The nearest line below a line.
+    fn next(&mut self, line: usize, count: usize, known: impl Fn(usize) -> Option<Columns>) -> Option<Columns> {
+        if self.searched <= line + 1 {
+            self.below = None;
+            self.searched = line + 1;
+        }
+        while self.below.is_none() && self.searched < count {
+            self.below = known(self.searched);
+            self.searched += 1;
+            #[cfg(test)]
+            (self.visited += 1);
+        }
+        self.below
+    }
+}
+
+/// A comment belongs to what comes after it, unless it is further in: then it ends what came before.
+fn comment(old: usize, next: Option<Columns>, neighbours: &Neighbours) -> usize {
+    match next {
+        Some((indent, column)) if indent >= old => column,
+        None if old == 0 => 0,
+        _ => {
+            let same = neighbours.at_most(old).filter(|(indent, _)| *indent == old).or(next);
+            same.map_or(old, |(_, column)| column)
         }
     }
 }
 
 fn distance((old, new): (usize, usize)) -> isize {
     new.cast_signed() - old.cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_comments_share_one_search_for_the_line_below() {
+        let count = 10_000;
+        for known_line in [None, Some(0), Some(5_000), Some(count - 1)] {
+            let mut neighbours = Neighbours::default();
+            for line in 0..count {
+                let next = neighbours.next(line, count, |line| (Some(line) == known_line).then_some((2, 4)));
+                assert_eq!(next, known_line.filter(|known| *known > line).map(|_| (2, 4)), "{line}");
+            }
+            assert!(neighbours.visited <= count, "{}", neighbours.visited);
+        }
+    }
+
+    #[test]
+    fn the_nearest_line_above_is_the_last_that_is_not_further_in() {
+        let lines = [(0, 0), (2, 4), (6, 8), (4, 6), (4, 7), (2, 3)];
+        for passed in 0..=lines.len() {
+            let mut neighbours = Neighbours::default();
+            lines[..passed].iter().for_each(|(old, new)| neighbours.pass(*old, *new));
+            for old in 0..8 {
+                let expect = lines[..passed].iter().rev().find(|(above, _)| *above <= old).copied();
+                assert_eq!(neighbours.at_most(old), expect, "{passed} {old}");
+            }
+        }
+    }
 }

@@ -56,7 +56,7 @@ pub(super) struct Parts {
 impl Parts {
     /// With room for what a text of so many bytes usually holds: to move a long list takes time.
     pub(super) fn of_bytes(bytes: usize) -> Self {
-        Self { list: Vec::with_capacity(bytes / 8), ..Self::default() }
+        Self { list: Vec::with_capacity((bytes / 8).min(MAX_PARTS)), ..Self::default() }
     }
 
     pub(super) fn list(&self) -> &[Part] {

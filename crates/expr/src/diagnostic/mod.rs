@@ -1,10 +1,12 @@
 //! What can be wrong with a condition or a template, as data. Renderers are apart.
 
 mod kind;
+mod position;
 mod render;
 mod sarif;
 mod span;
 mod suggest;
+mod window;
 
 use std::fmt;
 
@@ -81,6 +83,35 @@ impl Diagnostic {
         }
         self
     }
+}
+
+/// Keeps the first findings, errors and warnings each for themselves; one more of each says how many were left out.
+///
+/// ```
+/// use branchpoint_expr::{Diagnostic, Kind, Span, cap_findings};
+///
+/// let findings = (0..100).map(|at| Diagnostic::error(Kind::Syntax, Span::new(at, at + 1), "odd")).collect();
+/// let kept = cap_findings(findings, 10);
+/// assert_eq!((kept.len(), &*kept[10].message), (11, "and 90 more, the first of them here"));
+/// ```
+pub fn cap_findings(findings: Vec<Diagnostic>, most: usize) -> Vec<Diagnostic> {
+    let mut seen = [0, 0];
+    let mut rest: [Option<(Diagnostic, usize)>; 2] = [None, None];
+    let mut kept = Vec::new();
+    for finding in findings {
+        let of = usize::from(finding.severity == Severity::Warning);
+        seen[of] += 1;
+        if seen[of] <= most {
+            kept.push(finding);
+        } else {
+            rest[of].get_or_insert((finding, 0)).1 += 1;
+        }
+    }
+    kept.extend(rest.into_iter().flatten().map(|(first, count)| {
+        let message = format!("and {count} more, the first of them here");
+        Diagnostic { message, help: None, ..first }
+    }));
+    kept
 }
 
 impl fmt::Display for Diagnostic {

@@ -3,7 +3,12 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde_json::json;
 
-use super::{Diagnostic, Severity};
+use super::position::Positions;
+use super::window::Window;
+use super::{Diagnostic, Severity, Span};
+
+/// How much of the text at a place is repeated in JSON.
+const EXCERPT_BYTES: usize = 4096;
 
 /// Renders findings for people: the line of the source, a caret under the place, and the way out.
 ///
@@ -17,45 +22,53 @@ use super::{Diagnostic, Severity};
 /// ```
 pub fn render_terminal(diagnostics: &[Diagnostic], source: &str, origin: &str, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let positions = Positions::new(source);
     let mut out = String::new();
     for diagnostic in diagnostics {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let annotation = AnnotationKind::Primary.span(caret(diagnostic, source));
-        let snippet = Snippet::source(source).path(origin).fold(true).annotation(annotation);
-        let mut group = level.primary_title(&diagnostic.message).id(diagnostic.kind.as_str()).element(snippet);
+        let window = Window::around(source, caret(diagnostic, source));
+        let first_line = positions.line_column(window.start).0;
+        let annotation = AnnotationKind::Primary.span(window.span.clone());
+        let snippet = Snippet::source(window.text).line_start(first_line).path(origin).fold(true);
+        let title = level.primary_title(&diagnostic.message).id(diagnostic.kind.as_str());
+        let mut group = title.element(snippet.annotation(annotation));
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help));
         }
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&renderer.render(&[group]));
+        let shown = renderer.render(&[group]);
+        out.push_str(&if window.is_cut { with_column(&shown, &window, &positions, origin) } else { shown });
         out.push('\n');
     }
     out
 }
 
+/// The renderer counts columns from the beginning of the text that it is given; this corrects them for a line whose beginning was
+/// cut.
+fn with_column(shown: &str, window: &Window<'_>, positions: &Positions<'_>, origin: &str) -> String {
+    let (line, column) = positions.line_column(window.start + window.span.start);
+    let counted = window.text[..window.span.start].chars().count() + 1;
+    let (title, place) = shown.split_at(shown.find("-->").unwrap_or_default());
+    title.to_owned() + &place.replacen(&format!("{origin}:{line}:{counted}"), &format!("{origin}:{line}:{column}"), 1)
+}
+
 /// The place as a range that lies in the source and covers at least one character, so that a caret is always shown.
 fn caret(diagnostic: &Diagnostic, source: &str) -> std::ops::Range<usize> {
-    let floor = |mut at: usize| {
-        at = at.min(source.len());
-        while !source.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    };
     let range = diagnostic.span.range();
-    let start = floor(range.start);
-    start..floor(range.end).max(start)
+    let start = source.floor_char_boundary(range.start);
+    start..source.floor_char_boundary(range.end).max(start)
 }
 
 /// Renders findings as JSON, one object each, with line and column counted from 1.
 pub fn render_json(diagnostics: &[Diagnostic], source: &str, origin: &str) -> serde_json::Value {
+    let positions = Positions::new(source);
     let findings = diagnostics.iter().map(|diagnostic| {
-        let (line, column) = diagnostic.span.line_column(source);
+        let (line, column) = positions.line_column(diagnostic.span.start as usize);
         json!({
             "kind": diagnostic.kind.as_str(),
             "detail": diagnostic.detail.map(super::Kind::as_str),
@@ -67,8 +80,56 @@ pub fn render_json(diagnostics: &[Diagnostic], source: &str, origin: &str) -> se
             "column": column,
             "start": diagnostic.span.start,
             "end": diagnostic.span.end,
-            "text": diagnostic.span.text(source),
+            "text": excerpt(diagnostic.span, source),
         })
     });
     findings.collect()
+}
+
+/// The text at a place, cut when it is long: many findings may be about the whole of one text.
+fn excerpt(span: Span, source: &str) -> &str {
+    let text = span.text(source);
+    &text[..text.floor_char_boundary(EXCERPT_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    #[test]
+    fn a_long_source_shows_a_finding_as_a_short_one_does() {
+        let text = "steps:\n  - id: ü {{ b\n    text: |\n      one\n      two\n";
+        for (start, end) in [(0, 5), (14, 16), (17, 19), (14, 40), (0, text.len()), (text.len(), text.len())] {
+            let shown = |width: usize, behind: bool| {
+                let padding = format!("#{}\n", "n".repeat(width)).repeat(100);
+                let source = format!("{padding}{text}{}", if behind { format!("#\n{padding}") } else { String::new() });
+                let at = |at: usize| padding.len() + text.floor_char_boundary(at);
+                let finding = Diagnostic::error(Kind::Syntax, Span::new(at(start), at(end)), "odd");
+                render_terminal(&[finding], &source, "a.yaml", false)
+            };
+            for behind in [false, true] {
+                // A text that is rendered as a whole, and one of which only a window is.
+                assert_eq!(shown(10, behind), shown(500, behind), "{start}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_very_long_line_is_cut_around_the_finding_and_keeps_its_column() {
+        let source = "x".repeat(50_000) + "{{ odd }}" + &"y".repeat(50_000);
+        let finding = Diagnostic::error(Kind::Syntax, Span::new(50_000, 50_002), "odd");
+        let shown = render_terminal(&[finding], &source, "a.yaml", false);
+        assert!(shown.contains("a.yaml:1:50001"), "{shown}");
+        assert!(shown.contains("{{ odd }}") && shown.contains("^^") && shown.contains("..."), "{shown}");
+        assert!(shown.len() < 2_000, "{}", shown.len());
+    }
+
+    #[test]
+    fn an_excerpt_is_short() {
+        let source = "ü".repeat(100_000);
+        let finding = Diagnostic::error(Kind::Syntax, Span::new(0, source.len()), "odd");
+        let shown = render_json(&[finding], &source, "a.yaml");
+        assert_eq!(shown[0]["text"].as_str().map(str::len), Some(EXCERPT_BYTES));
+    }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::position::Positions;
 use super::{Diagnostic, Kind, Severity, Span};
 
 /// What was found in one text.
@@ -37,8 +38,11 @@ pub fn render_sarif(
     let mut kinds: Vec<Kind> = texts.iter().flat_map(|text| text.diagnostics).map(|finding| finding.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let results = texts.iter().flat_map(|text| text.diagnostics.iter().map(|finding| result(finding, text, &kinds)));
-    let results: Vec<Value> = results.collect();
+    let mut results = Vec::new();
+    for text in texts {
+        let positions = Positions::new(text.source);
+        results.extend(text.diagnostics.iter().map(|finding| result(finding, text.origin, &positions, &kinds)));
+    }
     let notifications: Vec<Value> = unread.iter().map(notification).collect();
     let rules: Vec<Value> = kinds.iter().map(|kind| rule(*kind, &about(*kind))).collect();
     json!({
@@ -63,7 +67,7 @@ fn rule(kind: Kind, about: &str) -> Value {
     json!({"id": kind.as_str(), "shortDescription": {"text": about}, "help": {"text": more}})
 }
 
-fn result(finding: &Diagnostic, text: &Examined<'_>, kinds: &[Kind]) -> Value {
+fn result(finding: &Diagnostic, origin: &str, positions: &Positions<'_>, kinds: &[Kind]) -> Value {
     let message = match &finding.help {
         Some(help) => format!("{}\nhelp: {help}", finding.message),
         None => finding.message.clone(),
@@ -74,8 +78,8 @@ fn result(finding: &Diagnostic, text: &Examined<'_>, kinds: &[Kind]) -> Value {
         "level": match finding.severity { Severity::Error => "error", Severity::Warning => "warning" },
         "message": {"text": message},
         "locations": [{"physicalLocation": {
-            "artifactLocation": {"uri": uri(text.origin)},
-            "region": region(finding.span, text.source),
+            "artifactLocation": {"uri": uri(origin)},
+            "region": region(finding.span, positions),
         }}],
     });
     if let Some(detail) = finding.detail {
@@ -85,9 +89,9 @@ fn result(finding: &Diagnostic, text: &Examined<'_>, kinds: &[Kind]) -> Value {
 }
 
 /// Lines and columns from 1; the end column is the one after the last character.
-fn region(span: Span, source: &str) -> Value {
-    let (start_line, start_column) = span.line_column(source);
-    let (end_line, end_column) = Span { start: span.end.max(span.start), ..span }.line_column(source);
+fn region(span: Span, positions: &Positions<'_>) -> Value {
+    let (start_line, start_column) = positions.line_column(span.start as usize);
+    let (end_line, end_column) = positions.line_column(span.end.max(span.start) as usize);
     json!({"startLine": start_line, "startColumn": start_column, "endLine": end_line, "endColumn": end_column})
 }
 

@@ -42,12 +42,6 @@ impl Span {
 
     /// Line and column of the first byte, counted from 1, columns in characters.
     pub fn line_column(self, source: &str) -> (usize, usize) {
-        let mut start = source.len().min(self.start as usize);
-        while !source.is_char_boundary(start) {
-            start -= 1;
-        }
-        let before = &source[..start];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        super::position::line_column(source, self.start as usize)
     }
 }
