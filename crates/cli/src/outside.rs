@@ -160,7 +160,7 @@ impl Here {
     /// The host with what it is to know of this machine: what is secret here, and what the operator lets agents use.
     pub(crate) fn furnish(&self, host: Host, project: &Project) -> Host {
         let host = host.with_secrets(Arc::clone(&self.local.secrets)).keeping_private(&self.local.mask);
-        host.with_agents(project.agent_bounds())
+        host.with_agents(project.agent_bounds()).with_max_ops(project.max_ops())
     }
 
     /// What is written down. Calls are known by what they were asked with, secrets aside.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use branchpoint_engine::agent::Bounds;
+use branchpoint_engine::host::MAX_OPS;
 use branchpoint_engine::store::{Durability, Store};
 use branchpoint_engine::{Limits, Secrets};
 use clap::builder::FalseyValueParser;
@@ -78,6 +79,8 @@ pub(crate) struct People {
 struct CallLimits {
     calls: Option<usize>,
     calls_per_workflow: Option<usize>,
+    /// How many ops a run may execute; 0 is no bound.
+    ops: Option<u64>,
     /// The most that an agent may use in one turn.
     agent_turns: Option<u32>,
     agent_tokens: Option<u32>,
@@ -180,6 +183,11 @@ impl Project {
             calls: self.limits.calls.unwrap_or(default.calls).max(1),
             calls_per_workflow: self.limits.calls_per_workflow.unwrap_or(default.calls_per_workflow).max(1),
         }
+    }
+
+    /// How many ops a run may execute; 0 is no bound.
+    pub(crate) fn max_ops(&self) -> u64 {
+        self.limits.ops.unwrap_or(MAX_OPS)
     }
 
     /// The most that agents may use.

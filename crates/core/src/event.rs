@@ -16,6 +16,9 @@ pub struct Stamp {
     pub seed: u64,
     /// How far each of [`Program::zones`](crate::ir::Program::zones) is ahead of UTC at that time, in seconds.
     pub offsets_s: Vec<i32>,
+    /// How many ops the call may run. It is at most [`Program::fuel`](crate::ir::Program::fuel), which 0 stands for. The host grants
+    /// little fuel to a call that others wait for, and much to a run that only continues, so that its journal stays short.
+    pub fuel: u32,
     /// Whether the trace is wanted. It changes nothing but what is told.
     pub record: bool,
 }
@@ -31,6 +34,9 @@ pub enum Event {
         facts: Object,
         /// How many runs are around this one: a child run has one more than the run that asked for it.
         depth: u32,
+        /// How many ops the run may execute, as the operator has set it; 0 is no bound. It is a part of the event, so a replay ends
+        /// where the run has ended, whatever the setting is by then.
+        max_ops: u64,
     },
     /// An attempt of an effect has ended.
     Settled {

@@ -23,4 +23,4 @@ pub use event::{Again, Event, Failed, Stamp, Usage};
 pub use offers::{Offer, offers, status, view};
 pub use request::{BadRequest, Refusal, Request, Resolution, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
-pub use trace::{Attempt, Note, Records, StepRecord, StepStatus, Strayed, What, replay, steps};
+pub use trace::{Attempt, Note, Records, StepRecord, StepStatus, Strayed, What, replay, replay_event, steps};

@@ -62,6 +62,8 @@ pub struct State {
     pub(crate) now_ms: i64,
     /// How many runs are around it.
     pub(crate) depth: u32,
+    /// How many ops it may execute; 0 is no bound.
+    pub(crate) max_ops: u64,
     /// The semantics it was begun with.
     pub(crate) semantics: u16,
     /// Whether it was asked to end, and why.
@@ -278,6 +280,11 @@ impl State {
     /// What all its calls of the outside have used up.
     pub fn usage(&self) -> Usage {
         self.spent.usage
+    }
+
+    /// How many ops it has executed.
+    pub fn ops(&self) -> u64 {
+        self.spent.ops
     }
 
     /// The due time of a timer that is set.

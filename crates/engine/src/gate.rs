@@ -14,6 +14,8 @@ use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Command, Event, Note, Rejected, Stamp, State, TimerNo, advance, carry, view};
 use branchpoint_expr::{EvalError, Object, Value};
 
+use crate::host::MAX_OPS;
+
 pub use answer::Answer;
 pub use kept::{KeptSessions, KeptTrouble};
 pub use sessions::Sessions;
@@ -98,7 +100,11 @@ impl<'p> Gate<'p> {
         let mut session = Session { state: State::new(), timer: None, keys: BTreeSet::new(), now_ms };
         let input = self.input(kept.unwrap_or_default());
         let stamp = Stamp { now_ms, ..Stamp::default() };
-        session.take(self.program, &stamp, Event::Start { input, facts: Object::default(), depth: 0 })?;
+        session.take(
+            self.program,
+            &stamp,
+            Event::Start { input, facts: Object::default(), depth: 0, max_ops: MAX_OPS },
+        )?;
         Ok(session)
     }
 

@@ -102,6 +102,13 @@ impl<'p> Memory<'p> {
         self
     }
 
+    /// The same run, which may execute so many ops; 0 is no bound.
+    #[must_use]
+    pub fn with_max_ops(mut self, max_ops: u64) -> Self {
+        self.host = self.host.with_max_ops(max_ops);
+        self
+    }
+
     /// Begins the run. Nothing is performed before [`Self::go_on`].
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
         let text = |text: &str| text.to_owned();

@@ -20,6 +20,7 @@ pub(crate) fn run(
     input: Value,
     mut facts: Object,
     mut answers: Answers,
+    max_ops: u64,
     json: bool,
 ) -> Result<ExitCode> {
     for name in &workflow.program.facts {
@@ -31,7 +32,8 @@ pub(crate) fn run(
     let children = if answers.is_recorded() { super::children_of(&workflow)? } else { BTreeMap::new() };
     let program = workflow.program;
     answers.mask_with(secrets.clone());
-    let mut host = Memory::new(&program, Timestamp::now().as_millisecond()).calling(&children);
+    let host = Memory::new(&program, Timestamp::now().as_millisecond());
+    let mut host = host.calling(&children).with_max_ops(max_ops);
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
     drive(&program, &mut host, &mut answers, &secrets);
     dry_outcome::tell(&program, &host, &answers, json, &secrets)

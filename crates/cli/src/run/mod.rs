@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(refused);
     }
     if arguments.dry_run {
-        return dry::run(workflow, input, facts, answers, arguments.json);
+        return dry::run(workflow, input, facts, answers, project.max_ops(), arguments.json);
     }
     arguments.start(&project, user, &workflow, answers, input, facts)
 }

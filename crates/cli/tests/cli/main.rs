@@ -18,6 +18,7 @@ mod files;
 mod hostile;
 mod json;
 mod kinds;
+mod looping;
 mod people;
 mod replay;
 mod running;

@@ -64,7 +64,8 @@ impl Machine<'_> {
     /// The snapshot that the event carries is the truth from here on. It must be this very run, at rest on both sides.
     pub(super) fn adopt(&mut self, carried: State) -> Result<(), Rejected> {
         let before = &self.state;
-        let same_run = (carried.seq, carried.last_no, carried.depth) == (before.seq, before.last_no, before.depth);
+        let facts = |state: &State| (state.seq, state.last_no, state.depth, state.max_ops);
+        let same_run = facts(&carried) == facts(before);
         if !same_run || resting(before).is_none() || !self.fits(&carried) {
             return Err(Rejected::NotResting);
         }

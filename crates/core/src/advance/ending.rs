@@ -33,6 +33,15 @@ impl Machine<'_> {
         self.finish(Status::Failed, sight::error_object("exhausted", &message, None));
     }
 
+    /// The run has executed as many ops as it may. Like [`Self::exhausted`], this is final.
+    pub(super) fn out_of_ops(&mut self) {
+        let bounds = [self.program.limits.ops, self.state.max_ops].into_iter().filter(|bound| *bound > 0);
+        let bound = bounds.min().unwrap_or_default();
+        let message =
+            format!("the run has executed {bound} operations, which is its limit; look for a loop that does not end");
+        self.finish(Status::Failed, sight::error_object("op_limit", &message, None));
+    }
+
     /// Everything is withdrawn; then the program may say its last word. A second cancel does not wait for that.
     pub(super) fn cancel(&mut self, reason: Option<Arc<str>>) {
         let again = self.state.cancelling.is_some();

@@ -54,11 +54,25 @@ pub struct Outcome {
 ///
 /// let program: Program = Builder::sample();
 /// let mut state = State::new();
-/// let start = Event::Start { input: Value::from("hello"), facts: Default::default(), depth: 0 };
+/// let start = Event::Start { input: Value::from("hello"), facts: Default::default(), depth: 0, max_ops: 0 };
 /// let outcome = advance(&program, &mut state, &Stamp::default(), start).unwrap();
 /// assert!(matches!(outcome.commands.last(), Some(Command::Finish { status: Status::Completed, .. })));
 /// ```
 pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event) -> Result<Outcome, Rejected> {
+    let mut trace = Vec::new();
+    let outcome = advance_noting(program, state, stamp, event, &mut |note| trace.push(note))?;
+    Ok(Outcome { trace, ..outcome })
+}
+
+/// The same, with notes handed over one by one: a call that executes many ops can make more notes than there is memory for. The
+/// outcome's own trace stays empty.
+pub(crate) fn advance_noting(
+    program: &Program,
+    state: &mut State,
+    stamp: &Stamp,
+    event: Event,
+    notes: &mut dyn FnMut(Note),
+) -> Result<Outcome, Rejected> {
     if stamp.now_ms < state.now_ms {
         return Err(Rejected::TimeWentBack);
     }
@@ -89,8 +103,8 @@ pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event
     }
     let clock = Clock::new(program, stamp);
     let outcome = Outcome::default();
-    let mut machine =
-        Machine { program, state, stamp, clock, payload: Value::Null, outcome, fuel: program.fuel.max(1) };
+    let fuel = granted(program, stamp);
+    let mut machine = Machine { program, state, stamp, clock, payload: Value::Null, outcome, notes, fuel };
     machine.take(event)?;
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
@@ -108,6 +122,8 @@ pub(crate) struct Machine<'m> {
     /// The payload of the signal that is being checked.
     payload: Value,
     outcome: Outcome,
+    /// Takes what a person is told.
+    notes: &'m mut dyn FnMut(Note),
     fuel: u32,
 }
 
@@ -123,7 +139,7 @@ impl Machine<'_> {
     /// Applies an event. Everything that can refuse it comes before the first change.
     fn take(&mut self, event: Event) -> Result<(), Rejected> {
         match event {
-            Event::Start { input, facts, depth } => self.start(&input, facts, depth),
+            Event::Start { input, facts, depth, max_ops } => self.start(&input, facts, depth, max_ops),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
             Event::TimerFired(timer) => self.timer_fired(timer),
             Event::Signal { name, payload, sender, .. } => self.signal(&name, payload, sender),
@@ -175,8 +191,8 @@ impl Machine<'_> {
             }
             self.fuel -= 1;
             self.state.spent.ops += 1;
-            if over(self.program.limits.ops, self.state.spent.ops) {
-                return self.exhausted("ops");
+            if over(self.program.limits.ops, self.state.spent.ops) || over(self.state.max_ops, self.state.spent.ops) {
+                return self.out_of_ops();
             }
             let at = strand.at;
             match self.op(no, at) {
@@ -282,7 +298,7 @@ impl Machine<'_> {
     fn note(&mut self, strand: StrandNo, what: What) {
         if self.stamp.record {
             let path = self.item_path(strand);
-            self.outcome.trace.push(Note { at_ms: self.stamp.now_ms, strand, path, what });
+            (self.notes)(Note { at_ms: self.stamp.now_ms, strand, path, what });
         }
     }
 
@@ -327,6 +343,12 @@ impl Machine<'_> {
         add(self.state.whereabouts);
         u32::try_from(hash & u64::from(u32::MAX)).expect("it was cut to 32 bits")
     }
+}
+
+/// How many ops a call may run: what the stamp grants, at most the program's fuel, at least one.
+fn granted(program: &Program, stamp: &Stamp) -> u32 {
+    let granted = if stamp.fuel == 0 { program.fuel } else { stamp.fuel.min(program.fuel) };
+    granted.max(1)
 }
 
 /// Whether a bound is passed; 0 is no bound.

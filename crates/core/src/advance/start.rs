@@ -8,7 +8,7 @@ use crate::ir::Program;
 use crate::state::Purpose;
 
 impl Machine<'_> {
-    pub(super) fn start(&mut self, input: &Value, mut facts: Object, depth: u32) -> Result<(), Rejected> {
+    pub(super) fn start(&mut self, input: &Value, mut facts: Object, depth: u32, max_ops: u64) -> Result<(), Rejected> {
         if !input.is_within_depth(VALUE_DEPTH) || !Value::from(facts.clone()).is_within_depth(VALUE_DEPTH) {
             return Err(Rejected::TooDeep);
         }
@@ -18,6 +18,7 @@ impl Machine<'_> {
         // A run keeps the facts that its program names, never the whole of what the host knows.
         facts.retain(|fact, _| self.program.facts.iter().any(|named| named == fact));
         (self.state.depth, self.state.semantics) = (depth, self.program.semantics);
+        self.state.max_ops = max_ops;
         if self.program.limits.wall_ms > 0 {
             self.set_timer(self.program.limits.wall_ms, Purpose::Wall);
         }

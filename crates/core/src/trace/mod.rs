@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use crate::advance::{Rejected, advance};
+use crate::advance::{Rejected, advance_noting};
 use crate::event::{Event, Stamp, Usage};
 use crate::ir::{PlaceId, Program, Status, StepId};
 use crate::state::{EffectNo, State, StrandNo};
@@ -24,16 +24,25 @@ pub fn replay(
     journal: impl IntoIterator<Item = (Stamp, Event, u32)>,
 ) -> Result<(State, Vec<Note>), Strayed> {
     let mut notes = Vec::new();
-    for (position, (stamp, event, check)) in journal.into_iter().enumerate() {
-        let stamp = Stamp { record: true, ..stamp };
-        let outcome =
-            advance(program, &mut state, &stamp, event).map_err(|rejected| Strayed::Refused { position, rejected })?;
-        if outcome.check != check {
-            return Err(Strayed::Otherwise { position });
-        }
-        notes.extend(outcome.trace);
+    for (position, row) in journal.into_iter().enumerate() {
+        replay_event(program, &mut state, position, row, &mut |note| notes.push(note))?;
     }
     Ok((state, notes))
+}
+
+/// Folds one event of a journal again, with recording on, and hands its notes over one by one. A long journal is replayed this way:
+/// its notes need not fit into memory together.
+pub fn replay_event(
+    program: &Program,
+    state: &mut State,
+    position: usize,
+    (stamp, event, check): (Stamp, Event, u32),
+    notes: &mut dyn FnMut(Note),
+) -> Result<(), Strayed> {
+    let stamp = Stamp { record: true, ..stamp };
+    let outcome = advance_noting(program, state, &stamp, event, notes)
+        .map_err(|rejected| Strayed::Refused { position, rejected })?;
+    if outcome.check == check { Ok(()) } else { Err(Strayed::Otherwise { position }) }
 }
 
 /// Where a fold of a journal strays from what was written.

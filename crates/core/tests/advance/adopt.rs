@@ -47,7 +47,7 @@ fn counts(program: &Program, state: &State) -> String {
 /// A session that was told two messages and one tool.
 fn begun(program: &Program) -> State {
     let mut state = State::new();
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
     hand(program, &mut state, 0, start).expect("it starts");
     for (now_ms, name) in [(1, "message"), (2, "tool"), (3, "message")] {
         hand(program, &mut state, now_ms, signal(name)).expect("it is told");

@@ -31,7 +31,10 @@ pub(crate) struct Host {
 impl Host {
     /// Starts a run at time 1000.
     pub(crate) fn start(program: Program) -> Self {
-        Self::start_with(program, Event::Start { input: Value::from("input"), facts: Object::default(), depth: 0 })
+        Self::start_with(
+            program,
+            Event::Start { input: Value::from("input"), facts: Object::default(), depth: 0, max_ops: 0 },
+        )
     }
 
     pub(crate) fn start_with(program: Program, start: Event) -> Self {
@@ -54,7 +57,7 @@ impl Host {
     }
 
     pub(crate) fn hand(&mut self, event: Event) -> Result<Outcome, Rejected> {
-        let stamp = Stamp { now_ms: self.now_ms, seed: self.seed, offsets_s: vec![], record: true };
+        let stamp = Stamp { now_ms: self.now_ms, seed: self.seed, offsets_s: vec![], fuel: 0, record: true };
         let gone = match &event {
             Event::Settled { effect, .. } => Some(*effect),
             _ => None,

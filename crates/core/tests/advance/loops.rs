@@ -8,7 +8,7 @@ use branchpoint_expr::{Dialect, Object, Value};
 use crate::host::{Host, Make};
 
 /// While true, at most `cap` rounds; a round counts and nothing else.
-fn looped(cap: u32, fuel: u32) -> (Make, branchpoint_core::ir::PlaceId) {
+pub(crate) fn looped(cap: u32, fuel: u32) -> (Make, branchpoint_core::ir::PlaceId) {
     let mut make = Make::new();
     make.b.fuel(fuel);
     let scope = make.scope(ScopeSpec::default());
@@ -122,7 +122,7 @@ fn a_step_that_failed_is_told_with_its_error_though_the_run_goes_on() {
     let begin = make.set(ROOT, v, "1", caught);
     make.b.mark(begin, Mark::Begin(step, None));
     let program = make.program(begin);
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
     let stamp = Stamp { record: true, ..Stamp::default() };
     let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
     let records = steps(&program, &notes, Status::Completed);
@@ -142,7 +142,7 @@ fn a_step_that_goes_through_items_tells_how_many() {
     let begin = make.set(ROOT, make.v, "1", enter);
     make.b.mark(begin, Mark::Begin(step, None));
     let program = make.program(begin);
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0 };
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
     let stamp = Stamp { record: true, ..Stamp::default() };
     let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
     let mut records = Records::default();

@@ -7,6 +7,7 @@ mod frames;
 mod host;
 mod loops;
 mod meets;
+mod ops;
 mod people;
 mod runs;
 mod trace;

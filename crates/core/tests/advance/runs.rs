@@ -8,7 +8,7 @@ use branchpoint_expr::{Object, Value};
 use crate::host::{Host, Make, retry};
 
 fn start() -> Event {
-    Event::Start { input: Value::Null, facts: Object::default(), depth: 0 }
+    Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 }
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn ops_are_bounded() {
     }
     assert!(host.end.is_none());
     host.answer("work", 1);
-    host.failed_with("exhausted");
+    host.failed_with("op_limit");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn caller(depth: u32) -> Host {
     let fail = Failure { to: make.end, error: Some(make.r) };
     let call = make.effect_with(branchpoint_core::ir::builder::effect("run"), make.end, Some(fail));
     let program = make.program(call);
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth };
+    let start = Event::Start { input: Value::Null, facts: Object::default(), depth, max_ops: 0 };
     Host::start_with(program, start)
 }
 

@@ -54,7 +54,7 @@ fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event, u32)> {
         answered: false,
     };
     let mut journal = vec![
-        (1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0 }),
+        (1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 }),
         (2, settled(3, 1, Err(failed))),
         (3, settled(3, 2, Ok(Value::Int(score)))),
     ];
@@ -135,7 +135,7 @@ fn a_step_that_waits_is_shown_as_waiting_and_its_wait_is_no_time_of_its_own() {
         let stamp = Stamp { now_ms, record: true, ..Stamp::default() };
         advance(&program, &mut state, &stamp, event).expect("it is taken").trace
     };
-    let mut notes = hand(1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0 });
+    let mut notes = hand(1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 });
     let waiting = steps(&program, &notes, Status::WaitingTimer);
     assert_eq!(waiting[0].status, StepStatus::Waiting(Status::WaitingTimer));
     notes.extend(hand(51, Event::TimerFired(branchpoint_core::TimerNo(3))));

@@ -66,7 +66,7 @@ fn the_tour_is_lowered_to_the_same_bytes() {
 
 #[test]
 fn events_have_the_same_bytes() {
-    let stamp = Stamp { now_ms: 1_770_000_000_123, seed: 0xfeed, offsets_s: vec![], record: false };
+    let stamp = Stamp { now_ms: 1_770_000_000_123, seed: 0xfeed, offsets_s: vec![], fuel: 0, record: false };
     for (name, event) in events() {
         let decode = |bytes: &[u8]| decode_event(bytes);
         let encode = |(stamp, event): &(Stamp, Event)| encode_event(stamp, event);
@@ -91,7 +91,7 @@ fn events() -> Vec<(&'static str, Event)> {
     let usage = Usage { tokens: 12, cost_micros: 3_400 };
     let effect = EffectNo(3);
     vec![
-        ("start", Event::Start { input: value.clone(), facts, depth: 0 }),
+        ("start", Event::Start { input: value.clone(), facts, depth: 0, max_ops: 0 }),
         ("settled", Event::Settled { effect, attempt: 1, result: Ok(value.clone()), usage }),
         ("failed", Event::Settled { effect, attempt: 2, result: Err(failed), usage: Usage::default() }),
         ("later", Event::Settled { effect, attempt: 1, result: Err(later), usage: Usage::default() }),
@@ -111,7 +111,7 @@ fn half_way() -> State {
     let plan = serde_json::from_str(r#"[{"url": "a"}, {"url": "b"}, {}]"#).expect("this is JSON");
     let settled =
         |effect| Event::Settled { effect, attempt: 1, result: Ok(plan), usage: Usage { tokens: 9, cost_micros: 1 } };
-    let outcome = advance(&program, &mut state, &Stamp::default(), Event::Start { input, facts, depth: 0 });
+    let outcome = advance(&program, &mut state, &Stamp::default(), Event::Start { input, facts, depth: 0, max_ops: 0 });
     let asked = outcome.expect("a run can start").commands.into_iter().find_map(|command| match command {
         branchpoint_core::Command::Perform { effect, .. } => Some(effect),
         _ => None,

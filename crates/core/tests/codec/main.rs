@@ -28,7 +28,7 @@ fn a_program_comes_back_as_it_was() {
 
 #[test]
 fn what_was_not_kept_is_whether_a_trace_was_wanted() {
-    let stamp = Stamp { now_ms: 5, seed: 7, offsets_s: vec![], record: true };
+    let stamp = Stamp { now_ms: 5, seed: 7, offsets_s: vec![], fuel: 0, record: true };
     let bytes = encode_event(&stamp, &Event::Continue).expect("it can be stored");
     assert_eq!(decode_event(&bytes), Ok((Stamp { record: false, ..stamp }, Event::Continue)));
 }
@@ -92,7 +92,7 @@ fn nested(depth: usize) -> Value {
 }
 
 fn start(input: Value) -> Event {
-    Event::Start { input, facts: branchpoint_expr::Object::default(), depth: 0 }
+    Event::Start { input, facts: branchpoint_expr::Object::default(), depth: 0, max_ops: 0 }
 }
 
 #[test]

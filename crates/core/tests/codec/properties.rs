@@ -37,7 +37,12 @@ fn event() -> impl Strategy<Value = Event> {
     let result = prop_oneof![value().prop_map(Ok), failed.prop_map(Err)];
     let usage = (any::<u64>(), any::<u64>()).prop_map(|(tokens, cost_micros)| Usage { tokens, cost_micros });
     prop_oneof![
-        (value(), object(value()), 0..9_u32).prop_map(|(input, facts, depth)| Event::Start { input, facts, depth }),
+        (value(), object(value()), 0..9_u32).prop_map(|(input, facts, depth)| Event::Start {
+            input,
+            facts,
+            depth,
+            max_ops: 0
+        }),
         (any::<u64>(), any::<u32>(), result, usage).prop_map(|(effect, attempt, result, usage)| Event::Settled {
             effect: EffectNo(effect),
             attempt,
@@ -59,7 +64,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #[test]
     fn events_come_back_as_they_were(event in event(), now_ms: i64, seed: u64) {
-        let stamp = Stamp { now_ms, seed, offsets_s: vec![], record: false };
+        let stamp = Stamp { now_ms, seed, offsets_s: vec![], fuel: 0, record: false };
         let bytes = encode_event(&stamp, &event).unwrap();
         let (stamp_back, back) = decode_event(&bytes).unwrap();
         prop_assert_eq!(&stamp_back, &stamp);

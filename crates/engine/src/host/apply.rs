@@ -92,6 +92,7 @@ impl Host {
             now_ms,
             seed: self.seed.map_or(open.state.seq(), |seed| seed >> 11),
             offsets_s,
+            fuel: 0,
             record: open.watched,
         };
         let (event, mut packed) = match open.packing.event(&stamp, &event) {

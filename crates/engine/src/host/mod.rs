@@ -39,7 +39,7 @@ pub use look::Look;
 use open::Open;
 pub(crate) use open::followed;
 use private::Private;
-pub use start::{Start, new_id};
+pub use start::{MAX_OPS, Start, new_id};
 
 /// How many events one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
 const EVENTS_A_TURN: usize = 4_096;
@@ -71,6 +71,8 @@ pub struct Host {
     secrets: SecretStore,
     private: Private,
     agents: Bounds,
+    /// How many ops a run may execute that is started here; 0 is no bound.
+    max_ops: u64,
     /// How many runs took events since idle runs were looked for.
     since_idle_away: usize,
     /// Whether notices to people outside are kept.
@@ -160,6 +162,7 @@ impl Host {
             secrets: Arc::new(|_| None),
             private: Private::default(),
             agents: Bounds::default(),
+            max_ops: MAX_OPS,
             broken: BTreeSet::new(),
             sent: BTreeSet::new(),
             outside: BTreeSet::new(),
@@ -212,6 +215,13 @@ impl Host {
     #[must_use]
     pub fn with_agents(mut self, bounds: Bounds) -> Self {
         self.agents = bounds;
+        self
+    }
+
+    /// How many ops a run may execute that is started here, its child runs each for itself; 0 is no bound.
+    #[must_use]
+    pub fn with_max_ops(mut self, max_ops: u64) -> Self {
+        self.max_ops = max_ops;
         self
     }
 

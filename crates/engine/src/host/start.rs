@@ -13,6 +13,9 @@ use super::{Asker, Host, Refused, Taken};
 use crate::secrets::Secrets;
 use crate::store::{Key, Packing, Parent, Part, Run, RunNo, Trouble, WorkflowNo, random};
 
+/// How many ops a run may execute unless the operator says otherwise: many minutes of work without a single effect.
+pub const MAX_OPS: u64 = 100_000_000;
+
 /// A run to be.
 #[derive(Clone, Debug)]
 pub struct Start {
@@ -123,7 +126,11 @@ impl Host {
         let mut open = Open::new(&row, program, Packing { secrets: secrets.into() });
         (open.watched, open.detached, open.row) = (start.watched, start.detached, (Status::Running, true));
         self.open.insert(run, Box::new(open));
-        let begun = self.apply(run, Event::Start { input: start.input, facts, depth: start.depth }, now_ms)?;
+        let begun = self.apply(
+            run,
+            Event::Start { input: start.input, facts, depth: start.depth, max_ops: self.max_ops },
+            now_ms,
+        )?;
         if begun.is_err() {
             self.open.remove(&run);
             self.store.forget(run)?;

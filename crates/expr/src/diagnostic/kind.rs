@@ -406,6 +406,8 @@ kinds! {
     NoTransition = "no_transition",
     /// A hook at the start of a run failed.
     HookFailed = "hook_failed",
+    /// A run has executed more operations than the operator allows.
+    OpLimit = "op_limit",
 }
 
 impl fmt::Display for Kind {

@@ -144,7 +144,9 @@ impl World<'_> {
 
     /// One event and as many continuations as its fuel makes of it; the host may crash between any two writes.
     fn write(&mut self, run: usize, at: i64, event: &Event, fact: Option<Fact>) -> Result<bool, String> {
-        let stamp = Stamp { now_ms: at, seed: self.rng.draw(), offsets_s: vec![], record: false };
+        // However much fuel the host grants, the run does the same.
+        let fuel = *self.rng.pick(&[0, 0, 1, 3, 1_000]);
+        let stamp = Stamp { now_ms: at, seed: self.rng.draw(), offsets_s: vec![], fuel, record: false };
         let Taken::Yes(mut outcome) = self.runs[run].hand(&stamp, event, fact, &mut self.rng)? else {
             self.count("events refused");
             return Ok(false);

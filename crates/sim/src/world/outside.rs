@@ -56,7 +56,7 @@ impl World<'_> {
     }
 
     fn start(&mut self, run: usize) -> Result<(), String> {
-        let event = Event::Start { input: Value::Int(INPUT), facts: Object::default(), depth: 0 };
+        let event = Event::Start { input: Value::Int(INPUT), facts: Object::default(), depth: 0, max_ops: 0 };
         self.prepare(run)?;
         let fact = self.runs[run].journal.is_empty().then_some(Fact::Start);
         self.write(run, self.now, &event, fact)?;
@@ -262,7 +262,7 @@ impl World<'_> {
         let unknown = EffectNo(self.rng.below(1_000) * 1_000_003);
         let event = match self.rng.below(6) {
             0 => Event::Continue,
-            1 => Event::Start { input: Value::Null, facts: Object::default(), depth: 0 },
+            1 => Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 },
             2 => Event::TimerFired(future.unwrap_or(TimerNo(u64::MAX))),
             3 => Event::Signal { name: "nobody".into(), payload: Value::Null, sender: None, key: None },
             4 => Event::Signal { name: "vote".into(), payload: Value::from("nonsense"), sender: None, key: None },
