@@ -9,6 +9,7 @@ mod graph;
 mod help;
 mod load;
 mod machine;
+mod output;
 mod picture;
 mod reader;
 mod recognise;

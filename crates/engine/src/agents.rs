@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::local::{Local, message, text};
 use crate::runner::{Answer, Call};
-use crate::shell::{CUT, KEPT_BYTES, Listener};
+use crate::shell::{Listener, Stream, max_output};
 use crate::stop::Stop;
 
 /// A table `[agents.NAME]` of the settings: how the provider of that name is asked.
@@ -139,11 +139,12 @@ impl Local {
         }
         let shell = self.child(call, self.dir_of(call));
         match shell.run_fed(command, Some(with_system(call)), stop, listener) {
-            Answer::Process { exit: 0, stdout, .. } if stdout.ends_with(CUT) => {
-                Answer::refused("agent", format!("`{program}` printed more than the {KEPT_BYTES} bytes that are read"))
+            Answer::Process { exit: 0, cut: Some(Stream::Out), .. } => {
+                let limit = max_output(call);
+                Answer::refused("agent", format!("`{program}` printed more than the {limit} bytes that are read"))
             }
             Answer::Process { exit: 0, stdout, .. } => Answer::model(stdout),
-            Answer::Process { exit, stdout, stderr } => {
+            Answer::Process { exit, stdout, stderr, .. } => {
                 let said = if stderr.trim().is_empty() { stdout } else { stderr };
                 Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", said.trim()))
             }

@@ -46,6 +46,6 @@ pub use resume::refusal_code;
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Recorded, Reply, Script, Wrong};
 pub use secrets::{Secrets, is_secret, resolve};
-pub use shell::{KEPT_BYTES, Listener, Shell, Stream};
+pub use shell::{Listener, MAX_OUTPUT, Shell, Stream};
 pub use stop::Stop;
 pub use unserved::unserved;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,9 @@ use crate::agents;
 use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
 use crate::secrets::{Secrets, resolve, resolve_beside};
-use crate::shebang::interpreted;
-use crate::shell::{Listener, Shell, Stream, key};
+use crate::shebang::{Written, interpreted};
+use crate::shell::environment::{self, Divided};
+use crate::shell::{Listener, Shell, Stream, key, max_output};
 use crate::stop::Stop;
 
 /// The largest file that is read.
@@ -107,10 +108,17 @@ impl Local {
     }
 
     fn command(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
-        let shell = Shell {
+        let mut shell = Shell {
             command: text(call.input.get("command")),
             shell: self.shell.clone(),
             ..self.child(call, self.dir_of(call))
+        };
+        // The file lives as long as the command.
+        let _inputs = match pass_inputs(call, &mut shell, listener) {
+            Ok(file) => file,
+            Err(error) => {
+                return Answer::failed("exit_code", format!("the inputs cannot be written to a file: {error}"));
+            }
         };
         let is_script = call.spec.get("script") == Some(&Value::Bool(true));
         match is_script.then(|| interpreted(&shell.command)).flatten() {
@@ -129,6 +137,7 @@ impl Local {
             inherited: self.environment.clone(),
             env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
             limit: call.attempt_limit_ms.map(Duration::from_millis),
+            max_output: max_output(call),
             shell: None,
         }
     }
@@ -152,7 +161,7 @@ impl Local {
 
     fn read(&self, call: &Call) -> Answer {
         if let Some(names) = call.input.get("environment").and_then(Value::as_list) {
-            return Answer::data(environment(names));
+            return Answer::data(variables(names));
         }
         let (input, dir) = (&call.input, self.dir.join(&*call.folder));
         let skill = input.get("skill").and_then(Value::as_str);
@@ -177,8 +186,33 @@ impl Local {
     }
 }
 
+/// The environment variable that names the file with the inputs that are not in the environment.
+const INPUTS_FILE: &str = "BRANCHPOINT_INPUTS";
+
+/// Passes the inputs of the run to a command: as environment variables, or, where that is not safe or not possible, in a JSON file
+/// named by `BRANCHPOINT_INPUTS`, with a warning.
+fn pass_inputs(call: &Call, shell: &mut Shell, listener: &Listener) -> io::Result<Option<Written>> {
+    let Some(inputs) = call.input.get("inputs").and_then(Value::as_object) else { return Ok(None) };
+    let Divided { variables, left_out } = environment::divide(inputs);
+    // What the call itself sets comes last and wins.
+    shell.env.splice(0..0, variables);
+    if left_out.is_empty() {
+        return Ok(None);
+    }
+    let file = Written::new(&environment::as_json(inputs, &left_out))?;
+    shell.env.push((INPUTS_FILE.to_owned(), file.path().display().to_string()));
+    for (name, reason) in left_out {
+        let warning = format!(
+            "warning: input {name:?} is not in the environment of this command: {reason}. Read it from the JSON file named by \
+             ${INPUTS_FILE}.\n"
+        );
+        listener(Stream::Err, &warning);
+    }
+    Ok(Some(file))
+}
+
 /// The variables of these names, as far as they are set.
-fn environment(names: &[Value]) -> Value {
+fn variables(names: &[Value]) -> Value {
     let variable = |name: &Value| {
         let name = name.as_str()?;
         Some((name.into(), Value::from(std::env::var(name).ok()?)))

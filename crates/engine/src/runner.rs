@@ -6,6 +6,8 @@ use branchpoint_core::ir::{Index, Program};
 use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
+use crate::shell::Stream;
+
 /// Performs calls. It reports what came back, as it came; whether that is good is told by [`crate::judge`].
 pub trait Runner {
     /// Performs one attempt.
@@ -126,6 +128,8 @@ pub enum Answer {
         stdout: Arc<str>,
         /// What it complained about.
         stderr: Arc<str>,
+        /// The stream that exceeded the output limit, if one did; its text is cut.
+        cut: Option<Stream>,
     },
     /// A process that was ended because it took too long.
     TimedOut {

@@ -341,7 +341,7 @@ impl Runner for Script {
 fn beside(call: &Call) -> Option<Answer> {
     match &*call.kind {
         "log" => Some(Answer::data(Value::Null)),
-        "shell" => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into() }),
+        "shell" => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into(), cut: None }),
         _ => None,
     }
 }

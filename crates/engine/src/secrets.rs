@@ -117,8 +117,8 @@ impl Secrets {
                 };
                 Answer::Http { status, headers, body }
             }
-            Answer::Process { exit, stdout, stderr } => {
-                Answer::Process { exit, stdout: text(&stdout), stderr: text(&stderr) }
+            Answer::Process { exit, stdout, stderr, cut } => {
+                Answer::Process { exit, stdout: text(&stdout), stderr: text(&stderr), cut }
             }
             Answer::TimedOut { stdout, stderr } => Answer::TimedOut { stdout: text(&stdout), stderr: text(&stderr) },
             Answer::Failed(why) => Answer::Failed(failed(why)),

@@ -6,11 +6,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A script in a file of its own, which only this user can read and which is gone when this value is.
+/// A text in a temporary file that only this user can read, removed when this value is dropped.
 pub(crate) struct Written(PathBuf);
 
 impl Written {
-    fn new(script: &str) -> io::Result<Self> {
+    pub(crate) fn new(script: &str) -> io::Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
         let path = std::env::temp_dir().join(format!("branchpoint-{:032x}", u128::from_ne_bytes(random)));

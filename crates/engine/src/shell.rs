@@ -1,5 +1,6 @@
 //! Commands run for real: by the user's shell, in a process group of their own, told while they run.
 
+pub(crate) mod environment;
 mod output;
 
 use std::io::Write;
@@ -11,15 +12,24 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use branchpoint_expr::Value;
+
 use crate::runner::{Answer, Call};
 use crate::stop::Stop;
+use environment::may_be_set;
 use output::Output;
 
-/// How much of each stream is kept. The rest is read and dropped, so that the command can go on, and that is told.
-pub const KEPT_BYTES: usize = 4 * 1024 * 1024;
+/// How many bytes of each stream are kept, unless the effect sets `max_output`. The rest is read and dropped, so that the command
+/// does not block.
+pub const MAX_OUTPUT: usize = 4 * 1024 * 1024;
 
-/// What stands at the end of output that was cut.
-pub(crate) const CUT: &str = "\n[output cut after 4 MiB]\n";
+/// The output limit of a call: `max_output` of its effect, or the default.
+pub(crate) fn max_output(call: &Call) -> usize {
+    match call.spec.get("max_output") {
+        Some(Value::Int(bytes)) => usize::try_from(*bytes).unwrap_or(MAX_OUTPUT),
+        _ => MAX_OUTPUT,
+    }
+}
 
 /// How long something that the command has left behind may be silent, while it holds a stream of the ended command, until nothing
 /// more is expected of it.
@@ -30,10 +40,6 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How often somebody looks whether everything is read and told.
 const NAP: Duration = Duration::from_millis(1);
-
-/// Names that no one may set from outside: they decide what runs.
-const PROTECTED: [&str; 5] = ["PATH", "SHELL", "HOME", "IFS", "BASH_ENV"];
-const PROTECTED_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
 
 /// The name under which a command finds the key of its call: one that was stopped halfway is started again under the same key.
 const KEY: &str = "BRANCHPOINT_KEY";
@@ -56,6 +62,8 @@ pub struct Shell {
     pub env: Vec<(String, String)>,
     /// How long it may take.
     pub limit: Option<Duration>,
+    /// How many bytes of each stream are kept.
+    pub max_output: usize,
     /// The shell, if it is not the user's.
     pub shell: Option<PathBuf>,
 }
@@ -113,8 +121,8 @@ impl Shell {
     fn attend(&self, mut child: Child, stop: &Stop, listener: &Listener) -> Answer {
         let until = self.limit.map(|limit| Instant::now() + limit);
         let outputs = [
-            child.stdout.take().map(|stream| Output::follow(OwnedFd::from(stream), Stream::Out, listener)),
-            child.stderr.take().map(|stream| Output::follow(OwnedFd::from(stream), Stream::Err, listener)),
+            child.stdout.take().map(|stream| self.follow(OwnedFd::from(stream), Stream::Out, listener)),
+            child.stderr.take().map(|stream| self.follow(OwnedFd::from(stream), Stream::Err, listener)),
         ];
         let ended = wait(&mut child, until, stop);
         if !matches!(ended, Ended::By(_)) {
@@ -127,12 +135,17 @@ impl Shell {
             await_left(&outputs);
         }
         await_told(&outputs, until, stop);
+        let cut = outputs.iter().flatten().find_map(Output::cut);
         let [stdout, stderr] = outputs.map(|output| output.map(|output| output.text()).unwrap_or_default().into());
         match ended {
-            Ended::By(status) => Answer::Process { exit: exit_code(status), stdout, stderr },
+            Ended::By(status) => Answer::Process { exit: exit_code(status), stdout, stderr, cut },
             Ended::Limit => Answer::TimedOut { stdout, stderr },
             Ended::Stopped => Answer::Never,
         }
+    }
+
+    fn follow(&self, stream: OwnedFd, which: Stream, listener: &Listener) -> Output {
+        Output::follow(stream, which, self.max_output, listener)
     }
 }
 
@@ -203,9 +216,4 @@ fn exit_code(status: ExitStatus) -> i32 {
 fn shell() -> PathBuf {
     let named = std::env::var_os("SHELL").map(PathBuf::from);
     named.filter(|shell| shell.is_absolute() && shell.exists()).unwrap_or_else(|| Path::new("/bin/sh").into())
-}
-
-fn may_be_set(name: &str) -> bool {
-    let sane = !name.is_empty() && !name.contains(['=', '\0']);
-    sane && !PROTECTED.contains(&name) && !PROTECTED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

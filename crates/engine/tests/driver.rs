@@ -105,7 +105,7 @@ fn left_after(answer: &Answer, happens: impl Fn(&Scene)) -> Run {
 
 #[test]
 fn leaving_waits_for_calls_that_were_told_to_stop() {
-    let killed = Answer::Process { exit: 143, stdout: "".into(), stderr: "".into() };
+    let killed = Answer::Process { exit: 143, stdout: "".into(), stderr: "".into(), cut: None };
     let broken = Answer::failed("tool", "the server of the tool is gone");
     for answer in [Answer::Never, killed, broken] {
         let row = left_after(&answer, |_| {});
@@ -120,7 +120,7 @@ fn what_has_been_answered_when_the_driver_leaves_is_kept() {
     for (answer, status) in [
         (Answer::data(Value::Null), Status::Completed),
         (Answer::Reply { value: Value::from("hi"), usage }, Status::Completed),
-        (Answer::Process { exit: 0, stdout, stderr }, Status::Completed),
+        (Answer::Process { exit: 0, stdout, stderr, cut: None }, Status::Completed),
         (Answer::refused("tool", "the other side has said no"), Status::Failed),
     ] {
         let row = left_after(&answer, |_| {});

@@ -60,8 +60,8 @@ fn every_answer() -> Vec<Answer> {
         Answer::Http { status: 404, headers: headers.clone(), body: Body::Text("no\u{85}thing\n".into()) },
         Answer::Http { status: 201, headers: headers.clone(), body: Body::Text("thing".into()) },
         Answer::Http { status: 200, headers, body: Body::Decoded(json(r#"{"a": [1.5]}"#)) },
-        Answer::Process { exit: 3, stdout: "out".into(), stderr: "err".into() },
-        Answer::Process { exit: 0, stdout: "a <output>[1]</output>".into(), stderr: "err".into() },
+        Answer::Process { exit: 3, stdout: "out".into(), stderr: "err".into(), cut: None },
+        Answer::Process { exit: 0, stdout: "a <output>[1]</output>".into(), stderr: "err".into(), cut: None },
         Answer::TimedOut { stdout: "so far".into(), stderr: "".into() },
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::Never, answered: true }),
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::After(1_500), answered: true }),
@@ -109,7 +109,7 @@ fn answers_are_written_as_people_write_them() {
         entry
     };
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
-    let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into() };
+    let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into(), cut: None };
     assert_eq!(
         written("shell", r#"{"report": 1}"#, printed),
         json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#)
@@ -127,7 +127,7 @@ fn answers_are_written_as_people_write_them() {
 #[test]
 fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
     let program = one_call(Effect { spec: json(r#"{"report": 1}"#), ..effect("shell") });
-    let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into() };
+    let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into(), cut: None };
     let (_, past) = played(&program, &mut Given([answer].into()));
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
     let text = cassette(&past.script(&mask));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use branchpoint_engine::{Answer, KEPT_BYTES, Listener, Shell, Stop, Stream};
+use branchpoint_engine::{Answer, Listener, MAX_OUTPUT, Shell, Stop, Stream};
 
 fn shell(command: &str) -> Shell {
     Shell {
@@ -15,6 +15,7 @@ fn shell(command: &str) -> Shell {
         inherited: None,
         env: Vec::new(),
         limit: None,
+        max_output: MAX_OUTPUT,
         shell: Some(PathBuf::from("/bin/sh")),
     }
 }
@@ -45,7 +46,7 @@ fn watched() -> (Listener, Receiver<()>) {
 /// Exit code, output and complaints.
 fn run(shell: &Shell) -> (i32, String, String) {
     match shell.run(&Stop::default(), &nobody()) {
-        Answer::Process { exit, stdout, stderr } => (exit, stdout.to_string(), stderr.to_string()),
+        Answer::Process { exit, stdout, stderr, .. } => (exit, stdout.to_string(), stderr.to_string()),
         other => panic!("it ended otherwise: {other:?}"),
     }
 }
@@ -152,11 +153,18 @@ fn a_listener_that_never_returns_holds_nobody_up_for_longer_than_the_limit() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_that_is_told() {
-    let (exit, out, _) = run(&shell(&format!("head -c {} /dev/zero | tr '\\0' x", KEPT_BYTES + 10)));
-    assert_eq!(exit, 0);
-    assert!(out.ends_with("[output cut after 4 MiB]\n"));
-    assert_eq!(out.trim_end_matches("\n[output cut after 4 MiB]\n").len(), KEPT_BYTES);
+fn output_above_the_limit_is_cut_at_a_character_and_names_its_stream() {
+    for (command, max_output, expect, stream) in [
+        ("printf abcde", 5, "abcde", None),
+        ("printf abcdef", 5, "abcde", Some(Stream::Out)),
+        ("printf 'ab\\303\\251'", 3, "ab", Some(Stream::Out)),
+        ("printf abc; printf abcdef >&2", 5, "abc", Some(Stream::Err)),
+        ("head -c 300000 /dev/zero | tr '\\0' x; printf y", 1, "x", Some(Stream::Out)),
+    ] {
+        let answer = Shell { max_output, ..shell(command) }.run(&Stop::default(), &nobody());
+        let Answer::Process { exit: 0, stdout, cut, .. } = answer else { panic!("{command}: {answer:?}") };
+        assert_eq!((&*stdout, cut), (expect, stream), "{command}");
+    }
 }
 
 #[test]
@@ -165,7 +173,7 @@ fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
         let (listener, gone) = watched();
         // The command ends at once; what it leaves is ended by this test.
         let command = format!("printf 'started\\n'; {left} & echo $! >&2");
-        let Answer::Process { exit, stdout, stderr } = shell(&command).run(&Stop::default(), &listener) else {
+        let Answer::Process { exit, stdout, stderr, .. } = shell(&command).run(&Stop::default(), &listener) else {
             panic!("it has ended")
         };
         assert_eq!((exit, stdout.lines().next()), (0, Some("started")), "{left}");

@@ -96,6 +96,18 @@ fn sessions_are_apart_and_expire_when_nobody_touches_them() {
 }
 
 #[test]
+fn the_response_to_a_reset_is_the_view_of_the_default_step() {
+    let program = loaded(SEARCH_THEN_SAVE);
+    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 60).unwrap());
+    allowed(&mut sessions, "a", Request::Tool("search".into()), 0, &["save"]);
+    let answer = sessions.request("a", Request::Reset, None, 1, false).expect("it is taken");
+    assert_eq!((answer.active_step(), answer.changed()), (Some("search"), true));
+    assert_eq!(answer.allowed_tools().collect::<Vec<_>>(), ["search"]);
+    // A new session is in its default step as well.
+    allowed(&mut sessions, "b", Request::Reset, 2, &["search"]);
+}
+
+#[test]
 fn a_session_may_live_for_ever_but_not_for_less_than_nothing() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 0).unwrap());

@@ -226,13 +226,14 @@ impl<'a, 'd> Lower<'a, 'd> {
         self.b.set(writes, next, None)
     }
 
+    /// Forgets everything and evaluates, as for a question: without an active step every tool would be offered.
     fn on_reset(&mut self) -> PlaceId {
         let Slots { active, history, index, message, .. } = self.slots;
         let mut writes = self.begin("rest");
         writes.extend([active, history, index, message].map(Write::Clear));
         writes.extend(self.forget_chat());
         writes.push(self.put(self.slots.why, "'the session was reset'"));
-        self.b.set(writes, self.rest, None)
+        self.b.set(writes, self.evaluate, None)
     }
 
     /// The tool goes into the history, whatever it is; if it fits the position of the sequence, that moves on.

@@ -7,6 +7,7 @@ use branchpoint_expr::{Located, Object, Shape, Value};
 use super::request::Request;
 use super::tree::Step;
 use super::types::Family;
+use crate::output::OutputLimit;
 use crate::secrets;
 
 pub(super) use branchpoint_expr::instant_ms;
@@ -66,6 +67,9 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool, scri
     }
     if streamed {
         put("stream", Value::Bool(true));
+    }
+    if step.is("command") {
+        OutputLimit::read(step.get("max_output"), step.get("truncate")).add_to(&mut spec);
     }
     (kind.into(), secrets::mark(Value::from(spec), request.secrets.iter().cloned()))
 }

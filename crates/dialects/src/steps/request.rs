@@ -18,8 +18,17 @@ pub(super) struct Request {
 }
 
 /// Fields that are not handed on, because something else is made of them.
-const KEPT_BACK: [&str; 7] =
-    ["timeout", "retry", "on_error", "output_schema", "expect_status", "stop_when", "target_step_id"];
+const KEPT_BACK: [&str; 9] = [
+    "timeout",
+    "retry",
+    "on_error",
+    "output_schema",
+    "expect_status",
+    "stop_when",
+    "target_step_id",
+    "max_output",
+    "truncate",
+];
 
 impl Request {
     pub(super) fn of(step: &Step<'_>) -> Self {

@@ -153,7 +153,15 @@ pub(super) static TYPES: &[StepType] = &[
     effect(
         "command",
         "process",
-        &[("command", Command), ("argv", Value), ("cwd", Text), ("env", Value), ("stdin", Text)],
+        &[
+            ("command", Command),
+            ("argv", Value),
+            ("cwd", Text),
+            ("env", Value),
+            ("stdin", Text),
+            ("max_output", Rule),
+            ("truncate", Rule),
+        ],
     ),
     effect(
         "send_email",

@@ -293,6 +293,13 @@ fn other_calls_name_what_they_call() {
         r#"{"command": "ls", "args": 5, "env": [], "cwd": 7}"#,
         &[("invalid_config", "5"), ("invalid_config", "[]"), ("invalid_config", "7")],
     );
+    step("runCommand", r#"{"command": "ls", "max_output": 1000, "truncate": true}"#, &[]);
+    step(
+        "runCommand",
+        r#"{"command": "ls", "max_output": 0, "truncate": "yes"}"#,
+        &[("invalid_config", "0"), ("invalid_config", "\"yes\"")],
+    );
+    step("runCommand", r#"{"command": "ls", "max_output": 67108865}"#, &[("invalid_config", "67108865")]);
     step("mcpServerAction", "{}", &[("invalid_config", "{"), ("invalid_config", "{")]);
     step("mcpServerAction", r#"{"provider": "far", "serverId": "s", "action": "a"}"#, &[("invalid_config", "\"far\"")]);
     step("webSearch", "{}", &[("invalid_config", "{")]);

@@ -9,6 +9,7 @@
 //! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
 //! | `final_status` | `http` | the same form: a failure with such a status is not tried again; others not before their `Retry-After` |
 //! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
+//! | `max_output`, `truncate` | `process`, `shell` | the output limit in bytes; true: output above the limit is cut and is no failure |
 //! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt; so for `json_schema` of the input where JSON was asked for |
 //! | `pass_threshold` | all | the answer is a score from 0 to 1, and passes from here on |
 //! | `report` | all | a number: every answer is a value, failures of the attempt with that number included; see `report.rs` |
@@ -41,7 +42,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         Answer::Data { value, .. } if child::is_result(call, &value) => child::judge(&value)?,
         Answer::Data { value, content_type } => Judged { content_type, ..Judged::plain(value) },
         Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
-        Answer::Process { exit, stdout, stderr } => process::judge(call, exit, &stdout, stderr)?,
+        Answer::Process { exit, stdout, stderr, cut } => process::judge(call, exit, &stdout, stderr, cut)?,
         // A host may not have been able to start the workflow at all.
         Answer::Failed(failed) | Answer::Spent { failed, .. } if flag(call, "child") && &*failed.kind == "child" => {
             return Err(Failed { kind: "callee_failed".into(), ..failed });

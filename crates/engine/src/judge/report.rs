@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::Failed;
 use branchpoint_core::ir::Effect;
+use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
-use super::{http, json, refused};
+use super::{http, json, process, refused};
 use crate::fence;
 use crate::runner::{Answer, Call};
+use crate::shell::Stream;
 
 /// The exit code of what took too long.
 const TIMED_OUT: i64 = -1;
@@ -19,7 +20,7 @@ const TIMED_OUT: i64 = -1;
 pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Failed> {
     let report = match answer {
         Answer::Judged { result, .. } => return result,
-        Answer::Process { exit, stdout, stderr } => process(call, exit, stdout, stderr),
+        Answer::Process { exit, stdout, stderr, cut } => ended(call, exit, stdout, stderr, cut),
         Answer::TimedOut { stdout, stderr } => {
             let fields = vec![
                 ("output", Value::Str(stdout)),
@@ -87,17 +88,16 @@ fn kind_of(call: &Call) -> &'static str {
     }
 }
 
-fn process(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>) -> Report {
-    let failed = (exit != 0).then(|| {
-        let complaint = stderr.trim();
-        let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
-        let failed = refused("exit_code", format!("the command ended with code {exit}{said}"));
+fn ended(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>, cut: Option<Stream>) -> Report {
+    let failed = process::failure(call, exit, &stderr, cut).map(|failed| {
         let codes = call.spec.get("retry_exit_codes").and_then(Value::as_list).unwrap_or_default();
         let again = codes.is_empty() || codes.contains(&Value::Int(exit.into()));
-        Failed { again: again.into(), ..failed }
+        if again { failed } else { Failed { again: Again::Never, ..failed } }
     });
+    // What failed never has the code 0.
+    let code = if failed.is_some() && exit == 0 { 1 } else { exit };
     let fields =
-        vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(exit.into()))];
+        vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(code.into()))];
     Report { fields, failed }
 }
 

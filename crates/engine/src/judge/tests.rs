@@ -2,6 +2,7 @@ use branchpoint_core::EffectNo;
 
 use super::*;
 use crate::runner::Body;
+use crate::shell::Stream;
 
 fn call(kind: &str, spec: &str) -> Call {
     Call {
@@ -33,7 +34,7 @@ fn http(status: u16, body: &str) -> Answer {
 }
 
 fn printed(exit: i32, stdout: &str) -> Answer {
-    Answer::Process { exit, stdout: stdout.into(), stderr: "".into() }
+    Answer::Process { exit, stdout: stdout.into(), stderr: "".into(), cut: None }
 }
 
 #[test]
@@ -83,4 +84,20 @@ fn an_envelope_tells_the_facts_beside_the_output() {
 #[test]
 fn silence_is_a_timeout_of_unknown_fate() {
     check("tool", "{}", Answer::Never, "timeout again=true answered=false");
+}
+
+#[test]
+fn output_above_the_limit_fails_unless_it_may_be_cut() {
+    let cut = |exit: i32, stream| Answer::Process { exit, stdout: "ab".into(), stderr: "no".into(), cut: Some(stream) };
+    let limit = r#"{"max_output": 2}"#;
+    check("process", limit, cut(0, Stream::Out), "output_limit again=false answered=true");
+    check("process", limit, cut(0, Stream::Err), "output_limit again=false answered=true");
+    check("process", limit, cut(3, Stream::Out), "exit_code again=true answered=true");
+    check("process", r#"{"max_output": 2, "truncate": true}"#, cut(0, Stream::Out), r#""ab""#);
+    let report = r#"{"max_output": 2, "report": 3}"#;
+    let failed = judge(&call("shell", report), cut(0, Stream::Out)).expect("a report");
+    let error = failed.get("error").and_then(|error| error.get("kind")).cloned();
+    assert_eq!((error, failed.get("exit_code")), (Some(Value::from("output_limit")), Some(&Value::Int(1))));
+    let kept = judge(&call("shell", r#"{"report": 1, "truncate": true}"#), cut(0, Stream::Out)).expect("a report");
+    assert_eq!((kept.get("error"), kept.get("output")), (Some(&Value::Null), Some(&Value::from("ab"))));
 }

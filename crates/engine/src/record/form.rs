@@ -45,7 +45,7 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
     }
     if let Some(exit) = int("exit_code").and_then(|exit| exit.try_into().ok()) {
         let (stdout, stderr) = (text("output").unwrap_or_default(), text("stderr").unwrap_or_default());
-        answers.push(Answer::Process { exit, stdout: stdout.clone(), stderr: stderr.clone() });
+        answers.push(Answer::Process { exit, stdout: stdout.clone(), stderr: stderr.clone(), cut: None });
         answers.push(Answer::TimedOut { stdout, stderr });
     }
     if matches!(&*call.kind, "model" | "agent") {
@@ -85,7 +85,7 @@ fn written(answer: &Answer) -> Value {
             };
             object([("$status", Value::Int((*status).into())), ("headers", Value::from(headers.clone())), body])
         }
-        Answer::Process { exit, stdout, stderr } => {
+        Answer::Process { exit, stdout, stderr, .. } => {
             object([("$exit", Value::Int((*exit).into())), ("stdout", text(stdout)), ("stderr", text(stderr))])
         }
         Answer::TimedOut { stdout, stderr } => {

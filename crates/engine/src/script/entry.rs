@@ -7,6 +7,7 @@ use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};
 
 use super::Wrong;
 use crate::runner::{Answer, Body, Call};
+use crate::shell::{Stream, max_output};
 
 /// What an entry is for: text that the call was asked with.
 pub(super) const MATCH: &str = "$match";
@@ -225,7 +226,7 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         return Answer::Http { status, headers, body };
     }
     if let Some(exit) = entry.get("$exit").and_then(number) {
-        return Answer::Process { exit, stdout: text("stdout").into(), stderr: text("stderr").into() };
+        return process(call, exit, text("stdout").to_owned(), text("stderr").to_owned());
     }
     if is("$timed_out") {
         return Answer::TimedOut { stdout: text("stdout").into(), stderr: text("stderr").into() };
@@ -234,6 +235,19 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         Value::Str(text) if matches!(&*call.kind, "model" | "agent" | "chat") => Answer::model(text.clone()),
         value => Answer::data(value.clone()),
     }
+}
+
+/// A process with the output limit of its call applied, as a command of this machine has it.
+fn process(call: &Call, exit: i32, mut stdout: String, mut stderr: String) -> Answer {
+    let limit = max_output(call);
+    let mut cut = None;
+    for (stream, text) in [(Stream::Err, &mut stderr), (Stream::Out, &mut stdout)] {
+        if text.len() > limit {
+            text.truncate(text.floor_char_boundary(limit));
+            cut = Some(stream);
+        }
+    }
+    Answer::Process { exit, stdout: stdout.into(), stderr: stderr.into(), cut }
 }
 
 fn failed(entry: &Value, message: &Value) -> Failed {

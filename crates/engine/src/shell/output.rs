@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 
-use super::{CUT, KEPT_BYTES, Listener, Stream};
+use super::{Listener, Stream};
 
 /// As much as a pipe holds at most, unless somebody who may do anything has changed the system.
 const PIPE_BYTES: usize = 1024 * 1024;
@@ -34,6 +34,8 @@ struct Inner {
 /// What was read.
 struct Heard {
     kept: Vec<u8>,
+    /// How many bytes are kept.
+    most: usize,
     is_cut: bool,
     /// What is read and not told. It may begin with a part of a character, whose end has not come yet.
     untold: Vec<u8>,
@@ -56,9 +58,10 @@ enum Read {
 
 impl Output {
     /// Reads a stream on a thread of its own, until everybody who could write to it has closed it.
-    pub(super) fn follow(stream: OwnedFd, which: Stream, listener: &Listener) -> Self {
+    pub(super) fn follow(stream: OwnedFd, which: Stream, most: usize, listener: &Listener) -> Self {
         let heard = Heard {
             kept: Vec::new(),
+            most,
             is_cut: false,
             untold: Vec::new(),
             read: 0,
@@ -115,14 +118,16 @@ impl Output {
         self.0.telling.is_poisoned() || self.0.heard().told >= bytes
     }
 
-    /// What is kept.
+    /// The text that is kept. A cut never leaves a part of a character.
     pub(super) fn text(&self) -> String {
         let heard = self.0.heard();
-        let mut text = String::from_utf8_lossy(&heard.kept).into_owned();
-        if heard.is_cut {
-            text.push_str(CUT);
-        }
-        text
+        let whole = heard.kept.len() - if heard.is_cut { unfinished(&heard.kept) } else { 0 };
+        String::from_utf8_lossy(&heard.kept[..whole]).into_owned()
+    }
+
+    /// This stream, if more was written to it than is kept.
+    pub(super) fn cut(&self) -> Option<Stream> {
+        self.0.heard().is_cut.then_some(self.0.which)
     }
 }
 
@@ -188,7 +193,7 @@ impl Inner {
 
 impl Heard {
     fn keep(&mut self, read: &[u8]) {
-        let room = KEPT_BYTES.saturating_sub(self.kept.len()).min(read.len());
+        let room = self.most.saturating_sub(self.kept.len()).min(read.len());
         self.kept.extend_from_slice(&read[..room]);
         self.is_cut |= room < read.len();
         self.untold.extend_from_slice(read);

@@ -210,6 +210,8 @@ kinds! {
     TooManyRounds = "too_many_rounds",
     /// A call of the outside that has failed for good.
     EffectFailed = "effect_failed",
+    /// A command printed more than its output limit.
+    OutputLimit = "output_limit",
     /// A loop that its cap has ended.
     MaxIterations = "max_iterations",
 

@@ -283,7 +283,7 @@ impl Runner for Commands<'_> {
             // The rest of a walk without an end is of no interest.
             return Answer::Never;
         }
-        Answer::Process { exit, stdout: "".into(), stderr: format!("run {run}").into() }
+        Answer::Process { exit, stdout: "".into(), stderr: format!("run {run}").into(), cut: None }
     }
 }
 

@@ -20,7 +20,13 @@ impl Lower {
             attempt_limit_ms: call.timeout_s.map(milliseconds),
             step: Some(ways.step),
         });
-        let gone = self.formula(&format!(r#"{{"kind": "{}", "message": $error.message}}"#, Kind::EffectFailed));
+        let failed = Kind::EffectFailed;
+        let kind = match call.what {
+            // The output limit keeps its own kind: its remedy is in the document.
+            Asked::Process { .. } => format!(r#"$error.kind == "{0}" ? "{0}" : "{failed}""#, Kind::OutputLimit),
+            _ => format!(r#""{failed}""#),
+        };
+        let gone = self.formula(&format!(r#"{{"kind": {kind}, "message": $error.message}}"#));
         let gone = self.b.set([Write::Put(self.error, gone)], ways.fail.to, None);
         let input = self.b.read(self.work);
         let fail = Failure { to: gone, ..ways.fail };

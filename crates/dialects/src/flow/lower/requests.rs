@@ -22,11 +22,13 @@ impl Lower {
         match asked {
             Asked::Model { .. } => self.model(asked),
             Asked::Http { .. } => self.http(asked),
-            Asked::Process { command, args, cwd, env } => {
+            Asked::Process { command, args, cwd, env, limit } => {
                 let empty = Located { shape: Shape::List(Vec::new()), span: Span::default() };
                 let args = args.unwrap_or(&empty);
                 let parts = [("command", Some(*command)), ("args", Some(args)), ("cwd", *cwd), ("env", *env)];
-                Request::new("process", [("output", Value::from("tagged"))], &parts)
+                let mut request = Request::new("process", [("output", Value::from("tagged"))], &parts);
+                limit.add_to(&mut request.spec);
+                request
             }
             Asked::Action { provider, server, action, params } => {
                 let parts = [("server", Some(*server)), ("action", Some(*action)), ("params", *params)];

@@ -4,6 +4,7 @@ use branchpoint_expr::{Kind, Located};
 
 use super::fields::{COMMON, Config};
 use super::{Reading, start_of};
+use crate::output::{self, OutputLimit};
 use crate::secrets::is_name;
 
 /// The types of steps that call the outside.
@@ -16,7 +17,9 @@ const EVERY: [&str; 3] = ["timeout", "maxRetries", "credentials"];
 const MODEL: [&str; 8] =
     ["instruction", "systemPrompt", "provider", "model", "temperature", "maxTokens", "responseFormat", "jsonSchema"];
 const HTTP: [&str; 7] = ["url", "method", "headers", "bodyType", "body", "formData", "followRedirects"];
-const PROCESS: [&str; 4] = ["command", "args", "cwd", "env"];
+const PROCESS: [&str; 6] = ["command", "args", "cwd", "env", "max_output", "truncate"];
+#[expect(clippy::cast_possible_truncation, reason = "the bound is below 2^31")]
+const MOST_BYTES: i32 = *output::BYTES.end() as i32;
 const ACTION: [&str; 4] = ["provider", "serverId", "action", "params"];
 
 /// A call of the outside.
@@ -57,6 +60,7 @@ pub(in super::super) enum Asked<'d> {
         args: Option<&'d Located>,
         cwd: Option<&'d Located>,
         env: Option<&'d Located>,
+        limit: OutputLimit,
     },
     Action {
         provider: Option<&'static str>,
@@ -159,7 +163,10 @@ impl Reading {
         let args = self.list_or_text(config, "args");
         let cwd = self.optional_text(config, "cwd");
         let env = self.object_or_text(config, "env");
-        Some(Asked::Process { command: command?, args, cwd, env })
+        #[expect(clippy::cast_possible_truncation, reason = "it was found to be a whole number in range")]
+        let bytes = self.number(config, "max_output", 1, MOST_BYTES, true).map(|bytes| bytes as i64);
+        let limit = OutputLimit { bytes, truncate: self.flag(config, "truncate", false) };
+        Some(Asked::Process { command: command?, args, cwd, env, limit })
     }
 
     fn action<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {

@@ -112,7 +112,7 @@ pub(super) fn agent_spec(here: Here<'_>, agent: &Agent) -> Value {
     let provider = agent.provider.as_ref().map(Text::text).filter(|provider| !provider.contains("{{"));
     let provider = provider.map_or(Value::Null, |provider| Value::Str(provider.clone()));
     let parts = [("response_format", Value::from(format)), ("options", agent.options.clone()), ("provider", provider)];
-    let spec = report(here.state, parts);
+    let spec = Value::from(report(here.state, parts));
     let texts = [("prompt", written(agent.prompt.as_ref())), ("system_prompt", agent.system_prompt.as_ref())];
     with_secrets(spec, texts)
 }

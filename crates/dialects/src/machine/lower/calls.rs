@@ -21,7 +21,7 @@ impl<'d> Lower<'d> {
         let outcomes =
             Outcomes { ok: self.outputs(call, outcomes.ok), bad: self.outputs(call, outcomes.bad), ..outcomes };
         let workflow = call.workflow.as_ref().map_or("", |name| name.text().as_ref());
-        let spec = report(here.state, [("workflow", Value::from(workflow))]);
+        let spec = Value::from(report(here.state, [("workflow", Value::from(workflow))]));
         let named = call.inputs.iter().filter(|input| secrets::split(&input.value).is_some());
         let spec = secrets::mark(spec, named.map(|input| vec![Value::from("inputs"), Value::Str(input.key.clone())]));
         let effect = effect_of(here, Effect::CHILD_RUN, spec);

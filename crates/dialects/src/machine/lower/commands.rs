@@ -18,14 +18,16 @@ impl<'d> Lower<'d> {
         };
         let codes = ("retry_exit_codes", exit_codes(here.state));
         // A script may name the program that reads it; a command is always read by the shell.
-        let spec = match file {
+        let mut spec = match file {
             Some(_) => report(here.state, [codes, ("script", Value::Bool(true))]),
             None => report(here.state, [codes]),
         };
-        let spec = with_secrets(spec, [("command", written(command.source.as_ref()))]);
+        command.limit.add_to(&mut spec);
+        let spec = with_secrets(Value::from(spec), [("command", written(command.source.as_ref()))]);
         let effect = effect_of(here, "shell", spec);
-        let input =
-            format!(r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "env": environment}}"#);
+        let input = format!(
+            r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "inputs": environment}}"#
+        );
         let input = self.formula(&input, &[]);
         let call = self.call_outside(here, effect, input, outcomes);
         let next = match file {
@@ -113,11 +115,11 @@ pub(super) fn written(source: Option<&Source>) -> Option<&raw::Text> {
 }
 
 /// What the judge goes by: which attempt is the last, whose failure is an answer like another.
-pub(super) fn report<const N: usize>(state: &State, more: [(&str, Value); N]) -> Value {
+pub(super) fn report<const N: usize>(state: &State, more: [(&str, Value); N]) -> Object {
     let last = retry(state).map_or(1, |retry| i64::from(retry.max_attempts));
     let mut spec: Object = [("report".into(), Value::Int(last))].into_iter().collect();
     spec.extend(more.into_iter().map(|(key, value)| (key.into(), value)));
-    Value::from(spec)
+    spec
 }
 
 fn exit_codes(state: &State) -> Value {

@@ -8,6 +8,7 @@ use super::Lower;
 use super::context::ContextId;
 use super::templates::{call_text, object, plain, with_secrets};
 use crate::machine::raw::Action;
+use crate::output::OutputLimit;
 
 impl Lower<'_> {
     /// Runs actions one after the other, then goes on. `failed` is where a failure goes, if it does not only warn.
@@ -46,11 +47,13 @@ impl Lower<'_> {
         let (kind, template, input) = match action {
             Action::Log(text) => ("log", object([("message", plain(Some(text)))]), "request"),
             Action::Command(text) => {
-                let input = r#"{"command": request.command, "env": environment}"#;
+                let input = r#"{"command": request.command, "inputs": environment}"#;
                 ("shell", object([("command", call_text(Some(text)))]), input)
             }
         };
-        let report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
+        let mut report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
+        // Nothing reads what a hook prints.
+        OutputLimit { bytes: None, truncate: true }.add_to(&mut report);
         let named = matches!(action, Action::Command(_)).then(|| action.text());
         let spec = with_secrets(Value::from(report), [("command", named)]);
         // A hook of a state is no attempt of the state's work, so it is asked for without a step.

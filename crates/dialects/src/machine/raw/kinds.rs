@@ -5,6 +5,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Field, Kind, Located, Span, Value};
 
 use super::{Fields, Findings, Guard, Text};
+use crate::output::{self, OutputLimit};
 
 /// A text, or a file that holds it.
 #[derive(Debug)]
@@ -16,6 +17,16 @@ pub(in crate::machine) enum Source {
 #[derive(Debug)]
 pub(in crate::machine) struct Command {
     pub(in crate::machine) source: Option<Source>,
+    pub(in crate::machine) limit: OutputLimit,
+}
+
+impl Command {
+    pub(super) fn read(fields: &mut Fields<'_>, found: &mut Findings) -> Self {
+        let source = source(fields, "command", "script_file", found);
+        let bytes = fields.integer("max_output", output::BYTES, found);
+        let truncate = fields.flag("truncate", found).unwrap_or(false);
+        Self { source, limit: OutputLimit { bytes, truncate } }
+    }
 }
 
 #[derive(Debug)]
@@ -75,12 +86,7 @@ pub(in crate::machine) struct Terminal {
 }
 
 /// A text or the file that holds it: one of them, not both.
-pub(super) fn source(
-    fields: &mut Fields<'_>,
-    text: &'static str,
-    file: &'static str,
-    found: &mut Findings,
-) -> Option<Source> {
+fn source(fields: &mut Fields<'_>, text: &'static str, file: &'static str, found: &mut Findings) -> Option<Source> {
     if fields.says(text) && fields.says(file) {
         let message = format!("`{}` and `{}` exclude each other", fields.path(text), fields.path(file));
         found.error(Kind::Conflict, fields.span, message);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Field, Kind, Span};
 
-use super::kinds::{Agent, Call, Command, Parallel, Terminal, source};
+use super::kinds::{Agent, Call, Command, Parallel, Terminal};
 use super::loops::Loop;
 use super::{Action, Fields, Findings, OnFailure, Retry, Text, Transition};
 
@@ -113,7 +113,7 @@ impl What {
         }
         let Some(of) = state_type(fields, found) else { return Self::Unknown };
         match of {
-            Type::Command => Self::Command(Command { source: source(fields, "command", "script_file", found) }),
+            Type::Command => Self::Command(Command::read(fields, found)),
             Type::Agent => Self::Agent(Agent::read(fields, found)),
             Type::Parallel => Self::Parallel(Parallel::read(fields, found)),
             Type::ForEach => Self::Loop(Loop::read(fields, Some(false), found)),

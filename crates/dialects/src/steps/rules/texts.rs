@@ -1,8 +1,11 @@
 //! Templates and conditions: do they compile, and does what they name exist.
 
-use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
+use branchpoint_expr::{
+    Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference, Shape,
+};
 
 use super::Check;
+use crate::output;
 use crate::steps::condition;
 use crate::steps::lower::is_zone;
 use crate::steps::raw::is_id;
@@ -63,7 +66,22 @@ impl Check<'_, '_> {
             let message = "`expect_status` is a status, a range such as `200-299`, or a list of them";
             self.error(Kind::BadField, expected.span, message, "without it, 200 to 299 are expected");
         }
+        self.output_limit(step);
         self.formats(step);
+    }
+
+    fn output_limit(&mut self, step: &Step<'_>) {
+        if !step.is("command") {
+            return;
+        }
+        let is_size = |bytes: &Located| matches!(bytes.shape, Shape::Int(bytes) if output::BYTES.contains(&bytes));
+        if let Some(bytes) = step.get("max_output").filter(|bytes| !is_size(bytes)) {
+            let message = format!("`max_output` must be a number of bytes from 1 to {}", output::BYTES.end());
+            self.error(Kind::BadField, bytes.span, message, "write the number; placeholders are not allowed here");
+        }
+        if let Some(flag) = step.get("truncate").filter(|flag| !matches!(flag.shape, Shape::Bool(_))) {
+            self.error(Kind::BadField, flag.span, "`truncate` must be true or false", "write true or false");
+        }
     }
 
     fn formats(&mut self, step: &Step<'_>) {
