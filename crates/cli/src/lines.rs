@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_core::{StepRecord, StepStatus};
+use branchpoint_engine::Secrets;
 use branchpoint_expr::Value;
 
 use crate::{spent, terminal};
@@ -29,8 +30,8 @@ pub(crate) struct Manner {
     pub(crate) live: bool,
 }
 
-/// One step of a run.
-pub(crate) fn line(program: &Program, record: &StepRecord, manner: Manner) -> String {
+/// One step of a run. Values are masked before they are shortened.
+pub(crate) fn line(program: &Program, record: &StepRecord, secrets: &Secrets, manner: Manner) -> String {
     let (sign, color) = match record.status {
         _ if manner.heading => ("▸", AnsiColor::Cyan),
         StepStatus::Completed => ("✓", AnsiColor::Green),
@@ -53,14 +54,16 @@ pub(crate) fn line(program: &Program, record: &StepRecord, manner: Manner) -> St
     }
     if let Some(branch) = &record.branch {
         add(format!(" → {branch}"));
-        reason(record).into_iter().filter(|_| manner.live).for_each(|reason| add(format!(" ({reason})")));
+        let reason = reason(record, secrets).filter(|_| manner.live);
+        reason.into_iter().for_each(|reason| add(format!(" ({reason})")));
     }
     if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null && !manner.heading) {
         // A step of a flow leaves variables behind beside what it gave; its data say enough.
-        add(format!(": {}", shortened(&output.get("data").unwrap_or(output).to_string(), LONGEST)));
+        let shown = output.get("data").unwrap_or(output).to_string();
+        add(format!(": {}", shortened(&secrets.mask(&shown), LONGEST)));
     }
     if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
-        add(format!(": {}", shortened(&message.to_string(), LONGEST_ERROR)));
+        add(format!(": {}", shortened(&secrets.mask(&message.to_string()), LONGEST_ERROR)));
     }
     for warning in &record.warnings {
         add(format!(" (warning: {warning})"));
@@ -101,10 +104,10 @@ pub(crate) fn sentences(record: &StepRecord) -> impl Iterator<Item = String> {
 }
 
 /// The words of the condition that decided, without its answer: the branch says that.
-fn reason(record: &StepRecord) -> Option<String> {
+fn reason(record: &StepRecord, secrets: &Secrets) -> Option<String> {
     let sentence = sentences(record).last()?;
     let words = sentence.split_once(" because ").map_or(sentence.as_str(), |(_, words)| words);
-    Some(shortened(words, LONGEST))
+    Some(shortened(&secrets.mask(words), LONGEST))
 }
 
 /// A text on one line, not too long.

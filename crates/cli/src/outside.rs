@@ -11,7 +11,7 @@ use anyhow::Result;
 use branchpoint_core::ir::Effect;
 use branchpoint_engine::host::Host;
 use branchpoint_engine::models::{Listener as Words, Piece};
-use branchpoint_engine::{Answer, Call, Local, Outside, Runner as _, Secrets, Stop};
+use branchpoint_engine::{Answer, Call, Local, Outside, Runner as _, Secrets, SharedSecrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
 
 use crate::login;
@@ -44,7 +44,7 @@ impl Ears {
     }
 
     /// The same, without secrets.
-    fn masked(self, masks: &Masks) -> Self {
+    fn masked(self, masks: &SharedSecrets) -> Self {
         let masked = |said: Said| -> Said {
             let masks = masks.clone();
             Arc::new(move |text| said(&masks.mask(text)))
@@ -66,7 +66,10 @@ pub(crate) struct Here {
     /// What the script answers to calls that take their time, by their keys.
     pending: Mutex<BTreeMap<String, Pending>>,
     noted: Said,
-    masks: Masks,
+    /// Everything that is masked in what is shown.
+    masks: SharedSecrets,
+    /// The secrets of the environment.
+    private: Secrets,
     account: Value,
     /// Whether somebody sits at the terminal.
     attached: bool,
@@ -79,30 +82,6 @@ struct Pending {
     answer: Answer,
     /// None: it does not come at all.
     after: Option<Duration>,
-}
-
-/// Everything that must not be shown.
-#[derive(Clone, Default)]
-pub(crate) struct Masks(Arc<Mutex<Secrets>>);
-
-impl Masks {
-    /// From now on, these are masked too.
-    pub(crate) fn add(&self, values: impl IntoIterator<Item = String>) {
-        let mut known = lock(&self.0);
-        let new: Vec<String> = values.into_iter().filter(|value| !known.values().contains(value)).collect();
-        if !new.is_empty() {
-            known.add(new);
-        }
-    }
-
-    pub(crate) fn mask(&self, text: &str) -> String {
-        lock(&self.0).mask(text).into_owned()
-    }
-
-    /// All of them.
-    pub(crate) fn secrets(&self) -> Secrets {
-        lock(&self.0).clone()
-    }
 }
 
 /// For whom calls are performed, and how.
@@ -124,14 +103,13 @@ impl Manner {
 impl Here {
     pub(crate) fn new(project: &Project, manner: Manner, ears: Ears) -> Result<Self> {
         let Manner { user, answers, attached } = manner;
-        let masks = Masks::default();
         let private = project.private();
-        masks.add(private.values().to_vec());
+        let masks = SharedSecrets::from(private.clone());
         let (file, seen, recorded) = (project.secrets()?, masks.clone(), answers.is_recorded());
         let Ears { printed, noted, words } = ears.masked(&masks);
         let mut local = Local {
             listener: Arc::new(move |_, text| printed(text)),
-            mask: private,
+            mask: masks.clone(),
             // Whatever was put into a call is not shown when the call repeats it.
             secrets: Arc::new(move |name| {
                 let value = env::var(name).ok().or_else(|| file.get(name).cloned());
@@ -144,7 +122,7 @@ impl Here {
         let runners = Runners::new(project, &local, words)?;
         local.agents = runners.agents().clone();
         let (answers, pending, account) = (Mutex::new(answers), Mutex::default(), account(project, &user));
-        Ok(Self { local, runners, answers, pending, noted, masks, account, attached, anywhere: true })
+        Ok(Self { local, runners, answers, pending, noted, masks, private, account, attached, anywhere: true })
     }
 
     /// The same for a worker: it works only in the folders of the runs.
@@ -153,13 +131,15 @@ impl Here {
         Ok(Self { anywhere: false, ..here })
     }
 
-    pub(crate) fn masks(&self) -> &Masks {
+    pub(crate) fn masks(&self) -> &SharedSecrets {
         &self.masks
     }
 
     /// The host with what it is to know of this machine: what is secret here, and what the operator lets agents use.
     pub(crate) fn furnish(&self, host: Host, project: &Project) -> Host {
-        let host = host.with_secrets(Arc::clone(&self.local.secrets)).keeping_private(&self.local.mask);
+        let host = host.with_secrets(Arc::clone(&self.local.secrets)).keeping_private(&self.private);
+        // A worker shows nothing that runs say, and would collect the secrets of all of them.
+        let host = if self.anywhere { host.sharing_secrets(self.masks.clone()) } else { host };
         host.with_agents(project.agent_bounds()).with_max_ops(project.max_ops())
     }
 

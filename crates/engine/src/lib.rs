@@ -45,7 +45,7 @@ pub use record::{Came, Happened, Past, Vote, cassette};
 pub use resume::refusal_code;
 pub use runner::{Answer, Body, Call, Runner};
 pub use script::{BadScript, Recorded, Reply, Script, Wrong};
-pub use secrets::{Secrets, is_secret, resolve};
+pub use secrets::{Secrets, SharedSecrets, is_secret, resolve};
 pub use shell::{Listener, MAX_OUTPUT, Shell, Stream};
 pub use stop::Stop;
 pub use unserved::unserved;

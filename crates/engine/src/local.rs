@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags, open};
 use crate::agents;
 use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
-use crate::secrets::{Secrets, resolve, resolve_beside};
+use crate::secrets::{Secrets, SharedSecrets, resolve, resolve_beside};
 use crate::shebang::{Written, interpreted};
 use crate::shell::environment::{self, Divided};
 use crate::shell::{Listener, Shell, Stream, key, max_output};
@@ -35,8 +35,8 @@ pub struct Local {
     pub dir: PathBuf,
     /// Hears commands and log lines.
     pub listener: Listener,
-    /// Secret inputs of the run, which nobody who listens may hear.
-    pub mask: Secrets,
+    /// Secrets that are masked in what the listener gets: those of the environment, and sealed ones of runs.
+    pub mask: SharedSecrets,
     /// The shell of commands, if it is not the user's.
     pub shell: Option<PathBuf>,
     /// Secrets by name, known to nobody but whoever makes a call.
@@ -54,7 +54,7 @@ impl Local {
         Self {
             dir: dir.into(),
             listener: Arc::new(|_, _| {}),
-            mask: Secrets::default(),
+            mask: SharedSecrets::default(),
             shell: None,
             secrets: Arc::new(|_| None),
             environment: None,
@@ -99,7 +99,7 @@ impl Local {
             // It will not be there at the next attempt either.
             Err(why) => return Answer::impossible(kind, why),
         };
-        let mut mask = self.mask.clone();
+        let mut mask = self.mask.secrets();
         mask.add(known.clone());
         let hearing = Hearing::new(Arc::clone(&self.listener), mask);
         let answer = work(&Call { input, ..call.clone() }, &hearing.listener());

@@ -1,6 +1,7 @@
 //! Values that people must not see: references until the moment of a call, masked in logs and traces, never in data.
 
 mod forms;
+mod shared;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -13,7 +14,9 @@ use branchpoint_expr::{Object, Value, shell};
 
 use crate::local::SecretStore;
 use crate::runner::{Answer, Body};
-use forms::Finder;
+use crate::shell::Stream;
+pub(crate) use forms::{Encoding, Finder, Found};
+pub use shared::SharedSecrets;
 
 /// What stands in the place of a secret.
 pub(crate) const MASK: &str = "***";
@@ -39,13 +42,17 @@ impl PartialEq for Secrets {
 impl Eq for Secrets {}
 
 impl Secrets {
-    /// The values of inputs whose name says that they are secret, with every part of those that have parts.
+    /// The values of inputs whose name says that they are secret, with every part of those that have parts. A name inside of
+    /// an input counts too (`metadata.api_key`), for texts only: numbers there are mostly counts, such as those of tokens.
     pub fn of(inputs: &Value) -> Self {
         let mut secrets = Self::default();
-        let fields = inputs.as_object().into_iter().flatten();
-        for (_, value) in fields.filter(|(name, _)| is_secret(name)) {
+        for (name, value) in inputs.as_object().into_iter().flatten() {
             let mut texts = Vec::new();
-            leaves(value, &mut texts);
+            if is_secret(name) {
+                leaves(value, &mut texts);
+            } else {
+                named_texts(value, false, &mut texts);
+            }
             secrets.add(texts);
         }
         secrets
@@ -86,11 +93,10 @@ impl Secrets {
 
     /// More values, such as those of a host's store. Blank ones are no secrets.
     pub fn add(&mut self, values: impl IntoIterator<Item = impl Into<String>>) {
-        for value in values.into_iter().map(Into::into).filter(|value| !value.trim().is_empty()) {
-            // In a text of JSON it may stand with escapes.
-            let escaped = Value::from(vec![Value::from(value.as_str())]).to_string();
-            let escaped = escaped[2..escaped.len() - 2].to_owned();
-            self.values.extend([escaped, value]);
+        let before = self.values.len();
+        self.values.extend(values.into_iter().map(Into::into).filter(|value| !value.trim().is_empty()));
+        if self.values.len() == before {
+            return;
         }
         self.values.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
         self.values.dedup();
@@ -118,7 +124,11 @@ impl Secrets {
                 Answer::Http { status, headers, body }
             }
             Answer::Process { exit, stdout, stderr, cut } => {
-                Answer::Process { exit, stdout: text(&stdout), stderr: text(&stderr), cut }
+                let cut_text = |stream, whole: &Arc<str>| {
+                    if cut == Some(stream) { self.mask_unfinished(whole).into() } else { text(whole) }
+                };
+                let (stdout, stderr) = (cut_text(Stream::Out, &stdout), cut_text(Stream::Err, &stderr));
+                Answer::Process { exit, stdout, stderr, cut }
             }
             Answer::TimedOut { stdout, stderr } => Answer::TimedOut { stdout: text(&stdout), stderr: text(&stderr) },
             Answer::Failed(why) => Answer::Failed(failed(why)),
@@ -130,9 +140,17 @@ impl Secrets {
         }
     }
 
-    /// The text with every secret masked, however it is encoded. It may be a text of JSON.
+    /// The text with every secret masked, however it is encoded, and with the beginning of a secret masked where a value was
+    /// cut short. Mask whole values before shortening them all the same: a beginning is only known by the mark of the cut.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.mask_from(text, 0)
+    }
+
+    /// The beginning of a longer text with every secret masked, also one that it ends in the middle of.
+    fn mask_unfinished(&self, text: &str) -> String {
+        let end = self.tellable(text);
+        let masked = self.mask(&text[..end]).into_owned();
+        if end < text.len() { masked + MASK } else { masked }
     }
 
     /// The end of a text, from a place on, with every secret masked: also one that has begun before that place.
@@ -314,6 +332,18 @@ fn leaves(value: &Value, texts: &mut Vec<String>) {
         Value::Str(_) | Value::Int(_) | Value::Float(_) => texts.push(value.to_string()),
         Value::List(items) => items.iter().for_each(|item| leaves(item, texts)),
         Value::Object(fields) => fields.values().for_each(|value| leaves(value, texts)),
+        _ => {}
+    }
+}
+
+/// The texts of a value under names that say that they are secret.
+fn named_texts(value: &Value, is_named: bool, texts: &mut Vec<String>) {
+    match value {
+        Value::Str(text) if is_named => texts.push(text.to_string()),
+        Value::List(items) => items.iter().for_each(|item| named_texts(item, is_named, texts)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| named_texts(value, is_named || is_secret(name), texts));
+        }
         _ => {}
     }
 }

@@ -30,7 +30,7 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
     let inputs: Value = serde_json::from_str(r#"{"API_KEY": "hunter2"}"#).expect("this is JSON");
     let local = Local {
         listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
-        mask: Secrets::of(&inputs),
+        mask: Secrets::of(&inputs).into(),
         shell: Some("/bin/sh".into()),
         secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
         ..Local::new(std::env::temp_dir())
@@ -54,7 +54,7 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
     let inputs: Value = serde_json::from_str(r#"{"TOKEN": "swordfish"}"#).expect("this is JSON");
     let local = Local {
         listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
-        mask: Secrets::of(&inputs),
+        mask: Secrets::of(&inputs).into(),
         shell: Some("/bin/sh".into()),
         // Nobody gave it as an input, and yet nobody hears it.
         secrets: Arc::new(|_| Some("hunter2".to_owned())),

@@ -142,7 +142,7 @@ fn show(opened: &Opened, approval: &str, json: bool) -> Result<ExitCode> {
         ("run", open.row.id.clone()),
         ("step", open.step()),
         ("asked", moment::at(open.asked_ms)),
-        ("question", secrets.mask(&open.prompt()).into_owned()),
+        ("question", open.prompt()),
         ("choices", open.choices().join(", ")),
     ];
     if let Asked::Vote { asked, .. } = &open.asked {
@@ -159,6 +159,7 @@ fn show(opened: &Opened, approval: &str, json: bool) -> Result<ExitCode> {
     let first = open.choices().into_iter().next().unwrap_or_default();
     let user = open.waits_for().and_then(|users| users.into_iter().next());
     lines.push(("to answer", command(&open.name(), &first, user.as_deref())));
+    let lines: Vec<_> = lines.into_iter().map(|(name, fact)| (name, secrets.mask(&fact).into_owned())).collect();
     terminal::print_styled(&facts(&lines))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -186,10 +187,10 @@ fn told(opened: &Opened, open: &Open) -> Result<Value> {
         ("workflow", Value::from(opened.store.document(open.row.workflow)?.name)),
         ("step", Value::from(open.step())),
         ("question", Value::from(&*secrets.mask(&open.prompt()))),
-        ("choices", texts(open.choices())),
+        ("choices", secrets.mask_value(&texts(open.choices()))),
         ("recipients", recipients),
         ("required", required),
-        ("votes", Value::from(votes)),
+        ("votes", secrets.mask_value(&Value::from(votes))),
         ("waits_for", open.waits_for().map_or(Value::Null, texts)),
         ("asked", moment::iso(open.asked_ms)),
         ("deadline", open.deadline_ms().map_or(Value::Null, moment::iso)),

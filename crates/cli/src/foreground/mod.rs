@@ -16,10 +16,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
-use branchpoint_engine::Driver;
 use branchpoint_engine::host::{Act, Drives, Host, Look, People, Refused};
 use branchpoint_engine::models::{self, Piece};
 use branchpoint_engine::store::{RunNo, Store};
+use branchpoint_engine::{Driver, SharedSecrets};
 use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;
@@ -31,7 +31,7 @@ use crate::exit::{self, System};
 use crate::interrupt;
 use crate::lines;
 use crate::notices::Notices;
-use crate::outside::{self, Ears, Here, Masks};
+use crate::outside::{self, Ears, Here};
 use crate::project::{Project, StoreArguments};
 use crate::run::Answers;
 
@@ -123,7 +123,7 @@ impl Foreground {
     }
 
     /// What must not be shown.
-    pub(crate) fn masks(&self) -> &Masks {
+    pub(crate) fn masks(&self) -> &SharedSecrets {
         self.here.masks()
     }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use branchpoint_core::ir::{Index, Program, Status, StepId};
 use branchpoint_core::{EffectNo, Note, Records, StepRecord, StepStatus, What};
+use branchpoint_engine::SharedSecrets;
 use branchpoint_engine::store::{RunNo, Store};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::outside::Masks;
 use crate::{lines, terminal};
 
 /// How many steps at work are shown at most: the rest would push the others off the screen.
@@ -25,7 +25,7 @@ const LINE_BYTES: usize = 64 * 1024;
 /// The steps of a run and of its child runs.
 pub(crate) struct View {
     quiet: bool,
-    masks: Masks,
+    masks: SharedSecrets,
     /// The lines below, where there is a terminal.
     bars: Option<MultiProgress>,
     runs: BTreeMap<RunNo, Seen>,
@@ -40,6 +40,7 @@ pub(crate) struct View {
 
 /// One run.
 struct Seen {
+    masks: SharedSecrets,
     id: String,
     program: Arc<Program>,
     depth: usize,
@@ -57,7 +58,7 @@ struct Seen {
 }
 
 impl View {
-    pub(crate) fn new(quiet: bool, masks: Masks) -> Self {
+    pub(crate) fn new(quiet: bool, masks: SharedSecrets) -> Self {
         let bars = Self::moves(quiet).then(MultiProgress::new);
         let (runs, calls) = (BTreeMap::new(), BTreeMap::new());
         Self { quiet, masks, bars, runs, calls, unfinished: String::new(), in_line: false, held: false }
@@ -210,7 +211,7 @@ impl View {
         let Ok(Some(program)) = store.program(row.workflow, &row.part) else { return false };
         let call = row.parent.map(|parent| (parent.run, EffectNo(parent.effect)));
         let known = call.and_then(|call| Some((call.0, *self.calls.get(&call)?)));
-        self.runs.insert(run, Seen::new(row.id, program, known.map_or(0, |(_, (depth, _))| depth)));
+        self.runs.insert(run, Seen::new(row.id, program, known.map_or(0, |(_, (depth, _))| depth), self.masks.clone()));
         // The step that called stands above the steps of the run that it called.
         let heading = known.and_then(|(parent, (_, at))| Some(self.runs.get_mut(&parent)?.line(at, true)));
         self.say(&heading.unwrap_or_default());
@@ -246,8 +247,9 @@ impl View {
 }
 
 impl Seen {
-    fn new(id: String, program: Program, depth: usize) -> Self {
+    fn new(id: String, program: Program, depth: usize, masks: SharedSecrets) -> Self {
         Self {
+            masks,
             id,
             program: Arc::new(program),
             depth,
@@ -306,7 +308,7 @@ impl Seen {
             return String::new();
         }
         let manner = lines::Manner { depth: self.depth, heading, live: true };
-        lines::line(&self.program, &self.records.list()[at], manner)
+        lines::line(&self.program, &self.records.list()[at], &self.masks.secrets(), manner)
     }
 
     /// The lines of the steps around one that begins, as far as they have none.
@@ -353,11 +355,13 @@ impl Seen {
         // A step that asked nobody for anything was not kept from ending.
         let worked = |at: &usize| status != Status::Completed || !self.records.list()[*at].attempts.is_empty();
         let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.told[*at] && worked(at)).collect();
-        let (program, depth) = (self.program, self.depth);
+        let (program, depth, secrets) = (self.program, self.depth, self.masks.secrets());
         let records = self.records.ended(&program, status);
         let manner = lines::Manner { depth, heading: false, live: true };
-        let lines =
-            open.into_iter().filter_map(|at| records.get(at)).map(|record| lines::line(&program, record, manner));
+        let lines = open
+            .into_iter()
+            .filter_map(|at| records.get(at))
+            .map(|record| lines::line(&program, record, &secrets, manner));
         lines.collect()
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(
         let known = || answers.fact(name).unwrap_or_else(|| outside::fact(name));
         facts.entry(name.clone()).or_insert_with(known);
     }
-    let secrets = super::secrets_of(&workflow, &input);
+    let secrets = super::secrets_of(&workflow, &input, &facts);
     // A recorded run has the answers of the runs that it called, not of its calls.
     let children = if answers.is_recorded() { super::children_of(&workflow)? } else { BTreeMap::new() };
     let program = workflow.program;

@@ -23,7 +23,7 @@ pub(crate) fn tell(
     let status = host.status();
     if let Some(result) = host.result() {
         if json || status == Status::Completed {
-            print(result, json)?;
+            print(result, json, secrets)?;
         }
         if status == Status::Completed {
             return Ok(ExitCode::SUCCESS);
@@ -50,9 +50,9 @@ fn lacking(answers: &Answers) {
     terminal::tell("Write them into the file of --script, as `step: [answer, ...]`.\n");
 }
 
-fn print(result: &Value, json: bool) -> Result<()> {
+fn print(result: &Value, json: bool, secrets: &Secrets) -> Result<()> {
     if json {
-        return terminal::print(&(serde_json::to_string_pretty(result)? + "\n"));
+        return terminal::print(&(serde_json::to_string_pretty(&secrets.mask_value(result))? + "\n"));
     }
-    ended::output(result).map_or(Ok(()), |output| terminal::print(&format!("{output}\n")))
+    ended::output(result).map_or(Ok(()), |output| terminal::print(&format!("{}\n", secrets.mask(&output))))
 }

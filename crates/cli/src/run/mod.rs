@@ -156,11 +156,11 @@ impl Arguments {
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let number = save(&project.open(&self.store)?, workflow, now_ms)?;
+        let secrets = secrets_of(workflow, &input, &facts);
         let facts = answers.facts().into_iter().chain(facts);
         let facts = facts.map(|(name, value)| (name.to_string(), value)).collect();
         let manner = Manner { user, quiet: self.quiet, answers };
         let mut foreground = Foreground::open(project, &self.store, manner)?;
-        let secrets = secrets_of(workflow, &input);
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
             folder: env::current_dir()?.display().to_string().into(),
@@ -205,8 +205,9 @@ impl Arguments {
 }
 
 /// What must not be seen: secret inputs, and what such inputs are when nobody gives them.
-fn secrets_of(workflow: &Workflow, input: &Value) -> Secrets {
+fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
     let mut secrets = Secrets::of(input);
+    secrets.add(Secrets::of(&Value::from(facts.clone())).values());
     for program in [&workflow.program].into_iter().chain(workflow.children.values()) {
         secrets.add(Secrets::in_program(program).values());
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Status;
+use branchpoint_engine::SharedSecrets;
 use branchpoint_engine::host::Look;
 use branchpoint_expr::{Object, Value};
 
 use crate::foreground::{Left, Open, quoted};
-use crate::outside::Masks;
 use crate::project::Reach;
 use crate::{ended, exit, spent, terminal};
 
@@ -23,8 +23,8 @@ pub(crate) struct Manner<'m> {
     pub(crate) quiet: bool,
     /// Whether documents may lead into private networks, which whoever goes on with the run must allow again.
     pub(crate) reach: Reach,
-    /// What must not be shown in messages. The result is data, and stays as it is.
-    pub(crate) masks: Masks,
+    /// What is masked in messages and in the result. The run itself keeps the values.
+    pub(crate) masks: SharedSecrets,
 }
 
 /// Tells how a run was left, and gives the exit status of that.
@@ -65,7 +65,7 @@ fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
     }
     if status == Status::Completed {
         if let Some(output) = ended::output(&result).filter(|_| !manner.json) {
-            terminal::print(&format!("{output}\n"))?;
+            terminal::print(&format!("{}\n", manner.masks.mask(&output)))?;
         }
     } else {
         terminal::complain(&manner.masks.mask(&ended::failure(status, &result)));
@@ -76,24 +76,26 @@ fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
 /// One object for programs: what the run is called, how it stands, what came of it.
 fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[Open], code: u8) -> Result<()> {
     let status = look.map_or("interrupted", |look| look.status().as_str());
+    let secrets = manner.masks.secrets();
     let mut fields: Object = [
         ("run", Value::from(manner.id)),
         ("status", Value::from(status)),
         ("exit_code", Value::Int(code.into())),
         ("usage", look.map_or(Value::Null, |look| spent::object(look.state.usage()))),
-        ("result", look.and_then(Look::result).unwrap_or_default()),
+        ("result", secrets.mask_value(&look.and_then(Look::result).unwrap_or_default())),
     ]
     .into_iter()
     .map(|(key, value)| (Arc::from(key), value))
     .collect();
     if !open.is_empty() {
-        fields.insert("waiting".into(), Value::from(open.iter().map(Open::to_value).collect::<Vec<_>>()));
+        let waiting = open.iter().map(|open| secrets.mask_value(&open.to_value()));
+        fields.insert("waiting".into(), Value::from(waiting.collect::<Vec<_>>()));
     }
     terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))
 }
 
 /// What the run waits for, and how to answer it.
-fn waiting(id: &str, open: &[Open], masks: &Masks) {
+fn waiting(id: &str, open: &[Open], masks: &SharedSecrets) {
     for question in open {
         terminal::tell(&masks.mask(&format!("\n{}", question.shown())));
         if let Some(command) = question.command() {

@@ -24,7 +24,8 @@ impl<'s> Progress<'s> {
         let records = steps(program, host.notes(), host.status());
         let ran = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_)));
         let new = ran.skip(self.shown).take_while(|record| nothing_more || !is_open(record));
-        let told = |record| lines::line(program, record, lines::Manner::default()) + &reasons(program, record);
+        let told =
+            |record| lines::line(program, record, self.secrets, lines::Manner::default()) + &reasons(program, record);
         let lines: Vec<String> = new.map(told).collect();
         self.shown += lines.len();
         terminal::tell(&self.secrets.mask(&lines.concat()));

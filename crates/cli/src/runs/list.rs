@@ -120,9 +120,10 @@ pub(super) fn waits(store: &Store, run: &Run, alive: &[i64]) -> Result<(Status, 
             let open = super::show::open_questions(store, run.run)?;
             let told = open.iter().map(|(_, question)| {
                 let step = question.spec.get("step").and_then(Value::as_str).unwrap_or("people");
-                format!("{step}: {}", question.recipients().join(", "))
+                let waits = format!("{step}: {}", question.recipients().join(", "));
+                Ok(store.secrets(question.run)?.mask(&waits).into_owned())
             });
-            let told: Vec<String> = told.collect();
+            let told = told.collect::<Result<Vec<String>>>()?;
             if told.is_empty() { "a signal".to_owned() } else { told.join("; ") }
         }
         Status::WaitingTimer => {

@@ -1,6 +1,5 @@
 //! `branchpoint runs show`: what is known about a run, without telling everything that happened.
 
-use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -76,7 +75,7 @@ fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, Stri
         return ("output", masked::cut(&secrets.mask(&ended::output(result).unwrap_or_default())));
     }
     let failure = ended::failure(status, result);
-    ("error", secrets.mask(failure.lines().next().unwrap_or_default()).into_owned())
+    ("error", secrets.mask(&failure).lines().next().unwrap_or_default().to_owned())
 }
 
 /// The process that drives a run.
@@ -162,18 +161,18 @@ pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
         let secrets = store.secrets(question.run)?;
         let part = |key: &str| question.spec.get(key).map(Value::to_string).unwrap_or_default();
         let (step, prompt) = (part("step"), part("prompt"));
-        let prompt = secrets.mask(prompt.trim_end()).replace('\n', "\n  ");
+        let prompt = prompt.trim_end().replace('\n', "\n  ");
         let choices = question.spec.get("choices").and_then(Value::as_list).unwrap_or_default();
         let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
         let asked = question.recipients().join(", ");
         let first = choices.first().cloned().unwrap_or_default();
         let (name, choices) = (reference(id, &What::Vote(question.request)), choices.join(", "));
         let how = command(&name, &first, question.recipients().first().map(String::as_str));
-        let _ = write!(
-            text,
+        let asks = format!(
             "\nThe step `{step}` asks {asked}:\n  {prompt}\nChoices: {choices}\n\
              To answer: {how}\n"
         );
+        text += &secrets.mask(&asks);
     }
     Ok(text)
 }

@@ -132,7 +132,7 @@ impl Told {
         line += &self.told(record);
         line.push('\n');
         let below = self.below(index).into_iter().map(|text| format!("  {indent}  {text}\n"));
-        line + &below.collect::<String>()
+        self.secrets.mask(&(line + &below.collect::<String>())).into_owned()
     }
 
     /// How long it took, which way it went and why, what came of it.
@@ -243,6 +243,7 @@ impl Told {
         });
         let decided = self.decided.iter().filter(|(of, _)| *of == index);
         let decided = decided.map(|(_, outcome)| self.secrets.mask_value(outcome)).collect::<Vec<_>>();
+        let warnings = record.warnings.iter().cloned().map(Value::Str);
         masked::object([
             ("step", Value::Str(step.id.clone())),
             ("type", Value::Str(step.kind.clone())),
@@ -250,7 +251,7 @@ impl Told {
             ("run", Value::Int(i64::from(record.run))),
             ("status", Value::from(status)),
             ("reason", reason.unwrap_or_default()),
-            ("branch", record.branch.clone().map_or(Value::Null, Value::Str)),
+            ("branch", shown(&record.branch.clone().map(Value::Str))),
             ("why", Value::from(whys)),
             ("began", moment::iso(record.began_ms)),
             ("ended", record.ended_ms.map_or(Value::Null, moment::iso)),
@@ -261,7 +262,7 @@ impl Told {
             ("input", shown(&record.input)),
             ("output", shown(&record.output)),
             ("error", shown(&record.error)),
-            ("warnings", Value::from(record.warnings.iter().cloned().map(Value::Str).collect::<Vec<_>>())),
+            ("warnings", self.secrets.mask_value(&Value::from(warnings.collect::<Vec<_>>()))),
         ])
     }
 }

@@ -12,6 +12,7 @@ mod closed;
 mod completions;
 mod conditions;
 mod contexts;
+mod cut;
 mod documents;
 mod expressions;
 mod files;

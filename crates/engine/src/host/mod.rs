@@ -33,6 +33,7 @@ use crate::agent::Bounds;
 use crate::judge::judge;
 use crate::local::SecretStore;
 use crate::runner::{Answer, Call};
+use crate::secrets::SharedSecrets;
 use crate::store::{Key, Owner, Part, RunNo, Store, Trouble, WorkflowNo};
 pub use act::{Act, People, Refused, Taken, Ticket};
 pub use look::Look;
@@ -70,6 +71,7 @@ pub struct Host {
     /// Where secrets are that calls of other workflows name.
     secrets: SecretStore,
     private: Private,
+    shared_secrets: Option<SharedSecrets>,
     agents: Bounds,
     /// How many ops a run may execute that is started here; 0 is no bound.
     max_ops: u64,
@@ -161,6 +163,7 @@ impl Host {
             notifies: false,
             secrets: Arc::new(|_| None),
             private: Private::default(),
+            shared_secrets: None,
             agents: Bounds::default(),
             max_ops: MAX_OPS,
             broken: BTreeSet::new(),

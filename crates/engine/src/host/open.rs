@@ -174,8 +174,9 @@ impl Host {
         if sealed.is_empty() {
             return Ok(Packing::default());
         }
-        let secrets = self.key()?.opened(&sealed)?;
-        Ok(Packing { secrets: secrets.into() })
+        let packing = Packing::new(self.key()?.opened(&sealed)?);
+        self.share_secrets(&packing);
+        Ok(packing)
     }
 }
 

@@ -1,27 +1,22 @@
 //! What the environment of this process keeps secret, such as keys of providers. A command may print it; a run in which it comes up
 //! seals it from then on, so that the store and whatever is told of the run do not show it.
 
-use aho_corasick::AhoCorasick;
-
 use super::Host;
-use crate::secrets::Secrets;
+use crate::secrets::{Finder, Secrets, SharedSecrets};
 use crate::store::{Packed, Packing, RunNo, Trouble};
 
 /// The values, and what finds all of them at once.
 #[derive(Default)]
 pub(super) struct Private {
     values: Vec<String>,
-    automaton: Option<AhoCorasick>,
+    finder: Option<Finder>,
 }
 
 impl Private {
-    /// Those that stand in what is to be stored and are not sealed, each once.
+    /// Those that appear in what is to be stored, in any encoding, and are not sealed, each once.
     pub(super) fn found(&self, packed: &Packed, packing: &Packing) -> Vec<String> {
-        let Some(automaton) = &self.automaton else { return Vec::new() };
-        let mut found: Vec<usize> = packed
-            .pieces()
-            .flat_map(|bytes| automaton.find_overlapping_iter(bytes).map(|found| found.pattern().as_usize()))
-            .collect();
+        let Some(finder) = &self.finder else { return Vec::new() };
+        let mut found: Vec<usize> = packed.pieces().flat_map(|bytes| finder.secrets_in(bytes)).collect();
         found.sort_unstable();
         found.dedup();
         let found = found.into_iter().map(|place| &self.values[place]);
@@ -34,16 +29,30 @@ impl Host {
     #[must_use]
     pub fn keeping_private(mut self, secrets: &Secrets) -> Self {
         let values = secrets.values().to_vec();
-        let automaton = AhoCorasick::new(&values).expect("what an environment holds is not too much to be looked for");
-        self.private = Private { values, automaton: Some(automaton) };
+        self.private = Private { finder: Finder::of(&values), values };
         self
+    }
+
+    /// Adds the sealed secrets of every run that this host opens to a shared set, for whoever shows what runs do.
+    #[must_use]
+    pub fn sharing_secrets(mut self, shared: SharedSecrets) -> Self {
+        self.shared_secrets = Some(shared);
+        self
+    }
+
+    pub(super) fn share_secrets(&self, packing: &Packing) {
+        if let Some(shared) = self.shared_secrets.as_ref().filter(|_| !packing.secrets.is_empty()) {
+            shared.add(packing.secrets.iter().cloned());
+        }
     }
 
     /// Seals more secrets of a run. Those that it has keep their numbers.
     pub(super) fn seal_too(&mut self, run: RunNo, found: Vec<String>) -> Result<(), Trouble> {
         let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
         let secrets: Vec<String> = open.packing.secrets.iter().cloned().chain(found).collect();
-        open.packing = Packing { secrets: secrets.as_slice().into() };
+        let packing = Packing::new(secrets.as_slice());
+        open.packing = packing.clone();
+        self.share_secrets(&packing);
         self.seal(run, &secrets)
     }
 }

@@ -123,7 +123,9 @@ impl Host {
             (name.clone(), fact)
         });
         let facts: Object = facts.collect();
-        let mut open = Open::new(&row, program, Packing { secrets: secrets.into() });
+        let packing = Packing::new(secrets);
+        self.share_secrets(&packing);
+        let mut open = Open::new(&row, program, packing);
         (open.watched, open.detached, open.row) = (start.watched, start.detached, (Status::Running, true));
         self.open.insert(run, Box::new(open));
         let begun = self.apply(

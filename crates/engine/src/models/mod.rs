@@ -38,7 +38,7 @@ use crate::clients::Clients;
 use crate::local::SecretStore;
 use crate::network::Network;
 use crate::runner::{Answer, Call};
-use crate::secrets::Secrets;
+use crate::secrets::SharedSecrets;
 use crate::stop::Stop;
 use crate::tools::{FilesSettings, HttpSettings};
 use ask::Ask;
@@ -76,7 +76,7 @@ pub struct Models {
     /// Hears answers while they come.
     pub listener: Listener,
     /// What whoever listens must not hear.
-    pub mask: Secrets,
+    pub mask: SharedSecrets,
     clients: Clients,
 }
 
@@ -91,7 +91,7 @@ impl Models {
             catalogue: Arc::new(|names, _| vec![None; names.len()]),
             files: None,
             listener: Arc::new(|_, _| {}),
-            mask: Secrets::default(),
+            mask: SharedSecrets::default(),
             clients: Clients::default(),
         }
     }

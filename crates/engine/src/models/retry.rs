@@ -209,7 +209,7 @@ async fn tried(
 /// Whoever listens hears no secret, however the answer comes in pieces.
 fn hearing(models: &Models, call: &Call, secrets: &Secrets) -> Hearing {
     let (listener, call) = (Arc::clone(&models.listener), call.clone());
-    let mut unheard = models.mask.clone();
+    let mut unheard = models.mask.secrets();
     unheard.add(secrets.values());
     Hearing::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), unheard)
 }

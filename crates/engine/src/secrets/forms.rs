@@ -1,43 +1,160 @@
-//! The forms in which a secret may stand in a text, and what finds all of them at once.
+//! The forms in which a secret may appear in a text, and the search for all of them at once.
+//!
+//! A form is a secret and an [`Encoding`]. The store names forms in its rows, so an encoding that has a name keeps its meaning.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Shorter secrets are not looked for in base64: so few letters stand in other texts by accident.
-const BASE64_BYTES: usize = 6;
+/// Shorter secrets are not searched in base64 and hexadecimal: their few letters appear in other texts by accident.
+const ENCODED_BYTES: usize = 6;
 
-/// What encoders of addresses leave as it is beside letters and digits: each kind of encoder leaves something else.
+/// Longer secrets are searched only as they are: the forms of a very large one would take too much memory.
+const LARGE_BYTES: usize = 64 * 1024;
+
+/// The fewest bytes of a secret that count as its beginning where a text was cut.
+const BEGINNING_BYTES: usize = 3;
+
+/// What follows a value that was cut short.
+const CUT_MARK: &str = "…";
+
+/// What encoders of addresses leave unchanged beside letters and digits: each kind of encoder leaves something else.
 const PLAIN_IN_ADDRESSES: [&str; 5] = ["-_.~", "-_.~!'()*", "-_.*", "-_.~!$&'()*+,;=:@", "-_.~!$&'()*+,;=:@/?#"];
 
-/// Finds secrets in a text, in whatever form they stand there.
+/// How a secret is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// As it is.
+    Plain,
+    /// With `%XX`, where one of [`PLAIN_IN_ADDRESSES`] is left unchanged.
+    Percent { plain: u8, plus: bool, lower: bool },
+    /// In base64, with so many bytes of each three before it.
+    Base64 { url_safe: bool, before: u8 },
+    /// In hexadecimal.
+    Hex { lower: bool },
+    /// In a JSON string, with escapes for what is not ASCII, for slashes, and for `<`, `>` and `&`.
+    Json { ascii: bool, slash: bool, html: bool, lower: bool },
+}
+
+impl Encoding {
+    /// Every way to write a whole secret.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let percent = (0..5).flat_map(|plain| {
+            flags().flat_map(move |plus| flags().map(move |lower| Self::Percent { plain, plus, lower }))
+        });
+        let base64 = (0..3).flat_map(|before| flags().map(move |url_safe| Self::Base64 { url_safe, before }));
+        let hex = flags().map(|lower| Self::Hex { lower });
+        let json = (0..16).map(|bits: u8| Self::json(bits));
+        [Self::Plain].into_iter().chain(percent).chain(base64).chain(hex).chain(json)
+    }
+
+    fn json(bits: u8) -> Self {
+        let bit = |at: u8| bits & (1 << at) != 0;
+        Self::Json { ascii: bit(0), slash: bit(1), html: bit(2), lower: bit(3) }
+    }
+
+    /// The secret in this encoding. None if it is too short or too long for it.
+    pub(crate) fn write(self, secret: &str) -> Option<String> {
+        match self {
+            Self::Plain => Some(secret.to_owned()),
+            _ if secret.len() > LARGE_BYTES => None,
+            Self::Percent { plain, plus, lower } => {
+                let encoded = percent(secret, PLAIN_IN_ADDRESSES.get(usize::from(plain))?, lower);
+                Some(if plus { encoded.replace("%20", "+") } else { encoded })
+            }
+            Self::Base64 { .. } | Self::Hex { .. } if secret.len() < ENCODED_BYTES => None,
+            Self::Base64 { url_safe: false, before } => Some(base64_within(&STANDARD_NO_PAD, secret, before)),
+            Self::Base64 { url_safe: true, before } => Some(base64_within(&URL_SAFE_NO_PAD, secret, before)),
+            Self::Hex { lower } => Some(hex(secret, lower)),
+            Self::Json { ascii, slash, html, lower } => Some(json(secret, ascii, slash, html, lower)),
+        }
+    }
+
+    /// The encoding of a name, as [`fmt::Display`] writes it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::all().find(|encoding| encoding.to_string() == name)
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = |flags: &[bool]| flags.iter().map(|flag| if *flag { '1' } else { '0' }).collect::<String>();
+        match *self {
+            Self::Plain => Ok(()),
+            Self::Percent { plain, plus, lower } => write!(f, "p{plain}{}", bits(&[plus, lower])),
+            Self::Base64 { url_safe, before } => write!(f, "b{before}{}", bits(&[url_safe])),
+            Self::Hex { lower } => write!(f, "h{}", bits(&[lower])),
+            Self::Json { ascii, slash, html, lower } => write!(f, "j{}", bits(&[ascii, slash, html, lower])),
+        }
+    }
+}
+
+fn flags() -> impl Iterator<Item = bool> {
+    [false, true].into_iter()
+}
+
+/// One form of one secret.
 #[derive(Debug)]
-pub(super) struct Finder {
-    forms: Vec<String>,
-    /// None if they are too large to be looked for: then nothing can be told.
+struct Form {
+    text: String,
+    secret: usize,
+    encoding: Encoding,
+}
+
+/// A form of a secret in a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) place: Range<usize>,
+    /// Which secret it is.
+    pub(crate) secret: usize,
+    pub(crate) encoding: Encoding,
+    /// Whether only the beginning of the form is there, because the text was cut.
+    pub(crate) is_cut: bool,
+}
+
+/// Finds secrets in a text, in every form.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    forms: Vec<Form>,
+    /// None if the secrets are too large to be searched: then nothing may be shown.
     automaton: Option<AhoCorasick>,
+    /// The bytes that forms begin with.
+    first: [bool; 256],
 }
 
 impl Finder {
     /// None: there is nothing to find.
-    pub(super) fn of(values: &[String]) -> Option<Self> {
-        let forms: Vec<String> =
-            values.iter().flat_map(|value| forms(value)).collect::<BTreeSet<_>>().into_iter().collect();
-        if forms.is_empty() {
+    pub(crate) fn of(values: &[String]) -> Option<Self> {
+        let mut known: BTreeMap<String, (usize, Encoding)> = BTreeMap::new();
+        // A secret as it is comes before a form of another.
+        for encoding in Encoding::all() {
+            for (secret, value) in values.iter().enumerate() {
+                if let Some(text) = encoding.write(value).filter(|text| !text.is_empty()) {
+                    known.entry(text).or_insert((secret, encoding));
+                }
+            }
+        }
+        if known.is_empty() {
             return None;
         }
+        let forms: Vec<Form> =
+            known.into_iter().map(|(text, (secret, encoding))| Form { text, secret, encoding }).collect();
+        let mut first = [false; 256];
+        forms.iter().for_each(|form| first[usize::from(form.text.as_bytes()[0])] = true);
         // Every occurrence is wanted, those that overlap others too.
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&forms);
-        Some(Self { automaton: automaton.ok(), forms })
+        let automaton =
+            AhoCorasick::builder().match_kind(MatchKind::Standard).build(forms.iter().map(|form| &form.text));
+        Some(Self { automaton: automaton.ok(), forms, first })
     }
 
     /// The places of secrets, in order; those that overlap are one.
-    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let Some(automaton) = &self.automaton else { return std::iter::once(0..text.len()).collect() };
-        let mut all: Vec<Range<usize>> = automaton.find_overlapping_iter(text).map(|found| found.range()).collect();
+    pub(crate) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let Some(all) = self.occurrences(text.as_bytes()) else { return std::iter::once(0..text.len()).collect() };
+        let cut = self.beginnings(text).into_iter().map(|found| found.place);
+        let mut all: Vec<Range<usize>> = all.into_iter().map(|(place, _)| place).chain(cut).collect();
         all.sort_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<usize>> = Vec::new();
         for range in all {
@@ -49,17 +166,89 @@ impl Finder {
         merged
     }
 
-    /// The length of the longest form.
-    pub(super) fn longest(&self) -> usize {
-        self.forms.iter().map(String::len).max().unwrap_or_default()
+    /// The forms in a text that do not overlap, in order, the longest first where several begin.
+    pub(crate) fn forms_in(&self, text: &str) -> Vec<Found> {
+        let whole = self.occurrences(text.as_bytes()).unwrap_or_else(|| self.plain_in(text)).into_iter();
+        let whole =
+            whole.map(|(place, form)| Found { place, secret: form.secret, encoding: form.encoding, is_cut: false });
+        let mut all: Vec<Found> = whole.chain(self.beginnings(text)).collect();
+        all.sort_by_key(|found| (found.place.start, std::cmp::Reverse(found.place.end)));
+        let mut end = 0;
+        all.retain(|found| {
+            found.place.start >= end && {
+                end = found.place.end;
+                true
+            }
+        });
+        all
     }
 
-    /// How much of a text can be told before the rest of it is known.
-    pub(super) fn tellable(&self, text: &str) -> usize {
-        let unfinished = |form: &String| {
+    /// Which secrets are in these bytes, in any form.
+    pub(crate) fn secrets_in(&self, bytes: &[u8]) -> Vec<usize> {
+        let found = self.occurrences(bytes).unwrap_or_default();
+        let mut secrets: Vec<usize> = found.into_iter().map(|(_, form)| form.secret).collect();
+        secrets.sort_unstable();
+        secrets.dedup();
+        secrets
+    }
+
+    fn occurrences(&self, bytes: &[u8]) -> Option<Vec<(Range<usize>, &Form)>> {
+        let automaton = self.automaton.as_ref()?;
+        let found = automaton.find_overlapping_iter(bytes);
+        Some(found.map(|found| (found.range(), &self.forms[found.pattern().as_usize()])).collect())
+    }
+
+    /// Slow, for secrets that are too large to be searched together.
+    fn plain_in(&self, text: &str) -> Vec<(Range<usize>, &Form)> {
+        let plain = self.forms.iter().filter(|form| form.encoding == Encoding::Plain);
+        plain
+            .flat_map(|form| text.match_indices(&form.text).map(move |(at, part)| (at..at + part.len(), form)))
+            .collect()
+    }
+
+    /// The beginnings of secrets that stand where a text was cut.
+    fn beginnings(&self, text: &str) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        for (at, mark) in text.match_indices(CUT_MARK) {
+            // A text that is shown in quotes is cut inside of them.
+            let end = if text[from.min(at)..at].ends_with('"') { at - 1 } else { at };
+            found.extend(self.beginning(text, from.min(end), end));
+            from = at + mark.len();
+        }
+        found
+    }
+
+    /// The longest beginning of a form that a part of a text ends with. Each part is read once.
+    fn beginning(&self, text: &str, from: usize, end: usize) -> Option<Found> {
+        let bytes = text.as_bytes();
+        let last = end.checked_sub(BEGINNING_BYTES)?;
+        for start in from..=last {
+            if !self.first[usize::from(bytes[start])] {
+                continue;
+            }
+            let ending = &bytes[start..end];
+            let is_beginning =
+                |form: &&Form| form.text.len() > ending.len() && form.text.as_bytes().starts_with(ending);
+            if let Some(form) = self.forms.iter().find(is_beginning) {
+                let (secret, encoding) = (form.secret, form.encoding);
+                return Some(Found { place: start..end, secret, encoding, is_cut: true });
+            }
+        }
+        None
+    }
+
+    /// The length of the longest form.
+    pub(crate) fn longest(&self) -> usize {
+        self.forms.iter().map(|form| form.text.len()).max().unwrap_or_default()
+    }
+
+    /// How much of a text can be shown before the rest of it is known.
+    pub(crate) fn tellable(&self, text: &str) -> usize {
+        let unfinished = |form: &Form| {
             // What is whole is found below: only fewer letters than the form has can be its beginning.
-            let mut starts = (text.len() + 1).saturating_sub(form.len())..text.len();
-            starts.find(|at| text.is_char_boundary(*at) && form.starts_with(&text[*at..]))
+            let mut starts = (text.len() + 1).saturating_sub(form.text.len())..text.len();
+            starts.find(|at| text.is_char_boundary(*at) && form.text.starts_with(&text[*at..]))
         };
         let cut = self.forms.iter().filter_map(unfinished).min().unwrap_or(text.len());
         // A secret that is whole must not be cut in two.
@@ -68,57 +257,64 @@ impl Finder {
     }
 }
 
-/// The secret as it is, as a part of an address, and as a part of something in base64.
-fn forms(secret: &str) -> BTreeSet<String> {
-    let mut forms = BTreeSet::from([secret.to_owned()]);
-    for plain in PLAIN_IN_ADDRESSES {
-        let encoded = percent(secret, plain);
-        forms.insert(encoded.replace("%20", "+"));
-        forms.insert(lower_hex(&encoded.replace("%20", "+")));
-        forms.insert(lower_hex(&encoded));
-        forms.insert(encoded);
-    }
-    if secret.len() >= BASE64_BYTES {
-        for before in 0..3 {
-            forms.extend([
-                base64_within(&STANDARD_NO_PAD, secret, before),
-                base64_within(&URL_SAFE_NO_PAD, secret, before),
-            ]);
-        }
-    }
-    forms
-}
-
 /// The secret with `%XX` for what is neither a letter, a digit nor plain.
-fn percent(secret: &str, plain: &str) -> String {
+fn percent(secret: &str, plain: &str, lower: bool) -> String {
     let mut encoded = String::new();
     for byte in secret.bytes() {
         if byte.is_ascii_alphanumeric() || byte.is_ascii() && plain.contains(char::from(byte)) {
             encoded.push(char::from(byte));
         } else {
-            // Writing into a text cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
+            encoded.push('%');
+            push_hex(&mut encoded, byte, lower);
         }
     }
     encoded
 }
 
-/// The same with small letters in `%XX`.
-fn lower_hex(encoded: &str) -> String {
-    let mut parts = encoded.split('%');
-    let mut lower = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2).unwrap_or((part, ""));
-        lower.push('%');
-        lower.push_str(&digits.to_ascii_lowercase());
-        lower.push_str(rest);
+fn hex(secret: &str, lower: bool) -> String {
+    let mut encoded = String::new();
+    secret.bytes().for_each(|byte| push_hex(&mut encoded, byte, lower));
+    encoded
+}
+
+fn push_hex(text: &mut String, byte: u8, lower: bool) {
+    // Writing into a text cannot fail.
+    let _ = if lower { write!(text, "{byte:02x}") } else { write!(text, "{byte:02X}") };
+}
+
+/// The secret as a part of a JSON string.
+fn json(secret: &str, ascii: bool, slash: bool, html: bool, lower: bool) -> String {
+    let mut encoded = String::new();
+    for c in secret.chars() {
+        let short = match c {
+            '"' => Some("\\\""),
+            '\\' => Some("\\\\"),
+            '\n' => Some("\\n"),
+            '\r' => Some("\\r"),
+            '\t' => Some("\\t"),
+            '\u{8}' => Some("\\b"),
+            '\u{c}' => Some("\\f"),
+            '/' if slash => Some("\\/"),
+            _ => None,
+        };
+        match short {
+            Some(escape) => encoded.push_str(escape),
+            None if c < ' ' || ascii && !c.is_ascii() || html && matches!(c, '<' | '>' | '&') => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    encoded.push_str("\\u");
+                    unit.to_be_bytes().into_iter().for_each(|byte| push_hex(&mut encoded, byte, lower));
+                }
+            }
+            None => encoded.push(c),
+        }
     }
-    lower
+    encoded
 }
 
 /// The letters of base64 that the secret alone decides, where so many bytes, of each three, stand before it. The letters at either end that
 /// it shares with its neighbours are not among them.
-fn base64_within(engine: &impl base64::Engine, secret: &str, before: usize) -> String {
+fn base64_within(engine: &impl base64::Engine, secret: &str, before: u8) -> String {
+    let before = usize::from(before);
     let bytes = [&vec![0; before], secret.as_bytes()].concat();
     let whole_letters = bytes.len() * 8 / 6;
     let shared = [0, 2, 3][before % 3];

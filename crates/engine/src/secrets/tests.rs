@@ -152,3 +152,66 @@ fn an_encoded_secret_in_pieces_waits() {
     assert_eq!(secrets.tellable("a=p%4"), 2);
     assert_eq!(secrets.tellable("a=p%40ss"), 8);
 }
+
+#[test]
+fn secrets_are_masked_in_hexadecimal_and_in_json_of_any_writer() {
+    check_encoded("p@ss<é>", "x 7040737 70407373 x", "x 7040737 70407373 x");
+    check_encoded("p@ss<é>", "x 704073733cc3a93e 704073733CC3A93E", "x *** ***");
+    check_encoded("a/b\"<é>\n", r#"{"k": "a/b\"<é>\n"}"#, r#"{"k": "***"}"#);
+    check_encoded("a/b\"<é>\n", r#"{"k": "a\/b\"<\u00e9>\n"}"#, r#"{"k": "***"}"#);
+    check_encoded("a/b\"<é>\n", r#"{"k": "a/b\"\u003C\u00E9\u003E\n"}"#, r#"{"k": "***"}"#);
+    check_encoded("a/b\"<é>\n", r#"{"k": "a/b\"\u003cé\u003e\n"}"#, r#"{"k": "***"}"#);
+    // So short a secret appears in hexadecimal by accident.
+    check_encoded("abc", "616263", "616263");
+}
+
+#[test]
+fn the_beginning_of_a_secret_is_masked_where_a_value_was_cut() {
+    let secret = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N";
+    let secrets = Secrets::from_values([secret.to_owned()]);
+    for length in 3..secret.len() {
+        let beginning = &secret[..length];
+        assert_eq!(secrets.mask(&format!("x is {beginning}… (82 characters)")), "x is ***… (82 characters)");
+        assert_eq!(secrets.mask(&format!("x is \"a {beginning}\"… (9)")), "x is \"a ***\"… (9)");
+    }
+    // Without a cut it is not the beginning of anything.
+    assert_eq!(secrets.mask("eyJhbGciOiJIUzI1"), "eyJhbGciOiJIUzI1");
+    assert_eq!(secrets.mask("they… and eyJ…, ey…"), "they… and ***…, ey…");
+}
+
+#[test]
+fn every_encoding_is_found_again_by_its_name() {
+    let secrets = ["a/b c\"<é>&+~'long enough".to_owned()];
+    let finder = Finder::of(&secrets).expect("there is a secret");
+    let mut count = 0;
+    for encoding in forms::Encoding::all() {
+        assert_eq!(Encoding::named(&encoding.to_string()), Some(encoding));
+        let text = encoding.write(&secrets[0]).expect("it is neither short nor large");
+        let found = finder.forms_in(&text);
+        assert_eq!(found.len(), 1, "{encoding:?}: {text}");
+        assert_eq!(found[0].encoding.write(&secrets[0]), Some(text), "{encoding:?}");
+        count += 1;
+    }
+    assert_eq!(count, 45);
+}
+
+#[test]
+fn names_inside_of_inputs_count_too() {
+    let secrets = Secrets::of(&json(
+        r#"{"metadata": {"api_key": "abcd", "token_count": 5, "x": [{"TOKEN": ["efgh"]}]}, "name": "abcd"}"#,
+    ));
+    assert_eq!(secrets.values(), ["abcd", "efgh"]);
+}
+
+#[test]
+fn a_secret_that_the_output_limit_cuts_is_masked_at_every_offset() {
+    let secrets = Secrets::from_values(["hunter2-and-more".to_owned()]);
+    for length in 1..16 {
+        let stdout = format!("said {}", &"hunter2-and-more"[..length]);
+        let answer = |cut| Answer::Process { exit: 0, stdout: stdout.as_str().into(), stderr: "".into(), cut };
+        let Answer::Process { stdout: masked, .. } = secrets.mask_answer(answer(Some(Stream::Out))) else { panic!() };
+        assert_eq!(&*masked, "said ***");
+        let Answer::Process { stdout: whole, .. } = secrets.mask_answer(answer(None)) else { panic!() };
+        assert_eq!(*whole, stdout);
+    }
+}

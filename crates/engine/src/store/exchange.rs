@@ -111,7 +111,7 @@ impl Store {
             let reason = "it holds sealed secrets, which are not written, and has not ended; copy the store with its key instead";
             return Ok(Err(reason.into()));
         }
-        let hidden = Packing { secrets: sealed.iter().map(|_| SECRET.to_owned()).collect() };
+        let hidden = Packing::new(sealed.iter().map(|_| SECRET.to_owned()).collect::<Vec<_>>());
         let journal = self.journal_packed(row.run, &hidden)?;
         let Some(program) = self.program(row.workflow, &row.part)? else {
             return Ok(Err("its program is gone".into()));

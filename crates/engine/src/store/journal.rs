@@ -290,7 +290,7 @@ impl Store {
             return Ok(Packing::default());
         }
         let secrets = super::Key::of(self)?.opened(&sealed)?;
-        Ok(Packing { secrets: secrets.into() })
+        Ok(Packing::new(secrets))
     }
 }
 

@@ -1,11 +1,12 @@
 //! Values are whole in memory. In stored bytes, a large one is its hash and a secret is its number.
 //!
 //! Only rows whose `packed` is set hold such stand-ins. There, a text that begins with a zero byte is never what it seems:
-//! `\0b` and a hash stands for a large value, `\0n` and a number for a secret that is a number, and after `\0s` each zero byte begins an escape, `\0\0` for itself and `\0n;` for
-//! the secret of that number.
+//! `\0b` and a hash stands for a large value, `\0n` and a number for a secret that is a number, and after `\0s` each zero byte begins
+//! an escape: `\0\0` for itself, `\0n;` for the secret of that number, `\0n:e;` for that secret in an [`Encoding`], and `\0n:e/l;` for the
+//! first `l` bytes of that.
 
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use branchpoint_core::{Command, Event, State, codec};
 use branchpoint_expr::{Object, Value};
@@ -14,6 +15,7 @@ use rusqlite::{OptionalExtension, params};
 use super::workflows::hash;
 use super::{RunNo, Store, Trouble};
 use crate::hexadecimal::hexadecimal;
+use crate::secrets::{Encoding, Finder, Found};
 
 /// What is shown of a secret that cannot be opened, or must not be.
 const MASK: &str = "***";
@@ -40,11 +42,22 @@ impl Packed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packing {
     pub(crate) secrets: Arc<[String]>,
+    /// Finds the secrets in texts, in every form; built when first needed.
+    finder: Arc<OnceLock<Option<Finder>>>,
 }
 
 type Result<T> = std::result::Result<T, codec::CodecError>;
 
 impl Packing {
+    /// A packing with these secrets; their order gives them their numbers.
+    pub(crate) fn new(secrets: impl Into<Arc<[String]>>) -> Self {
+        Self { secrets: secrets.into(), finder: Arc::default() }
+    }
+
+    fn finder(&self) -> Option<&Finder> {
+        self.finder.get_or_init(|| Finder::of(&self.secrets)).as_ref()
+    }
+
     /// What is stored of anything with values in it. `map` hands every value of it to the packer.
     fn pack<T: Clone>(
         &self,
@@ -59,7 +72,7 @@ impl Packing {
                 return Ok(Packed { bytes, ..Packed::default() });
             }
         }
-        let mut packer = Packer { secrets: &self.secrets, blobs: Vec::new(), failed: None };
+        let mut packer = Packer { secrets: &self.secrets, finder: self.finder(), blobs: Vec::new(), failed: None };
         let mut whole = whole.clone();
         map(&mut whole, &mut |value| *value = packer.pack(value).0);
         packer.failed.map_or(Ok(()), Err)?;
@@ -113,6 +126,7 @@ fn map_command(command: &mut Command, map: &mut dyn FnMut(&mut Value)) {
 
 struct Packer<'s> {
     secrets: &'s [String],
+    finder: Option<&'s Finder>,
     blobs: Vec<([u8; 32], Vec<u8>)>,
     failed: Option<codec::CodecError>,
 }
@@ -170,28 +184,23 @@ impl Packer<'_> {
     }
 
     fn text(&self, text: &Arc<str>) -> Arc<str> {
-        let secret = self.secrets.iter().any(|secret| text.contains(secret.as_str()));
-        if !secret && !text.starts_with('\0') {
+        let found = self.finder.map(|finder| finder.forms_in(text)).unwrap_or_default();
+        if found.is_empty() && !text.starts_with('\0') {
             return text.clone();
         }
-        let (mut hidden, mut rest) = (String::new(), &**text);
-        // One may be the beginning of another: the longest counts. What was written is not looked at again.
-        while let Some(letter) = rest.chars().next() {
-            let fitting = self.secrets.iter().enumerate().filter(|(_, secret)| rest.starts_with(secret.as_str()));
-            let found = fitting.max_by_key(|(_, secret)| secret.len());
-            if let Some((number, secret)) = found {
-                // Writing into a text cannot fail.
-                let _ = write!(hidden, "\0{number};");
-                rest = &rest[secret.len()..];
-                continue;
-            }
-            if letter == '\0' {
-                hidden.push('\0');
-            }
-            hidden.push(letter);
-            rest = &rest[letter.len_utf8()..];
+        let (mut hidden, mut from) = ("\0s".to_owned(), 0);
+        for Found { place, secret, encoding, is_cut } in found {
+            hidden.push_str(&text[from..place.start].replace('\0', "\0\0"));
+            let part = if is_cut { format!("/{}", place.len()) } else { String::new() };
+            // Writing into a text cannot fail.
+            let _ = match encoding {
+                Encoding::Plain if !is_cut => write!(hidden, "\0{secret};"),
+                encoding => write!(hidden, "\0{secret}:{encoding}{part};"),
+            };
+            from = place.end;
         }
-        format!("\0s{hidden}").into()
+        hidden.push_str(&text[from..].replace('\0', "\0\0"));
+        hidden.into()
     }
 }
 
@@ -268,28 +277,39 @@ fn number(packing: &Packing, text: &str) -> Option<Value> {
     Some(found.and_then(|secret| serde_json::from_str(secret).ok()).unwrap_or_else(|| Value::from(MASK)))
 }
 
-/// The text that stands behind a stored one.
+/// The text that a stored one stands for.
 fn shown(packing: &Packing, text: &Arc<str>) -> Arc<str> {
     let Some(hidden) = text.strip_prefix("\0s") else { return text.clone() };
     let mut shown = String::new();
     let mut rest = hidden;
     while let Some((before, after)) = rest.split_once('\0') {
         shown.push_str(before);
-        let (number, after) = match after.strip_prefix('\0') {
-            Some(after) => (None, after),
-            None => {
-                after.split_once(';').map_or((None, after), |(number, after)| (number.parse::<usize>().ok(), after))
-            }
-        };
-        match number {
+        rest = if let Some(after) = after.strip_prefix('\0') {
+            shown.push('\0');
+            after
+        } else if let Some((stand_in, after)) = after.split_once(';') {
             // A secret that cannot be opened any more is shown as what it is.
-            Some(number) => shown.push_str(packing.secrets.get(number).map_or(MASK, String::as_str)),
-            None => shown.push('\0'),
-        }
-        rest = after;
+            shown.push_str(secret(packing, stand_in).as_deref().unwrap_or(MASK));
+            after
+        } else {
+            shown.push('\0');
+            after
+        };
     }
     shown.push_str(rest);
     shown.into()
+}
+
+/// The secret that a stand-in names, in the encoding that it names.
+fn secret(packing: &Packing, stand_in: &str) -> Option<String> {
+    let (number, form) = stand_in.split_once(':').unwrap_or((stand_in, ""));
+    let secret = packing.secrets.get(number.parse::<usize>().ok()?)?;
+    let (encoding, bytes) = form.split_once('/').map_or((form, None), |(encoding, bytes)| (encoding, Some(bytes)));
+    let whole = Encoding::named(encoding)?.write(secret)?;
+    match bytes {
+        Some(bytes) => whole.get(..bytes.parse().ok()?).map(ToOwned::to_owned),
+        None => Some(whole),
+    }
 }
 
 #[cfg(test)]
@@ -299,7 +319,7 @@ mod tests {
     #[track_caller]
     fn check(secrets: &[&str], value: &Value, absent: &str) {
         let store = Store::in_memory().expect("memory is there");
-        let packing = Packing { secrets: secrets.iter().map(|secret| (*secret).to_owned()).collect() };
+        let packing = Packing::new(secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>());
         let packed = packing.value(value).expect("it is shallow");
         store.keep_apart(RunNo(1), &packed).expect("there is room");
         assert!(packed.bytes.len() < 1_000, "the row has {} bytes", packed.bytes.len());
@@ -336,5 +356,38 @@ mod tests {
         check(&["hunter2x", "hunter2"], &value, "hunter");
         check(&["hunter2", "hunter2x"], &value, "hunter");
         check(&["abcdef", "0", "1"], &json(r#"{"a": "abcdef0", "b": [0, 1, 10, "\u00001;"]}"#), "abcdef");
+    }
+
+    /// A JWT is longer than every value that is shown whole, so its beginning appears where a message cut it.
+    const TOKEN: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI/+&é\"<1234567890>IiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4";
+
+    #[test]
+    fn encoded_secrets_are_stand_ins_too() {
+        use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
+        let percent = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI%2F%2B%26%C3%A9%22%3C1234567890%3EIiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4";
+        let hex: String = TOKEN.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let json = serde_json::to_string(TOKEN).expect("it is text");
+        let mut texts = vec![percent.to_owned(), percent.to_lowercase(), hex.clone(), hex.to_uppercase(), json];
+        texts[1] = percent.replace("%2F", "%2f").replace("%2B", "%2b").replace("%C3%A9", "%c3%a9");
+        texts[1] = texts[1].replace("%3C", "%3c").replace("%3E", "%3e");
+        for before in ["", "a", "ab"] {
+            let text = format!("{before}{TOKEN}!");
+            texts.extend([BASE64_STANDARD.encode(&text), BASE64_URL_SAFE.encode(&text)]);
+        }
+        for text in texts {
+            let absent = &text[text.len() / 2..text.len() / 2 + 12];
+            check(&[TOKEN, "other-secret"], &Value::from(format!("echo <{text}>")), absent);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_was_cut_is_a_stand_in_at_every_offset() {
+        for bytes in (3..TOKEN.len()).filter(|at| TOKEN.is_char_boundary(*at)) {
+            let beginning = &TOKEN[..bytes];
+            for text in [format!("x is {beginning}… (82 characters)"), format!("[\"{beginning}\"… (82 characters)")]
+            {
+                check(&[TOKEN], &Value::from(text), beginning);
+            }
+        }
     }
 }

@@ -1,0 +1,41 @@
+//! Secrets that become known while runs work, shared by everything that shows what happens.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Secrets;
+
+/// A growing set of secrets. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct SharedSecrets(Arc<Mutex<Secrets>>);
+
+impl SharedSecrets {
+    /// Adds values, which are masked from now on.
+    pub fn add(&self, values: impl IntoIterator<Item = String>) {
+        let mut known = self.lock();
+        let new: Vec<String> = values.into_iter().filter(|value| !known.values().contains(value)).collect();
+        known.add(new);
+    }
+
+    /// The text with every secret masked that is known by now.
+    pub fn mask(&self, text: &str) -> String {
+        self.lock().mask(text).into_owned()
+    }
+
+    /// The secrets that are known by now.
+    pub fn secrets(&self) -> Secrets {
+        let known = self.lock();
+        // What finds them is built once and shared by all clones.
+        let _ = known.finder();
+        known.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Secrets> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<Secrets> for SharedSecrets {
+    fn from(secrets: Secrets) -> Self {
+        Self(Arc::new(Mutex::new(secrets)))
+    }
+}
