@@ -2,21 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use branchpoint_engine::agent::Bounds;
 use branchpoint_engine::host::MAX_OPS;
 use branchpoint_engine::store::{Durability, Store};
-use branchpoint_engine::{Limits, Secrets};
+use branchpoint_engine::{Limits, Secrets, read_text_file};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
+
+use crate::source::unread;
 
 use crate::login;
 
 /// The name of the file.
 pub(crate) const FILE: &str = "branchpoint.toml";
+
+/// The longest file of settings or secrets that is read, in bytes.
+const SETTINGS_BYTES: u64 = 1024 * 1024;
 
 /// Where the store is, for every command that needs one.
 #[derive(clap::Args, Clone, Debug)]
@@ -115,7 +119,7 @@ impl Project {
     }
 
     fn read(file: &Path) -> Result<Self> {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = settings_text(file)?;
         let project: Self = toml::from_str(&text).with_context(|| format!("{} is not understood", file.display()))?;
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
         Ok(Self { folder, ..project })
@@ -211,8 +215,7 @@ impl Project {
     pub(crate) fn secrets(&self) -> Result<BTreeMap<String, String>> {
         let Some(file) = &self.secrets.file else { return Ok(BTreeMap::new()) };
         let file = self.folder.join(file);
-        let text =
-            fs::read_to_string(&file).with_context(|| format!("cannot read the secrets in {}", file.display()))?;
+        let text = settings_text(&file).context("cannot read the secrets")?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let read = |line: &str| {
             let (name, value) = line.split_once('=').context("a line of a secrets file is NAME=value")?;
@@ -220,6 +223,12 @@ impl Project {
         };
         lines.map(read).collect()
     }
+}
+
+/// The text of a file with settings or secrets.
+fn settings_text(file: &Path) -> Result<String> {
+    let unread = |error| unread(&file.display().to_string(), error, "keep only settings in this file");
+    read_text_file(file, SETTINGS_BYTES).map_err(unread)
 }
 
 /// Where programs keep what they know, by the rules of this system.

@@ -1,10 +1,17 @@
 //! The texts that come in: a workflow, a condition or a context, with a name to show in messages.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
+use branchpoint_dialects::MAX_BYTES;
+use branchpoint_engine::{ReadError, read_text, read_text_file};
+
+/// The longest document that is read, in bytes.
+pub(crate) const DOCUMENT_BYTES: u64 = MAX_BYTES as u64;
+
+/// The longest file of values that is read, in bytes: inputs of a run, the context of a condition.
+const VALUES_BYTES: u64 = 2 * DOCUMENT_BYTES;
 
 /// A text and where it comes from.
 pub(crate) struct Source {
@@ -29,16 +36,33 @@ impl Source {
         Self { origin: "expression".to_owned(), text: text.to_owned(), form: Form::Expression }
     }
 
-    /// A file; `-` is stdin.
+    /// A document or a script; `-` is stdin.
     pub(crate) fn file(path: &Path) -> Result<Self> {
+        Self::read(path, DOCUMENT_BYTES, "split the document into workflows that call each other")
+    }
+
+    /// A file of values; `-` is stdin.
+    pub(crate) fn values(path: &Path) -> Result<Self> {
+        Self::read(path, VALUES_BYTES, "keep large values in files of their own, and hand over their paths")
+    }
+
+    fn read(path: &Path, limit: u64, remedy: &str) -> Result<Self> {
         if is_stdin(path) {
-            let text = io::read_to_string(io::stdin().lock()).context("cannot read stdin")?;
+            let text = read_text(io::stdin().lock(), limit).map_err(|error| unread("stdin", error, remedy))?;
             return Ok(Self { origin: "stdin".to_owned(), text, form: Form::Document });
         }
         let origin = path.display().to_string();
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {origin}"))?;
+        let text = read_text_file(path, limit).map_err(|error| unread(&origin, error, remedy))?;
         let is_text = path.extension().is_some_and(|extension| extension == "expr" || extension == "txt");
         Ok(Self { origin, text, form: if is_text { Form::Expression } else { Form::Document } })
+    }
+}
+
+/// Why a text cannot be read, and what to do about one that is too long.
+pub(crate) fn unread(origin: &str, error: ReadError, remedy: &str) -> anyhow::Error {
+    match error {
+        ReadError::TooLong { .. } => anyhow!("cannot read {origin}: {error}\nhelp: {remedy}"),
+        error => anyhow::Error::from(error).context(format!("cannot read {origin}")),
     }
 }
 

@@ -4,13 +4,16 @@
 mod escape;
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead, ErrorKind, IsTerminal, Read, Write};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 
 use crate::exit::System;
 pub(crate) use escape::{findings, paint, visible, visible_line};
+
+/// The longest line that is read from a person or a pipe, in bytes.
+const LINE_BYTES: u64 = 1024 * 1024;
 
 /// Prints data: unchanged for programs, escaped on a terminal. A reader that closes the pipe early (`| head`) is not an error.
 pub(crate) fn print(data: &str) -> Result<()> {
@@ -53,7 +56,11 @@ pub(crate) fn ask(question: &str) -> Option<String> {
 /// The next line of stdin, with marks for what is no text. None when nothing more comes.
 pub(crate) fn read_line() -> Option<String> {
     let mut line = Vec::new();
-    let read = io::stdin().lock().read_until(b'\n', &mut line).ok()?;
+    let read = io::stdin().lock().take(LINE_BYTES + 1).read_until(b'\n', &mut line).ok()?;
+    if read as u64 > LINE_BYTES {
+        complain(&format!("a line of stdin has more than the {LINE_BYTES} bytes that are read"));
+        return None;
+    }
     (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 

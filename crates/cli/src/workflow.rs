@@ -1,6 +1,7 @@
 //! A workflow from a file, for the commands that need what it becomes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::sync::Arc;
 use anyhow::Result;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
+use branchpoint_engine::{ReadError, read_regular_text_file};
 use branchpoint_expr::{Dialect, Severity};
 
-use crate::source::{Source, is_stdin};
+use crate::source::{DOCUMENT_BYTES, Source, is_stdin};
 use crate::{dialects, exit, explain, terminal};
 
 /// Which workflow is meant.
@@ -37,12 +39,26 @@ pub(crate) struct Workflow {
 /// The workflows that a document may call: the files beside it.
 struct Beside<'f>(&'f Path);
 
+impl Beside<'_> {
+    /// The text of the first file of that name; none if there is no such file.
+    fn read(&self, name: &str) -> Option<Result<String, ReadError>> {
+        let folder = self.0.parent()?;
+        let texts = ["yaml", "yml", "json"].iter().map(|ending| {
+            let file = folder.join(format!("{name}.{ending}"));
+            read_regular_text_file(&file, DOCUMENT_BYTES)
+        });
+        let is_missing = |text: &Result<_, _>| matches!(text, Err(ReadError::Io(error)) if error.kind() == NotFound);
+        texts.into_iter().find(|text| !is_missing(text))
+    }
+}
+
 impl Library for Beside<'_> {
     fn workflow(&self, name: &str) -> Option<String> {
-        let folder = self.0.parent()?;
-        ["yaml", "yml", "json"]
-            .iter()
-            .find_map(|ending| std::fs::read_to_string(folder.join(format!("{name}.{ending}"))).ok())
+        self.read(name)?.ok()
+    }
+
+    fn unreadable(&self, name: &str) -> Option<String> {
+        Some(self.read(name)?.err()?.to_string())
     }
 
     fn root(&self) -> Option<&str> {

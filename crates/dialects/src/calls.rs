@@ -97,7 +97,11 @@ impl Walk<'_> {
             return Ok(Arc::clone(known));
         }
         let Some(text) = self.library.workflow(&call.name) else {
-            return Err(self.calls.missing(call).into_iter().collect());
+            let Some(reason) = self.library.unreadable(&call.name) else {
+                return Err(self.calls.missing(call).into_iter().collect());
+            };
+            let message = format!("cannot read the workflow `{}`: {reason}", call.name);
+            return Err(vec![Diagnostic::error(Kind::BadField, call.span, message)]);
         };
         let document = crate::read(&text).map(Arc::new).map_err(|found| told(found, call).collect::<Vec<_>>())?;
         self.documents.insert(Arc::clone(&call.name), Arc::clone(&document));

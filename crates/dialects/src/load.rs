@@ -39,6 +39,11 @@ pub trait Library {
     /// The text of a workflow.
     fn workflow(&self, name: &str) -> Option<String>;
 
+    /// Why a workflow that exists cannot be read; none if there is no such workflow.
+    fn unreadable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// The name of the document that is being loaded, if it has one here: a call of it is a circle.
     fn root(&self) -> Option<&str> {
         None
@@ -136,10 +141,14 @@ mod tests {
 
     #[test]
     fn the_findings_of_a_document_are_capped() {
-        let steps: String = (0..3_000).map(|n| format!("- id: s{n}\n  step_type: nope{n}\n")).collect();
+        const ERRORS: usize = 3_000;
+        let steps = "  - step_type: nope\n".repeat(ERRORS);
         let loaded = load(&format!("name: many\nsteps:\n{steps}"), Some(Dialect::Steps));
         assert_eq!(loaded.diagnostics.len(), FINDINGS + 1);
-        assert_eq!(loaded.diagnostics[FINDINGS].message, "and 2000 more, the first of them here");
+        assert_eq!(
+            loaded.diagnostics[FINDINGS].message,
+            format!("and {} more, the first of them here", ERRORS - FINDINGS)
+        );
         assert!(loaded.program.is_none());
     }
 }

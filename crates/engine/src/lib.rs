@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod agents;
+mod bounded_read;
 mod clients;
 mod driver;
 mod fence;
@@ -34,6 +35,7 @@ pub mod tools;
 mod unserved;
 mod zones;
 
+pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, read_text_file};
 pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use judge::judge;
 pub use local::{Local, SecretStore};

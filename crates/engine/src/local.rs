@@ -1,16 +1,15 @@
 //! What this machine can do for a run: commands, files, and telling a person.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use branchpoint_expr::{Object, Value};
-use rustix::fs::{Mode, OFlags, open};
 
 use crate::agents;
+use crate::bounded_read::{ReadError, read_regular_file};
 use crate::hearing::Hearing;
 use crate::runner::{Answer, Call};
 use crate::secrets::{Secrets, SharedSecrets, resolve, resolve_beside};
@@ -233,18 +232,8 @@ pub(crate) fn message(call: &Call) -> String {
     parts.join("\n\n")
 }
 
-/// The text of a file. What is no file may have no end, and may not even begin: it is not read, nor waited for.
-fn content(path: &Path) -> Result<String, String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty()).map_err(|error| error.to_string())?);
-    if !file.metadata().map_err(|error| error.to_string())?.is_file() {
-        return Err("it is no file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    // Some files do not tell how long they are.
-    file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > FILE_BYTES {
-        return Err(format!("it has more than the {FILE_BYTES} bytes that are allowed"));
-    }
+/// The text of a file, with marks for bytes that are not text.
+fn content(path: &Path) -> Result<String, ReadError> {
+    let bytes = read_regular_file(path, FILE_BYTES)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

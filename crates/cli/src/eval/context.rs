@@ -12,7 +12,7 @@ use crate::source::Source;
 /// Reads the context; without a file it is empty.
 pub(crate) fn read(path: Option<&Path>, dialect: Dialect) -> Result<Value, Stop> {
     let mut names = match path {
-        Some(path) => parse(Source::file(path)?)?,
+        Some(path) => parse(Source::values(path)?)?,
         None => Object::default(),
     };
     match dialect {

@@ -35,7 +35,7 @@ impl Input {
             None if self.0 == "-" => Path::new("-"),
             None => return Ok(None),
         };
-        let source = Source::file(path)?;
+        let source = Source::values(path)?;
         let value = serde_json::from_str(&source.text);
         value.map(Some).with_context(|| format!("the inputs in {} are not JSON", source.origin))
     }

@@ -1,13 +1,12 @@
 //! Sessions that outlive the process: each line is kept before it is answered.
 
-use std::io::{self, BufRead};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use branchpoint_core::ir::Program;
 use branchpoint_engine::gate::{Answer, Gate, KeptSessions, Request};
 use branchpoint_engine::host::{Drives, Host};
@@ -38,8 +37,10 @@ pub(super) fn run(arguments: &Arguments, text: &str, program: &Program, gate: Ga
     // Lines are read apart, because others may send something to a session while nobody types.
     let (lines, read) = sync_channel(1);
     thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            if lines.send(line).is_err() {
+        while let Some(line) = super::next_line().transpose() {
+            // After a line that cannot be read there is no way to find the next one.
+            let is_last = line.is_err();
+            if lines.send(line).is_err() || is_last {
                 return;
             }
         }
@@ -48,8 +49,7 @@ pub(super) fn run(arguments: &Arguments, text: &str, program: &Program, gate: Ga
     loop {
         match read.recv_timeout(NAP) {
             Ok(line) => {
-                let line = line.context("cannot read stdin")?;
-                refused |= answered(&mut sessions, &line, arguments.id.as_deref(), arguments.explain)?;
+                refused |= answered(&mut sessions, &line?, arguments.id.as_deref(), arguments.explain)?;
             }
             Err(RecvTimeoutError::Timeout) => sessions.tend(moment::now_ms())?,
             Err(RecvTimeoutError::Disconnected) => break,

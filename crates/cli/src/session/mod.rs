@@ -3,18 +3,19 @@
 mod durable;
 mod line;
 
-use std::fs;
-use std::io::{self, BufRead};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use branchpoint_dialects::load;
 use branchpoint_engine::gate::{Answer, Gate, Request, Sessions, TTL_S};
+use branchpoint_engine::read_line;
 use branchpoint_engine::store::Document;
 use branchpoint_expr::{Dialect, Value};
 
 use crate::project::StoreArguments;
+use crate::source::{DOCUMENT_BYTES, Source, unread};
 use crate::{exit, moment, terminal};
 use line::Line;
 pub(crate) use line::MAIN;
@@ -73,7 +74,7 @@ impl Gates for Sessions<'_> {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let origin = arguments.file.display().to_string();
-    let text = fs::read_to_string(&arguments.file).with_context(|| format!("cannot read {origin}"))?;
+    let text = Source::file(&arguments.file)?.text;
     let loaded = load(&text, Some(Dialect::Session));
     terminal::tell(&terminal::findings(&loaded.diagnostics, &text, &origin));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
@@ -84,10 +85,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let mut sessions = Sessions::new(gate);
     let mut refused = false;
-    for line in io::stdin().lock().lines() {
-        refused |= answered(&mut sessions, &line.context("cannot read stdin")?, None, arguments.explain)?;
+    while let Some(line) = next_line()? {
+        refused |= answered(&mut sessions, &line, None, arguments.explain)?;
     }
     Ok(if refused { ExitCode::from(exit::USAGE) } else { ExitCode::SUCCESS })
+}
+
+/// The next line of stdin; none at its end.
+fn next_line() -> Result<Option<String>> {
+    read_line(&mut io::stdin().lock(), DOCUMENT_BYTES)
+        .map_err(|error| unread("stdin", error, "write each request as one line of JSON"))
 }
 
 /// Answers a line. True: it was refused.

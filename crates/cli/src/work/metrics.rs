@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -190,11 +190,14 @@ impl Metrics {
     }
 }
 
+/// How much of a request is read, in bytes.
+const REQUEST_BYTES: u64 = 64 * 1024;
+
 /// Answers any request with the counters: there is nothing else here.
 fn answer(client: &TcpStream, counters: &Counters, store: &Store) -> Result<()> {
     client.set_read_timeout(Some(PATIENCE))?;
     client.set_write_timeout(Some(PATIENCE))?;
-    let mut lines = BufReader::new(client).lines();
+    let mut lines = BufReader::new(client.take(REQUEST_BYTES)).lines();
     while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let text = prometheus(&counters.all(store)?);
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close";

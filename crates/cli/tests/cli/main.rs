@@ -14,6 +14,7 @@ mod conditions;
 mod contexts;
 mod cut;
 mod documents;
+mod endless;
 mod expressions;
 mod files;
 mod hostile;

@@ -25,8 +25,8 @@ mod yaml;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
 
-/// The longest text that is read.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// The longest text that [`read`] accepts, in bytes. Whoever reads documents from files stops there.
+pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// How deep lists and objects may be nested, aliases expanded.
 pub(crate) const MAX_DEPTH: usize = 100;
 /// How many values a document may have, aliases expanded.

@@ -22,7 +22,7 @@ impl<'s> Positions<'s> {
             marks.push(position);
             position = after(position, chunk);
         }
-        if source.len() % STRIDE == 0 {
+        if source.len().is_multiple_of(STRIDE) {
             marks.push(position);
         }
         Self { source, marks }
@@ -52,7 +52,7 @@ fn after((line, column): (usize, usize), bytes: &[u8]) -> (usize, usize) {
     match bytes.iter().rposition(|byte| *byte == b'\n') {
         None => (line, column + characters(bytes)),
         Some(last) => {
-            let lines = bytes[..=last].iter().filter(|byte| **byte == b'\n').count();
+            let lines = bytes[..last].split(|byte| *byte == b'\n').count();
             (line + lines, 1 + characters(&bytes[last + 1..]))
         }
     }
