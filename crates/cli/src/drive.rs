@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::host::{Drives, Host, Refused};
+use branchpoint_engine::host::{Act, ContinueWith, Drives, Host, Refused};
 use branchpoint_engine::store::{RunNo, Sent, Store};
 use branchpoint_engine::{Driver, Outside, Stop};
 use branchpoint_expr::Value;
@@ -37,6 +37,20 @@ pub(crate) struct Drive {
     driver: Driver,
     store: Store,
     stop: Stop,
+}
+
+/// Whether a scripted run continues without its script.
+#[derive(clap::Args, Clone, Copy)]
+pub(crate) struct Live {
+    /// Execute the calls of a scripted run instead of using its script
+    #[arg(long, global = true)]
+    pub(crate) live: bool,
+}
+
+impl Live {
+    pub(crate) fn with(self) -> ContinueWith {
+        if self.live { ContinueWith::Runners } else { ContinueWith::Script }
+    }
 }
 
 /// How far a run is driven.
@@ -78,7 +92,14 @@ impl Drive {
         let host = Host::new(store, what, Drives::Named, facts, moment::now_ms())?;
         let host = here.furnish(host, &project);
         let (mut notices, host) = Notices::new(&project, &project.store_path(arguments)?, host)?;
-        let driver = Driver::new(host, here, limits, Box::new(move |act| notices.hear(act)));
+        let masks = here.masks().clone();
+        let listener = Box::new(move |act: &Act| {
+            notices.hear(act);
+            if let Act::Noted { text, .. } = act {
+                terminal::tell(&format!("{}\n", masks.mask(text)));
+            }
+        });
+        let driver = Driver::new(host, here, limits, listener);
         let stop = Stop::default();
         let word = stop.clone();
         interrupt::hear(move || word.set())?;
@@ -90,13 +111,13 @@ impl Drive {
     }
 
     /// Takes a run up. Why not, if another process drives it.
-    pub(crate) fn wake(&self, run: RunNo) -> Result<Result<(), Refused>> {
-        Ok(self.driver.wake(run)?.map(drop))
+    pub(crate) fn wake(&self, run: RunNo, with: ContinueWith) -> Result<Result<(), Refused>> {
+        Ok(self.driver.wake_with(run, with)?.map(drop))
     }
 
     /// Starts a run with the first events of another.
-    pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str) -> Result<RunNo> {
-        match self.driver.fork(from, events, id.to_owned())? {
+    pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<RunNo> {
+        match self.driver.fork(from, events, id.to_owned(), with)? {
             Ok(taken) if taken.new => Ok(taken.run),
             Ok(_) => bail!("there is a run `{id}` already\nhelp: give another --id"),
             Err(refused) => bail!("the run cannot be forked: {refused}"),

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use branchpoint_core::EffectNo;
 use branchpoint_engine::host::{Act, Host};
+use branchpoint_engine::people::QuestionKey;
 use branchpoint_engine::store::{Durability, Notice, Store};
 use branchpoint_engine::tools::{Settings, Tools};
 use branchpoint_engine::{Answer, Call, Stop};
 use branchpoint_expr::{Object, Value};
 
-use crate::foreground::{What, command, reference};
+use crate::foreground::{command, reference};
 use crate::project::Project;
 use crate::terminal;
 
@@ -125,7 +126,7 @@ fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
         "reminded" => notice.users.iter().map(ToString::to_string).collect(),
         _ => question.recipients(),
     };
-    let name = reference(id, &What::Vote(notice.request));
+    let name = reference(id, &QuestionKey::Vote(notice.request));
     let choices = part("choices");
     let user = recipients.first().map(String::as_str);
     let choice = choices.as_list().and_then(|choices| choices.first()).and_then(Value::as_str);

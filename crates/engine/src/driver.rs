@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use branchpoint_core::Event;
 
-use crate::host::{Act, Host, Look, Refused, Start, Taken, Ticket};
+use crate::host::{Act, ContinueWith, Host, Look, Refused, Start, Taken, Ticket};
 use crate::outside::Outside;
 use crate::runner::Answer;
 use crate::store::{RunNo, Trouble};
@@ -50,8 +50,8 @@ pub struct Driver {
 enum Message {
     Start(Box<Start>, Sender<Handed>),
     Hand(RunNo, Event, Sender<Handed>),
-    Fork(RunNo, u64, String, Sender<Handed>),
-    Wake(RunNo, Sender<Handed>),
+    Fork(RunNo, u64, String, ContinueWith, Sender<Handed>),
+    Wake(RunNo, ContinueWith, Sender<Handed>),
     Look(RunNo, Sender<Result<Look, Trouble>>),
     Done(Box<Done>),
     Leave(Duration),
@@ -87,12 +87,17 @@ impl Driver {
 
     /// Takes a run up that nobody drives, and listens to it.
     pub fn wake(&self, run: RunNo) -> Result<Handed, Trouble> {
-        self.ask(|reply| Message::Wake(run, reply))
+        self.wake_with(run, ContinueWith::Script)
+    }
+
+    /// The same, for a run that may be scripted.
+    pub fn wake_with(&self, run: RunNo, with: ContinueWith) -> Result<Handed, Trouble> {
+        self.ask(|reply| Message::Wake(run, with, reply))
     }
 
     /// Starts a run with the first events of another.
-    pub fn fork(&self, from: RunNo, events: u64, id: String) -> Result<Handed, Trouble> {
-        self.ask(|reply| Message::Fork(from, events, id, reply))
+    pub fn fork(&self, from: RunNo, events: u64, id: String, with: ContinueWith) -> Result<Handed, Trouble> {
+        self.ask(|reply| Message::Fork(from, events, id, with, reply))
     }
 
     /// A run as it stands.
@@ -243,13 +248,13 @@ impl Loop {
                 let ticket = self.ticket(reply);
                 self.host.hand(run, event, ticket);
             }
-            Message::Fork(from, events, id, reply) => {
+            Message::Fork(from, events, id, with, reply) => {
                 let ticket = self.ticket(reply);
-                self.host.fork(from, events, id, true, ticket);
+                self.host.fork((from, events), id, true, with, ticket);
             }
-            Message::Wake(run, reply) => {
+            Message::Wake(run, with, reply) => {
                 let ticket = self.ticket(reply);
-                self.host.wake(run, true, ticket);
+                self.host.wake_with(run, true, with, ticket);
             }
             Message::Look(run, reply) => drop(reply.send(self.host.look_at(run))),
             Message::Done(done) => self.done(done),
@@ -272,7 +277,7 @@ impl Loop {
     fn carry_out(&mut self, act: Act) {
         (self.listener)(&act);
         match act {
-            Act::Perform { run, workflow, call } => self.calls.push(run, workflow, call),
+            Act::Perform { run, workflow, call, reply } => self.calls.push(run, workflow, call, reply),
             Act::Withdraw { run, effect, .. } => self.calls.withdraw(run, effect),
             Act::Answered { ticket, outcome } => {
                 let place = usize::try_from(ticket.0).unwrap_or(usize::MAX);
@@ -283,14 +288,14 @@ impl Loop {
                     drop(reply.send(outcome));
                 }
             }
-            Act::Told { .. } | Act::People { .. } | Act::Broken { .. } | Act::Stands { .. } => {}
+            Act::Told { .. } | Act::People { .. } | Act::Noted { .. } | Act::Broken { .. } | Act::Stands { .. } => {}
         }
     }
 
     /// Begins calls as far as the limits allow. What is answered at once comes with the next turn.
     fn launch(&mut self) {
-        while let Some((of, call)) = self.calls.next() {
-            if let Some((call, answer)) = self.calls.begin(of, call) {
+        while let Some((of, call, reply)) = self.calls.next() {
+            if let Some((call, answer)) = self.calls.begin(of, call, reply) {
                 self.host.settle(of.0, &call, answer);
             }
         }

@@ -22,6 +22,7 @@ mod network;
 mod open_files;
 mod outside;
 mod patience;
+pub mod people;
 mod record;
 mod resume;
 mod runner;

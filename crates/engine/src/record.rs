@@ -23,6 +23,7 @@ use crate::script::{CALL, RECORDED, UNTOLD, VOTES, WITHDRAWN};
 use crate::secrets::Secrets;
 pub(crate) use identity::{identity, identity_of_question};
 pub(crate) use moments::Times;
+pub(crate) use past::History;
 pub use past::{Came, Happened, Past, Vote};
 use variables::variable;
 pub(crate) use variables::{fact_of, reads_variables};
@@ -60,7 +61,7 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
                     with_call(&entry, identity(call, own, &times)),
                 )
             }
-            Happened::Asked { step, question, votes } => {
+            Happened::Asked { step, question, votes, .. } => {
                 let votes = Value::from(votes.iter().map(|vote| vote.written(mask)).collect::<Vec<_>>());
                 let entry = with_call(&object([(VOTES, votes)]), identity_of_question(question, own, &times));
                 (step.clone(), &[][..], entry)

@@ -32,8 +32,10 @@
 //! Whoever recorded a script has put `$recorded` at its top, and `"$call"` into each entry, the identity of the call that it
 //! answered: it answers no other, and only once. A recorded script answers everything, so a call that it does not know fails.
 
+mod delay;
 mod entry;
 mod list;
+mod position;
 mod recorded;
 
 use std::collections::BTreeMap;
@@ -81,6 +83,8 @@ pub struct Reply {
     pub delay_ms: u64,
     /// Whether it does not come before somebody calls the call off.
     pub withdrawn: bool,
+    /// The index of the entry that it is.
+    pub(crate) entry: usize,
 }
 
 /// The lists of one step.
@@ -195,10 +199,16 @@ impl Script {
 
     /// What people say to a question of a step, as it is written.
     pub fn said(&mut self, step: &str, question: &Value) -> Option<Value> {
+        self.said_at(step, question).map(|(_, said)| said)
+    }
+
+    /// The same, with the index of the entry.
+    pub(crate) fn said_at(&mut self, step: &str, question: &Value) -> Option<(usize, Value)> {
         let (mask, times) = (&self.mask, self.times());
         let list = self.steps.get_mut(step)?.at(&[])?;
         let identities = times.iter().map(|times| record::identity_of_question(question, mask, times));
-        list.take(identities, || question.to_string()).cloned()
+        let at = list.take(identities, || question.to_string())?;
+        Some((at, list.entry(at).clone()))
     }
 
     /// What it says to a call; or one sentence about why it says nothing.
@@ -207,14 +217,14 @@ impl Script {
         let (mask, times) = (&self.mask, self.times());
         let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
         let identities = times.iter().map(|times| record::identity(call, mask, times));
-        let Some(entry) = list.and_then(|list| list.take(identities, || asked(call))) else {
-            return Err(self.why_not(step, call));
-        };
+        let taken = list.and_then(|list| list.take(identities, || asked(call)).map(|at| (at, list.entry(at))));
+        let Some((at, entry)) = taken else { return Err(self.why_not(step, call)) };
         let mut answer = answer(entry, call);
         if let Some(recorded) = &self.recorded {
             answer = recorded.filled(call, answer).map_err(|untold| untold.to_string())?;
         }
-        Ok(Reply { answer, delay_ms: delay_ms(entry), withdrawn: entry.get(WITHDRAWN).is_some() })
+        let withdrawn = entry.get(WITHDRAWN).is_some();
+        Ok(Reply { answer, delay_ms: delay_ms(entry), withdrawn, entry: at })
     }
 
     /// The times whose moments say nothing. Those of the recording come first, because what was there then may come again; what is

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_expr::Value;
 
+use crate::drive::Live;
 use crate::foreground::command;
 use crate::opened::Opened;
 use crate::project::{Reach, StoreArguments};
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else your login name
     #[arg(long = "as", value_name = "USER", global = true)]
     user: Option<String>,
+
+    #[command(flatten)]
+    live: Live,
 
     #[command(flatten)]
     reach: Reach,
@@ -91,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let opened = Opened::existing(&arguments.store)?.reaching(arguments.reach);
     let user = opened.project.user(arguments.user.as_deref());
     let answer = |approval: &str, said: Said<'_>, opened: Opened| {
-        vote::run(opened, &arguments.store, approval, said, &user, arguments.json)
+        vote::run(opened, &arguments.store, approval, said, (&user, arguments.live), arguments.json)
     };
     match &arguments.command {
         Command::List { mine } => list(&opened, mine.then_some(&*user), arguments.json),

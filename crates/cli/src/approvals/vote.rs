@@ -7,7 +7,7 @@ use branchpoint_core::Event;
 use branchpoint_expr::Value;
 
 use super::open::{self, Asked, Open, RESUME, text};
-use crate::drive::{Drive, TakenBy, Until};
+use crate::drive::{Drive, Live, TakenBy, Until};
 use crate::foreground::quoted;
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
@@ -34,7 +34,7 @@ pub(super) fn run(
     arguments: &StoreArguments,
     approval: &str,
     said: Said<'_>,
-    user: &str,
+    (user, live): (&str, Live),
     json: bool,
 ) -> Result<ExitCode> {
     let open = open::named(&opened, approval)?;
@@ -44,6 +44,12 @@ pub(super) fn run(
     let event = event(&open, said, user)?;
     let root = opened.store.root_of(open.row.run)?;
     let drive = Drive::new(opened, arguments, "approvals")?;
+    if live.live
+        && let Err(refused) = drive.wake(root, live.with())?
+    {
+        drive.leave()?;
+        bail!("run `{}` cannot continue without its script: {refused}", open.row.id);
+    }
     let follower = Follower::silent_if(json).beginning_now(drive.store(), root)?;
     let taken = match drive.give(open.row.run, &event)? {
         Ok(taken) => taken,

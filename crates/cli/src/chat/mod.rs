@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
 
+    /// Execute the calls of a turn that a script answered until it was interrupted
+    #[arg(long, conflicts_with = "script")]
+    live: bool,
+
     /// Print one JSON object for each turn
     #[arg(long, short)]
     json: bool,
@@ -66,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("the lines of the conversation come from stdin, so the template must be a file");
     }
     let project = Project::find()?.reaching(arguments.reach);
-    let mut answers = Answers::read(arguments.script.as_deref(), false)?;
+    let answers = Answers::read(arguments.script.as_deref(), false)?;
     let workflow = match arguments.workflow.load_scripted(&answers.outside())? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
@@ -85,11 +89,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let session = Session::keep(arguments, &workflow, &store)?;
     let run = session.open(&project)?;
     let words = Words::new(!arguments.json);
-    let manner = Manner { answers, ..Manner::unattended(&project) };
+    let manner = Manner::unattended(&project);
     let ears = Ears { words: words.listener(), ..Ears::of(terminal::tell) };
     let opened = Opened { store, project: project.clone() };
     let drive = Drive::with(opened, &arguments.store, "chat", manner, ears)?;
-    Turns { session: &session, project: &project, drive, run, words, json: arguments.json, failed: false }.talk()
+    let (script, json) = (answers.written().cloned(), arguments.json);
+    Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.talk()
 }
 
 /// The session that is talked with.
@@ -122,6 +127,10 @@ impl<'a> Session<'a> {
 
     fn name(&self) -> &str {
         &self.arguments.id
+    }
+
+    fn is_live(&self) -> bool {
+        self.arguments.live
     }
 
     /// What people see first: who this is, and what the template lets it say.

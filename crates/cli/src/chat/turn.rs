@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::host::Look;
+use branchpoint_engine::host::{ContinueWith, Look};
 use branchpoint_engine::store::RunNo;
 use branchpoint_expr::{Object, Value};
 
@@ -25,6 +25,8 @@ pub(super) struct Turns<'s> {
     pub(super) drive: Drive,
     pub(super) run: RunNo,
     pub(super) words: Words,
+    /// The script that answers from now on.
+    pub(super) script: Option<Value>,
     pub(super) json: bool,
     /// Whether a turn has failed.
     pub(super) failed: bool,
@@ -35,7 +37,7 @@ impl Turns<'_> {
     pub(super) fn talk(mut self) -> Result<ExitCode> {
         // Once it is taken up, a turn may end before anybody looks.
         let look = self.drive.store().look(self.run)?;
-        let mut follower = self.take_up()?;
+        let mut follower = self.take_up(None)?;
         self.session.greet(&look);
         if is_in_turn(&look) {
             terminal::tell("The last turn was interrupted; it goes on.\n");
@@ -56,10 +58,22 @@ impl Turns<'_> {
         Ok(if self.failed { ExitCode::from(exit::FAILED) } else { ExitCode::SUCCESS })
     }
 
-    /// From here on this process drives the session.
-    fn take_up(&self) -> Result<Follower> {
+    /// From here on this process drives the session. One that follows another continues with its script.
+    fn take_up(&self, previous: Option<RunNo>) -> Result<Follower> {
         let follower = Follower::silent_if(self.json).beginning_now(self.drive.store(), self.run)?;
-        if let Err(refused) = self.drive.wake(self.run)? {
+        let with = match (&self.script, previous) {
+            (Some(_), Some(previous)) => ContinueWith::ScriptOf(previous),
+            (Some(script), None) => ContinueWith::NewScript(script.clone()),
+            (None, _) if !self.session.is_live() && self.is_in_scripted_turn()? => {
+                bail!(
+                    "a script answered the interrupted turn of session `{}`\n\
+                     help: continue it with --script FILE, or execute its calls with --live",
+                    self.session.name()
+                );
+            }
+            (None, _) => ContinueWith::Runners,
+        };
+        if let Err(refused) = self.drive.wake(self.run, with)? {
             bail!(
                 "the session `{}` cannot go on here: {refused}\n\
                  help: leave the other process, or talk under another --id",
@@ -67,6 +81,11 @@ impl Turns<'_> {
             );
         }
         Ok(follower)
+    }
+
+    fn is_in_scripted_turn(&self) -> Result<bool> {
+        let store = self.drive.store();
+        Ok(store.is_scripted(self.run)? && is_in_turn(&store.look(self.run)?))
     }
 
     /// Hands a line in. A session that has expired meanwhile is followed by a new one.
@@ -79,8 +98,8 @@ impl Turns<'_> {
                 Ok(TakenBy::Us | TakenBy::Another) => return Ok(()),
                 Err(_) if self.drive.store().row(self.run)?.status.is_final() => {
                     terminal::tell("The session is over; a new one begins.\n");
-                    self.run = self.session.open(self.project)?;
-                    *follower = self.take_up()?;
+                    let previous = std::mem::replace(&mut self.run, self.session.open(self.project)?);
+                    *follower = self.take_up(Some(previous))?;
                 }
                 Err(why) => bail!("the session did not take this: {why}"),
             }

@@ -1,21 +1,19 @@
-//! Who answers for people: the script, then the person at the terminal. An answer may come from elsewhere meanwhile.
+//! Answers of the person at the terminal. Somebody else may answer meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr, stdin};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use anyhow::Result;
-use branchpoint_core::{Rejected, RequestNo};
+use branchpoint_core::RequestNo;
 use branchpoint_engine::Driver;
-use branchpoint_engine::host::Refused;
+use branchpoint_engine::people::QuestionKey;
 use branchpoint_engine::store::RunNo;
 use branchpoint_expr::Value;
 
-use super::questions::{Open, What};
+use super::questions::Open;
 use super::{Heard, View};
-use crate::outside::Here;
-use crate::run::{Written, votes};
 use crate::terminal;
 
 /// Asks and answers.
@@ -27,10 +25,8 @@ pub(crate) struct Desk {
     reading: bool,
     /// What the person at the terminal is asked.
     asking: Option<Open>,
-    /// What is left to others: the script gave a wrong answer, or the person did not want to answer.
-    left: BTreeSet<(RunNo, What)>,
-    /// Answers of the script that came when the run had just gone on: they are given when it waits again.
-    early: BTreeMap<(RunNo, What), Value>,
+    /// Questions that the person at the terminal leaves to others.
+    left: BTreeSet<(RunNo, QuestionKey)>,
 }
 
 /// What came of looking at something open.
@@ -57,52 +53,22 @@ impl Desk {
             });
             asked
         });
-        Self { user, keyboard, reading: false, asking: None, left: BTreeSet::new(), early: BTreeMap::new() }
+        Self { user, keyboard, reading: false, asking: None, left: BTreeSet::new() }
     }
 
-    /// Answers something open, or asks for an answer.
-    pub(crate) fn look_at(&mut self, open: &Open, driver: &Driver, here: &Here, view: &mut View) -> Result<Came> {
-        let key = (open.run, open.what.clone());
-        let recorded = here.answers().is_recorded();
-        if self.left.contains(&key) {
-            // Where nobody had answered in time, nobody answers in time again.
-            return Ok(if recorded && open.expires { Came::Asked } else { Came::Nothing });
-        }
-        let step = open.name_in(&here.answers());
-        let written = self.early.remove(&key).or_else(|| here.answers().said(&step, &open.question, ""));
-        if let Some(answer) = written {
-            let taken = if let Some(votes) = votes(&answer) {
-                // What each of them had said is all that is said.
-                self.left.insert(key.clone());
-                voted(open, votes, driver, view)?
-            } else {
-                let said = answer.get("$output").unwrap_or(&answer);
-                let Some(taken) = scripted(open, said, driver, view)? else {
-                    self.early.insert(key, answer);
-                    return Ok(Came::Answered);
-                };
-                taken
-            };
-            if !taken {
-                self.left.insert(key);
-            }
-            let waits = recorded && open.expires;
-            return Ok(if taken {
-                Came::Answered
-            } else if waits {
-                Came::Asked
-            } else {
-                Came::Nothing
-            });
-        }
+    /// Asks the person at the terminal for an answer. Scripts have answered before.
+    pub(crate) fn look_at(&mut self, open: &Open, recorded: bool, driver: &Driver, view: &mut View) -> Result<Came> {
+        let key = (open.run, open.question.key.clone());
         if recorded {
-            view.say(&format!("The recorded script does not know what was said to the step `{}`.\n", open.step));
-            self.left.insert(key);
+            // A recorded run in which nobody answered in time waits for the deadline again.
+            return Ok(if open.question.deadline_ms().is_some() { Came::Asked } else { Came::Nothing });
+        }
+        if self.left.contains(&key) {
             return Ok(Came::Nothing);
         }
-        match (&open.what, self.keyboard.is_some()) {
+        match (&open.question.key, self.keyboard.is_some()) {
             // A conversation without anybody to talk to hears so.
-            (What::Line, false) => Ok(self.hand(open, &Value::Null, None, driver, view)?),
+            (QuestionKey::Line, false) => Ok(self.hand(open, &Value::Null, None, driver, view)?),
             (_, false) => Ok(Came::Nothing),
             (_, true) => Ok(self.ask(open, view)),
         }
@@ -113,13 +79,14 @@ impl Desk {
         if self.asking.is_some() {
             return Came::Asked;
         }
-        let mine = open.recipients.is_empty() || open.recipients.iter().any(|user| **user == *self.user);
-        if !mine || open.voted.iter().any(|user| **user == *self.user) {
-            self.left.insert((open.run, open.what.clone()));
+        let recipients = open.question.recipients();
+        let mine = recipients.is_empty() || recipients.iter().any(|user| **user == *self.user);
+        if !mine || open.question.voters().any(|user| **user == *self.user) {
+            self.left.insert((open.run, open.question.key.clone()));
             return Came::Nothing;
         }
-        let question = match open.what {
-            What::Line => "> ".to_owned(),
+        let question = match open.question.key {
+            QuestionKey::Line => "> ".to_owned(),
             _ => format!("\n{}{}", open.shown(), self.how(open)),
         };
         view.ask(&question);
@@ -134,7 +101,7 @@ impl Desk {
 
     fn how(&self, open: &Open) -> String {
         let numbered: Vec<String> =
-            open.choices.iter().enumerate().map(|(at, choice)| format!("{}={choice}", at + 1)).collect();
+            open.question.choices().iter().enumerate().map(|(at, choice)| format!("{}={choice}", at + 1)).collect();
         let (numbered, user) = (numbered.join(" "), &self.user);
         format!("Answer as {user} ({numbered}), with a comment after it if you like; Enter leaves the run waiting: ")
     }
@@ -145,13 +112,13 @@ impl Desk {
         let Some(open) = self.asking.take() else { return Ok(()) };
         view.typed();
         let text = line.map(|line| line.trim_end_matches(['\n', '\r']));
-        if open.what == What::Line {
+        if open.question.key == QuestionKey::Line {
             let line = text.map_or(Value::Null, Value::from);
             return self.hand(&open, &line, None, driver, view).map(drop);
         }
         let text = text.unwrap_or_default().trim();
         if text.is_empty() {
-            self.left.insert((open.run, open.what));
+            self.left.insert((open.run, open.question.key));
             return Ok(());
         }
         match chosen(&open, text) {
@@ -171,11 +138,11 @@ impl Desk {
         driver: &Driver,
         view: &mut View,
     ) -> Result<Came> {
-        let user = (open.what != What::Line).then_some(self.user.as_str());
-        match driver.hand(open.run, open.answer(user, choice, comment))? {
+        let user = (open.question.key != QuestionKey::Line).then_some(self.user.as_str());
+        match driver.hand(open.run, open.question.answer(user, choice, comment))? {
             Ok(_) => Ok(Came::Answered),
             Err(refused) => {
-                self.left.insert((open.run, open.what.clone()));
+                self.left.insert((open.run, open.question.key.clone()));
                 view.say(&format!("The answer was not taken: {refused}\n"));
                 Ok(Came::Nothing)
             }
@@ -184,7 +151,7 @@ impl Desk {
 
     /// A question was settled. If it is the one that stands on the terminal, somebody else was faster.
     pub(crate) fn closed(&mut self, run: RunNo, request: RequestNo, view: &mut View) {
-        let stands = |open: &Open| open.run == run && open.what == What::Vote(request);
+        let stands = |open: &Open| open.run == run && open.question.key == QuestionKey::Vote(request);
         if self.asking.as_ref().is_some_and(stands) {
             self.forget(view);
         }
@@ -192,7 +159,7 @@ impl Desk {
 
     /// A run goes on that was asked about here: an approval of a graph has no number that could be closed.
     pub(crate) fn moved(&mut self, run: RunNo, view: &mut View) {
-        let stands = |open: &Open| open.run == run && matches!(open.what, What::Approval(_));
+        let stands = |open: &Open| open.run == run && matches!(open.question.key, QuestionKey::Approval(_));
         if self.asking.as_ref().is_some_and(stands) {
             self.forget(view);
         }
@@ -209,75 +176,42 @@ pub(crate) fn is_attended() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// Everyone says again what they had said. False: nobody had said anything that is taken.
-fn voted(open: &Open, votes: Vec<Written<'_>>, driver: &Driver, view: &mut View) -> Result<bool> {
-    let mut taken = false;
-    for Written { user, choice, comment } in votes {
-        match driver.hand(open.run, open.answer(Some(user), &Value::from(choice), comment))? {
-            Ok(_) => taken = true,
-            Err(refused) => {
-                view.say(&format!("`{choice}` of {user} is no answer to the step `{}`: {refused}\n", open.step));
-            }
-        }
-    }
-    Ok(taken)
-}
-
-/// Everyone who was asked says what is written down, until it is enough. False: that is no answer. None: the run has just gone on, and
-/// does not wait at this moment.
-fn scripted(open: &Open, answer: &Value, driver: &Driver, view: &mut View) -> Result<Option<bool>> {
-    let mut voted = false;
-    for user in open.everyone() {
-        match driver.hand(open.run, open.answer(user, answer, None))? {
-            Ok(_) => voted = true,
-            // It was enough.
-            Err(_) if voted => break,
-            Err(Refused::Rejected(Rejected::NotWaiting(_))) => return Ok(None),
-            Err(refused) => {
-                view.say(&format!("`{answer}` is no answer to the step `{}`: {refused}\n", open.step));
-                return Ok(Some(false));
-            }
-        }
-    }
-    Ok(Some(voted))
-}
-
 /// The choice that a line begins with, by name or by number, and the comment after it.
 fn chosen<'l>(open: &Open, line: &'l str) -> Option<(String, Option<&'l str>)> {
     let rest_of = |choice: &str| {
         let rest = line.strip_prefix(choice)?;
         (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
     };
-    let named = open.choices.iter().filter_map(|choice| Some((choice, rest_of(choice)?)));
+    let choices = open.question.choices();
+    let named = choices.iter().filter_map(|choice| Some((choice, rest_of(choice)?)));
     let named = named.max_by_key(|(choice, _)| choice.len()).map(|(choice, rest)| (choice.to_string(), rest));
     let (choice, rest) = named.or_else(|| {
         let (number, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let place = number.parse::<usize>().ok()?.checked_sub(1)?;
-        Some((open.choices.get(place)?.to_string(), rest.trim()))
+        Some((choices.get(place)?.to_string(), rest.trim()))
     })?;
     Some((choice, (!rest.is_empty()).then_some(rest)))
 }
 
 #[cfg(test)]
 mod tests {
-    use branchpoint_core::RequestNo;
+    use branchpoint_core::{Request, RequestNo};
+    use branchpoint_engine::people::OpenQuestion;
 
     use super::*;
 
     #[track_caller]
     fn check(line: &str, expect: Option<(&str, Option<&str>)>) {
-        let open = Open {
-            run: RunNo::default(),
-            id: "r".into(),
-            what: What::Vote(RequestNo(1)),
+        let spec = r#"{"recipients": ["ada"], "choices": ["send", "send later", "no"]}"#;
+        let spec: Value = serde_json::from_str(spec).expect("this is JSON");
+        let question = OpenQuestion {
+            key: QuestionKey::Vote(RequestNo(1)),
             step: "ask".into(),
             prompt: String::new(),
-            choices: vec!["send".into(), "send later".into(), "no".into()],
-            recipients: Vec::new(),
-            voted: Vec::new(),
-            question: Value::Null,
-            expires: false,
+            request: Some(Request::open(&spec, 0).expect("this can be asked")),
+            spec,
         };
+        let open = Open { run: RunNo::default(), id: "r".into(), question };
         let got = chosen(&open, line);
         assert_eq!(got.as_ref().map(|(choice, comment)| (choice.as_str(), *comment)), expect, "{line}");
     }

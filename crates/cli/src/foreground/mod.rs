@@ -24,7 +24,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;
 use self::desk::{Came, Desk};
-pub(crate) use self::questions::{Open, What, command, quoted, reference};
+pub(crate) use self::questions::{Open, command, quoted, reference};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
 use crate::exit::{self, System};
@@ -33,7 +33,6 @@ use crate::lines;
 use crate::notices::Notices;
 use crate::outside::{self, Ears, Here};
 use crate::project::{Project, StoreArguments};
-use crate::run::Answers;
 
 /// How often spinners move and somebody looks whether a run of another process has ended.
 const TICK: Duration = Duration::from_millis(100);
@@ -47,8 +46,6 @@ pub(crate) struct Manner {
     pub(crate) user: String,
     /// Whether steps are not told.
     pub(crate) quiet: bool,
-    /// What is written down for calls and questions.
-    pub(crate) answers: Answers,
 }
 
 /// Drives runs and shows them.
@@ -92,19 +89,17 @@ impl Foreground {
         let store = project.open(store)?;
         let path = store.path().context("a store in memory has no second reader")?.to_path_buf();
         let (sender, heard) = channel();
-        let (room, printed, noted) = (Room::default(), sender.clone(), sender.clone());
+        let (room, printed) = (Room::default(), sender.clone());
         let ears = Ears {
             printed: Arc::new(move |text| drop(printed.send(Heard::Printed(room.print(text))))),
-            noted: Arc::new(move |text| drop(noted.send(Heard::Printed(Printed::at_once(text))))),
             words: words(sender.clone(), View::moves(manner.quiet)),
         };
-        let scripted: Vec<Arc<str>> = manner.answers.outside().iter().map(|step| step.as_str().into()).collect();
-        let performs = outside::Manner { user: manner.user.clone(), answers: manner.answers, attached: is_attended() };
+        let performs = outside::Manner { user: manner.user.clone(), attached: is_attended() };
         let here = Arc::new(Here::new(project, performs, ears)?);
         let facts = Arc::clone(&here);
         let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
         let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
-        let host = here.furnish(host.answered_outside(scripted), project);
+        let host = here.furnish(host, project);
         let (notices, host) = Notices::new(project, &path, host)?;
         let listener = listener(sender.clone(), notices);
         let driver = Driver::new(host, here.clone(), project.limits(), listener);
@@ -138,9 +133,6 @@ impl Foreground {
         let (look, notes) = self.store.retell(run)?;
         if look.row.status.is_final() {
             return Ok(Left::Ended(Box::new(look)));
-        }
-        if self.here.answers().is_there() {
-            self.here.answers().skip(&self.store.past(run)?);
         }
         match self.driver.wake(run)? {
             Ok(_) => {
@@ -177,7 +169,10 @@ impl Foreground {
     /// Follows a run until it has ended, only people can make it go on, or somebody interrupts.
     pub(crate) fn follow(&mut self, root: RunNo) -> Result<Left> {
         let status = self.driver.look(root)?.status();
-        let mut scene = Scene { root, status, asking: BTreeSet::from([root]), look_again: true, waits_ms: None };
+        let script = self.store.script(root)?;
+        let recorded = script.is_some_and(|script| script.live_ms.is_none() && script.is_recorded());
+        let asking = BTreeSet::from([root]);
+        let mut scene = Scene { root, status, recorded, asking, look_again: true, waits_ms: None };
         loop {
             match self.next(!scene.look_again)? {
                 Some(Heard::Interrupt) => return Ok(Left::Interrupted),
@@ -255,7 +250,7 @@ impl Foreground {
             if moved.contains(&open.run) {
                 continue;
             }
-            match self.desk.look_at(open, &self.driver, &self.here, &mut self.view)? {
+            match self.desk.look_at(open, scene.recorded, &self.driver, &mut self.view)? {
                 Came::Answered => {
                     moved.push(open.run);
                     came = Came::Answered;
@@ -265,7 +260,8 @@ impl Foreground {
             }
         }
         scene.look_again |= came == Came::Answered;
-        match look.status() {
+        // A script that has more answers than a turn gives keeps the run from waiting.
+        match look.row.status {
             Status::WaitingPeople if came == Came::Nothing && !scene.look_again => {
                 let open = Open::of(&look, &self.store)?;
                 Ok(Some(Left::Waiting(Box::new(look), open)))
@@ -306,6 +302,8 @@ impl Foreground {
 struct Scene {
     root: RunNo,
     status: Status,
+    /// Whether a recorded script answers for people.
+    recorded: bool,
     /// Runs that somebody may have to answer.
     asking: BTreeSet<RunNo>,
     /// Whether something has happened since somebody looked.
@@ -345,6 +343,7 @@ fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_engine::D
             Act::Told { run, notes } => Heard::Told(*run, notes.clone()),
             Act::Stands { run, status, .. } => Heard::Stands(*run, *status),
             Act::People { run, request, what, .. } => Heard::Question(*run, *request, *what == People::Closed),
+            Act::Noted { text, .. } => Heard::Printed(Printed::at_once(&format!("{text}\n"))),
             Act::Broken { why, .. } => Heard::Printed(Printed::at_once(&format!("{why}\n"))),
             Act::Perform { .. } | Act::Withdraw { .. } | Act::Answered { .. } => return,
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use branchpoint_core::ir::Program;
-use branchpoint_engine::{Answer, BadScript, Call, Came, Happened, Past, Reply, Runner, Script, Secrets};
+use branchpoint_engine::{Answer, BadScript, Call, Runner, Script, Secrets};
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use jiff::Timestamp;
 
@@ -20,8 +20,8 @@ pub(crate) struct Answers {
     script: Script,
     /// Where the script was written.
     file: Option<(Source, Located)>,
-    /// Kinds of calls that belong to no step and are answered by the script too.
-    beside: BTreeSet<Arc<str>>,
+    /// The script as the store keeps it.
+    written: Option<Value>,
     /// Whether answers that the script lacks are looked for elsewhere.
     dry_run: bool,
     /// Whether someone can be asked.
@@ -30,46 +30,29 @@ pub(crate) struct Answers {
     pub(crate) lacking: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// What somebody said, as a script tells it.
-pub(crate) struct Written<'v> {
-    pub(crate) user: &'v str,
-    pub(crate) choice: &'v str,
-    pub(crate) comment: Option<&'v str>,
-}
-
-/// Who said what, if that is written down one by one.
-pub(crate) fn votes(said: &Value) -> Option<Vec<Written<'_>>> {
-    let votes = said.get("$votes")?.as_list()?.iter().map(|vote| Written {
-        user: vote.get("user").and_then(Value::as_str).unwrap_or_default(),
-        choice: vote.get("choice").and_then(Value::as_str).unwrap_or_default(),
-        comment: vote.get("comment").and_then(Value::as_str),
-    });
-    Some(votes.collect())
-}
-
 impl Answers {
     /// Reads the script; without one there are no answers.
     pub(crate) fn read(script: Option<&Path>, dry_run: bool) -> Result<Self> {
         let asks = dry_run && stdin().is_terminal();
         let Some(path) = script else { return Ok(Self { dry_run, asks, ..Self::none() }) };
-        let (mut script, file) = read(path)?;
+        let (mut script, written, file) = read(path)?;
         if let Err(untold) = script.look_up(|name| env::var(name).ok()) {
             bail!("{}: {untold}", path.display());
         }
         script.played_since(Timestamp::now().as_millisecond());
         // Whoever plays a recorded run again wants that run, not another.
         let asks = asks && script.recorded().is_none();
-        Ok(Self { script, file: Some(file), dry_run, asks, ..Self::none() })
+        Ok(Self { script, file: Some(file), written: Some(written), dry_run, asks, ..Self::none() })
     }
 
     /// No answers at all.
     pub(crate) fn none() -> Self {
-        let (script, beside, lacking) = (Script::default(), BTreeSet::new(), BTreeMap::new());
-        Self { script, file: None, beside, dry_run: false, asks: false, lacking }
+        let (script, lacking) = (Script::default(), BTreeMap::new());
+        Self { script, file: None, written: None, dry_run: false, asks: false, lacking }
     }
 
     /// Refuses what is written for steps that none of the programs has: whoever wrote it believes that they do not run.
-    pub(crate) fn check<'p>(&mut self, programs: impl IntoIterator<Item = &'p Program>) -> Result<()> {
+    pub(crate) fn check<'p>(&self, programs: impl IntoIterator<Item = &'p Program>) -> Result<()> {
         let Some((source, document)) = &self.file else { return Ok(()) };
         let (mut steps, mut kinds) = (BTreeSet::new(), BTreeSet::new());
         for program in programs {
@@ -78,15 +61,14 @@ impl Answers {
                 program.effects.iter().filter(|effect| effect.step.is_none()).map(|effect| effect.kind.clone()),
             );
         }
-        self.beside = kinds.into_iter().filter(|kind| !steps.contains(kind)).collect();
         if self.is_recorded() {
             return Ok(());
         }
-        let known = |step: &Arc<str>| steps.contains(step) || self.beside.contains(step) || PEOPLE.contains(&&**step);
+        let known = |step: &Arc<str>| steps.contains(step) || kinds.contains(step) || PEOPLE.contains(&&**step);
         let unknown = self.script.steps().filter(|step| !known(step)).map(|step| {
             let message = format!("the script answers for `{step}`, and the workflow has no such step");
             let finding = Diagnostic::error(Kind::UnknownTarget, key_span(document, step), message);
-            let finding = finding.suggest(step, steps.iter().chain(&self.beside).map(|known| &**known));
+            let finding = finding.suggest(step, steps.iter().chain(&kinds).map(|known| &**known));
             let help = "leave it out, or name a step: what the script does not answer is done for real";
             if finding.help.is_some() { finding } else { finding.with_help(help) }
         });
@@ -118,50 +100,21 @@ impl Answers {
         self.script.recorded()?.facts.get(name).cloned()
     }
 
-    /// Everything that the host knew when the script was recorded.
-    pub(crate) fn facts(&self) -> Object {
-        self.script.recorded().map(|recorded| recorded.facts.clone()).unwrap_or_default()
+    /// The script that a run is started with.
+    pub(crate) fn written(&self) -> Option<&Value> {
+        self.written.as_ref()
+    }
+
+    pub(crate) fn script(&self) -> &Script {
+        &self.script
     }
 
     pub(crate) fn mask_with(&mut self, secrets: Secrets) {
         self.script.mask_with(secrets);
     }
 
-    /// Leaves out the entries of what was answered before, in a run that is taken up again.
-    pub(crate) fn skip(&mut self, past: &Past) {
-        self.script.played_since(past.from_ms);
-        self.script.hide(&past.secret_variables());
-        for happened in &past.happened {
-            match happened {
-                Happened::Called { call, came } if *came != Came::Open && self.answers(call) => drop(self.reply(call)),
-                Happened::Asked { step, question, votes } if !votes.is_empty() => {
-                    drop(self.script.said(step, question));
-                }
-                Happened::Said { step, .. } => {
-                    let step = if self.knows(step) { step } else { "resume" };
-                    drop(self.script.said(step, &Value::Null));
-                }
-                _ => {}
-            }
-        }
-    }
-
     pub(crate) fn knows(&self, step: &str) -> bool {
         self.script.knows(step)
-    }
-
-    /// Whether the script answers a call, be it with an error. Messages are told all the same.
-    pub(crate) fn answers(&self, call: &Call) -> bool {
-        match &call.step {
-            _ if self.is_recorded() => &*call.kind != "log",
-            Some(step) => self.knows(step),
-            None => self.knows(&call.kind) && self.beside.contains(&call.kind),
-        }
-    }
-
-    /// What the script says to a call; or why it says nothing.
-    pub(crate) fn reply(&mut self, call: &Call) -> Result<Reply, String> {
-        self.script.reply(call)
     }
 
     /// Whether the answers of a step come from the person at the terminal.
@@ -222,14 +175,15 @@ impl Runner for Answers {
 /// What people say stands under these names too.
 const PEOPLE: [&str; 3] = ["resume", "line", "people"];
 
-fn read(path: &Path) -> Result<(Script, (Source, Located))> {
+fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
     let source = Source::file(path)?;
     let document = match branchpoint_dialects::read(&source.text) {
         Ok(document) => document,
         Err(findings) => return Err(refused(&source, &findings)),
     };
-    match Script::read(&by_step(document.to_value())) {
-        Ok(script) => Ok((script, (source, document))),
+    let written = by_step(document.to_value());
+    match Script::read(&written) {
+        Ok(script) => Ok((script, written, (source, document))),
         Err(BadScript::Wrong { at, wrong }) => {
             let kind = if wrong.help.contains("did you mean") { Kind::UnknownKey } else { Kind::BadValue };
             let within = at.iter().try_fold(&document, part).unwrap_or(&document);

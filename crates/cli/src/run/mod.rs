@@ -25,7 +25,7 @@ use branchpoint_engine::{Secrets, agent, cassette};
 use branchpoint_expr::{Dialect, Object, Value};
 use jiff::Timestamp;
 
-pub(crate) use self::answers::{Answers, Written, votes};
+pub(crate) use self::answers::Answers;
 use self::inputs::Input;
 use self::tape::Tape;
 use crate::foreground::{Foreground, Left, Manner};
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long = "input", short, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
 
-    /// A YAML file with answers to calls and questions; what it answers is not done
+    /// A YAML file with answers to calls and questions
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
 
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     arguments.check()?;
     let project = Project::find()?.reaching(arguments.reach);
     let user = project.user(arguments.user.as_deref());
-    let mut answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
+    let answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
     let workflow = match arguments.workflow.load_scripted(&answers.outside())? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.dry_run {
         return dry::run(workflow, input, facts, answers, project.max_ops(), arguments.json);
     }
-    arguments.start(&project, user, &workflow, answers, input, facts)
+    arguments.start(&project, user, &workflow, &answers, input, facts)
 }
 
 impl Arguments {
@@ -126,12 +126,6 @@ impl Arguments {
             + self.inputs.iter().filter(|input| input.is_stdin()).count();
         if stdins > 1 {
             bail!("only one of the workflow, the script and the inputs can come from stdin");
-        }
-        if self.detach && self.script.is_some() {
-            bail!(
-                "a detached run cannot have a script: whoever drives it does not know the script\n\
-                 help: leave out --detach, or --script"
-            );
         }
         if self.detach && self.reach.allow_private_network {
             bail!(
@@ -148,7 +142,7 @@ impl Arguments {
         project: &Project,
         user: String,
         workflow: &Workflow,
-        answers: Answers,
+        answers: &Answers,
         input: Value,
         facts: Object,
     ) -> Result<ExitCode> {
@@ -157,15 +151,15 @@ impl Arguments {
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let number = save(&project.open(&self.store)?, workflow, now_ms)?;
         let secrets = secrets_of(workflow, &input, &facts);
-        let facts = answers.facts().into_iter().chain(facts);
-        let facts = facts.map(|(name, value)| (name.to_string(), value)).collect();
-        let manner = Manner { user, quiet: self.quiet, answers };
+        let facts = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        let manner = Manner { user, quiet: self.quiet };
         let mut foreground = Foreground::open(project, &self.store, manner)?;
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
             folder: env::current_dir()?.display().to_string().into(),
             facts,
             secrets,
+            script: answers.written().cloned(),
             watched: !self.detach,
             detached: self.detach,
             ..Start::new(number, id.clone(), with_id(workflow.dialect, input, &id))

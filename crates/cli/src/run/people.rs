@@ -2,11 +2,12 @@
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Event, Rejected};
+use branchpoint_engine::people::{QuestionKey, written_votes};
 use branchpoint_engine::{Memory, Runner as _};
 use branchpoint_expr::Value;
 
-use super::answers::{Answers, votes};
-use crate::foreground::{Open, What};
+use super::answers::Answers;
+use crate::foreground::Open;
 use crate::terminal;
 
 /// Answers the oldest thing for which there is an answer. False if there is none.
@@ -16,16 +17,17 @@ pub(crate) fn answer(program: &Program, host: &mut Memory<'_>, answers: &mut Ans
 
 /// True: the run can go on.
 fn answered(open: &Open, program: &Program, host: &mut Memory<'_>, answers: &mut Answers) -> bool {
-    let name = open.name_in(answers);
+    let name = open.question.name_in(answers.script());
     answers.at(host.now_ms());
-    let Some(said) = answers.said(&name, &open.question, &open.shown()) else {
+    let Some(said) = answers.said(&name, &open.question.spec, &open.shown()) else {
         // A conversation without anybody to talk to hears so.
-        return open.what == What::Line && hand(open, host, None, &Value::Null, None).is_ok();
+        return open.question.key == QuestionKey::Line && hand(open, host, None, &Value::Null, None).is_ok();
     };
-    if let Some(votes) = votes(&said) {
+    if let Some(votes) = written_votes(&said) {
         for vote in votes {
-            if let Err(refused) = hand(open, host, Some(vote.user), &Value::from(vote.choice), vote.comment) {
-                terminal::complain(&format!("`{}` is no answer to the step `{}`: {refused}", vote.choice, open.step));
+            let choice = Value::from(&*vote.choice);
+            if let Err(refused) = hand(open, host, Some(&vote.user), &choice, vote.comment.as_deref()) {
+                complain(open, &format!("`{choice}` of {}", vote.user), &refused);
             }
         }
         return !is_open(open, program, host);
@@ -34,17 +36,21 @@ fn answered(open: &Open, program: &Program, host: &mut Memory<'_>, answers: &mut
     let mut taken = false;
     // Everyone who was asked says the same, until it is enough.
     for user in open.everyone() {
-        match hand(open, host, user, said, None) {
+        match hand(open, host, user.as_deref(), said, None) {
             Ok(()) => taken = true,
             Err(_) if taken => break,
             Err(refused) => {
-                terminal::complain(&format!("`{said}` is no answer to the step `{}`: {refused}", open.step));
+                complain(open, &format!("`{said}`"), &refused);
                 // A person may think again; what is written down stays as it is.
                 return answers.can_ask(&name);
             }
         }
     }
     taken && !is_open(open, program, host)
+}
+
+fn complain(open: &Open, answer: &str, refused: &Rejected) {
+    terminal::complain(&format!("the answer {answer} to step `{}` was rejected: {refused}", open.question.step));
 }
 
 fn hand(
@@ -54,17 +60,21 @@ fn hand(
     choice: &Value,
     comment: Option<&str>,
 ) -> Result<(), Rejected> {
-    let Event::Signal { name, payload, sender, .. } = open.answer(user, choice, comment) else { return Ok(()) };
+    let Event::Signal { name, payload, sender, .. } = open.question.answer(user, choice, comment) else {
+        return Ok(());
+    };
     host.signal(&name, payload, sender.as_deref())
 }
 
 /// Whether votes are still missing. What else is answered is answered at once.
 fn is_open(open: &Open, program: &Program, host: &Memory<'_>) -> bool {
-    matches!(open.what, What::Vote(_)) && Open::of_trial(program, host).iter().any(|other| other.what == open.what)
+    let key = &open.question.key;
+    matches!(key, QuestionKey::Vote(_)) && Open::of_trial(program, host).iter().any(|other| other.question.key == *key)
 }
 
 /// What is asked, and how to answer it.
 pub(crate) fn pending(open: &Open) -> String {
-    let answer = open.choices.first().map_or("a line", |choice| choice);
-    format!("{}To answer it here, write `{}: [{answer}]` into the file of --script.\n", open.shown(), open.step)
+    let choices = open.question.choices();
+    let (answer, step) = (choices.first().map_or("a line", |choice| choice), &open.question.step);
+    format!("{}To answer it here, write `{step}: [{answer}]` into the file of --script.\n", open.shown())
 }

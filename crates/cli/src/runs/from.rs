@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Stamp, State, What, advance};
-use branchpoint_engine::host::{Look, Refused, new_id};
+use branchpoint_engine::host::{ContinueWith, Look, Refused, new_id};
 use branchpoint_engine::store::{Run, RunNo, Store};
 use branchpoint_expr::Value;
 
 use super::Follower;
 use super::explain;
 use super::told::Told;
-use crate::drive::{Drive, Until, tell};
+use crate::drive::{Drive, Live, Until, tell};
 use crate::opened::Opened;
 use crate::project::{Reach, StoreArguments};
 use crate::{ended, moment, terminal};
@@ -21,6 +21,9 @@ use crate::{ended, moment, terminal};
 pub(super) struct Resume {
     /// The id of the run, or a beginning or end of it that no other has
     run: String,
+
+    #[command(flatten)]
+    live: Live,
 
     #[command(flatten)]
     reach: Reach,
@@ -34,6 +37,9 @@ pub(super) struct Retry {
     /// The id of the new run; without it, one is made up
     #[arg(long, value_name = "KEY")]
     id: Option<String>,
+
+    #[command(flatten)]
+    live: Live,
 
     #[command(flatten)]
     reach: Reach,
@@ -57,6 +63,9 @@ pub(super) struct Fork {
     id: Option<String>,
 
     #[command(flatten)]
+    live: Live,
+
+    #[command(flatten)]
     reach: Reach,
 }
 
@@ -74,8 +83,9 @@ pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume,
     let drive = Drive::new(opened.reaching(arguments.reach), store, "runs resume")?;
     // What happens from the moment on in which it is taken up is told.
     let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
-    for taken in [row.run, run] {
-        match drive.wake(taken)? {
+    // The root run comes first, because its child runs use its script.
+    for (taken, with) in [(run, arguments.live.with()), (row.run, ContinueWith::Script)] {
+        match drive.wake(taken, with)? {
             Ok(()) => {}
             Err(Refused::Driven) => {
                 bail!("another process drives run `{}`\nhelp: `branchpoint runs watch {}` follows it", row.id, row.id)
@@ -92,7 +102,7 @@ pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume,
 fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
     for child in drive.store().children(run)?.into_iter().filter(|child| !child.status.is_final()) {
         // One that another process drives ends there.
-        let _ = drive.wake(child.run)?;
+        let _ = drive.wake(child.run, ContinueWith::Script)?;
         wake_children(drive, child.run)?;
     }
     Ok(())
@@ -114,7 +124,8 @@ pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, jso
             row.id
         );
     };
-    go_on(opened.reaching(arguments.reach), store, &row, events, arguments.id.as_deref(), json)
+    let new = NewRun { id: arguments.id.as_deref(), with: arguments.live.with() };
+    go_on(opened.reaching(arguments.reach), store, (&row, events), new, json)
 }
 
 /// After how many events something was told for the first time.
@@ -153,7 +164,8 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
             row.id
         );
     };
-    go_on(opened.reaching(arguments.reach), store, &row, events, arguments.id.as_deref(), json)
+    let new = NewRun { id: arguments.id.as_deref(), with: arguments.live.with() };
+    go_on(opened.reaching(arguments.reach), store, (&row, events), new, json)
 }
 
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
@@ -181,21 +193,26 @@ fn is_failure(answer: Option<&Value>) -> bool {
     error || code
 }
 
+/// The run that continues another.
+struct NewRun<'a> {
+    id: Option<&'a str>,
+    with: ContinueWith,
+}
+
 /// Starts the new run and drives it.
 fn go_on(
     opened: Opened,
     arguments: &StoreArguments,
-    from: &Run,
-    events: u64,
-    id: Option<&str>,
+    (from, events): (&Run, u64),
+    new: NewRun<'_>,
     json: bool,
 ) -> Result<ExitCode> {
-    let id = id.map_or_else(|| new_id(moment::now_ms()), |id| Ok(id.to_owned()))?;
+    let id = new.id.map_or_else(|| new_id(moment::now_ms()), |id| Ok(id.to_owned()))?;
     if id.trim().is_empty() {
         bail!("the id of a run is not empty");
     }
     let drive = Drive::new(opened, arguments, "runs fork")?;
-    let run = drive.fork(from.run, events, &id)?;
+    let run = drive.fork(from.run, events, &id, new.with)?;
     terminal::tell(&format!("Run `{id}` goes on from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;

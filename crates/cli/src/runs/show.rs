@@ -6,13 +6,17 @@ use anyhow::Result;
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_engine::Secrets;
+use branchpoint_engine::people::QuestionKey;
 use branchpoint_engine::store::{Question, Run, RunNo, Store};
 use branchpoint_expr::{Object, Value};
 
 use super::list::{alive, waits};
-use crate::foreground::{What, command, reference};
+use crate::foreground::{command, reference};
 use crate::opened::Opened;
 use crate::{ended, masked, moment, spent, table, terminal};
+
+/// How much of a script's hash is shown.
+const HASH_LETTERS: usize = 12;
 
 pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     let (store, row) = (&opened.store, opened.run(name)?);
@@ -48,6 +52,7 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     if let Some(driver) = driver(store, &row)? {
         facts.push(("driven by", driver));
     }
+    facts.extend(script(store, &row)?.map(|script| ("calls", script)));
     if !row.folder.is_empty() {
         facts.push(("folder", row.folder.clone()));
     }
@@ -85,6 +90,19 @@ fn driver(store: &Store, row: &Run) -> Result<Option<String>> {
     Ok(owner.map(|(_, pid, what, since_ms)| format!("process {pid} ({what}) since {}", moment::at(since_ms))))
 }
 
+/// Who answers the calls of a scripted run.
+fn script(store: &Store, row: &Run) -> Result<Option<String>> {
+    let script = store.script(row.run)?;
+    Ok(script.map(|script| {
+        let name = format!("answered by a {}", if script.is_recorded() { "recorded script" } else { "script" });
+        let hash = script.hash.get(..HASH_LETTERS).unwrap_or_default();
+        match script.live_ms {
+            Some(live_ms) => format!("{name} ({hash}), executed since {}", moment::at(live_ms)),
+            None => format!("{name} ({hash})"),
+        }
+    }))
+}
+
 /// What a run was started with: its input and its facts.
 pub(super) fn start(store: &Store, row: &Run) -> Result<(Value, Object)> {
     let first = store.journal(row.run)?.into_iter().next();
@@ -118,8 +136,13 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
         ])
     });
     let parent = row.parent.map(|parent| store.row(parent.run)).transpose()?;
+    let script = store.script(row.run)?.map(|script| {
+        let live = script.live_ms.map_or(Value::Null, moment::iso);
+        masked::object([("hash", Value::from(script.hash.as_str())), ("live_since", live)])
+    });
     Ok(masked::object([
         ("run", Value::from(row.id.as_str())),
+        ("script", script.unwrap_or_default()),
         ("workflow", Value::from(document.name)),
         ("dialect", Value::from(document.dialect)),
         ("origin", Value::from(document.origin)),
@@ -166,7 +189,7 @@ pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
         let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
         let asked = question.recipients().join(", ");
         let first = choices.first().cloned().unwrap_or_default();
-        let (name, choices) = (reference(id, &What::Vote(question.request)), choices.join(", "));
+        let (name, choices) = (reference(id, &QuestionKey::Vote(question.request)), choices.join(", "));
         let how = command(&name, &first, question.recipients().first().map(String::as_str));
         let asks = format!(
             "\nThe step `{step}` asks {asked}:\n  {prompt}\nChoices: {choices}\n\

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use branchpoint_core::RequestNo;
 use branchpoint_core::ir::Status;
 use branchpoint_engine::host::{Act, People};
+use branchpoint_engine::people::QuestionKey;
 use branchpoint_engine::store::{RunNo, Store};
 use branchpoint_expr::{Object, Value};
 use jiff::Timestamp;
 
-use crate::foreground::{What, reference};
+use crate::foreground::reference;
 use crate::terminal;
 
 /// How log lines look.
@@ -28,6 +29,8 @@ pub(super) enum Line {
     Works(RunNo, Arc<str>),
     Stands(RunNo, Arc<str>, Status, Option<String>),
     Question(RunNo, Arc<str>, RequestNo, &'static str),
+    /// A message about a run.
+    Noted(RunNo, String),
     /// A run cannot be opened.
     Broken(String),
 }
@@ -45,6 +48,7 @@ impl Line {
                 Some(Self::Stands(*run, id.clone(), *status, result.as_ref().and_then(error)))
             }
             Act::Broken { why, .. } => Some(Self::Broken(why.clone())),
+            Act::Noted { run, text } => Some(Self::Noted(*run, text.clone())),
             Act::People { run, id, request, what } => {
                 let what = match what {
                     People::Asked(_) => "asked",
@@ -92,8 +96,12 @@ impl Log {
                 self.tell(*run, id, status.as_str(), &beside);
             }
             Line::Question(run, id, request, what) => {
-                let approval = reference(id, &What::Vote(*request));
+                let approval = reference(id, &QuestionKey::Vote(*request));
                 self.tell(*run, id, what, &[("approval", approval)]);
+            }
+            Line::Noted(run, text) => {
+                let id = self.store.row(*run).map(|row| row.id).unwrap_or_default();
+                self.tell(*run, &id, "note", &[("message", text.clone())]);
             }
             Line::Broken(why) => self.plain("broken", why),
         }

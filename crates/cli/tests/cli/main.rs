@@ -24,6 +24,7 @@ mod looping;
 mod people;
 mod replay;
 mod running;
+mod scripted;
 mod session;
 mod settings;
 mod stored;

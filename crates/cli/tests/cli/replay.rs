@@ -150,7 +150,7 @@ states:
     exits(&recorded, 0);
     // The second call of `a` is the same as the first, and has another answer. Between them the run is interrupted.
     let tape = place.read("tape.yaml");
-    let slow = tape.replace("\"b\":\n  - {", "\"b\":\n  - {\"$delay_ms\":600000,");
+    let slow = tape.replace("\"b\":\n  - {", "\"b\":\n  - {\"$delay_ms\":4000,");
     assert_ne!(slow, tape);
     fs::write(place.path().join("slow.yaml"), slow).expect("it can be written");
     let mut running = place.command(&["run", "m.yaml", "-s", "slow.yaml", "--id", "k"]);
@@ -159,7 +159,7 @@ states:
     place.await_text("told", "a (command)");
     assert!(signal("INT", &running.id().to_string()));
     running.wait().expect("it ends");
-    let played = place.run(&["run", "m.yaml", "-s", "tape.yaml", "--id", "k"]);
+    let played = place.run(&["run", "m.yaml", "-s", "slow.yaml", "--id", "k"]);
     exits(&played, 0);
     assert_eq!(out(&played), out(&recorded));
 }

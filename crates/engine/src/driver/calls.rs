@@ -8,6 +8,7 @@ use branchpoint_core::EffectNo;
 
 use crate::outside::Outside;
 use crate::runner::{Answer, Call};
+use crate::script::Reply;
 use crate::stop::Stop;
 use crate::store::{RunNo, WorkflowNo};
 
@@ -35,6 +36,13 @@ pub(super) struct Done {
     pub(super) answer: Answer,
 }
 
+/// A call that waits for its turn, or for the answer of its run's script.
+struct Waiting {
+    run: RunNo,
+    call: Call,
+    reply: Option<Box<Reply>>,
+}
+
 /// Who is told that a call has ended.
 type Told = Arc<dyn Fn(Done) + Send + Sync>;
 
@@ -43,7 +51,7 @@ pub(super) struct Calls {
     limits: Limits,
     told: Told,
     /// Calls that wait for their turn, by workflow. Some of them may have been withdrawn.
-    waiting: BTreeMap<WorkflowNo, VecDeque<(RunNo, Call)>>,
+    waiting: BTreeMap<WorkflowNo, VecDeque<Waiting>>,
     /// The attempts that somebody waits for and that have not begun.
     wanted: HashMap<(RunNo, EffectNo), u32>,
     /// How many threads are at work: one whose call was withdrawn counts until it has ended.
@@ -70,26 +78,26 @@ impl Calls {
         }
     }
 
-    pub(super) fn push(&mut self, run: RunNo, workflow: WorkflowNo, call: Call) {
+    pub(super) fn push(&mut self, run: RunNo, workflow: WorkflowNo, call: Call, reply: Option<Box<Reply>>) {
         self.wanted.insert((run, call.effect), call.attempt);
-        self.waiting.entry(workflow).or_default().push_back((run, call));
+        self.waiting.entry(workflow).or_default().push_back(Waiting { run, call, reply });
     }
 
     /// The next call that may begin; workflows take turns, so that a busy one does not keep others waiting.
-    pub(super) fn next(&mut self) -> Option<((RunNo, WorkflowNo), Call)> {
+    pub(super) fn next(&mut self) -> Option<((RunNo, WorkflowNo), Call, Option<Box<Reply>>)> {
         while self.threads < self.limits.calls {
-            let (workflow, run, call) = self.first_waiting()?;
+            let (workflow, Waiting { run, call, reply }) = self.first_waiting()?;
             let key = (run, call.effect);
             if self.wanted.get(&key) == Some(&call.attempt) {
                 self.wanted.remove(&key);
                 self.last = Some(workflow);
-                return Some(((run, workflow), call));
+                return Some(((run, workflow), call, reply));
             }
         }
         None
     }
 
-    fn first_waiting(&mut self) -> Option<(WorkflowNo, RunNo, Call)> {
+    fn first_waiting(&mut self) -> Option<(WorkflowNo, Waiting)> {
         let has_room = |(workflow, _): &(&WorkflowNo, &VecDeque<_>)| {
             self.busy.get(workflow).is_none_or(|busy| *busy < self.limits.calls_per_workflow)
         };
@@ -97,16 +105,24 @@ impl Calls {
         let first = self.waiting.iter().filter(has_room).find(after).or_else(|| self.waiting.iter().find(has_room));
         let workflow = *first?.0;
         let queue = self.waiting.get_mut(&workflow)?;
-        let (run, call) = queue.pop_front()?;
+        let first = queue.pop_front()?;
         if queue.is_empty() {
             self.waiting.remove(&workflow);
         }
-        Some((workflow, run, call))
+        Some((workflow, first))
     }
 
     /// Performs a call on a thread of its own; one that needs no waiting, or for which there is no thread, is answered here.
-    pub(super) fn begin(&mut self, (run, workflow): (RunNo, WorkflowNo), call: Call) -> Option<(Call, Answer)> {
-        if let Some(answer) = self.outside.at_once(&call) {
+    /// A script's answer is only waited for.
+    pub(super) fn begin(
+        &mut self,
+        (run, workflow): (RunNo, WorkflowNo),
+        call: Call,
+        reply: Option<Box<Reply>>,
+    ) -> Option<(Call, Answer)> {
+        if reply.is_none()
+            && let Some(answer) = self.outside.at_once(&call)
+        {
             return Some((call, answer));
         }
         let stop = Stop::default();
@@ -114,7 +130,11 @@ impl Calls {
         let (performed, word) = (call.clone(), stop.clone());
         let body = move || {
             let call = performed;
-            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| outside.perform(&call, &word)));
+            let perform = || match reply {
+                Some(reply) => reply.after_delay(&call, &word),
+                None => outside.perform(&call, &word),
+            };
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(perform));
             // A defect of a runner is the failure of its call, not the end of everybody else's.
             let answer = answer.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
             told(Done { run, workflow, call, answer });

@@ -7,6 +7,7 @@ use branchpoint_core::{EffectNo, Note, Rejected, RequestNo};
 use branchpoint_expr::Value;
 
 use crate::runner::Call;
+use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
 
 /// What whoever drives the host has to do, or wants to know. All of it is kept.
@@ -20,6 +21,8 @@ pub enum Act {
         workflow: WorkflowNo,
         /// The call.
         call: Call,
+        /// The answer of the run's script, which comes after a delay: the call is not executed.
+        reply: Option<Box<Reply>>,
     },
     /// Nobody waits for this call any more.
     Withdraw {
@@ -54,6 +57,13 @@ pub enum Act {
         request: RequestNo,
         /// What about it.
         what: People,
+    },
+    /// A message about a run, such as an answer that its script lacks.
+    Noted {
+        /// Which run.
+        run: RunNo,
+        /// The message.
+        text: String,
     },
     /// A run cannot be opened; it stays as it is until somebody mends what is wrong.
     Broken {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use branchpoint_core::ir::Status;
 use branchpoint_core::{Again, Command, EffectNo, Event, Failed, RequestNo, Stamp, TimerNo, advance, status};
 
 use super::open::Flight;
@@ -222,7 +223,9 @@ impl Host {
         for run in std::mem::take(&mut self.touched) {
             let Some(open) = self.open.get_mut(&run) else { continue };
             open.touched = false;
-            let status = status(&open.program, &open.state);
+            // A run whose script has the answer does not wait for people.
+            let answered = self.answerable.contains(&run);
+            let status = if answered { Status::Running } else { status(&open.program, &open.state) };
             let ended = status.is_final();
             let driven = !ended && !open.detached;
             let (seq, now_ms) = (open.state.seq(), open.state.now_ms());

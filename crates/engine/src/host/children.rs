@@ -15,14 +15,13 @@ use crate::secrets::{Secrets, resolve};
 use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
 
 impl Host {
-    /// Whether a call is a run of a program that the workflow has. Others go out, to be answered by a script or refused.
+    /// Whether a call is a run of a program that the workflow has.
     pub(super) fn is_child(&self, workflow: WorkflowNo, call: &Call) -> bool {
         let known = |part: &Part| {
             self.programs.contains_key(&(workflow, part.clone()))
                 || matches!(self.store.program(workflow, part), Ok(Some(_)))
         };
-        let outside = call.step.as_ref().is_some_and(|step| self.outside.contains(step));
-        !outside && part(call).is_some_and(|part| known(&part))
+        part(call).is_some_and(|part| known(&part))
     }
 
     pub(super) fn call_child(&mut self, parent: RunNo, call: Call, now_ms: i64) -> Result<(), Trouble> {
@@ -33,7 +32,7 @@ impl Host {
             return Ok(());
         }
         // A secret that the call names is put in here, and sealed with the child's own.
-        let (resolved, known) = match resolve(&call.input, &call.spec, &self.secrets) {
+        let (resolved, known) = match resolve(&call.input, &call.spec, &self.secrets_for(open.script)) {
             Ok(resolved) if &*call.kind == Effect::CHILD_RUN => resolved,
             Ok(_) => (call.input.clone(), Vec::new()),
             Err(why) => {

@@ -6,21 +6,30 @@ use branchpoint_core::{Command, EffectNo, Event, RequestNo, advance};
 use branchpoint_expr::Value;
 
 use super::open::Open;
-use super::{Asker, Host, Refused, RunNo, Taken, Ticket};
+use super::{Asker, ContinueWith, Host, Refused, RunNo, Taken, Ticket};
 use crate::store::{Packing, Run, Trouble};
 
 impl Host {
     /// Queues a new run that begins with the first `events` events of another.
-    pub fn fork(&mut self, from: RunNo, events: u64, id: String, watched: bool, ticket: Ticket) {
-        self.queue.push_back(super::Order::Fork { from, events, id, watched, asker: Asker::Caller(ticket) });
+    /// A fork of a scripted run has the same script.
+    pub fn fork(
+        &mut self,
+        (from, events): (RunNo, u64),
+        id: String,
+        watched: bool,
+        with: ContinueWith,
+        ticket: Ticket,
+    ) {
+        let asker = Asker::Caller(ticket);
+        self.queue.push_back(super::Order::Fork { from, events, id, watched, with, asker });
     }
 
     pub(super) fn fork_run(
         &mut self,
-        from: RunNo,
-        events: u64,
+        (from, events): (RunNo, u64),
         id: String,
         watched: bool,
+        with: ContinueWith,
         now_ms: i64,
     ) -> Result<Result<Taken, Refused>, Trouble> {
         let row = self.store.row(from)?;
@@ -30,11 +39,12 @@ impl Host {
         let packing = self.packing(from)?;
         let mut journal = self.store.journal(from)?;
         journal.truncate(usize::try_from(events).unwrap_or(usize::MAX));
-        let new = Run { id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row };
+        let mut new = Run { id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row.clone() };
         let Some(run) = self.store.insert_run(&new, program.semantics)? else {
             let known = self.store.run(&new.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", new.id)))?;
             return Ok(Ok(Taken { run: known.run, new: false }));
         };
+        new.run = run;
         self.seal(run, &packing.secrets)?;
         let mut open = Box::new(Open::new(&new, program, packing));
         (open.watched, open.touched, open.turn) = (watched, true, self.turns);
@@ -59,6 +69,7 @@ impl Host {
             }
             outcome.commands.into_iter().for_each(|command| left.commanded(command, stamp.now_ms));
         }
+        open.script = self.fork_script(&row, events, &new, &open.packing, with)?;
         self.touched.push(run);
         if open.state.is_unfinished() {
             self.unfinished.push_back(run);

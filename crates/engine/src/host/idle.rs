@@ -44,6 +44,7 @@ impl Host {
         let status = branchpoint_core::status(&open.program, &open.state);
         self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None)?;
         self.forget_timers(run, &open);
+        self.drop_script(open.script);
         Ok(())
     }
 

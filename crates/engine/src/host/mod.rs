@@ -17,6 +17,7 @@ mod notice;
 mod open;
 mod private;
 mod rebuild;
+mod scripted;
 mod start;
 mod subagents;
 mod timers;
@@ -40,6 +41,7 @@ pub use look::Look;
 use open::Open;
 pub(crate) use open::followed;
 use private::Private;
+use scripted::Scripted;
 pub use start::{MAX_OPS, Start, new_id};
 
 /// How many events one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
@@ -58,6 +60,20 @@ pub enum Drives {
     All,
     /// Those that it was given, and their children.
     Named,
+}
+
+/// Who answers the calls of a scripted run that is continued.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ContinueWith {
+    /// Its script.
+    #[default]
+    Script,
+    /// Runners: from now on its calls are executed, which the store records.
+    Runners,
+    /// Another script, from its first answer on: a conversation may have one for each part of it.
+    NewScript(Value),
+    /// The script of another run, from the answer on that the other run has reached.
+    ScriptOf(RunNo),
 }
 
 /// Many runs over one store.
@@ -83,8 +99,10 @@ pub struct Host {
     broken: BTreeSet<RunNo>,
     /// Inbox items that are queued.
     sent: BTreeSet<i64>,
-    /// Steps whose calls go out, even if they name a workflow that is known: somebody has written down their answers.
-    outside: BTreeSet<Arc<str>>,
+    /// The scripts of open runs, by root run.
+    scripts: HashMap<RunNo, Scripted>,
+    /// Runs whose questions a script answers in the next turn.
+    answerable: BTreeSet<RunNo>,
     key: Option<Key>,
     programs: HashMap<(WorkflowNo, Part), Arc<Program>>,
     open: HashMap<RunNo, Box<Open>>,
@@ -122,12 +140,14 @@ enum Order {
         events: u64,
         id: String,
         watched: bool,
+        with: ContinueWith,
         asker: Asker,
     },
     /// A run is opened, so that what it waits for is performed.
     Wake {
         run: RunNo,
         watched: bool,
+        with: ContinueWith,
         asker: Asker,
     },
     /// A run that has nothing to do is put out of memory.
@@ -168,7 +188,8 @@ impl Host {
             max_ops: MAX_OPS,
             broken: BTreeSet::new(),
             sent: BTreeSet::new(),
-            outside: BTreeSet::new(),
+            scripts: HashMap::new(),
+            answerable: BTreeSet::new(),
             key: None,
             programs: HashMap::new(),
             open: HashMap::new(),
@@ -198,13 +219,6 @@ impl Host {
     /// How many runs may stay in memory with nothing to do.
     pub fn keep_idle(&mut self, limit: usize) {
         self.idle_limit = limit;
-    }
-
-    /// The calls of these steps go out, even if they name a workflow that is known: somebody has written down their answers.
-    #[must_use]
-    pub fn answered_outside(mut self, steps: impl IntoIterator<Item = Arc<str>>) -> Self {
-        self.outside.extend(steps);
-        self
     }
 
     /// Where secrets are that calls of other workflows name: what a child run is started with is sealed in the store.
@@ -266,7 +280,12 @@ impl Host {
 
     /// Takes a run up: what it waits for is performed again.
     pub fn wake(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
-        self.queue.push_back(Order::Wake { run, watched, asker: Asker::Caller(ticket) });
+        self.queue.push_back(Order::Wake { run, watched, with: ContinueWith::Script, asker: Asker::Caller(ticket) });
+    }
+
+    /// The same, for a run that may be scripted.
+    pub fn wake_with(&mut self, run: RunNo, watched: bool, with: ContinueWith, ticket: Ticket) {
+        self.queue.push_back(Order::Wake { run, watched, with, asker: Asker::Caller(ticket) });
     }
 
     /// Puts a run out of memory, if it has nothing to do. It is opened again when something comes.
@@ -298,7 +317,7 @@ impl Host {
 
     /// When the next turn is worth its while: at once, at that time, or when something is queued.
     pub fn next_ms(&self) -> Option<i64> {
-        if !self.queue.is_empty() || !self.unfinished.is_empty() {
+        if !self.queue.is_empty() || !self.unfinished.is_empty() || !self.answerable.is_empty() {
             return Some(i64::MIN);
         }
         let timer = self.timers.first().map(|(due_ms, ..)| *due_ms);
@@ -322,8 +341,9 @@ impl Host {
             return Err(trouble);
         }
         // Runs that have ended are only looked at from now on.
-        for run in self.ended.drain(..) {
-            self.open.remove(&run);
+        for run in std::mem::take(&mut self.ended) {
+            let ended = self.open.remove(&run);
+            self.drop_script(ended.and_then(|open| open.script));
         }
         Ok(std::mem::take(&mut self.acts))
     }
@@ -346,6 +366,7 @@ impl Host {
         self.fire_timers(now_ms)?;
         self.end_child_attempts(now_ms)?;
         self.go_on()?;
+        self.answer_questions(now_ms)?;
         self.put_idle_away()?;
         self.write_rows()
     }
@@ -359,12 +380,21 @@ impl Host {
                 Ok(())
             }
             Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
-            Order::Fork { from, events, id, watched, asker } => {
-                let forked = self.fork_run(from, events, id, watched, now_ms)?;
+            Order::Fork { from, events, id, watched, with, asker } => {
+                let forked = self.fork_run((from, events), id, watched, with, now_ms)?;
                 self.answer(asker, forked)
             }
-            Order::Wake { run, watched, asker } => {
-                let taken = self.ensure_open(run)?;
+            Order::Wake { run, watched, with, asker } => {
+                let allowed = match with {
+                    ContinueWith::Script => Ok(()),
+                    ContinueWith::Runners => self.continue_live(run, now_ms)?,
+                    ContinueWith::NewScript(script) => self.rebind_script(run, &script, None)?,
+                    ContinueWith::ScriptOf(other) => self.inherit_script(run, other)?,
+                };
+                let taken = match allowed {
+                    Ok(()) => self.ensure_open(run)?,
+                    Err(refused) => Err(refused),
+                };
                 self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
                 self.answer(asker, taken.map(|()| Taken { run, new: false }))
             }

@@ -42,7 +42,7 @@ impl Host {
                 self.queue.push_back(Order::ChildEnded(child));
             } else if row.owner.is_none() {
                 // Whoever drove it has left it.
-                self.queue.push_back(Order::Wake { run: child, watched: false, asker: Asker::Nobody });
+                self.queue.push_back(Order::wake(child));
             }
         }
         if self.drives == Drives::All {
@@ -52,7 +52,7 @@ impl Host {
                 self.version = -1;
             }
             adrift.retain(|run| !self.broken.contains(run));
-            self.queue.extend(adrift.into_iter().map(|run| Order::Wake { run, watched: false, asker: Asker::Nobody }));
+            self.queue.extend(adrift.into_iter().map(Order::wake));
             self.closed_due_ms = self.store.first_due_ms()?;
         }
         Ok(())

@@ -22,6 +22,8 @@ pub(super) struct Open {
     pub(super) packing: Packing,
     pub(super) state: State,
     pub(super) parent: Option<Parent>,
+    /// The root run whose script answers the calls of this one.
+    pub(super) script: Option<RunNo>,
     /// How it stands by its row, and whether the row says that this process drives it.
     pub(super) row: (Status, bool),
     pub(super) timers: Timers,
@@ -59,6 +61,7 @@ impl Open {
             packing,
             state: State::new(),
             parent: row.parent,
+            script: None,
             row: (row.status, false),
             timers: Timers::default(),
             flights: BTreeMap::new(),
@@ -79,7 +82,10 @@ impl Open {
 
     /// Whether it waits for somebody, and nothing of it is at work here.
     pub(super) fn is_idle(&self) -> bool {
-        self.flights.is_empty() && self.waiting.is_empty() && !self.state.is_unfinished() && !self.touched
+        // The process that drives a scripted run drives its child runs too.
+        let with_parent = self.script.is_some() && self.parent.is_some();
+        let busy = !self.flights.is_empty() || !self.waiting.is_empty() || self.state.is_unfinished() || self.touched;
+        !busy && !with_parent
     }
 }
 
@@ -110,9 +116,14 @@ impl Host {
         let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
             return Ok(Err(Refused::NoPart(row.part)));
         };
+        if let Err(refused) = self.open_root_first(&row)? {
+            return Ok(Err(refused));
+        }
         let packing = self.packing(run)?;
         let kept = self.store.kept(run, &packing)?;
+        let script = if row.status.is_final() { None } else { self.load_script(&row)? };
         let mut open = Box::new(Open::new(&row, program, packing));
+        open.script = script;
         open.snapshot_bytes = kept.snapshot_bytes;
         open.tail_bytes = kept.tail_bytes;
         open.state = folded(&open.program, kept.state, kept.tail, &row.id)?;
@@ -144,17 +155,17 @@ impl Host {
         }
     }
 
-    /// Calls of workflows that are known are runs of their own; the rest goes out.
+    /// Calls of known workflows are runs of their own. The script of the run answers the others, or runners perform them.
     pub(super) fn perform(&mut self, run: RunNo, call: Call) {
         let Some(open) = self.open.get(&run) else { return };
         if open.detached {
             return;
         }
-        let workflow = open.workflow;
-        if self.is_child(workflow, &call) {
+        let (workflow, script) = (open.workflow, open.script);
+        if !self.is_replaced(script, &call) && self.is_child(workflow, &call) {
             self.queue.push_back(Order::Child(run, Box::new(call)));
-        } else {
-            self.acts.push(Act::Perform { run, workflow, call });
+        } else if let Some(call) = self.answer_call(run, call) {
+            self.acts.push(Act::Perform { run, workflow, call, reply: None });
         }
     }
 

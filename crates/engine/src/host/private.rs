@@ -13,6 +13,10 @@ pub(super) struct Private {
 }
 
 impl Private {
+    pub(super) fn values(&self) -> &[String] {
+        &self.values
+    }
+
     /// Those that appear in what is to be stored, in any encoding, and are not sealed, each once.
     pub(super) fn found(&self, packed: &Packed, packing: &Packing) -> Vec<String> {
         let Some(finder) = &self.finder else { return Vec::new() };

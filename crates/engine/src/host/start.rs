@@ -9,6 +9,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 
 use super::open::Open;
+use super::scripted::Scripted;
 use super::{Asker, Host, Refused, Taken};
 use crate::secrets::Secrets;
 use crate::store::{Key, Packing, Parent, Part, Run, RunNo, Trouble, WorkflowNo, random};
@@ -33,6 +34,8 @@ pub struct Start {
     pub facts: BTreeMap<String, Value>,
     /// Inputs that are sealed: in the store, they are numbers wherever they stand.
     pub secrets: Secrets,
+    /// The script that answers its calls and those of its child runs, whoever drives them.
+    pub script: Option<Value>,
     /// Whether somebody wants to hear what happens.
     pub watched: bool,
     /// Whether it is left to whoever drives all runs.
@@ -54,6 +57,7 @@ impl Start {
             folder: "".into(),
             facts: BTreeMap::new(),
             secrets: Secrets::default(),
+            script: None,
             watched: false,
             detached: false,
             parent: None,
@@ -92,7 +96,14 @@ impl Host {
         let Some(program) = self.program(start.workflow, &start.part)? else {
             return Ok(Err(Refused::NoPart(start.part.to_string())));
         };
-        let row = Run {
+        let mut secrets = start.secrets;
+        secrets.add(Secrets::in_program(&program).values());
+        let mut secrets = secrets.values().to_vec();
+        let packed = match start.script.as_ref().map(|script| self.packed_script(script, &mut secrets)).transpose() {
+            Ok(packed) => packed,
+            Err(error) => return Ok(Err(Refused::Unstorable(error.to_string()))),
+        };
+        let mut row = Run {
             run: RunNo(0),
             id: start.id.clone(),
             workflow: start.workflow,
@@ -109,12 +120,22 @@ impl Host {
             let run = self.store.run(&start.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", start.id)))?.run;
             return Ok(Ok(Taken { run, new: false }));
         };
-        let mut secrets = start.secrets;
-        secrets.add(Secrets::in_program(&program).values());
-        let secrets = secrets.values();
-        self.seal(run, secrets)?;
+        row.run = run;
+        self.seal(run, &secrets)?;
+        let script = match packed {
+            Some(packed) => match self.bind_script(&row, &packed) {
+                Ok(root) => Some(root),
+                Err(trouble) if trouble.is_of_one_run() => {
+                    self.store.forget(run)?;
+                    return Ok(Err(Refused::Broken(trouble.to_string())));
+                }
+                Err(trouble) => return Err(trouble),
+            },
+            None => start.parent.and_then(|parent| self.open.get(&parent.run)).and_then(|parent| parent.script),
+        };
+        let recorded = script.and_then(|root| self.scripts.get(&root)).and_then(Scripted::facts);
         let facts = program.facts.iter().map(|name| {
-            let given = start.facts.get(&**name).cloned();
+            let given = start.facts.get(&**name).or_else(|| recorded?.get(name)).cloned();
             let fact = given.unwrap_or_else(|| match &**name {
                 "run_id" => Value::from(start.id.as_str()),
                 "working_dir" if !start.folder.is_empty() => Value::from(&*start.folder),
@@ -126,6 +147,7 @@ impl Host {
         let packing = Packing::new(secrets);
         self.share_secrets(&packing);
         let mut open = Open::new(&row, program, packing);
+        open.script = script;
         (open.watched, open.detached, open.row) = (start.watched, start.detached, (Status::Running, true));
         self.open.insert(run, Box::new(open));
         let begun = self.apply(
@@ -135,6 +157,7 @@ impl Host {
         )?;
         if begun.is_err() {
             self.open.remove(&run);
+            self.drop_script(script);
             self.store.forget(run)?;
         } else if start.detached {
             self.leave(run)?;

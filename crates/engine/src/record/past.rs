@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, EffectNo, Event, Failed, RequestNo, Stamp, State, Usage};
+use branchpoint_core::{Command, EffectNo, Event, Failed, RequestNo, State, Usage};
 use branchpoint_expr::{Object, Value};
 
 use crate::host::followed;
@@ -50,6 +50,8 @@ pub enum Happened {
         question: Value,
         /// What they said, in order.
         votes: Vec<Vote>,
+        /// The number of the question in its run.
+        request: RequestNo,
     },
     /// Somebody said something that is no vote: an approval of a node, or a line of a conversation.
     Said {
@@ -86,27 +88,69 @@ impl Store {
     /// What a run and its child runs have asked for, and what came of it.
     pub fn past(&self, run: RunNo) -> Result<Past, Trouble> {
         let root = self.row(run)?;
-        let mut told = Told { ended: root.status.is_final(), ..Told::default() };
-        told.run(self, &root)?;
-        // What child runs asked for comes between what their parents did.
-        told.happened.sort_by_key(|(at_ms, _)| *at_ms);
-        let happened = told.happened.into_iter().map(|(_, happened)| happened).collect();
+        let tree = self.history(run)?;
+        let happened = tree.items.into_iter().map(|item| item.happened).collect();
         let (from_ms, until_ms) = (root.started_ms, root.touched_ms);
-        Ok(Past { happened, facts: told.facts, secrets: told.secrets, from_ms, until_ms })
+        Ok(Past { happened, facts: tree.facts, secrets: tree.secrets, from_ms, until_ms })
+    }
+
+    /// The same with the places in the journal, in the order in which events were committed.
+    pub(crate) fn history(&self, run: RunNo) -> Result<History, Trouble> {
+        let root = self.row(run)?;
+        let mut tree = History { ended: root.status.is_final(), ..History::default() };
+        tree.run(self, &root)?;
+        // Calls of child runs come between those of their parents.
+        tree.items.sort_by_key(|item| item.position);
+        Ok(tree)
+    }
+
+    /// The place of each event of a run in the journal of all runs, by the number of the event.
+    fn positions(&self, run: RunNo) -> Result<BTreeMap<u64, i64>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT seq, position FROM events WHERE run = ?1")?;
+        let positions = found.query_map([run.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        Ok(positions)
     }
 }
 
+/// What a run and its child runs have asked for, each item with its place in the journal.
 #[derive(Default)]
-struct Told {
-    /// With the time at which it was asked for.
-    happened: Vec<(i64, Happened)>,
-    facts: Object,
-    secrets: Secrets,
-    /// Whether the run is over that all the others belong to: then nobody waits for anything.
+pub(crate) struct History {
+    pub(crate) items: Vec<Item>,
+    pub(super) facts: Object,
+    pub(crate) secrets: Secrets,
+    /// Where calls ended, those that are child runs among them.
+    ends: BTreeMap<(RunNo, EffectNo, u32), i64>,
+    /// The call that each child run is.
+    parents: BTreeMap<RunNo, (RunNo, EffectNo, u32)>,
+    /// Whether the root run has ended: then nobody waits for any call.
     ended: bool,
 }
 
-/// One run while it is told.
+/// One item of a history.
+pub(crate) struct Item {
+    /// The place of the event that asked for it.
+    pub(crate) position: i64,
+    pub(crate) run: RunNo,
+    /// The place of the event that settled or withdrew it.
+    pub(crate) ended_at: Option<i64>,
+    pub(crate) happened: Happened,
+}
+
+impl History {
+    /// Whether a run had returned to its callers by a place in the journal, up to the run `top`. Runs outside of `top` have.
+    pub(crate) fn has_returned(&self, run: RunNo, top: RunNo, by: i64) -> bool {
+        let mut run = run;
+        let mut returned = true;
+        while run != top {
+            let Some(call) = self.parents.get(&run) else { return true };
+            returned &= self.ends.get(call).is_some_and(|at| *at <= by);
+            run = call.0;
+        }
+        returned
+    }
+}
+
+/// One run while its journal is read.
 struct OfRun<'r> {
     row: &'r Run,
     program: &'r Program,
@@ -115,9 +159,11 @@ struct OfRun<'r> {
     /// Where the open attempts and questions stand in what has happened.
     calls: BTreeMap<EffectNo, usize>,
     questions: BTreeMap<RequestNo, usize>,
+    /// The place of the event that is being read.
+    position: i64,
 }
 
-impl Told {
+impl History {
     fn run(&mut self, store: &Store, row: &Run) -> Result<(), Trouble> {
         let program = store.program(row.workflow, &row.part)?;
         let program = program.ok_or_else(|| Trouble::Missing(format!("program of run `{}`", row.id)))?;
@@ -125,29 +171,44 @@ impl Told {
         let children = store.children(row.run)?;
         let called = children.iter().filter_map(|child| child.parent).map(|at| (EffectNo(at.effect), at.attempt));
         let (calls, questions) = (BTreeMap::new(), BTreeMap::new());
-        let mut of = OfRun { row, program: &program, children: called.collect(), calls, questions };
+        let mut of = OfRun { row, program: &program, children: called.collect(), calls, questions, position: 0 };
         let mut state = State::new();
-        for (stamp, event, mark) in store.journal(row.run)? {
-            self.heard(&mut of, &stamp, &event);
+        let journal = store.journal(row.run)?;
+        let positions = store.positions(row.run)?;
+        for (stamp, event, mark) in journal {
+            let next = positions.range(state.seq() + 1..).next();
+            of.position = next.map_or(of.position, |(_, position)| *position);
+            self.heard(&mut of, &event);
             let outcome = followed(&program, &mut state, &stamp, event, mark, &row.id)?;
-            outcome.commands.into_iter().for_each(|command| self.commanded(&mut of, stamp.now_ms, command));
+            outcome.commands.into_iter().for_each(|command| self.commanded(&mut of, command));
         }
         if self.ended || row.status.is_final() {
-            of.calls.into_values().for_each(|at| self.came(at, Came::Withdrawn));
+            of.calls.into_values().for_each(|at| self.items[at].end(Came::Withdrawn, of.position));
         }
-        children.iter().try_for_each(|child| self.run(store, child))
+        for child in &children {
+            if let Some(parent) = child.parent {
+                self.parents.insert(child.run, (parent.run, EffectNo(parent.effect), parent.attempt));
+            }
+            self.run(store, child)?;
+        }
+        Ok(())
     }
 
-    fn heard(&mut self, of: &mut OfRun<'_>, stamp: &Stamp, event: &Event) {
+    fn push(&mut self, of: &OfRun<'_>, happened: Happened) {
+        self.items.push(Item { position: of.position, run: of.row.run, ended_at: None, happened });
+    }
+
+    fn heard(&mut self, of: &mut OfRun<'_>, event: &Event) {
         match event {
             Event::Start { facts, .. } => {
                 for (name, fact) in facts.iter().filter(|(name, _)| of.row.parent.is_none() || &***name != "run_id") {
                     self.facts.entry(name.clone()).or_insert_with(|| fact.clone());
                 }
             }
-            Event::Settled { effect, result, usage, .. } => {
+            Event::Settled { effect, attempt, result, usage } => {
+                self.ends.insert((of.row.run, *effect, *attempt), of.position);
                 if let Some(at) = of.calls.remove(effect) {
-                    self.came(at, Came::Settled(result.clone(), *usage));
+                    self.items[at].end(Came::Settled(result.clone(), *usage), of.position);
                 }
             }
             Event::Signal { name, payload, sender, .. } => match &**name {
@@ -156,7 +217,7 @@ impl Told {
                     let node = payload.get("id").and_then(Value::as_str).filter(|_| &**name == RESUME);
                     let what = if &**name == RESUME { payload.get("input").unwrap_or(payload) } else { payload };
                     let step = node.map_or_else(|| name.clone(), Arc::from);
-                    self.happened.push((stamp.now_ms, Happened::Said { step, what: what.clone() }));
+                    self.push(of, Happened::Said { step, what: what.clone() });
                 }
                 _ => {}
             },
@@ -167,7 +228,8 @@ impl Told {
     fn voted(&mut self, of: &OfRun<'_>, payload: &Value, sender: Option<&Arc<str>>) {
         let Some(Value::Int(number)) = payload.get("request") else { return };
         let at = u64::try_from(*number).ok().and_then(|number| of.questions.get(&RequestNo(number)));
-        let Some((_, Happened::Asked { votes, .. })) = at.and_then(|at| self.happened.get_mut(*at)) else { return };
+        let item = at.and_then(|at| self.items.get_mut(*at));
+        let Some(Item { happened: Happened::Asked { votes, .. }, .. }) = item else { return };
         let text = |key: &str| payload.get(key).and_then(Value::as_str).map(Arc::from);
         votes.push(Vote {
             user: sender.cloned().unwrap_or_default(),
@@ -176,35 +238,40 @@ impl Told {
         });
     }
 
-    fn commanded(&mut self, of: &mut OfRun<'_>, at_ms: i64, command: Command) {
+    fn commanded(&mut self, of: &mut OfRun<'_>, command: Command) {
         match command {
             Command::Perform { effect, attempt, .. } if of.children.contains(&(effect, attempt)) => {}
             Command::Perform { effect, .. } => {
                 let (id, folder) = (of.row.id.as_str().into(), of.row.folder.as_str().into());
                 let Some(call) = Call::of(of.program, &id, &folder, command) else { return };
-                of.calls.insert(effect, self.happened.len());
-                self.happened.push((at_ms, Happened::Called { call, came: Came::Open }));
+                of.calls.insert(effect, self.items.len());
+                self.push(of, Happened::Called { call, came: Came::Open });
             }
             Command::Withdraw { effect } => {
                 if let Some(at) = of.calls.remove(&effect) {
-                    self.came(at, Came::Withdrawn);
+                    self.items[at].end(Came::Withdrawn, of.position);
                 }
             }
             Command::Ask { request, spec } => {
                 let step = spec.get("step").and_then(Value::as_str).unwrap_or("people").into();
-                of.questions.insert(request, self.happened.len());
-                self.happened.push((at_ms, Happened::Asked { step, question: spec, votes: Vec::new() }));
+                of.questions.insert(request, self.items.len());
+                self.push(of, Happened::Asked { step, question: spec, votes: Vec::new(), request });
             }
             Command::Retract { request } => {
-                of.questions.remove(&request);
+                if let Some(at) = of.questions.remove(&request) {
+                    self.items[at].ended_at = Some(of.position);
+                }
             }
             _ => {}
         }
     }
+}
 
-    fn came(&mut self, at: usize, what: Came) {
-        if let Some((_, Happened::Called { came, .. })) = self.happened.get_mut(at) {
-            *came = what;
+impl Item {
+    fn end(&mut self, with: Came, at: i64) {
+        self.ended_at = Some(at);
+        if let Happened::Called { came, .. } = &mut self.happened {
+            *came = with;
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Object, Value};
 
-use super::past::{Came, Happened, Past};
+use super::past::{Came, Happened, History, Past};
 use crate::runner::Call;
 use crate::secrets::{Secrets, sounds_secret};
 
@@ -31,8 +31,7 @@ pub(crate) fn reads_variables(call: &Call) -> bool {
 impl Past {
     /// The values of those variables whose names say that they are secret.
     pub fn secret_variables(&self) -> Secrets {
-        let secret = self.variables().filter(|(name, _)| sounds_secret(name));
-        Secrets::from_values(secret.filter_map(|(_, value)| value.as_str().map(ToOwned::to_owned)))
+        secret(self.variables())
     }
 
     /// The names of the variables that cannot be told as they are, because a secret stands in them.
@@ -42,11 +41,31 @@ impl Past {
     }
 
     fn variables(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let told = self.facts.iter().filter_map(|(name, value)| Some((variable(name)?, value)));
-        let read = self.happened.iter().filter_map(|happened| match happened {
-            Happened::Called { call, came: Came::Settled(Ok(read), _) } if reads_variables(call) => read.as_object(),
-            _ => None,
-        });
-        told.chain(read.flat_map(Object::iter).map(|(name, value)| (&**name, value)))
+        variables(&self.facts, self.happened.iter())
     }
+}
+
+impl History {
+    /// The values of the variables whose names say that they are secret.
+    pub(crate) fn secret_variables(&self) -> Secrets {
+        secret(variables(&self.facts, self.items.iter().map(|item| &item.happened)))
+    }
+}
+
+/// The variables that runs were given as facts or have read.
+fn variables<'a>(
+    facts: &'a Object,
+    happened: impl Iterator<Item = &'a Happened>,
+) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let given = facts.iter().filter_map(|(name, value)| Some((variable(name)?, value)));
+    let read = happened.filter_map(|happened| match happened {
+        Happened::Called { call, came: Came::Settled(Ok(read), _) } if reads_variables(call) => read.as_object(),
+        _ => None,
+    });
+    given.chain(read.flat_map(Object::iter).map(|(name, value)| (&**name, value)))
+}
+
+fn secret<'a>(variables: impl Iterator<Item = (&'a str, &'a Value)>) -> Secrets {
+    let secret = variables.filter(|(name, _)| sounds_secret(name));
+    Secrets::from_values(secret.filter_map(|(_, value)| value.as_str().map(ToOwned::to_owned)))
 }

@@ -1,4 +1,4 @@
-//! The entries of one step, and which of them were taken.
+//! The entries of one step, and which of them are used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ pub(super) struct List {
     open: Vec<usize>,
     /// Whether some of those are for calls that were asked with a certain text.
     pub(super) matches: bool,
-    /// How many calls the other entries have answered, where they go by order.
-    used: usize,
-    /// Which of them were taken, where they go by text.
-    taken: BTreeSet<usize>,
+    /// Indexes of the entries that have answered a call.
+    used: BTreeSet<usize>,
+    /// Every position of `open` below this one is used.
+    first_unused: usize,
 }
 
 impl List {
@@ -40,30 +40,67 @@ impl List {
         self.open.iter().filter_map(|at| self.entries[*at].get(MATCH)?.as_str())
     }
 
-    /// The entry for a call: the one that is for it alone, then the first of the others that fits and was not taken, then the last
-    /// that fits.
+    /// The index of the entry for a call: the one recorded for this call, then the first other entry that fits and is unused,
+    /// then the last one that fits.
     pub(super) fn take(
         &mut self,
         mut identities: impl Iterator<Item = String>,
         asked: impl FnOnce() -> String,
-    ) -> Option<&Value> {
+    ) -> Option<usize> {
         if !self.for_calls.is_empty() {
             let of_call = |identity: String| self.for_calls.get_mut(identity.as_str()).and_then(VecDeque::pop_front);
             if let Some(at) = identities.find_map(of_call) {
-                return self.entries.get(at);
+                self.used.insert(at);
+                return Some(at);
             }
         }
         let at = if self.matches {
             let asked = asked();
             let fitting: Vec<usize> = self.open.iter().copied().filter(|at| fits(&self.entries[*at], &asked)).collect();
-            let at = fitting.iter().find(|at| !self.taken.contains(at)).or(fitting.last()).copied()?;
-            self.taken.insert(at);
-            at
+            fitting.iter().find(|at| !self.used.contains(at)).or(fitting.last()).copied()?
         } else {
-            self.used += 1;
-            self.open.get(self.used - 1).or(self.open.last()).copied()?
+            while self.open.get(self.first_unused).is_some_and(|at| self.used.contains(at)) {
+                self.first_unused += 1;
+            }
+            self.open.get(self.first_unused).or(self.open.last()).copied()?
         };
-        self.entries.get(at)
+        self.used.insert(at);
+        Some(at)
+    }
+
+    /// The entry at an index that [`Self::take`] returned.
+    pub(super) fn entry(&self, at: usize) -> &Value {
+        &self.entries[at]
+    }
+
+    /// The indexes of the used entries, in order.
+    pub(super) fn used(&self) -> &BTreeSet<usize> {
+        &self.used
+    }
+
+    /// Marks an entry as used. Returns false if there is no such entry.
+    pub(super) fn mark_used(&mut self, at: usize) -> bool {
+        let Some(entry) = self.entries.get(at) else { return false };
+        if let Some(Value::Str(call)) = entry.get(CALL)
+            && let Some(left) = self.for_calls.get_mut(call)
+        {
+            left.retain(|other| *other != at);
+        }
+        self.used.insert(at);
+        true
+    }
+
+    /// Makes an entry available again, because the call that took it has not ended.
+    pub(super) fn give_back(&mut self, at: usize) {
+        if !self.used.remove(&at) {
+            return;
+        }
+        self.first_unused = 0;
+        if let Some(Value::Str(call)) = self.entries[at].get(CALL) {
+            let left = self.for_calls.entry(call.clone()).or_default();
+            let place = left.partition_point(|other| *other < at);
+            left.insert(place, at);
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `owner` | which process drives which run |
 //! | `notices` | what people outside are to be told |
 //! | `rest` | whether a run with its children waits |
+//! | `scripts` | the scripts of runs |
 //! | `sessions` | which run is which session |
 //! | `exchange` | runs as JSON lines |
 //! | `upkeep`, `health` | retention, copies, and how the file is |
@@ -27,6 +28,7 @@ mod pack;
 mod rest;
 mod runs;
 mod schema;
+mod scripts;
 mod seal;
 mod sessions;
 mod upkeep;
@@ -51,6 +53,7 @@ pub use notices::Notice;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 pub use runs::{Filter, Parent, Run, RunNo};
+pub use scripts::RunScript;
 pub(crate) use seal::{Key, random};
 pub use sessions::KeptSession;
 pub use upkeep::{Prune, Pruned};
@@ -122,6 +125,16 @@ pub enum Trouble {
     /// A row that others refer to is gone.
     #[error("the store has no {0}")]
     Missing(String),
+    /// The script of a run cannot be used, so the run is not continued.
+    #[error(
+        "the script of run `{run}` cannot be used: {reason}; `branchpoint runs resume {run} --live` continues it without the script"
+    )]
+    Script {
+        /// Which run.
+        run: String,
+        /// What is wrong with the script.
+        reason: String,
+    },
     /// A secret that was sealed cannot be opened.
     #[error("the secrets of a run cannot be opened: {0}")]
     Sealed(String),
@@ -130,7 +143,10 @@ pub enum Trouble {
 impl Trouble {
     /// Whether it concerns what is stored of one run only.
     pub(crate) fn is_of_one_run(&self) -> bool {
-        matches!(self, Self::Bytes { .. } | Self::Strayed { .. } | Self::Missing(_) | Self::Sealed(_))
+        matches!(
+            self,
+            Self::Bytes { .. } | Self::Strayed { .. } | Self::Missing(_) | Self::Sealed(_) | Self::Script { .. }
+        )
     }
 
     /// Whether another process is writing, so that it is worth trying again.

@@ -198,6 +198,7 @@ impl Store {
             "inbox",
             "blob_uses",
             "sealed",
+            "run_scripts",
         ] {
             self.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run.0])?;
         }

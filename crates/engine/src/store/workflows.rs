@@ -133,6 +133,13 @@ impl Store {
         program.map(Some).map_err(|error| Trouble::Bytes { run: format!("workflow {}", workflow.0), error })
     }
 
+    /// The names of the programs of a workflow.
+    pub(crate) fn parts(&self, workflow: WorkflowNo) -> Result<Vec<Part>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT name FROM parts WHERE workflow = ?1 ORDER BY name")?;
+        let names = found.query_map([workflow.0], |row| row.get::<_, String>(0).map(Part::from))?;
+        Ok(names.collect::<Result<_, _>>()?)
+    }
+
     /// The document of a workflow.
     pub fn document(&self, workflow: WorkflowNo) -> Result<Document, Trouble> {
         let sql = "SELECT name, dialect, origin, text FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";

@@ -155,7 +155,7 @@ fn a_fork_keeps_what_was_recorded_and_does_the_rest_again() {
     let mut heard = Heard::default();
     assert_eq!(heard.answer_all(&mut host, 1), 2);
     let run = host.store().run("r").expect("it reads").expect("it is there").run;
-    host.fork(run, 2, "again".into(), false, Ticket::default());
+    host.fork((run, 2), "again".into(), false, ContinueWith::Script, Ticket::default());
     assert_eq!(heard.answer_all(&mut host, 2), 1, "only the second step is done again");
     assert_eq!(heard.output("again"), &Value::from("answer 1"));
     let fork = host.store().run("again").expect("it reads").expect("it is there").run;

@@ -4,6 +4,7 @@ mod agents;
 mod golden;
 mod kept;
 mod processes;
+mod scripted;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,9 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_dialects::{Library, load_from};
-use branchpoint_engine::host::{Act, Drives, Host, Refused, Start, Taken, Ticket};
+use branchpoint_engine::host::{Act, ContinueWith, Drives, Host, Refused, Start, Taken, Ticket};
 use branchpoint_engine::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
-use branchpoint_engine::{Answer, Call};
+use branchpoint_engine::{Answer, Call, Reply};
 use branchpoint_expr::{Object, Value};
 
 /// A folder of its own for each test.
@@ -79,6 +80,8 @@ fn saved(store: &Store, text: &str, others: &[(&str, &str)]) -> WorkflowNo {
 #[derive(Default)]
 struct Heard {
     calls: Vec<(RunNo, Call)>,
+    /// Calls that a script answers after a delay.
+    delayed: Vec<(Call, Reply)>,
     answers: Vec<Result<Taken, Refused>>,
     ended: BTreeMap<String, (Status, Value)>,
 }
@@ -89,6 +92,7 @@ impl Heard {
         while host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
             for act in host.turn(now_ms).expect("the store is fine") {
                 match act {
+                    Act::Perform { call, reply: Some(reply), .. } => self.delayed.push((call, *reply)),
                     Act::Perform { run, call, .. } => self.calls.push((run, call)),
                     Act::Withdraw { id, effect, .. } => {
                         self.calls.retain(|(_, call)| call.run != id || call.effect != effect);
