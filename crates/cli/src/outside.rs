@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
@@ -196,8 +196,4 @@ pub(crate) fn account(project: &Project, user: &str) -> Value {
 
 fn variable(name: &str) -> Value {
     env::var(name).map_or(Value::Null, Value::from)
-}
-
-fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
