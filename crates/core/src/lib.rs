@@ -11,6 +11,7 @@ mod advance;
 pub mod codec;
 mod command;
 mod event;
+mod held;
 pub mod ir;
 mod offers;
 mod request;

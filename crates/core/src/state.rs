@@ -1,12 +1,12 @@
 //! One run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use branchpoint_expr::Value;
+use branchpoint_expr::{List, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
+use crate::held::values_bytes;
 use crate::ir::{EffectId, PlaceId, ScopeId, SignalId, Status};
 use crate::request::Request;
 
@@ -54,6 +54,8 @@ pub struct State {
     pub(crate) mailbox: Vec<(SignalId, Value)>,
     /// What the run has used up.
     pub(crate) spent: Spent,
+    /// The unfolded size of all values above, in bytes. The functions in `held` keep it.
+    pub(crate) held: u64,
     /// The last number that was given out, of whatever kind.
     pub(crate) last_no: u64,
     /// How many events it has taken.
@@ -114,7 +116,7 @@ pub(crate) struct Frame {
     /// What became of entries, by position.
     pub(crate) results: Vec<EntryResult>,
     /// The items, in a frame of items.
-    pub(crate) items: Arc<Vec<Value>>,
+    pub(crate) items: List,
     /// The first entry that has not begun.
     pub(crate) next_entry: u32,
     /// The locals that entries begin with.
@@ -159,6 +161,8 @@ pub(crate) struct InFlight {
     pub(crate) answers: u32,
     /// Kept only while another attempt may need it.
     pub(crate) input: Option<Value>,
+    /// The unfolded size of its input, whether kept or not: the host keeps it until the effect settles.
+    pub(crate) input_bytes: u64,
     /// Set while it waits for its next attempt.
     pub(crate) backoff: Option<TimerNo>,
 }
@@ -208,6 +212,8 @@ pub(crate) struct Pending {
     pub(crate) strand: StrandNo,
     pub(crate) arm: u32,
     pub(crate) request: Request,
+    /// The unfolded size of what is asked, and of the comments of the votes so far.
+    pub(crate) bytes: u64,
     /// The timer of whatever comes next: a reminder or the deadline.
     pub(crate) timer: Option<TimerNo>,
 }
@@ -305,6 +311,7 @@ impl State {
 
     pub(crate) fn insert_strand(&mut self, no: StrandNo, strand: Strand) {
         self.whereabouts = self.whereabouts.wrapping_add(stands(no, strand.at));
+        self.hold(values_bytes(&strand.locals));
         self.strands.insert(no, strand);
     }
 
@@ -318,6 +325,7 @@ impl State {
     pub(crate) fn remove_strand(&mut self, no: StrandNo) -> Option<Strand> {
         let strand = self.strands.remove(&no)?;
         self.whereabouts = self.whereabouts.wrapping_sub(stands(no, strand.at));
+        self.release(values_bytes(&strand.locals));
         self.at_merges.remove(&no);
         Some(strand)
     }
@@ -344,7 +352,9 @@ impl Frame {
                 map(value);
             }
         }
-        Arc::make_mut(&mut self.items).iter_mut().for_each(&mut *map);
+        if !self.items.is_empty() {
+            self.items.edit(|items| items.iter_mut().for_each(&mut *map));
+        }
         self.locals.iter_mut().chain(self.failure.iter_mut()).for_each(&mut *map);
     }
 }

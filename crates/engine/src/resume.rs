@@ -9,7 +9,7 @@ pub fn refusal_code(rejected: &Rejected, answer: &Value, waiting: &Value) -> &'s
     let waits = |id: &Value| waiting.as_list().unwrap_or_default().contains(id);
     match rejected {
         Rejected::NotAccepted(_) if named.is_some_and(|id| !waits(id)) => "not_waiting",
-        Rejected::NotAccepted(_) | Rejected::TooDeep => "bad_approval_input",
+        Rejected::NotAccepted(_) | Rejected::TooDeep | Rejected::TooLarge(_) => "bad_approval_input",
         _ => "not_paused",
     }
 }

@@ -24,6 +24,15 @@ pub(crate) const BYTES_PER_STEP: usize = 64;
 /// How many bytes of values one evaluation may produce.
 pub(crate) const PRODUCED_BYTES: usize = 64 << 20;
 
+/// How large a value may be that an evaluation gives back, in the bytes of [`Size`](crate::Size): as if nothing in it were
+/// shared, because so it is stored, printed and compared.
+pub const VALUE_BYTES: u64 = 64 << 20;
+
+/// The message for a value that exceeds such a limit.
+pub fn value_message(limit: u64) -> String {
+    format!("the value has more than {limit} bytes, counting repeated parts each time; keep only the parts you need")
+}
+
 /// How much work one evaluation may give to regular expressions, in characters of a pattern times bytes of a text.
 pub(crate) const REGEX_STEPS: u64 = 1_000_000_000;
 

@@ -113,10 +113,10 @@ impl Located {
             Shape::Int(int) => Value::Int(*int),
             Shape::Float(float) => Value::number(*float),
             Shape::Str { text, .. } => Value::Str(Arc::clone(text)),
-            Shape::List(items) => Value::List(Arc::new(items.iter().map(Self::to_value).collect())),
+            Shape::List(items) => Value::from(items.iter().map(Self::to_value).collect::<Vec<_>>()),
             Shape::Object(fields) => {
                 let entries = fields.iter().map(|field| (Arc::clone(&field.key), field.value.to_value()));
-                Value::Object(Arc::new(entries.collect::<Object>()))
+                Value::from(entries.collect::<Object>())
             }
         }
     }

@@ -83,7 +83,7 @@ impl Dialect {
     pub(crate) fn failure(self, cause: Kind) -> Kind {
         match self {
             Self::Steps if matches!(cause, Kind::BadRegex | Kind::RegexLimit | Kind::BadRelativeTime) => cause,
-            _ if TYPED.contains(&cause) => cause,
+            _ if NAMED.contains(&cause) => cause,
             Self::Steps => Kind::ConditionType,
             Self::Flow if FLOW.contains(&cause) => cause,
             Self::Flow => Kind::Expression,
@@ -95,8 +95,9 @@ impl Dialect {
 /// Failures that flows call by their own names.
 const FLOW: [Kind; 3] = [Kind::MissingVariable, Kind::PathConflict, Kind::InvalidConfig];
 
-/// Failures of typed groups keep their names in every dialect.
-const TYPED: [Kind; 6] = [
+/// Failures that keep their names in every dialect: those of typed groups, and values that are too large to be kept.
+const NAMED: [Kind; 7] = [
+    Kind::ValueLimit,
     Kind::TypeMismatch,
     Kind::Parse,
     Kind::Overflow,

@@ -133,9 +133,13 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// An owned copy. Parts that are shared already stay shared.
+    /// An owned copy. Parts that are shared already stay shared, and count as often as they are there.
     pub(crate) fn value(&self, view: View<'_>) -> Outcome<Value> {
-        self.owned(view, 0)
+        let value = self.owned(view, 0)?;
+        if value.size().bytes > limits::VALUE_BYTES {
+            return fault(Kind::ValueLimit, limits::value_message(limits::VALUE_BYTES));
+        }
+        Ok(value)
     }
 
     fn owned(&self, view: View<'_>, depth: u16) -> Outcome<Value> {

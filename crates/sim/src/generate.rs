@@ -30,8 +30,15 @@ pub fn generate(rng: &mut Rng) -> Tree {
         max_effects: if rng.percent(4) { 1 + rng.below(12) } else { 0 },
         max_tokens: if rng.percent(4) { 1 + rng.below(60) } else { 0 },
         wall_ms: if rng.percent(4) { 1 + rng.below(20_000) } else { 0 },
+        value_bytes: value_bytes(&mut rng.clone()),
     };
     with_merges(tree, last_id, rng)
+}
+
+/// Values double when what several branches share is gathered, so the bound is low enough to be reached, and now and then by
+/// values of a few parts.
+fn value_bytes(rng: &mut Rng) -> u64 {
+    if rng.percent(8) { *rng.pick(&[60, 150, 500, 2_000]) } else { 64 * 1024 }
 }
 
 struct Maker<'r> {

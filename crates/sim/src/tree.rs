@@ -29,6 +29,8 @@ pub struct Tree {
     pub max_tokens: u64,
     /// How long it may take; 0 is no bound.
     pub wall_ms: u64,
+    /// How large a value may be, in bytes.
+    pub value_bytes: u64,
 }
 
 /// One element. Its number is unique in the tree; the root scope has number 0.

@@ -1,7 +1,6 @@
 //! The values a condition can see: the context file, and what a host would add to it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::anyhow;
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Object, Span, Value};
@@ -25,7 +24,7 @@ pub(crate) fn read(path: Option<&Path>, dialect: Dialect) -> Result<Value, Stop>
 
 fn parse(source: Source) -> Result<Object, Stop> {
     match serde_json::from_str(&source.text) {
-        Ok(Value::Object(names)) => Ok(Arc::unwrap_or_clone(names)),
+        Ok(Value::Object(names)) => Ok(names.into_parts()),
         Ok(other) => {
             let (origin, found) = (&source.origin, Located::from(&other).describe());
             let help = "write an object; its keys are the names that the condition can see";
@@ -59,7 +58,7 @@ fn add_clock(names: &mut Object) {
         && !datetime.contains_key("now")
     {
         let now = jiff::Timestamp::now().to_string();
-        Arc::make_mut(datetime).insert("now".into(), Value::from(now));
+        datetime.edit(|fields| fields.insert("now".into(), Value::from(now)));
     }
 }
 

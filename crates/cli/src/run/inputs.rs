@@ -126,7 +126,7 @@ fn put(object: &mut Object, path: &str, value: Value) {
         Some((key, rest)) => {
             let inner = object.entry(key.into()).or_insert_with(|| Value::from(Object::default()));
             if let Value::Object(inner) = inner {
-                put(Arc::make_mut(inner), rest, value);
+                inner.edit(|fields| put(fields, rest, value));
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use branchpoint_expr::Value;
 
-use super::sight::{VALUE_DEPTH, error_object};
+use super::sight::error_object;
 use super::{Flow, Machine, Rejected, over};
 use crate::command::Command;
 use crate::event::{Again, Failed, Usage};
+use crate::held::bytes;
 use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
 use crate::state::{EffectNo, InFlight, Parked, Purpose, StrandNo};
 use crate::trace::What;
@@ -30,8 +31,9 @@ impl Machine<'_> {
         self.state.spent.effects += 1;
         let effect = EffectNo(self.state.number());
         let kept = self.program.effects[what.index()].retry.is_some().then(|| input.clone());
-        let flight = InFlight { strand: no, what, attempt: 1, answers: 0, input: kept, backoff: None };
-        self.state.effects.insert(effect, flight);
+        let input_bytes = bytes(&input);
+        let flight = InFlight { strand: no, what, attempt: 1, answers: 0, input: kept, input_bytes, backoff: None };
+        self.state.insert_effect(effect, flight);
         let path = self.item_path(no);
         self.outcome.commands.push(Command::Perform { effect, attempt: 1, what, input, answers: 0, path });
         self.note(no, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt: 1 });
@@ -78,19 +80,21 @@ impl Machine<'_> {
             self.note(strand, What::Used { step, usage });
         }
         match result {
-            Ok(value) if value.is_within_depth(VALUE_DEPTH) => self.answered(effect, strand, value),
-            Ok(_) => {
-                let message = format!("the answer is nested more than {VALUE_DEPTH} levels deep").into();
-                let failed = Failed { kind: "depth_limit".into(), message, again: Again::Never, answered: true };
-                self.attempt_failed(effect, strand, &failed);
-            }
+            Ok(value) => match self.exceeded(&value) {
+                None => self.answered(effect, strand, value),
+                Some((kind, message)) => {
+                    let (kind, message) = (kind.as_str().into(), message.into());
+                    let failed = Failed { kind, message, again: Again::Never, answered: true };
+                    self.attempt_failed(effect, strand, &failed);
+                }
+            },
             Err(failed) => self.attempt_failed(effect, strand, &failed),
         }
         Ok(())
     }
 
     fn answered(&mut self, effect: EffectNo, strand: StrandNo, value: Value) {
-        self.state.effects.remove(&effect);
+        self.state.remove_effect(effect);
         let Op::Do { into, next, .. } = self.program.place(self.state.strands[&strand].at).op else {
             unreachable!("a strand with an effect stands at the op that asked for it");
         };
@@ -123,7 +127,7 @@ impl Machine<'_> {
             }
             return;
         }
-        self.state.effects.remove(&effect);
+        self.state.remove_effect(effect);
         let fail = self.failure_of(strand);
         self.resume_failed(strand, fail, error);
     }
@@ -131,7 +135,7 @@ impl Machine<'_> {
     pub(super) fn next_attempt(&mut self, effect: EffectNo) {
         if let Some(limit) = self.spent_up(0) {
             // Its last attempt has ended, so there is nothing to withdraw.
-            self.state.effects.remove(&effect);
+            self.state.remove_effect(effect);
             return self.exhausted(limit);
         }
         let Some(flight) = self.state.effects.get_mut(&effect) else { return };

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::Value;
+use branchpoint_expr::{Kind, Value};
 
 use super::{Machine, sight};
 use crate::command::Command;
+use crate::held::{bytes, results_bytes};
 use crate::ir::{Failure, PlaceId, Program, SlotId, Status};
 use crate::request::object;
 use crate::state::{Ended, Entry, EntryResult};
@@ -20,7 +21,9 @@ impl Machine<'_> {
         for timer in std::mem::take(&mut self.state.timers).into_keys() {
             self.outcome.commands.push(Command::ClearTimer { timer });
         }
-        self.state.mailbox.clear();
+        for (_, payload) in std::mem::take(&mut self.state.mailbox) {
+            self.state.release(bytes(&payload));
+        }
         self.state.ready.clear();
         self.state.ended = Some(Ended { status, result: result.clone() });
         self.outcome.commands.push(Command::Finish { status, result });
@@ -40,6 +43,16 @@ impl Machine<'_> {
         let message =
             format!("the run has executed {bound} operations, which is its limit; look for a loop that does not end");
         self.finish(Status::Failed, sight::error_object("op_limit", &message, None));
+    }
+
+    /// The values of the run are too large together. Final, too: whatever handles an error would have to keep them.
+    pub(super) fn outgrown(&mut self) {
+        let limit = self.program.limits.state_bytes();
+        let message = format!(
+            "the run keeps more than {limit} bytes of values, counting repeated parts each time; \
+             keep less in variables, or run fewer branches and items at once"
+        );
+        self.finish(Status::Failed, sight::error_object(Kind::StateLimit.as_str(), &message, None));
     }
 
     /// Everything is withdrawn; then the program may say its last word. A second cancel does not wait for that.
@@ -78,11 +91,12 @@ impl Machine<'_> {
         self.state.last_word = true;
         let frame = self.state.frames.get_mut(&root).expect("it was just found");
         let backoff = frame.backoff.take();
-        frame.results = vec![EntryResult::Open];
+        let results = std::mem::replace(&mut frame.results, vec![EntryResult::Open]);
         // When the last word fails, the run does not begin anew.
         frame.attempt = u32::MAX;
         frame.next_entry = 1;
         frame.entries.insert(0, Entry::default());
+        self.state.release(results_bytes(&results));
         if let Some(timer) = backoff {
             self.clear_timer(timer);
         }

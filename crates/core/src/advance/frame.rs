@@ -2,13 +2,13 @@
 //! again. Whatever closes a frame withdraws its work in flight.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use branchpoint_expr::Value;
+use branchpoint_expr::{List, Value};
 
 use super::effect::delay_ms;
-use super::sight::{bounded, error_object};
+use super::sight::error_object;
 use super::{Flow, Machine};
+use crate::held::{bytes, entry_bytes, results_bytes, some_bytes};
 use crate::ir::{Entries, OnFail, Program, ScopeId, SlotId, Status, Want};
 use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
 use crate::trace::What;
@@ -17,7 +17,7 @@ impl Machine<'_> {
     pub(super) fn enter(&mut self, no: StrandNo, scope: ScopeId) -> Flow {
         let spec = self.program.scope(scope);
         let items = match &spec.start {
-            Entries::Branches(_) => Arc::default(),
+            Entries::Branches(_) => List::default(),
             Entries::Each { items, .. } => match self.value(no, *items) {
                 Ok(Value::List(items)) => items,
                 Ok(other) => {
@@ -34,7 +34,7 @@ impl Machine<'_> {
         let deadline = spec.time_limit_ms.map(|limit| self.set_timer(limit, Purpose::Deadline(frame)));
         let locals = self.state.strands[&no].locals.clone();
         let opened = Frame { deadline, ..self.fresh(scope, Some(no), items, locals) };
-        self.state.frames.insert(frame, opened);
+        self.state.insert_frame(frame, opened);
         self.park(no, Parked::Frame(frame));
         self.fill(frame);
         self.close_if_done(frame);
@@ -46,13 +46,13 @@ impl Machine<'_> {
         let root = FrameNo(self.state.number());
         let limit = self.program.scope(Program::ROOT).time_limit_ms;
         let deadline = limit.map(|limit| self.set_timer(limit, Purpose::Deadline(root)));
-        let frame = Frame { values, deadline, ..self.fresh(Program::ROOT, None, Arc::default(), Vec::new()) };
-        self.state.frames.insert(root, frame);
+        let frame = Frame { values, deadline, ..self.fresh(Program::ROOT, None, List::default(), Vec::new()) };
+        self.state.insert_frame(root, frame);
         self.fill(root);
         self.close_if_done(root);
     }
 
-    fn fresh(&self, scope: ScopeId, entered_by: Option<StrandNo>, items: Arc<Vec<Value>>, locals: Vec<Value>) -> Frame {
+    fn fresh(&self, scope: ScopeId, entered_by: Option<StrandNo>, items: List, locals: Vec<Value>) -> Frame {
         let spec = self.program.scope(scope);
         let count = match &spec.start {
             Entries::Branches(places) => places.len(),
@@ -95,9 +95,11 @@ impl Machine<'_> {
                 Entries::Each { place, .. } => *place,
             };
             let (values, locals) = (self.entry_values(no, entry), frame.locals.clone());
+            let begun_with = Entry { values, ..Entry::default() };
+            self.state.hold(entry_bytes(&begun_with));
             if let Some(frame) = self.state.frames.get_mut(&no) {
                 frame.next_entry += 1;
-                frame.entries.insert(entry, Entry { values, ..Entry::default() });
+                frame.entries.insert(entry, begun_with);
             }
             let before = self.state.ready.len();
             self.spawn(no, entry, &[place], &locals);
@@ -129,7 +131,10 @@ impl Machine<'_> {
         self.forget(no, strand.frame, strand.entry);
         let frame = self.state.frames.get_mut(&strand.frame);
         if let (Some(value), Some(entry)) = (value, frame.and_then(|frame| frame.entries.get_mut(&strand.entry))) {
-            entry.value = Some(value);
+            let written = bytes(&value);
+            let old = entry.value.replace(value);
+            self.state.hold(written);
+            self.state.release(some_bytes(old.as_ref()));
         }
         self.entry_quiet(strand.frame, strand.entry);
     }
@@ -143,7 +148,7 @@ impl Machine<'_> {
         let keeps = self.program.scope(frame.scope).into.is_some();
         let ended = self.take_entry(no, entry).unwrap_or_default();
         let Some(frame) = self.state.frames.get_mut(&no) else { return };
-        frame.results[entry as usize] = match ended.value {
+        let result = match ended.value {
             Some(value) => {
                 frame.delivered += 1;
                 // A value that nobody will read is not kept: there may be many of them.
@@ -151,6 +156,9 @@ impl Machine<'_> {
             }
             None => EntryResult::None,
         };
+        let written = result.bytes();
+        frame.results[entry as usize] = result;
+        self.state.hold(written);
         self.entry_ended(no);
     }
 
@@ -165,7 +173,11 @@ impl Machine<'_> {
         self.withdraw_entry(frame_no, entry);
         let Some(frame) = self.state.frames.get_mut(&frame_no) else { return };
         frame.results[entry as usize] = EntryResult::Failed;
-        frame.failure.get_or_insert(error);
+        if frame.failure.is_none() {
+            let written = bytes(&error);
+            frame.failure = Some(error);
+            self.state.hold(written);
+        }
         self.entry_ended(frame_no);
     }
 
@@ -219,7 +231,7 @@ impl Machine<'_> {
                 EntryResult::Done(value) => value,
                 _ => Value::Null,
             });
-            match bounded(Value::from(values.collect::<Vec<_>>())) {
+            match self.bounded(Value::from(values.collect::<Vec<_>>())) {
                 Ok(values) => self.write(by, slot, Some(values)),
                 Err(error) => return self.resume_failed(by, spec.fail, error),
             };
@@ -239,7 +251,9 @@ impl Machine<'_> {
                 frame.backoff = Some(timer);
                 // Its entries have not begun again: merges wait for them, and the frame keeps its place in those around.
                 frame.next_entry = 0;
+                let dropped = results_bytes(&frame.results);
                 frame.results.fill(EntryResult::Open);
+                self.state.release(dropped);
             }
             return self.frame_changed(no);
         }
@@ -251,7 +265,7 @@ impl Machine<'_> {
 
     pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {
         let Some(frame) = self.state.frames.get(&no) else { return };
-        let mut fresh = self.fresh(frame.scope, frame.entered_by, Arc::clone(&frame.items), frame.locals.clone());
+        let mut fresh = self.fresh(frame.scope, frame.entered_by, frame.items.clone(), frame.locals.clone());
         if frame.entered_by.is_none() {
             // What the run was started with is no work of the attempt that failed.
             let given = [self.program.input_slot, self.program.facts_slot];
@@ -263,7 +277,7 @@ impl Machine<'_> {
             }
         }
         let again = Frame { deadline: frame.deadline, attempt: frame.attempt + 1, ..fresh };
-        self.state.frames.insert(no, again);
+        self.state.insert_frame(no, again);
         self.fill(no);
         self.close_if_done(no);
     }

@@ -110,6 +110,7 @@ pub(crate) fn advance_noting(
     machine.state.now_ms = stamp.now_ms;
     machine.run();
     debug_assert!(machine.widths_agree(), "who works is known without counting");
+    debug_assert!(machine.state.held_agrees(), "the size of all values is known without counting");
     machine.outcome.check = machine.check();
     Ok(machine.outcome)
 }
@@ -156,6 +157,9 @@ impl Machine<'_> {
     /// Runs ready strands until none is left or the fuel is spent. Merges are looked at when nothing is ready.
     fn run(&mut self) {
         while self.state.ended.is_none() {
+            if self.state.held_bytes() > self.program.limits.state_bytes() {
+                return self.outgrown();
+            }
             let Some(strand) = self.state.ready.pop() else {
                 if self.meet() {
                     continue;
@@ -185,7 +189,7 @@ impl Machine<'_> {
             if strand.parked != Parked::Ready {
                 return;
             }
-            if self.fuel == 0 {
+            if self.fuel == 0 || self.state.held_bytes() > self.program.limits.state_bytes() {
                 self.state.ready.push(no);
                 return;
             }

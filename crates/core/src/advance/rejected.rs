@@ -67,6 +67,12 @@ pub enum Rejected {
     /// What it carries is nested too deeply to be kept.
     #[error("what the event carries is nested too deeply")]
     TooDeep,
+    /// The value that it carries is too large.
+    #[error("the event carries a value of more than {0} bytes; send less, or a reference to it")]
+    TooLarge(u64),
+    /// The run keeps so much already that the value it carries would exceed the limit.
+    #[error("the run would keep more than {0} bytes of values with this event; send less, or send it later")]
+    NoRoom(u64),
     /// There is nothing to go on with.
     #[error("nothing is left to continue")]
     NothingToContinue,

@@ -1,10 +1,8 @@
 //! `Set`: pure writes, in order, all or nothing. Each sees the ones before it.
 
-use std::sync::Arc;
+use branchpoint_expr::{Size, Value};
 
-use branchpoint_expr::Value;
-
-use super::sight::{VALUE_DEPTH, error_object};
+use super::sight::error_object;
 use super::{Flow, Machine};
 use crate::ir::{Failure, PlaceId, SlotId, Write};
 use crate::state::StrandNo;
@@ -13,7 +11,7 @@ use crate::state::StrandNo;
 enum Undo {
     Put(SlotId, Option<Value>),
     /// An append is taken back by dropping the last element: keeping the old list would mean copying it.
-    Pop(SlotId),
+    Pop(SlotId, Size),
 }
 
 impl Machine<'_> {
@@ -49,19 +47,26 @@ impl Machine<'_> {
     }
 
     fn push(&mut self, no: StrandNo, slot: SlotId, value: Value) -> Result<Undo, Value> {
-        if !value.is_within_depth(VALUE_DEPTH - 1) {
-            return Err(error_object("depth_limit", "this value is nested too deeply to be appended", None));
-        }
         match self.write(no, slot, None) {
             Some(Value::List(mut items)) => {
-                Arc::make_mut(&mut items).push(value);
-                self.write(no, slot, Some(Value::List(items)));
-                Ok(Undo::Pop(slot))
+                let before = items.push(value);
+                let items = Value::List(items);
+                let exceeded = self.exceeded(&items);
+                self.write(no, slot, Some(items));
+                let Some((kind, message)) = exceeded else { return Ok(Undo::Pop(slot, before)) };
+                self.take_back(no, Undo::Pop(slot, before));
+                Err(error_object(kind.as_str(), &message, None))
             }
-            old @ (None | Some(Value::Null)) => {
-                self.write(no, slot, Some(Value::from(vec![value])));
-                Ok(Undo::Put(slot, old))
-            }
+            old @ (None | Some(Value::Null)) => match self.bounded(Value::from(vec![value])) {
+                Ok(items) => {
+                    self.write(no, slot, Some(items));
+                    Ok(Undo::Put(slot, old))
+                }
+                Err(error) => {
+                    self.write(no, slot, old);
+                    Err(error)
+                }
+            },
             Some(other) => {
                 let message = format!("only a list can be appended to, and this is {}", other.view().type_name());
                 self.write(no, slot, Some(other));
@@ -75,9 +80,9 @@ impl Machine<'_> {
             Undo::Put(slot, old) => {
                 self.write(no, slot, old);
             }
-            Undo::Pop(slot) => {
+            Undo::Pop(slot, before) => {
                 if let Some(Value::List(mut items)) = self.write(no, slot, None) {
-                    Arc::make_mut(&mut items).pop();
+                    items.undo_push(before);
                     self.write(no, slot, Some(Value::List(items)));
                 }
             }

@@ -1,8 +1,9 @@
 //! What a strand sees and what it may write: slots of the frames around it, its locals, the payload, the time.
 
-use branchpoint_expr::{Context, EvalError, Name, Source, Value};
+use branchpoint_expr::{Context, EvalError, Kind, Name, Source, Value, limits};
 
-use super::{Clock, Machine};
+use super::{Clock, Machine, Rejected};
+use crate::held::{bytes, some_bytes};
 use crate::ir::{ConditionId, Entries, ExprId, Home, Index, Program, SlotId, StepId};
 use crate::request::object;
 use crate::state::{Frame, FrameNo, State, StrandNo};
@@ -94,7 +95,7 @@ impl Machine<'_> {
         let expr = &self.program.exprs[expr.index()];
         let value = expr.value(&self.sight(no)).map_err(|error| evaluation_error(&error))?;
         // What is only read lies in a slot already, and was bounded when it came there.
-        if expr.is_read() { Ok(value) } else { bounded(value) }
+        if expr.is_read() { Ok(value) } else { self.bounded(value) }
     }
 
     /// Whether a condition holds, or an error object.
@@ -115,14 +116,57 @@ impl Machine<'_> {
     /// Sets a slot and tells what it held.
     pub(super) fn write(&mut self, no: StrandNo, slot: SlotId, value: Option<Value>) -> Option<Value> {
         if let Home::Local(index) = self.program.slot(slot).home {
-            let locals = &mut self.state.strands.get_mut(&no)?.locals;
-            let index = index as usize;
-            if locals.len() <= index {
-                locals.resize(index + 1, Value::Null);
-            }
-            return Some(std::mem::replace(&mut locals[index], value.unwrap_or_default()));
+            return self.write_local(no, index as usize, value.unwrap_or_default());
         }
-        std::mem::replace(self.slot_mut(no, slot)?, value)
+        let written = some_bytes(value.as_ref());
+        let old = std::mem::replace(self.slot_mut(no, slot)?, value);
+        self.state.hold(written);
+        self.state.release(some_bytes(old.as_ref()));
+        old
+    }
+
+    fn write_local(&mut self, no: StrandNo, index: usize, value: Value) -> Option<Value> {
+        let locals = &mut self.state.strands.get_mut(&no)?.locals;
+        let mut written = bytes(&value);
+        if locals.len() <= index {
+            written += (index + 1 - locals.len()) as u64 * bytes(&Value::Null);
+            locals.resize(index + 1, Value::Null);
+        }
+        let old = std::mem::replace(&mut locals[index], value);
+        self.state.hold(written);
+        self.state.release(bytes(&old));
+        Some(old)
+    }
+
+    /// The value, or the error object of the limit that it exceeds.
+    pub(super) fn bounded(&self, value: Value) -> Result<Value, Value> {
+        match self.exceeded(&value) {
+            None => Ok(value),
+            Some((kind, message)) => Err(error_object(kind.as_str(), &message, None)),
+        }
+    }
+
+    /// The limit of values that a value exceeds, and what to say of it.
+    pub(super) fn exceeded(&self, value: &Value) -> Option<(Kind, String)> {
+        let (size, limit) = (value.size(), self.program.limits.value_bytes());
+        if size.depth > VALUE_DEPTH {
+            return Some((Kind::DepthLimit, format!("the value is nested more than {VALUE_DEPTH} levels deep")));
+        }
+        (size.bytes > limit).then(|| (Kind::ValueLimit, limits::value_message(limit)))
+    }
+
+    /// Whether a value from outside may come in: by itself, and beside all that the run keeps.
+    pub(super) fn admit(&self, value: &Value) -> Result<(), Rejected> {
+        match self.exceeded(value) {
+            Some((Kind::DepthLimit, _)) => return Err(Rejected::TooDeep),
+            Some(_) => return Err(Rejected::TooLarge(self.program.limits.value_bytes())),
+            None => {}
+        }
+        let limit = self.program.limits.state_bytes();
+        if self.state.held_bytes().saturating_add(bytes(value)) > limit {
+            return Err(Rejected::NoRoom(limit));
+        }
+        Ok(())
     }
 
     /// The positions of the items around a strand, outermost first.
@@ -147,16 +191,7 @@ impl Machine<'_> {
 }
 
 /// How deeply a value of a run may be nested: deep enough for any document, and for any stack.
-pub(super) const VALUE_DEPTH: u16 = 200;
-
-/// The value, unless it is nested too deeply to be kept.
-pub(super) fn bounded(value: Value) -> Result<Value, Value> {
-    if value.is_within_depth(VALUE_DEPTH) {
-        return Ok(value);
-    }
-    let message = format!("this value is nested more than {VALUE_DEPTH} levels deep");
-    Err(error_object("depth_limit", &message, None))
-}
+const VALUE_DEPTH: u16 = 200;
 
 fn evaluation_error(error: &EvalError) -> Value {
     error_object(error.kind.as_str(), &error.message, None)

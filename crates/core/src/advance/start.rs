@@ -2,16 +2,14 @@
 
 use branchpoint_expr::{Object, Value};
 
-use super::sight::VALUE_DEPTH;
 use super::{Machine, Rejected};
 use crate::ir::Program;
 use crate::state::Purpose;
 
 impl Machine<'_> {
     pub(super) fn start(&mut self, input: &Value, mut facts: Object, depth: u32, max_ops: u64) -> Result<(), Rejected> {
-        if !input.is_within_depth(VALUE_DEPTH) || !Value::from(facts.clone()).is_within_depth(VALUE_DEPTH) {
-            return Err(Rejected::TooDeep);
-        }
+        self.admit(input)?;
+        self.admit(&Value::from(facts.clone()))?;
         if let Some(missing) = self.program.facts.iter().find(|fact| !facts.contains_key(&***fact)) {
             return Err(Rejected::MissingFact(missing.to_string()));
         }

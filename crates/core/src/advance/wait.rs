@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use super::sight::{VALUE_DEPTH, error_object};
+use super::sight::error_object;
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
+use crate::held::bytes;
 use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId, Status};
 use crate::request::{CANCEL_REQUEST, Due, Request, Resolution, VOTE, Vote};
 use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
@@ -73,9 +74,10 @@ impl Machine<'_> {
 
     fn ask(&mut self, strand: StrandNo, arm: u32, request: Request, spec: Value) -> RequestNo {
         let no = RequestNo(self.state.number());
+        let bytes = bytes(&spec);
         self.outcome.commands.push(Command::Ask { request: no, spec });
         let timer = request.next_due_ms().map(|at| self.set_timer_at(at, Purpose::Request(no)));
-        self.state.requests.insert(no, Pending { strand, arm, request, timer });
+        self.state.insert_request(no, Pending { strand, arm, request, bytes, timer });
         no
     }
 
@@ -85,6 +87,7 @@ impl Machine<'_> {
             let (signal, payload) = self.state.mailbox[position].clone();
             if let Some((into, next)) = self.accepting(no, arms, signal, &payload) {
                 self.state.mailbox.remove(position);
+                self.state.release(bytes(&payload));
                 if let Some(into) = into {
                     self.write(no, into, Some(payload));
                 }
@@ -116,9 +119,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn signal(&mut self, name: &str, payload: Value, sender: Option<Arc<str>>) -> Result<(), Rejected> {
-        if !payload.is_within_depth(VALUE_DEPTH) {
-            return Err(Rejected::TooDeep);
-        }
+        self.admit(&payload)?;
         match name {
             VOTE => return self.vote(&payload, sender),
             CANCEL_REQUEST => return self.cancel_request(&payload),
@@ -155,6 +156,7 @@ impl Machine<'_> {
         if self.state.mailbox.iter().filter(|(kept, _)| *kept == signal).count() >= MAILBOX {
             return Err(Rejected::MailboxFull(MAILBOX));
         }
+        self.state.hold(bytes(&payload));
         self.state.mailbox.push((signal, payload));
         Ok(())
     }
@@ -174,7 +176,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn retract(&mut self, request: RequestNo) {
-        if let Some(pending) = self.state.requests.remove(&request) {
+        if let Some(pending) = self.state.remove_request(request) {
             if let Some(timer) = pending.timer {
                 self.clear_timer(timer);
             }
@@ -210,8 +212,13 @@ impl Machine<'_> {
         let now_ms = self.stamp.now_ms;
         let pending = self.state.requests.get_mut(&no).ok_or(Rejected::NotPending)?;
         pending.request.check(&user, &choice, now_ms).map_err(Rejected::Vote)?;
-        let vote = Vote { user, choice, comment: text("comment"), at_ms: now_ms };
-        if let Some(resolution) = pending.request.take(vote) {
+        let comment = text("comment");
+        let comment_bytes = comment.as_ref().map_or(0, |comment| comment.len() as u64);
+        pending.bytes += comment_bytes;
+        let vote = Vote { user, choice, comment, at_ms: now_ms };
+        let resolution = pending.request.take(vote);
+        self.state.hold(comment_bytes);
+        if let Some(resolution) = resolution {
             self.resolve(no, &resolution);
         }
         Ok(())

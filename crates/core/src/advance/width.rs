@@ -4,6 +4,7 @@
 //! change, so that nobody is counted twice; how many items hold a place is counted when it matters, and then they are few.
 
 use super::Machine;
+use crate::held::entry_bytes;
 use crate::ir::Entries;
 use crate::state::{Entry, Frame, FrameNo, Parked, StrandNo};
 
@@ -91,6 +92,9 @@ impl Machine<'_> {
         let taken = frame.entries.remove(&entry)?;
         if taken.works {
             frame.working -= 1;
+        }
+        self.state.release(entry_bytes(&taken));
+        if taken.works {
             self.frame_changed(no);
         }
         Some(taken)

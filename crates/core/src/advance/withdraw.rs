@@ -8,7 +8,7 @@ impl Machine<'_> {
     /// Takes a frame out of the run; what was in flight in it is withdrawn.
     pub(super) fn take_frame(&mut self, no: FrameNo) -> Option<Frame> {
         self.withdraw_entries(no);
-        let frame = self.state.frames.remove(&no)?;
+        let frame = self.state.remove_frame(no)?;
         for timer in [frame.deadline, frame.backoff].into_iter().flatten() {
             self.clear_timer(timer);
         }
@@ -38,7 +38,7 @@ impl Machine<'_> {
             Parked::Frame(frame) => {
                 self.take_frame(frame);
             }
-            Parked::Effect(effect) => match self.state.effects.remove(&effect).map(|flight| flight.backoff) {
+            Parked::Effect(effect) => match self.state.remove_effect(effect).map(|flight| flight.backoff) {
                 Some(Some(timer)) => self.clear_timer(timer),
                 Some(None) => self.outcome.commands.push(Command::Withdraw { effect }),
                 None => {}

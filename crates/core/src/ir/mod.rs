@@ -461,7 +461,8 @@ pub enum Mark {
     Fail(StepId, ExprId),
 }
 
-/// Bounds of a run; 0 is no bound. Going over one ends the run, it does not break it.
+/// Bounds of a run; 0 is no bound, except for sizes, where it is the default. Going over one ends the run, it does not
+/// break it; a value that is too large only fails the step that makes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Ops over the whole run.
@@ -476,6 +477,32 @@ pub struct Limits {
     pub wall_ms: u64,
     /// How deeply child runs may nest.
     pub depth: u32,
+    /// How large one value may be, in bytes, as if nothing in it were shared; at most
+    /// [`VALUE_BYTES`](branchpoint_expr::limits::VALUE_BYTES), the default.
+    pub value_bytes: u64,
+    /// How large all values of the run may be together, in the same bytes; at most [`Self::STATE_BYTES`], the default.
+    pub state_bytes: u64,
+}
+
+impl Limits {
+    /// How large the values that a run keeps may be together: what its variables hold, what its parallel branches and
+    /// items carry, its calls in flight, its open requests and its unread signals. A snapshot is about as large.
+    pub const STATE_BYTES: u64 = 256 << 20;
+
+    /// The bound of one value.
+    pub fn value_bytes(&self) -> u64 {
+        at_most(self.value_bytes, branchpoint_expr::limits::VALUE_BYTES)
+    }
+
+    /// The bound of all values together.
+    pub fn state_bytes(&self) -> u64 {
+        at_most(self.state_bytes, Self::STATE_BYTES)
+    }
+}
+
+/// A bound that is set, or the most that may be set.
+fn at_most(bound: u64, most: u64) -> u64 {
+    if bound == 0 { most } else { bound.min(most) }
 }
 
 impl Effect {

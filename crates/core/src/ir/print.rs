@@ -247,7 +247,7 @@ impl Printer<'_> {
 }
 
 fn limits(out: &mut String, limits: &Limits) -> fmt::Result {
-    let Limits { ops, effects, tokens, cost_micros, wall_ms, depth } = *limits;
+    let Limits { ops, effects, tokens, cost_micros, wall_ms, depth, value_bytes, state_bytes } = *limits;
     let all = [
         ("ops", ops),
         ("effects", effects),
@@ -255,6 +255,8 @@ fn limits(out: &mut String, limits: &Limits) -> fmt::Result {
         ("cost_micros", cost_micros),
         ("wall_ms", wall_ms),
         ("depth", u64::from(depth)),
+        ("value_bytes", value_bytes),
+        ("state_bytes", state_bytes),
     ];
     let set: Vec<_> =
         all.iter().filter(|(_, limit)| *limit > 0).map(|(name, limit)| format!("{name} {limit}")).collect();

@@ -70,8 +70,13 @@ impl Host {
         };
         gone.map(|effect| self.flights.remove(&effect));
         self.more = outcome.more;
-        outcome.commands.iter().for_each(|command| self.keep(command));
+        self.take(&outcome.commands);
         Ok(outcome)
+    }
+
+    /// Takes the commands of an event that was handed in.
+    pub(crate) fn take(&mut self, commands: &[Command]) {
+        commands.iter().for_each(|command| self.keep(command));
     }
 
     fn keep(&mut self, command: &Command) {

@@ -10,5 +10,6 @@ mod meets;
 mod ops;
 mod people;
 mod runs;
+mod sizes;
 mod trace;
 mod waits;

@@ -57,7 +57,7 @@ impl Answer {
     /// The same after a request that was not taken.
     pub(super) fn unchanged(mut self) -> Self {
         if let Value::Object(view) = &mut self.view {
-            Arc::make_mut(view).insert("changed".into(), Value::Bool(false));
+            view.edit(|fields| fields.insert("changed".into(), Value::Bool(false)));
         }
         self
     }

@@ -102,6 +102,12 @@ kinds! {
     StepLimit = "step_limit",
     /// Too much produced.
     SizeLimit = "size_limit",
+    /// A value is too large when nothing in it is shared.
+    ValueLimit = "value_limit",
+    /// The values of a run are too large together.
+    StateLimit = "state_limit",
+    /// The aliases of a document stand for too much text.
+    AliasLimit = "alias_limit",
     /// Too much work for a regular expression.
     RegexLimit = "regex_limit",
 

@@ -98,8 +98,8 @@ impl From<Stored<'_>> for Value {
             Stored::Int(int) => Self::Int(int),
             Stored::Float(float) => Self::number(float),
             Stored::Str(text) => Self::Str(text.into()),
-            Stored::List(items) => Self::List(Arc::new(items)),
-            Stored::Object(entries) => Self::Object(Arc::new(entries.into_iter().collect())),
+            Stored::List(items) => Self::from(items),
+            Stored::Object(entries) => Self::from(entries.into_iter().collect::<Object>()),
         }
     }
 }
@@ -142,7 +142,7 @@ impl<'de> Visitor<'de> for IntoValue {
         while let Some(item) = seq.next_element()? {
             items.push(item);
         }
-        Ok(Value::List(Arc::new(items)))
+        Ok(Value::from(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
@@ -150,7 +150,7 @@ impl<'de> Visitor<'de> for IntoValue {
         while let Some((key, value)) = map.next_entry::<Cow<'_, str>, Value>()? {
             object.insert(key.into(), value);
         }
-        Ok(Value::Object(Arc::new(object)))
+        Ok(Value::from(object))
     }
 }
 
@@ -174,7 +174,7 @@ impl Value {
             Self::Int(int) => serializer.serialize_newtype_variant(STORED, 2, "Int", int),
             Self::Float(float) => serializer.serialize_newtype_variant(STORED, 3, "Float", float),
             Self::Str(text) => serializer.serialize_newtype_variant(STORED, 4, "Str", &**text),
-            Self::List(items) => serializer.serialize_newtype_variant(STORED, 5, "List", &***items),
+            Self::List(items) => serializer.serialize_newtype_variant(STORED, 5, "List", &**items),
             Self::Object(object) => serializer.serialize_newtype_variant(STORED, 6, "Object", &Entries(object)),
         }
     }

@@ -7,6 +7,7 @@
 mod json;
 pub(crate) mod number;
 pub(crate) mod relate;
+mod shared;
 mod text;
 mod view;
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 pub(crate) use json::{keep, parse_json};
+pub use shared::{Fields, List, Shared, Size};
 pub(crate) use text::{push_canonical, push_json, push_shown, push_text};
 pub use view::{ListView, ObjectView, Source, View};
 
@@ -48,9 +50,9 @@ pub enum Value {
     /// Text.
     Str(Arc<str>),
     /// A list.
-    List(Arc<Vec<Value>>),
+    List(List),
     /// An object.
-    Object(Arc<Object>),
+    Object(Fields),
 }
 
 impl Value {
@@ -100,14 +102,7 @@ impl Value {
     /// A value that grows by one level at a time, each level shared, would otherwise be too deep to be stored or even
     /// dropped one day.
     pub fn is_within_depth(&self, levels: u16) -> bool {
-        let deeper = levels.checked_sub(1);
-        match self {
-            Self::List(items) => deeper.is_some_and(|levels| items.iter().all(|item| item.is_within_depth(levels))),
-            Self::Object(object) => {
-                deeper.is_some_and(|levels| object.values().all(|value| value.is_within_depth(levels)))
-            }
-            _ => true,
-        }
+        self.size().depth <= levels
     }
 
     /// A copyable look at this value.
@@ -179,13 +174,13 @@ impl From<String> for Value {
 
 impl From<Vec<Value>> for Value {
     fn from(items: Vec<Value>) -> Self {
-        Self::List(Arc::new(items))
+        Self::List(items.into())
     }
 }
 
 impl From<Object> for Value {
     fn from(object: Object) -> Self {
-        Self::Object(Arc::new(object))
+        Self::Object(object.into())
     }
 }
 

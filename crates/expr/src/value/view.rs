@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Object, Value, number};
+use super::{Fields, List, Object, Value, number};
 
 /// A copyable look at a value: what an expression reads and what it yields.
 ///
@@ -37,7 +37,7 @@ pub enum View<'a> {
 #[derive(Clone, Copy)]
 pub enum ListView<'a> {
     /// The list of a [`Value`].
-    Shared(&'a Arc<Vec<Value>>),
+    Shared(&'a List),
     /// A JSON array.
     Json(&'a [serde_json::Value]),
     /// Made while evaluating.
@@ -50,7 +50,7 @@ pub enum ListView<'a> {
 #[derive(Clone, Copy)]
 pub enum ObjectView<'a> {
     /// The object of a [`Value`].
-    Shared(&'a Arc<Object>),
+    Shared(&'a Fields),
     /// A JSON object.
     Json(&'a serde_json::Map<String, serde_json::Value>),
     /// Made while evaluating; keys are unique.
@@ -134,11 +134,12 @@ impl<'a> View<'a> {
             Self::Float(float) => Value::number(float),
             Self::Str(text) => Value::Str(text.into()),
             Self::Text(text) => Value::Str(Arc::clone(text)),
-            Self::List(ListView::Shared(items)) => Value::List(Arc::clone(items)),
-            Self::List(list) => Value::List(Arc::new(list.iter().map(View::to_value).collect())),
-            Self::Object(ObjectView::Shared(object)) => Value::Object(Arc::clone(object)),
+            Self::List(ListView::Shared(items)) => Value::List(items.clone()),
+            Self::List(list) => Value::from(list.iter().map(View::to_value).collect::<Vec<_>>()),
+            Self::Object(ObjectView::Shared(object)) => Value::Object(object.clone()),
             Self::Object(object) => {
-                Value::Object(Arc::new(object.iter().map(|(key, value)| (key.into(), value.to_value())).collect()))
+                let entries = object.iter().map(|(key, value)| (key.into(), value.to_value()));
+                Value::from(entries.collect::<Object>())
             }
         }
     }

@@ -16,8 +16,16 @@ use branchpoint_expr::Kind;
 use page::{Page, Seen};
 
 /// Pages about what other crates find: their examples are checked there, as are whole documents.
-const FOUND_ELSEWHERE: [&str; 6] =
-    ["yaml", "unknown_dialect", "no_runner", "provider_not_found", "trigger_not_served", "workflow_not_found"];
+const FOUND_ELSEWHERE: [&str; 8] = [
+    "yaml",
+    "unknown_dialect",
+    "no_runner",
+    "op_limit",
+    "provider_not_found",
+    "state_limit",
+    "trigger_not_served",
+    "workflow_not_found",
+];
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")

@@ -1,6 +1,6 @@
 //! Every bound has its kind, and what goes over it ends there: no hang, no panic, no memory without end.
 
-use branchpoint_expr::{Condition, Dialect, Expression, Options, Value};
+use branchpoint_expr::{Condition, Dialect, Expression, Object, Options, Value, limits};
 use serde_json::json;
 
 /// The cause of what stopped an expression, at load or at run.
@@ -128,6 +128,61 @@ fn values_that_share_their_parts_are_bounded_when_they_are_unfolded() {
     check(&format!("{doubled}.field"), "failed wrong_kind");
     let nested: Vec<_> = (0..60).map(|n| format!("let v{} = [v{n}, v{n}];", n + 1)).collect();
     check(&format!("let v0 = inputs.text; {} v60", nested.concat()), "failed size_limit");
+}
+
+/// Doubles a value of a context again and again, as a workflow does that sets `x` to `[x, x]`: the value before is shared.
+fn doubled(source: &str, mut x: Value) -> (usize, String) {
+    let double = Expression::compile(source, Options::dialect(Dialect::Session)).expect("it compiles");
+    for times in 0..100 {
+        let context = Value::from([("x".into(), x.clone())].into_iter().collect::<Object>());
+        match double.value(&context) {
+            Ok(value) => x = value,
+            Err(error) => {
+                assert!(x.size().bytes <= limits::VALUE_BYTES);
+                return (times, format!("{} {}", error.kind, error.detail));
+            }
+        }
+    }
+    panic!("it never ends");
+}
+
+#[test]
+fn a_value_made_of_shared_parts_is_bounded_when_it_is_made() {
+    // An eight-byte part becomes 2^n parts of eight bytes each, and 2^n - 1 lists of eight bytes: 64 MiB at n = 22.
+    assert_eq!(doubled("[x, x]", Value::Int(1)), (22, "value_limit value_limit".into()));
+    assert_eq!(doubled("({'a': x, 'b': x})", Value::Int(1)).1, "value_limit value_limit");
+    assert_eq!(doubled("({'a': [x, x, x]})", Value::from("abc")).1, "value_limit value_limit");
+    // Texts are written out as they are made, and that has a bound of its own.
+    assert_eq!(doubled("x + x", Value::from("ab")).1, "condition_error size_limit");
+}
+
+#[test]
+fn the_size_of_a_value_is_that_of_its_unfolded_form() {
+    fn unfolded(value: &Value) -> u64 {
+        8 + match value {
+            Value::Str(text) => text.len() as u64,
+            Value::List(items) => items.iter().map(unfolded).sum(),
+            Value::Object(fields) => fields.iter().map(|(key, value)| 8 + key.len() as u64 + unfolded(value)).sum(),
+            _ => 0,
+        }
+    }
+    let text = r#"{"a": [1, 2.5, null, true, "text", [], {}], "b": {"c": [["x"], ["y", ["z"]]]}}"#;
+    let mut value: Value = serde_json::from_str(text).expect("this is JSON");
+    assert_eq!((value.size().bytes, value.size().depth), (unfolded(&value), 5));
+    for _ in 0..6 {
+        value = Value::from(vec![value.clone(), Value::from("x"), value]);
+        assert_eq!(value.size().bytes, unfolded(&value));
+    }
+    let Value::List(mut list) = value.clone() else { panic!("it is a list") };
+    let before = list.push(value.clone());
+    assert_eq!(list.size(), Value::from(list.to_vec()).size());
+    assert_eq!(list.size().depth, value.size().depth + 1);
+    list.undo_push(before);
+    assert_eq!((list.size(), Value::List(list)), (value.size(), value.clone()), "the other copy has not changed");
+    let fields: Object = [("old".into(), value)].into_iter().collect();
+    let Value::Object(mut fields) = Value::from(fields) else { panic!("it is an object") };
+    fields.edit(|fields| fields.insert("new".into(), Value::from("abc")));
+    assert_eq!(fields.size().bytes, unfolded(&Value::Object(fields.clone())));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub fn lower(tree: &Tree) -> Result<Program, Vec<Invalid>> {
     let mut builder = Builder::new();
     builder.fuel(tree.fuel);
     let (effects, tokens, wall_ms) = (tree.max_effects, tree.max_tokens, tree.wall_ms);
-    builder.limits(Limits { effects, tokens, wall_ms, ..Limits::default() });
+    builder.limits(Limits { effects, tokens, wall_ms, value_bytes: tree.value_bytes, ..Limits::default() });
     let mut local = |name: &str| {
         let slot = builder.local(name);
         builder.name(ROOT, &[name], slot);

@@ -6,6 +6,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use super::facts::delay;
+use super::size::VALUE_LIMIT;
 use super::{Act, Due, End, Entry, Frame, Model, Parked, Spot, Strand, Vars, ms};
 use crate::tree::{Block, Gather, Node, What};
 
@@ -59,7 +60,7 @@ impl<'t> Model<'t> {
 
     fn begin(&mut self, frame: u64, entry: usize, spine: Vec<Spot<'t>>, last: Value) -> u64 {
         let strand = self.number();
-        self.strands.insert(strand, Strand { frame, entry, spine, last, parked: Parked::Ready });
+        self.strands.insert(strand, Strand { frame, entry, spine, last, parked: Parked::Ready, doomed: None });
         let running = Entry::Running { strand, vars: Vars::default() };
         self.frames.get_mut(&frame).expect("it is open").entries[entry] = running;
         strand
@@ -172,15 +173,19 @@ impl<'t> Model<'t> {
             return self.finish(status, end);
         };
         let value = |entry: &Entry| if let Entry::Done(value) = entry { value.clone() } else { Value::Null };
-        let last = match &node.what {
+        let values = Value::from(entries.iter().map(value).collect::<Vec<_>>());
+        if self.is_too_large(&values) {
+            self.tally("values too large");
+            self.strand(by).parked = Parked::Ready;
+            return self.failed(by, node.handler(), VALUE_LIMIT.into());
+        }
+        match &node.what {
             What::Parallel { .. } | What::Each { .. } => {
-                let values: Vec<Value> = entries.iter().map(value).collect();
                 let outcomes: Vec<Value> = entries.iter().map(outcome).collect();
-                Value::from(vec![Value::from(values), Value::from(outcomes)])
+                self.go_on_with_made(by, Value::from(vec![values, Value::from(outcomes)]));
             }
-            _ => value(&entries[0]),
-        };
-        self.go_on(by, last);
+            _ => self.go_on(by, value(&entries[0])),
+        }
     }
 
     pub(super) fn frame_failed(&mut self, no: u64, kind: String) {

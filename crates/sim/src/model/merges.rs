@@ -27,7 +27,7 @@ impl Model<'_> {
                 let filled = ids.iter().any(|id| edges.contains_key(id));
                 let values: Vec<Value> = ids.iter().map(edge).collect();
                 self.tally(if filled { "merges fired" } else { "merges fired empty" });
-                self.go_on(no, if filled { Value::from(values) } else { Value::from("none") });
+                self.go_on_with_made(no, if filled { Value::from(values) } else { Value::from("none") });
                 return true;
             }
         }

@@ -5,6 +5,7 @@ mod facts;
 mod frames;
 mod merges;
 mod people;
+mod size;
 mod walk;
 
 pub use people::{CHOICES, REMINDERS};
@@ -102,6 +103,8 @@ struct Strand<'t> {
     spine: Vec<Spot<'t>>,
     last: Value,
     parked: Parked,
+    /// Why it fails as soon as its turn comes.
+    doomed: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]

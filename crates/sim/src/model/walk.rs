@@ -3,6 +3,7 @@
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
+use super::size::VALUE_LIMIT;
 use super::{Act, Due, End, Flight, Model, Parked, Spot, Vars, ms};
 use crate::tree::{Block, Node, Test, What, collect};
 
@@ -13,6 +14,9 @@ impl<'t> Model<'t> {
             let Some(strand) = self.strands.get_mut(&no) else { return };
             if strand.parked != Parked::Ready {
                 return;
+            }
+            if let Some(kind) = strand.doomed.take() {
+                return self.entry_failed(no, kind);
             }
             let spot = *strand.spine.last().expect("a strand is somewhere");
             if let Some(node) = spot.block.get(spot.at) {
@@ -117,7 +121,12 @@ impl<'t> Model<'t> {
         self.gave_up_its_place(no);
     }
 
-    fn perform(&mut self, no: u64, node: &Node) {
+    fn perform(&mut self, no: u64, node: &'t Node) {
+        let input = self.input(no, node);
+        if self.is_too_large(&input) {
+            self.tally("values too large");
+            return self.failed(no, node.handler(), VALUE_LIMIT.into());
+        }
         let (most, tokens) = (self.tree.max_effects, self.tree.max_tokens);
         if (most > 0 && self.effects_begun + 1 > most) || (tokens > 0 && self.tokens > tokens) {
             self.tally("budgets exhausted");
@@ -125,7 +134,6 @@ impl<'t> Model<'t> {
         }
         self.effects_begun += 1;
         let effect = self.number();
-        let input = self.input(no, node);
         self.acts.push(Act::Perform { effect, attempt: 1, input: input.clone() });
         self.effects.insert(effect, Flight { strand: no, attempt: 1, input, backoff: None });
         self.strand(no).parked = Parked::Effect(effect);

@@ -164,3 +164,40 @@ fn the_trace_tells_how_every_step_ended() {
     ];
     assert_eq!(told, expect);
 }
+
+/// Sets `x` to `[x, x]` forty times, each in a step of its own.
+fn forty_doublings() -> String {
+    let step = |n: usize| {
+        format!(
+            r#"{{"id": "d{n}", "type": "setVariables", "config": {{"variables": [{{"name": "x", "value": ["{{{{ $x }}}}", "{{{{ $x }}}}"]}}]}}}}"#
+        )
+    };
+    (1..=40).map(step).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn a_variable_that_doubles_fails_the_step_that_makes_it_too_large() {
+    let program = program(&forty_doublings());
+    // 4,088 letters and eight bytes are 4 KiB, and 2^14 times that is 64 MiB, without the lists.
+    let host = ran(&program, &format!(r#"{{"x": "{}"}}"#, "x".repeat(4_088)), "{}");
+    let result = host.result().expect("a flow ends");
+    let error = result.get("error").expect("it has failed");
+    assert_eq!(error.get("kind"), Some(&Value::from("value_limit")));
+    assert_eq!(error.get("step"), Some(&Value::from("d14")));
+    assert!(result.get("variables").is_some_and(|variables| variables.size().bytes > 32 << 20), "it keeps what it had");
+    let ran = steps(&program, host.notes(), branchpoint_core::ir::Status::Failed);
+    assert_eq!(ran.iter().filter(|step| step.status == StepStatus::Completed).count(), 13);
+}
+
+#[test]
+fn a_loop_that_doubles_a_variable_ends_with_the_last_value_that_fits() {
+    let doubles = r#"{"id": "d", "type": "setVariables", "config": {"variables": [{"name": "x", "value": ["{{ $x }}", "{{ $x }}"]}]}}"#;
+    let steps = format!(
+        r#"{{"id": "l", "type": "loop", "config": {{"loopType": "for", "startValue": 1, "endValue": 40,
+        "counterVariable": "i", "loopBlocks": [{doubles}]}}}}"#
+    );
+    let program = program(&steps);
+    let host = ran(&program, &format!(r#"{{"x": "{}"}}"#, "x".repeat(65_528)), "{}");
+    let result = host.result().expect("a flow ends");
+    assert!(result.size().bytes <= branchpoint_expr::limits::VALUE_BYTES);
+}

@@ -98,7 +98,7 @@ fn what_is_sent_may_be_large_and_hold_secrets() {
     let request = asked(driving.store(), run);
     let mut event = vote(request, "approve", "anna");
     if let Event::Signal { payload: Value::Object(payload), .. } = &mut event {
-        Arc::make_mut(payload).insert("comment".into(), Value::from("canary-17 ".repeat(50_000)));
+        payload.edit(|fields| fields.insert("comment".into(), Value::from("canary-17 ".repeat(50_000))));
     }
     let store = folder.store();
     let sender = thread::spawn(move || store.send(run, &event).expect("the store is fine"));

@@ -1,0 +1,122 @@
+//! How large the values of a run are together, when nothing is shared: so large is its snapshot.
+//!
+//! [`State::held`] is kept exact as values come and go, so that asking costs nothing. Everything that brings a value into
+//! the run or takes one out goes through the functions here, or through `write` of the machine.
+
+use branchpoint_expr::Value;
+
+use crate::state::{EffectNo, Entry, EntryResult, Frame, FrameNo, InFlight, Pending, RequestNo, State};
+
+impl State {
+    /// The unfolded size of all values that the run keeps, in bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.held
+    }
+
+    pub(crate) fn hold(&mut self, bytes: u64) {
+        self.held = self.held.saturating_add(bytes);
+    }
+
+    pub(crate) fn release(&mut self, bytes: u64) {
+        self.held = self.held.saturating_sub(bytes);
+    }
+
+    /// Opens a frame, or replaces one by its next attempt.
+    pub(crate) fn insert_frame(&mut self, no: FrameNo, frame: Frame) {
+        self.hold(frame_bytes(&frame));
+        if let Some(old) = self.frames.insert(no, frame) {
+            self.release(frame_bytes(&old));
+        }
+    }
+
+    pub(crate) fn remove_frame(&mut self, no: FrameNo) -> Option<Frame> {
+        let frame = self.frames.remove(&no)?;
+        self.release(frame_bytes(&frame));
+        Some(frame)
+    }
+
+    pub(crate) fn insert_effect(&mut self, no: EffectNo, flight: InFlight) {
+        self.hold(flight.input_bytes);
+        self.effects.insert(no, flight);
+    }
+
+    pub(crate) fn remove_effect(&mut self, no: EffectNo) -> Option<InFlight> {
+        let flight = self.effects.remove(&no)?;
+        self.release(flight.input_bytes);
+        Some(flight)
+    }
+
+    pub(crate) fn insert_request(&mut self, no: RequestNo, pending: Pending) {
+        self.hold(pending.bytes);
+        self.requests.insert(no, pending);
+    }
+
+    pub(crate) fn remove_request(&mut self, no: RequestNo) -> Option<Pending> {
+        let pending = self.requests.remove(&no)?;
+        self.release(pending.bytes);
+        Some(pending)
+    }
+
+    /// Whether [`Self::held_bytes`] is what counting gives. Only small runs are counted: this runs after every event.
+    pub(crate) fn held_agrees(&self) -> bool {
+        const SMALL: usize = 64;
+        self.strands.len() > SMALL || self.held == self.count_held()
+    }
+
+    /// What [`Self::held_bytes`] must be: everything counted anew.
+    pub(crate) fn count_held(&self) -> u64 {
+        let strands: u64 = self.strands.values().map(|strand| values_bytes(&strand.locals)).sum();
+        let frames: u64 = self.frames.values().map(frame_bytes).sum();
+        let effects: u64 = self.effects.values().map(|flight| flight.input_bytes).sum();
+        let requests: u64 = self.requests.values().map(|pending| pending.bytes).sum();
+        let mailbox: u64 = self.mailbox.iter().map(|(_, payload)| bytes(payload)).sum();
+        strands + frames + effects + requests + mailbox
+    }
+}
+
+/// The unfolded size of a value.
+pub(crate) fn bytes(value: &Value) -> u64 {
+    value.size().bytes
+}
+
+/// The unfolded size of what may hold a value.
+pub(crate) fn some_bytes(value: Option<&Value>) -> u64 {
+    value.map_or(0, bytes)
+}
+
+/// The unfolded size of several values together.
+pub(crate) fn values_bytes(values: &[Value]) -> u64 {
+    values.iter().map(bytes).sum()
+}
+
+/// The unfolded size of what an entry keeps.
+pub(crate) fn entry_bytes(entry: &Entry) -> u64 {
+    slots_bytes(&entry.values) + some_bytes(entry.value.as_ref())
+}
+
+/// The unfolded size of what became of entries.
+pub(crate) fn results_bytes(results: &[EntryResult]) -> u64 {
+    results.iter().map(EntryResult::bytes).sum()
+}
+
+fn frame_bytes(frame: &Frame) -> u64 {
+    slots_bytes(&frame.values)
+        + frame.entries.values().map(entry_bytes).sum::<u64>()
+        + results_bytes(&frame.results)
+        + frame.items.size().bytes
+        + values_bytes(&frame.locals)
+        + some_bytes(frame.failure.as_ref())
+}
+
+fn slots_bytes(values: &[Option<Value>]) -> u64 {
+    values.iter().flatten().map(bytes).sum()
+}
+
+impl EntryResult {
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Done(value) => bytes(value),
+            Self::Open | Self::None | Self::Failed => 0,
+        }
+    }
+}

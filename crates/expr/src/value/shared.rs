@@ -1,0 +1,184 @@
+//! Lists and objects that are shared, with the size that they have when nothing is shared.
+//!
+//! A value can be small in memory and enormous when it is written out: `[x, x]`, forty times over, is forty small lists
+//! and 2^40 parts in JSON. So every list and object knows its unfolded size from the moment it is made. Asking for the
+//! size takes no time, and whoever keeps, writes or compares values can refuse the large ones first.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::de::Deserializer;
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+
+use super::{Object, Value};
+
+/// The shared list of a [`Value`].
+pub type List = Shared<Vec<Value>>;
+
+/// The shared object of a [`Value`].
+pub type Fields = Shared<Object>;
+
+/// What each value and each key counts, beside its text.
+const PART_BYTES: u64 = 8;
+
+/// The size of a value when nothing in it is shared. Equal values have equal sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Eight bytes for each value and each key, and the bytes of all texts. Stops at `u64::MAX`.
+    pub bytes: u64,
+    /// How deeply lists and objects are nested; 0 for everything else.
+    pub depth: u16,
+}
+
+impl Size {
+    /// The size of a list or object before anything is in it.
+    const EMPTY: Self = Self { bytes: PART_BYTES, depth: 1 };
+
+    /// The size of text.
+    fn text(text: &str) -> Self {
+        Self { bytes: PART_BYTES.saturating_add(text.len() as u64), depth: 0 }
+    }
+
+    /// The size of a list or object with one more part.
+    fn with(self, part: Self) -> Self {
+        Self { bytes: self.bytes.saturating_add(part.bytes), depth: self.depth.max(part.depth.saturating_add(1)) }
+    }
+}
+
+impl Value {
+    /// The size of this value when nothing in it is shared. Takes no time, however large it is.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    ///
+    /// let mut value = Value::from("abcdefgh");
+    /// assert_eq!(value.size().bytes, 16);
+    /// for _ in 0..40 {
+    ///     value = Value::from(vec![value.clone(), value]);
+    /// }
+    /// assert!(value.size().bytes > 1 << 44);
+    /// assert_eq!(value.size().depth, 40);
+    /// ```
+    pub fn size(&self) -> Size {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) => Size { bytes: PART_BYTES, depth: 0 },
+            Self::Str(text) => Size::text(text),
+            Self::List(list) => list.size(),
+            Self::Object(fields) => fields.size(),
+        }
+    }
+}
+
+/// A list or object that is cheap to clone and knows its unfolded size. Reads like the list or object itself.
+#[derive(Clone)]
+pub struct Shared<T>(Arc<Inner<T>>);
+
+#[derive(Clone)]
+struct Inner<T> {
+    parts: T,
+    size: Size,
+}
+
+/// What a [`Shared`] can hold.
+pub trait Parts: Clone + Default {
+    /// The unfolded size, from the sizes of the direct parts.
+    fn size(&self) -> Size;
+}
+
+impl Parts for Vec<Value> {
+    fn size(&self) -> Size {
+        self.iter().fold(Size::EMPTY, |size, item| size.with(item.size()))
+    }
+}
+
+impl Parts for Object {
+    fn size(&self) -> Size {
+        self.iter().fold(Size::EMPTY, |size, (key, value)| size.with(Size::text(key)).with(value.size()))
+    }
+}
+
+impl<T: Parts> Shared<T> {
+    /// The size when nothing in it is shared.
+    pub fn size(&self) -> Size {
+        self.0.size
+    }
+
+    /// Changes the parts, and measures them again. What others share stays as it is: they keep a copy.
+    pub fn edit<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        let inner = Arc::make_mut(&mut self.0);
+        let result = change(&mut inner.parts);
+        inner.size = inner.parts.size();
+        result
+    }
+
+    /// The parts, copied only if others share them.
+    pub fn into_parts(self) -> T {
+        Arc::unwrap_or_clone(self.0).parts
+    }
+}
+
+impl List {
+    /// Appends a value. Returns the size before, for [`Self::undo_push`].
+    pub fn push(&mut self, value: Value) -> Size {
+        let inner = Arc::make_mut(&mut self.0);
+        let before = inner.size;
+        inner.size = before.with(value.size());
+        inner.parts.push(value);
+        before
+    }
+
+    /// Removes what the latest [`Self::push`] appended, which returned that size.
+    pub fn undo_push(&mut self, before: Size) {
+        let inner = Arc::make_mut(&mut self.0);
+        inner.parts.pop();
+        inner.size = before;
+    }
+}
+
+impl<T: Parts> From<T> for Shared<T> {
+    fn from(parts: T) -> Self {
+        let size = parts.size();
+        Self(Arc::new(Inner { parts, size }))
+    }
+}
+
+impl<T: Parts> Default for Shared<T> {
+    fn default() -> Self {
+        Self::from(T::default())
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0.parts
+    }
+}
+
+impl<T: PartialEq> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: Serialize> Serialize for Shared<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+impl<'de, T: Parts + Deserialize<'de>> Deserialize<'de> for Shared<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::from)
+    }
+}

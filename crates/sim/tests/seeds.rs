@@ -1,0 +1,18 @@
+//! Seeds of the simulator that once failed, each with what it found.
+
+use branchpoint_sim::generate::trees;
+use branchpoint_sim::world::simulate;
+
+#[track_caller]
+fn check(seed: u64, seen: &str) {
+    let counts = simulate(seed, &trees(seed)).unwrap_or_else(|reason| panic!("seed {seed}: {reason}"));
+    assert!(counts.get(seen).is_some_and(|count| *count > 0), "seed {seed} has no {seen}: {counts:?}");
+}
+
+/// Values doubled with each merge and each parallel that gathered them, until storing one took for ever.
+#[test]
+fn values_that_share_their_parts_are_bounded() {
+    check(10_831_442, "values too large");
+    check(10_876_279, "values too large");
+    check(10_913_461, "values too large");
+}
