@@ -4,11 +4,11 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use branchpoint_dialects::MAX_BYTES;
+use branchpoint_dialects::limits;
 use branchpoint_engine::{ReadError, read_text, read_text_file};
 
 /// The longest document that is read, in bytes.
-pub(crate) const DOCUMENT_BYTES: u64 = MAX_BYTES as u64;
+pub(crate) const DOCUMENT_BYTES: u64 = limits::DOCUMENT_BYTES as u64;
 
 /// The longest file of values that is read, in bytes: inputs of a run, the context of a condition.
 const VALUES_BYTES: u64 = 2 * DOCUMENT_BYTES;

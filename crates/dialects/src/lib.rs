@@ -23,7 +23,7 @@ mod trigger;
 pub use format::format;
 pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight};
 pub use picture::picture;
-pub use reader::{MAX_BYTES, read};
+pub use reader::{limits, read};
 pub use recognise::recognise;
 pub use schema::schema;
 pub use trigger::unserved_trigger;

@@ -326,15 +326,66 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn an_alias_bomb_is_refused() {
+fn an_alias_bomb_of_many_values_is_refused() {
     let bomb: Vec<_> = (1..30).map(|n| format!("- &a{n} [*a{0}, *a{0}]", n - 1)).collect();
     let findings = read(&format!("- &a0 [x]\n{}", bomb.join("\n"))).unwrap_err();
     assert_eq!((findings.len(), findings[0].kind), (1, Kind::NodeLimit));
+}
 
-    // One long text many times is many values, but one text.
-    let long = "x".repeat(1_000_000);
-    let root = read(&format!("- &a {long}\n{}", "- *a\n".repeat(100_000))).unwrap();
-    assert_eq!(count(&root), 100_002);
+/// A document whose aliases add too much: the only finding, and the alias where the limit is exceeded.
+#[track_caller]
+fn too_much_from_aliases(source: &str, place: &str) {
+    let findings = read(source).expect_err("it is refused");
+    let found: Vec<_> = findings.iter().map(|finding| (finding.kind, finding.span.text(source))).collect();
+    assert_eq!(found, [(Kind::AliasLimit, place)]);
+    assert!(findings[0].help.is_some());
+}
+
+#[test]
+fn what_aliases_add_is_bounded_in_bytes_whatever_their_shape() {
+    let text = "x".repeat(1_000_000);
+    // Wide: one long text many times. Eight times are eight million bytes; the ninth is more than 8 MiB.
+    let wide = |times: usize| format!("- &a {text}\n{}", "- *a\n".repeat(times));
+    assert!(read(&wide(8)).is_ok());
+    too_much_from_aliases(&wide(9), "*a");
+    too_much_from_aliases(&wide(100_000), "*a");
+    // Deep: each level doubles the one before.
+    let levels: Vec<_> = (1..10).map(|n| format!("- &a{n} [*a{0}, *a{0}]", n - 1)).collect();
+    too_much_from_aliases(&format!("- &a0 {text}\n{}", levels.join("\n")), "*a2");
+    // Lists of aliases of lists, and objects.
+    let lists = format!("- &a [{text}]\n- &b [*a, *a, *a]\n- &c {{k: *b, l: *b}}\n- [*c, *c, *c]\n");
+    too_much_from_aliases(&lists, "*b");
+    let objects = format!("- &a {{k: {text}}}\n- {{b: *a, c: {{d: *a, e: [*a, *a, *a, *a, *a, *a, *a]}}}}\n");
+    too_much_from_aliases(&objects, "*a");
+    // Merge keys are ordinary keys, and their values count like others.
+    let merged: String = (0..9).map(|n| format!("o{n}:\n  <<: *a\n")).collect();
+    too_much_from_aliases(&format!("base: &a\n  k: {text}\n{merged}"), "*a");
+}
+
+#[test]
+fn keys_from_aliases_count_as_well() {
+    // The longest key that the parser takes has 1,024 characters, so there are many.
+    let key = "k".repeat(1_000);
+    let objects = |count: usize| format!("- &a {key}\n{}", "- *a : 1\n".repeat(count));
+    assert!(read(&objects(8_000)).is_ok());
+    too_much_from_aliases(&objects(9_000), "*a");
+    // Keys inside of what an alias stands for.
+    let inside = format!("- &a {{{key}: 1}}\n{}", "- *a\n".repeat(9_000));
+    too_much_from_aliases(&inside, "*a");
+}
+
+#[test]
+fn documents_of_a_megabyte_with_aliases_are_read_or_refused() {
+    // Many small aliases add little.
+    let step = "- {id: x, tags: *tags, on: *yes}\n";
+    let source = format!("- &tags [a, b, c]\n- &yes true\n{}", step.repeat(20_000));
+    assert!(source.len() > 650_000);
+    assert!(read(&source).is_ok());
+    // Half of the text is an anchor, half of it aliases.
+    let source = format!("- &a {}\n{}", "x".repeat(500_000), "- *a\n".repeat(100_000));
+    too_much_from_aliases(&source, "*a");
+    let source = format!("- &a [{}]\n{}", "abcdefgh, ".repeat(50_000), "- *a\n".repeat(100_000));
+    assert_eq!(read(&source).unwrap_err()[0].kind, Kind::NodeLimit);
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub fn format(source: &str, dialect: Option<Dialect>) -> Result<String, Vec<Diag
     let mut text = stage(source.to_owned(), blanks::clean);
     if ordered {
         // Each round settles the outermost steps that are not in order yet.
-        for _ in 0..crate::reader::MAX_DEPTH {
+        for _ in 0..crate::reader::limits::DEPTH {
             let next = stage(text.clone(), order::sort);
             if next == text {
                 break;

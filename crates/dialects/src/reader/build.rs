@@ -5,15 +5,26 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape, Span};
 
-use super::parts::{Bracket, Part, Parts, What, too_deep, too_many};
-use super::{Findings, MAX_DEPTH, MAX_NODES, shown};
+use super::limits::{ALIAS_BYTES, ALIAS_PART_BYTES, DEPTH, NODES};
+use super::parts::{Bracket, Part, Parts, What, too_deep, too_many, too_much_from_aliases};
+use super::{Findings, shown};
 
 /// Builds the tree; none if there are no parts, or a limit is exceeded.
 pub(super) fn tree(source: &str, parts: &Parts, findings: &mut Findings) -> Option<Located> {
     if parts.list().is_empty() {
         return None;
     }
-    let mut builder = Builder { source, parts: parts.list(), findings, at: 0, end: 0, depth: 0, nodes: 0, aliases: 0 };
+    let mut builder = Builder {
+        source,
+        parts: parts.list(),
+        findings,
+        at: 0,
+        end: 0,
+        depth: 0,
+        nodes: 0,
+        aliases: 0,
+        alias_bytes: 0,
+    };
     match builder.value() {
         Ok(root) => Some(root),
         Err(limit) => {
@@ -38,6 +49,8 @@ struct Builder<'p, 'f> {
     nodes: usize,
     /// How many aliases are being expanded. What is wrong in there was told at the definition.
     aliases: usize,
+    /// How many bytes aliases have added.
+    alias_bytes: usize,
 }
 
 impl<'p> Builder<'p, '_> {
@@ -48,8 +61,11 @@ impl<'p> Builder<'p, '_> {
             return self.alias(target, part.span);
         }
         self.nodes += 1;
-        if self.nodes > MAX_NODES {
+        if self.nodes > NODES {
             return Err(too_many(part.span));
+        }
+        if self.aliases > 0 {
+            self.add_from_alias(part)?;
         }
         let shape = match &part.what {
             What::Open(bracket) => return self.collection(*bracket, part.span),
@@ -77,7 +93,7 @@ impl<'p> Builder<'p, '_> {
     }
 
     fn collection(&mut self, bracket: Bracket, open: Span) -> Result<Located, Diagnostic> {
-        if self.depth == MAX_DEPTH {
+        if self.depth == DEPTH {
             return Err(too_deep(open));
         }
         self.depth += 1;
@@ -103,7 +119,7 @@ impl<'p> Builder<'p, '_> {
         let mut fields: Vec<Field> = Vec::new();
         let mut index = HashMap::new();
         while !self.at_close() {
-            let key = self.key();
+            let key = self.key()?;
             if self.at_close() {
                 // The text breaks off between the key and its value.
                 break;
@@ -118,14 +134,32 @@ impl<'p> Builder<'p, '_> {
         Ok(fields)
     }
 
+    /// Counts what an alias adds to the document with one part.
+    fn add_from_alias(&mut self, part: &Part) -> Result<(), Diagnostic> {
+        let text = match &part.what {
+            What::Scalar { written, .. } | What::Unbounded(written) => written.len(),
+            _ => 0,
+        };
+        self.alias_bytes = self.alias_bytes.saturating_add(text + ALIAS_PART_BYTES);
+        if self.alias_bytes > ALIAS_BYTES { Err(too_much_from_aliases(part.span)) } else { Ok(()) }
+    }
+
     /// Takes a key; none if it cannot be one.
-    fn key(&mut self) -> Option<(Arc<str>, Span)> {
+    fn key(&mut self) -> Result<Option<(Arc<str>, Span)>, Diagnostic> {
         let part = self.take();
         self.end = part.span.end;
         let meant = match part.what {
             What::Alias(target) => &self.parts[target],
             _ => part,
         };
+        if self.aliases > 0 || !std::ptr::eq(part, meant) {
+            self.add_from_alias(meant).map_err(|limit| Diagnostic { span: part.span, ..limit })?;
+        }
+        Ok(self.key_of(part, meant))
+    }
+
+    /// The key that a part means; none if it cannot be one.
+    fn key_of(&mut self, part: &'p Part, meant: &'p Part) -> Option<(Arc<str>, Span)> {
         match &meant.what {
             What::Scalar { shape: Shape::Null, .. } => {
                 let help = "write the key, or put it in quotes to make it text";

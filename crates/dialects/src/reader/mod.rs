@@ -19,18 +19,14 @@
 mod build;
 mod complaint;
 mod json;
+pub mod limits;
 mod parts;
 mod scalar;
 mod yaml;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
+use limits::DOCUMENT_BYTES;
 
-/// The longest text that [`read`] accepts, in bytes. Whoever reads documents from files stops there.
-pub const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// How deep lists and objects may be nested, aliases expanded.
-pub(crate) const MAX_DEPTH: usize = 100;
-/// How many values a document may have, aliases expanded.
-const MAX_NODES: usize = 200_000;
 /// How many problems are told one by one. Each may name a line, and counting lines takes time in long texts.
 const MAX_FINDINGS: usize = 50;
 
@@ -49,7 +45,8 @@ const MAX_FINDINGS: usize = 50;
 /// # Errors
 ///
 /// What is not YAML or JSON ([`Kind::Yaml`]), keys that are there twice or cannot be keys ([`Kind::BadField`]), and what
-/// exceeds a limit ([`Kind::SizeLimit`], [`Kind::DepthLimit`], [`Kind::NodeLimit`]), in the order of the text.
+/// exceeds one of the [`limits`] ([`Kind::SizeLimit`], [`Kind::DepthLimit`], [`Kind::NodeLimit`], [`Kind::AliasLimit`]), in
+/// the order of the text.
 pub fn read(source: &str) -> Result<Located, Vec<Diagnostic>> {
     let (root, findings) = read_what_is_there(source);
     if findings.is_empty() { Ok(root) } else { Err(findings) }
@@ -58,8 +55,8 @@ pub fn read(source: &str) -> Result<Located, Vec<Diagnostic>> {
 /// As [`read`]: what could be read, and what was found. Of a text with problems it tells at most what was meant.
 pub(crate) fn read_what_is_there(source: &str) -> (Located, Vec<Diagnostic>) {
     let nothing = Located { shape: Shape::Null, span: Span::new(0, 0) };
-    if source.len() > MAX_BYTES {
-        let message = format!("the document has {} bytes; {MAX_BYTES} are allowed", source.len());
+    if source.len() > DOCUMENT_BYTES {
+        let message = format!("the document has {} bytes; {DOCUMENT_BYTES} are allowed", source.len());
         return (nothing, vec![Diagnostic::error(Kind::SizeLimit, Span::new(0, 0), message).with_help("split it")]);
     }
     let mut findings = Findings::default();

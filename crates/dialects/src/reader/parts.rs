@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Kind, Shape, Span};
 
-use super::{MAX_DEPTH, MAX_NODES};
+use super::limits::{ALIAS_BYTES, DEPTH, NODES};
 
 /// Values, keys and closing brackets together are at most three times the values, so what is longer is refused before
 /// it is counted exactly.
-const MAX_PARTS: usize = 3 * MAX_NODES;
+const MAX_PARTS: usize = 3 * NODES;
 
 /// A part and its place.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Parts {
     }
 
     pub(super) fn open(&mut self, bracket: Bracket, span: Span) -> Result<(), Diagnostic> {
-        if self.open.len() == MAX_DEPTH {
+        if self.open.len() == DEPTH {
             return Err(too_deep(span));
         }
         self.push(What::Open(bracket), span)?;
@@ -129,11 +129,17 @@ impl Parts {
 }
 
 pub(super) fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::error(Kind::DepthLimit, span, format!("nested more than {MAX_DEPTH} levels deep"))
+    Diagnostic::error(Kind::DepthLimit, span, format!("nested more than {DEPTH} levels deep"))
         .with_help("flatten the document")
 }
 
 pub(super) fn too_many(span: Span) -> Diagnostic {
-    Diagnostic::error(Kind::NodeLimit, span, format!("the document has more than {MAX_NODES} values"))
+    Diagnostic::error(Kind::NodeLimit, span, format!("the document has more than {NODES} values"))
         .with_help("split it; a value that an alias stands for counts each time")
+}
+
+pub(super) fn too_much_from_aliases(span: Span) -> Diagnostic {
+    let message = format!("the aliases of the document add more than {ALIAS_BYTES} bytes, up to this one");
+    Diagnostic::error(Kind::AliasLimit, span, message)
+        .with_help("keep the repeated text in one place, such as an input or a variable, and refer to it")
 }

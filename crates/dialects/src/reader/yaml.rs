@@ -8,7 +8,7 @@ use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag, options};
 use super::complaint::complaint;
 use super::parts::{Bracket, Parts};
 use super::scalar::{Plain, plain, text_at};
-use super::{Findings, MAX_DEPTH, shown};
+use super::{Findings, limits, shown};
 
 /// The parts of a text, up to the first error.
 pub(super) fn parts(source: &str, findings: &mut Findings) -> Parts {
@@ -17,8 +17,8 @@ pub(super) fn parts(source: &str, findings: &mut Findings) -> Parts {
     let options = options! {
         emit_comments: false,
         emit_unresolved_aliases: true,
-        flow_nesting_limit: MAX_DEPTH,
-        block_nesting_limit: MAX_DEPTH,
+        flow_nesting_limit: limits::DEPTH,
+        block_nesting_limit: limits::DEPTH,
     };
     for event in Parser::new_from_str_with_options(source, options) {
         let taken = match event {
