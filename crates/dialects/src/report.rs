@@ -2,10 +2,24 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::ir::{Invalid, Wrong};
 use branchpoint_expr::{Diagnostic, Kind, Located, Problems, Shape, Span};
 
 /// How many findings may get a "did you mean".
 const SUGGESTED: usize = 50;
+
+/// Why a document has no program, though the rules accept it. It may be too large: its parts may be repeated in many contexts,
+/// or stand together in one formula. Anything else is a defect of the lowering.
+pub(crate) fn unlowered(wrong: &[Invalid], span: Span) -> Diagnostic {
+    let what = wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if wrong.iter().any(|wrong| matches!(wrong.kind, Wrong::TooLarge | Wrong::Formula)) {
+        let message = format!("the document is too large to be run: {what}");
+        return Diagnostic::error(Kind::NodeLimit, span, message)
+            .with_help("call a part of it as a workflow of its own, or pass long lists as inputs");
+    }
+    let message = format!("the document was lowered to an invalid program: {what}");
+    Diagnostic::error(Kind::Unsupported, span, message).with_help("please report this document")
+}
 
 /// The findings so far.
 #[derive(Debug, Default)]

@@ -140,6 +140,11 @@ impl Expression {
         Ok(Self { program, dialect: options.dialect, warnings })
     }
 
+    /// About how many bytes it has when it is stored.
+    pub fn size_bytes(&self) -> u64 {
+        self.program.size_bytes()
+    }
+
     /// What is suspicious about it, though it compiles.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings

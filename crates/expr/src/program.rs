@@ -248,6 +248,16 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// About how many bytes it has when it is stored: its parts, the texts and values of the document in it, its names.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        const NODE_BYTES: u64 = 16;
+        let nodes = (self.nodes.len() + self.lists.len() + self.tests.len()) as u64 * NODE_BYTES;
+        let constants: u64 = self.constants.iter().map(|constant| constant.size().bytes).sum();
+        let path = |path: &Path| NODE_BYTES + path.root.text.len() as u64 + path.keys.len() as u64 * NODE_BYTES;
+        let patterns: u64 = self.patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
+        nodes + constants + self.paths.iter().map(path).sum::<u64>() + patterns
+    }
+
     pub(crate) fn emit(&mut self, node: Node, span: Span) -> Id {
         self.nodes.push(node);
         self.spans.push(span);

@@ -20,10 +20,11 @@ use branchpoint_expr::{
 };
 
 use super::raw::{Flow, Step, Test, What};
+use crate::report::unlowered;
 
 /// The program of a flow, and what was found while its conditions and templates were compiled. A flow that was refused
 /// already has no program; the rest of its problems is found all the same.
-pub(super) fn lower(flow: &Flow<'_>, refused: bool) -> (Option<Program>, Vec<Diagnostic>) {
+pub(super) fn lower(flow: &Flow<'_>, span: Span, refused: bool) -> (Option<Program>, Vec<Diagnostic>) {
     let mut lower = Lower::new(flow);
     let end = lower.close(Status::Completed, "COMPLETED", "nil", "nil");
     let error = lower.close(Status::Failed, "ERROR", "nil", "$error");
@@ -33,7 +34,7 @@ pub(super) fn lower(flow: &Flow<'_>, refused: bool) -> (Option<Program>, Vec<Dia
     let start = lower.start(first, error);
     lower.last_resort();
     lower.b.begin(ROOT, &[start]);
-    lower.finish(refused)
+    lower.finish(refused, span)
 }
 
 struct Lower {
@@ -117,14 +118,17 @@ impl Lower {
         self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
     }
 
-    fn finish(mut self, refused: bool) -> (Option<Program>, Vec<Diagnostic>) {
+    fn finish(mut self, refused: bool, span: Span) -> (Option<Program>, Vec<Diagnostic>) {
         self.findings.extend_from_slice(self.b.warnings());
         if refused || self.findings.iter().any(|finding| finding.severity == Severity::Error) {
             return (None, self.findings);
         }
         match self.b.finish() {
             Ok(program) => (Some(program), self.findings),
-            Err(wrong) => panic!("a flow that was accepted must give a valid program: {wrong:?}"),
+            Err(wrong) => {
+                self.findings.push(unlowered(&wrong, span));
+                (None, self.findings)
+            }
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let (flow, mut findings) = raw::Flow::read(document);
     let Some(flow) = flow else { return (None, findings) };
     let refused = findings.iter().any(|finding| finding.severity == Severity::Error);
-    let (program, compiled) = lower::lower(&flow, refused);
+    let (program, compiled) = lower::lower(&flow, document.span, refused);
     findings.extend(compiled);
     (program, findings)
 }

@@ -15,7 +15,7 @@ use branchpoint_core::ir::{ConditionId, ExprId, PlaceId, Program, ScopeId, SlotI
 use branchpoint_expr::{Condition, Dialect, Object, Severity, Value};
 
 use super::raw::{Graph, What};
-use crate::report::Report;
+use crate::report::{Report, unlowered};
 
 /// The program of a graph, unless something in it is refused.
 pub(super) fn lower(graph: &Graph, report: &mut Report) -> Option<Program> {
@@ -30,8 +30,7 @@ pub(super) fn lower(graph: &Graph, report: &mut Report) -> Option<Program> {
     lower.lines(&reached);
     let beginnings = lower.driver(start, &reached);
     lower.b.begin(ROOT, &beginnings);
-    let program = lower.b.finish();
-    Some(program.unwrap_or_else(|wrong| panic!("a graph was lowered to a program that is not valid: {wrong:?}")))
+    lower.b.finish().map_err(|wrong| report.findings.push(unlowered(&wrong, graph.span))).ok()
 }
 
 /// A program in the making.

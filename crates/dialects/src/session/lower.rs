@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{Arm, ConditionId, Early, ExprId, PlaceId, Program, SlotId, Status, Write};
-use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_expr::{Dialect, Object, Span, Value};
 
 use super::raw::Agent;
-use crate::report::Report;
+use crate::report::{Report, unlowered};
 
 /// How many tool uses a session remembers.
 const HISTORY: usize = 100;
 
 /// The program of an agent, unless a condition does not compile.
-pub(super) fn lower(agent: &Agent<'_>, report: &mut Report) -> Option<Program> {
+pub(super) fn lower(agent: &Agent<'_>, span: Span, report: &mut Report) -> Option<Program> {
     let mut lower = Lower::new(agent);
     let first = lower.start();
     lower.rest();
@@ -31,8 +31,7 @@ pub(super) fn lower(agent: &Agent<'_>, report: &mut Report) -> Option<Program> {
     if report.findings.iter().any(|finding| finding.severity == branchpoint_expr::Severity::Error) {
         return None;
     }
-    let program = lower.b.finish();
-    Some(program.unwrap_or_else(|wrong| panic!("a session was lowered to a program that is not valid: {wrong:?}")))
+    lower.b.finish().map_err(|wrong| report.findings.push(unlowered(&wrong, span))).ok()
 }
 
 /// A program in the making.

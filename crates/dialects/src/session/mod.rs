@@ -30,7 +30,7 @@ pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let mut report = Report::default();
     let agent = raw::Agent::read(document, &mut report);
     warnings::warn(&agent, &mut report);
-    let program = lower::lower(&agent, &mut report);
+    let program = lower::lower(&agent, document.span, &mut report);
     let refused = report.findings.iter().any(|finding| finding.severity == Severity::Error);
     (program.filter(|_| !refused), report.findings)
 }

@@ -16,12 +16,13 @@ mod rules;
 mod tree;
 mod types;
 
-use branchpoint_core::ir::{Invalid, Program, Wrong};
+use branchpoint_core::ir::{Program, Wrong};
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
 
 pub(crate) use calls::children;
 
 use crate::load::LoadOptions;
+use crate::report::unlowered;
 
 /// The program of a document, and what was found in it.
 pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program>, Vec<Diagnostic>) {
@@ -39,15 +40,11 @@ pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program
     match lower::lower(&document, options) {
         Ok(program) => (Some(program), findings),
         Err(wrong) => {
-            findings.extend(wrong.iter().map(|wrong| unlowered(&document, wrong)));
+            let finding = unlowered(&wrong, document.located.span);
+            // The rules refuse merges that wait for each other. Should they miss one, it is refused all the same.
+            let waits = wrong.iter().any(|wrong| wrong.kind == Wrong::MeetCycle);
+            findings.push(Diagnostic { kind: if waits { Kind::JoinOrder } else { finding.kind }, ..finding });
             (None, findings)
         }
     }
-}
-
-/// The rules refuse what cannot be lowered. Should one be missing, the document is refused all the same.
-fn unlowered(document: &tree::Document<'_>, wrong: &Invalid) -> Diagnostic {
-    let kind = if wrong.kind == Wrong::MeetCycle { Kind::JoinOrder } else { Kind::BadField };
-    let message = format!("this workflow cannot be made into a program: {wrong}");
-    Diagnostic::error(kind, document.located.span, message).with_help("please report this document")
 }

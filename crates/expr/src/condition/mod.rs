@@ -110,6 +110,11 @@ impl Condition {
         Ok(Self { program, dialect, warnings })
     }
 
+    /// About how many bytes it has when it is stored.
+    pub fn size_bytes(&self) -> u64 {
+        self.program.size_bytes()
+    }
+
     /// What is suspicious about the condition, though it compiles.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings

@@ -1,6 +1,7 @@
 //! Expressions of a program. Their names become slots while compiling, so nothing is looked up by name in a run.
 
 use std::collections::BTreeSet;
+use std::panic::Location;
 use std::sync::Arc;
 
 use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Name, Options, Problems, Value};
@@ -8,7 +9,7 @@ use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Nam
 use super::super::{ConditionId, ExprId, Index, Scope, ScopeId, SlotId};
 use super::formulas::Written;
 use super::names::{Beginnings, Names};
-use super::{Builder, push};
+use super::{Builder, Invalid, Wrong, push};
 
 impl Builder {
     /// An expression, as a text.
@@ -47,7 +48,7 @@ impl Builder {
     ) -> Result<ConditionId, Problems> {
         let condition = compile(Options::dialect(dialect).bound(&self.sight(scope)))?;
         self.warnings.extend_from_slice(condition.warnings());
-        Ok(ConditionId(push(&mut self.program.conditions, condition)))
+        Ok(self.push_condition(condition))
     }
 
     /// An expression of the front-end's own making. It sees exactly the slots it is given, by these names, whatever the
@@ -67,8 +68,15 @@ impl Builder {
         constants: &[(&str, Value)],
     ) -> ExprId {
         let written = Written { text, dialect, slots, constants };
-        let exprs = &mut self.program.exprs;
-        self.formulas.number(written, Expression::compile, |made| ExprId(push(exprs, made)))
+        let (exprs, size) = (&mut self.program.exprs, &mut self.size);
+        let made = self.formulas.number(written, Expression::compile, |made| {
+            size.add(made.size_bytes());
+            ExprId(push(exprs, made))
+        });
+        made.unwrap_or_else(|problems| {
+            self.refuse_formula(text, &problems);
+            self.value(Value::Null)
+        })
     }
 
     /// As [`Self::formula`], a condition.
@@ -87,8 +95,23 @@ impl Builder {
         constants: &[(&str, Value)],
     ) -> ConditionId {
         let written = Written { text, dialect, slots, constants };
-        let conditions = &mut self.program.conditions;
-        self.tests.number(written, Condition::expression, |made| ConditionId(push(conditions, made)))
+        let (conditions, size) = (&mut self.program.conditions, &mut self.size);
+        let made = self.tests.number(written, Condition::expression, |made| {
+            size.add(made.size_bytes());
+            ConditionId(push(conditions, made))
+        });
+        made.unwrap_or_else(|problems| {
+            self.refuse_formula(text, &problems);
+            // Any number will do: the program is refused before anybody asks for the condition.
+            ConditionId(0)
+        })
+    }
+
+    #[track_caller]
+    fn refuse_formula(&mut self, text: &str, problems: &Problems) {
+        let beginning: String = text.chars().take(60).collect();
+        let message = format!("the formula `{beginning}` at {} does not compile: {problems}", Location::caller());
+        self.wrong.push(Invalid::new(Wrong::Formula, None, message));
     }
 
     /// A value that is known.
@@ -129,7 +152,20 @@ impl Builder {
     }
 
     fn push_expr(&mut self, expression: Expression) -> ExprId {
+        self.size.add(expression.size_bytes());
+        if self.size.is_exceeded() {
+            // The program is refused, so nothing more of it is kept, and any number will do.
+            return ExprId(0);
+        }
         ExprId(push(&mut self.program.exprs, expression))
+    }
+
+    fn push_condition(&mut self, condition: Condition) -> ConditionId {
+        self.size.add(condition.size_bytes());
+        if self.size.is_exceeded() {
+            return ConditionId(0);
+        }
+        ConditionId(push(&mut self.program.conditions, condition))
     }
 
     fn sight(&self, scope: ScopeId) -> Sight<'_> {

@@ -50,58 +50,58 @@ pub(super) struct Written<'w> {
 }
 
 impl<T: Fillable, Id: Copy> Formulas<T, Id> {
-    /// The number of a formula; `push` appends one that is not there yet.
-    #[track_caller]
+    /// The number of a formula; `push` appends one that is not there yet. A formula that holds much of a document may have more
+    /// parts than an expression can.
     pub(super) fn number(
         &mut self,
         written: Written<'_>,
         compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
         push: impl FnOnce(T) -> Id,
-    ) -> Id {
-        let known = self.known(written, compile);
+    ) -> Result<Id, Problems> {
+        let known = self.known(written, compile)?;
         let slots: Vec<SlotId> = known.positions(written).iter().map(|position| written.slots[*position].1).collect();
         let fill = |values: &[Value]| known.formula.fill_over(values, |position| slots[position as usize].0);
         if !written.constants.is_empty() {
             let values: Vec<Value> = written.constants.iter().map(|(_, value)| value.clone()).collect();
-            return push(fill(&values));
+            return Ok(push(fill(&values)));
         }
         if let Some(made) = known.made.get(&*slots) {
-            return *made;
+            return Ok(*made);
         }
         let made = push(fill(&[]));
         known.made.insert(slots.into(), made);
-        made
+        Ok(made)
     }
 
-    #[track_caller]
     fn known(
         &mut self,
         written: Written<'_>,
         compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
-    ) -> &mut Known<T, Id> {
-        if !self.texts.contains_key(written.text) {
-            self.texts.insert(written.text.into(), Vec::new());
-        }
-        let same = self.texts.get_mut(written.text).expect("it was inserted just now");
-        let position = same.iter().position(|known| known.is(written)).unwrap_or_else(|| {
-            same.push(Known::new(written, compile));
-            same.len() - 1
-        });
-        &mut same[position]
+    ) -> Result<&mut Known<T, Id>, Problems> {
+        let same = self.texts.entry(written.text.into()).or_default();
+        let position = match same.iter().position(|known| known.is(written)) {
+            Some(position) => position,
+            None => {
+                same.push(Known::new(written, compile)?);
+                same.len() - 1
+            }
+        };
+        Ok(&mut same[position])
     }
 }
 
 impl<T: Fillable, Id> Known<T, Id> {
-    #[track_caller]
-    fn new(written: Written<'_>, compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>) -> Self {
+    fn new(
+        written: Written<'_>,
+        compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
+    ) -> Result<Self, Problems> {
         let Written { text, dialect, .. } = written;
         let holes: Vec<&str> = written.holes().collect();
         let names: Box<[Box<str>]> = written.named().map(|(_, name)| name.into()).collect();
         let positions = Positions { names: &names };
-        let formula = Formula::compile(text, Options::dialect(dialect).bound(&positions).inner(), &holes, compile);
-        let formula = formula.unwrap_or_else(|problems| panic!("the formula `{text}` does not compile: {problems}"));
+        let formula = Formula::compile(text, Options::dialect(dialect).bound(&positions).inner(), &holes, compile)?;
         let holes = holes.into_iter().map(Into::into).collect();
-        Self { dialect, names, given: Vec::new(), holes, formula, made: BTreeMap::new() }
+        Ok(Self { dialect, names, given: Vec::new(), holes, formula, made: BTreeMap::new() })
     }
 
     fn is(&self, written: Written<'_>) -> bool {

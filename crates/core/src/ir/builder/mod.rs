@@ -32,6 +32,7 @@ mod layout;
 mod names;
 mod ops;
 mod scopes;
+mod size;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
@@ -47,6 +48,8 @@ use super::{
 
 use formulas::Formulas;
 pub use scopes::ScopeSpec;
+pub use size::PROGRAM_BYTES;
+use size::ProgramSize;
 
 /// The scope that is open as long as the run.
 pub const ROOT: ScopeId = Program::ROOT;
@@ -80,6 +83,7 @@ pub struct Builder {
     reads: BTreeMap<SlotId, ExprId>,
     formulas: Formulas<Expression, ExprId>,
     tests: Formulas<Condition, ConditionId>,
+    size: ProgramSize,
     warnings: Vec<Diagnostic>,
     wrong: Vec<Invalid>,
 }
@@ -138,6 +142,7 @@ impl Builder {
             reads: BTreeMap::new(),
             formulas: Formulas::default(),
             tests: Formulas::default(),
+            size: ProgramSize::default(),
             warnings: Vec::new(),
             wrong: Vec::new(),
         };
@@ -158,6 +163,7 @@ impl Builder {
     /// A place that others may name before it is defined with [`Self::at`].
     #[track_caller]
     pub fn reserve(&mut self) -> PlaceId {
+        self.size.add(size::PLACE_BYTES);
         self.labels.push(Label { op: None, marks: Vec::new(), reserved: Location::caller() });
         PlaceId(count(self.labels.len() - 1))
     }
@@ -212,6 +218,7 @@ impl Builder {
 
     /// A kind of work outside; see [`effect`] for one without extras.
     pub fn effect(&mut self, effect: Effect) -> EffectId {
+        self.size.add(effect.spec.size().bytes);
         EffectId(push(&mut self.program.effects, effect))
     }
 
@@ -259,6 +266,10 @@ impl Builder {
 
     /// The program, laid out in document order and validated.
     pub fn finish(mut self) -> Result<Program, Vec<Invalid>> {
+        if self.is_too_large() {
+            let message = format!("the program has more than {PROGRAM_BYTES} bytes");
+            return Err(vec![Invalid::new(Wrong::TooLarge, None, message)]);
+        }
         for (label, place) in self.labels.into_iter().zip(0..) {
             let Some(op) = label.op else {
                 let message = format!("a place reserved at {} was never defined", label.reserved);

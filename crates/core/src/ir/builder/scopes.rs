@@ -130,6 +130,7 @@ impl Builder {
     }
 
     fn push_slot(&mut self, name: &str, home: Home, first: Option<Value>) -> SlotId {
+        self.size.add(name.len() as u64 + first.as_ref().map_or(0, |first| first.size().bytes));
         SlotId(push(&mut self.program.slots, Slot { name: name.into(), home, first }))
     }
 

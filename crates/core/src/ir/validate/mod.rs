@@ -33,6 +33,10 @@ pub enum Wrong {
     DefinedTwice,
     /// Nothing was said about how a scope begins, or the root has no beginning.
     NoEntries,
+    /// A formula of the front-end that does not compile: it may hold more of a document than an expression can.
+    Formula,
+    /// More than a program may have.
+    TooLarge,
     /// A number that names nothing.
     NoSuchId,
     /// A scope that encloses itself, or that the root does not enclose.

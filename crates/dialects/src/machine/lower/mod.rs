@@ -27,6 +27,7 @@ use branchpoint_expr::Diagnostic;
 
 use super::raw::Document;
 use super::rules::Uses;
+use crate::report::unlowered;
 use context::{Context, ContextId, ROOT_CONTEXT};
 use ends::Ends;
 use slots::Slots;
@@ -93,6 +94,9 @@ impl Lower<'_> {
         let fail = Some(Failure { to: lost, error: Some(self.slots.failure) });
         self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
         while let Some((context, state)) = self.queue.pop() {
+            if self.b.is_too_large() {
+                return;
+            }
             if self.contexts.len() > MAX_CONTEXTS {
                 self.too_many_contexts();
                 return;
@@ -112,10 +116,6 @@ impl Lower<'_> {
             return Err(self.problems);
         }
         let span = self.document.span;
-        self.b.finish().map_err(|wrong| {
-            let wrong = wrong.iter().map(|wrong| format!("{wrong:?}")).collect::<Vec<_>>().join("; ");
-            let message = format!("this document is lowered to a program that cannot be: {wrong}");
-            vec![Diagnostic::error(branchpoint_expr::Kind::Unsupported, span, message).with_help("please report this")]
-        })
+        self.b.finish().map_err(|wrong| vec![unlowered(&wrong, span)])
     }
 }
