@@ -56,6 +56,22 @@ fn of_error(result: &Value, names: [&str; 2]) -> Option<String> {
     parts.filter(|part| **part != Value::Null).map(Value::to_string).find(|part| !part.is_empty())
 }
 
-fn is_rejected(result: &Value) -> bool {
-    result.get("status").and_then(Value::as_str) == Some("rejected")
+/// Whether a run ended before its first step, because of its inputs.
+pub(crate) fn is_rejected(result: &Value) -> bool {
+    result.get("status").and_then(Value::as_str).is_some_and(|status| status.eq_ignore_ascii_case("rejected"))
+}
+
+/// The warnings in a result, one line each.
+pub(crate) fn warnings(result: &Value) -> String {
+    const MOST: usize = 10;
+    let all = result.get("warnings").and_then(Value::as_list).unwrap_or_default();
+    let line = |warning: &Value| {
+        let part = |key: &str| warning.get(key).map(Value::to_string).unwrap_or_default();
+        format!("warning[{}]: {}\n", part("kind"), part("message"))
+    };
+    let mut lines: String = all.iter().take(MOST).map(line).collect();
+    if let Some(more) = all.len().checked_sub(MOST).filter(|more| *more > 0) {
+        lines.push_str(&format!("warning: {more} more warnings are in the result\n"));
+    }
+    lines
 }

@@ -7,6 +7,7 @@ mod flow;
 mod format;
 mod graph;
 mod help;
+mod inputs;
 mod load;
 mod machine;
 mod output;
@@ -18,6 +19,7 @@ mod schema;
 mod secrets;
 mod session;
 mod steps;
+mod substitution;
 mod trigger;
 
 pub use format::format;

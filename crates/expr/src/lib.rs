@@ -45,7 +45,7 @@ mod unit;
 mod value;
 mod work;
 
-pub use builtins::matches_name;
+pub use builtins::{INPUT_TYPES, matches_name, misfit};
 pub use compile::{Bind, Bound};
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};
@@ -59,6 +59,7 @@ pub use formula::{Fillable, Formula};
 pub use located::{Field, Located, Shape};
 pub use program::{Name, Reference};
 pub use rules::Dialect;
+pub use template::{Piece, Substitution};
 pub use time::{duration_ms, instant_ms, iso_at, iso_date_at, iso_utc, seconds_ms};
 pub use typing::Typing;
 pub use unit::{Options, Problems};

@@ -303,13 +303,19 @@ impl Program {
 
     /// The names it reads, with their places in the source.
     pub(crate) fn references(&self) -> Vec<Reference> {
-        let mut references: Vec<Option<Reference>> = vec![None; self.nodes.len()];
-        for (at, node) in self.nodes.iter().enumerate() {
-            references[at] = match *node {
+        self.references_in(0..self.nodes.len())
+    }
+
+    /// The names that some nodes read, which name only nodes among them.
+    pub(crate) fn references_in(&self, nodes: std::ops::Range<usize>) -> Vec<Reference> {
+        let first = nodes.start;
+        let mut references: Vec<Option<Reference>> = vec![None; nodes.len()];
+        for at in nodes {
+            references[at - first] = match self.nodes[at] {
                 Node::Path(path) => Some(self.paths[path as usize].reference(self.spans[at])),
                 // A key that is written out is part of the reference, however the access is spelled.
                 Node::Member { object, key, .. } => self.written_key(key).and_then(|key| {
-                    let mut reference = references[object as usize].take()?;
+                    let mut reference = references[(object as usize).checked_sub(first)?].take()?;
                     reference.parts.push(key);
                     Some(reference)
                 }),

@@ -99,6 +99,11 @@ impl Command {
         }
     }
 
+    /// Whether the next thing stands inside quotes.
+    pub fn is_quoted(&self) -> bool {
+        matches!(self.state, State::Single | State::Text(Quote::Double))
+    }
+
     /// A word was put in: what comes next stands behind it.
     pub fn put_in(&mut self) {
         self.in_word = true;

@@ -53,12 +53,15 @@ fn every_document_on_a_page_gives_what_the_page_says() {
 
 /// Checks the documents of a page, and tells what its `text` blocks have to hold, by their position.
 fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usize, String)> {
-    let (mut script, mut printed, mut mended) = (Value::Null, Vec::new(), false);
+    let (mut script, mut input, mut printed, mut mended) = (Value::Null, Value::Null, Vec::new(), false);
     let mut beside = Beside::default();
     let mut shows_kind = false;
     for (at, block) in blocks.iter().enumerate() {
         if block.words == "json script" {
             script = read(&block.text).unwrap().to_value();
+        }
+        if block.words == "json input" {
+            input = read(&block.text).unwrap().to_value();
         }
         if let Some(name) = block.words.strip_prefix("yaml workflow ") {
             beside.0.insert(name.into(), block.text.clone());
@@ -68,7 +71,7 @@ fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usi
         let (kinds, got) = if block.words.starts_with(PREFLIGHT) {
             before_run(&block.text)
         } else {
-            outcome(&block.text, dialect, &script, (&beside, runs))
+            outcome(&block.text, dialect, (&script, &input), (&beside, runs))
         };
         shows_kind |= kinds.iter().any(|known| known == kind);
         if let Some(expect) = expect {
@@ -118,7 +121,7 @@ fn before_run(text: &str) -> (Vec<String>, String) {
 fn outcome(
     text: &str,
     dialect: Option<Dialect>,
-    script: &Value,
+    (script, input): (&Value, &Value),
     (beside, runs): (&Beside, bool),
 ) -> (Vec<String>, String) {
     let loaded = load_from(text, dialect, beside);
@@ -131,7 +134,7 @@ fn outcome(
     let program = loaded.program.expect("what has no findings has a program");
     let mut host = Memory::new(&program, 0);
     let facts: Object = program.facts.iter().map(|fact| (fact.clone(), facts(fact))).collect();
-    host.start(Value::Null, facts).expect("a run can start");
+    host.start(input.clone(), facts).expect("a run can start");
     host.go_on(&mut Script::read(script).expect("the page's script is one"));
     if host.result().is_none() {
         // A question to people is waited for; a session or a graph rests until it is told something.
@@ -141,13 +144,19 @@ fn outcome(
     let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
     let mut printed = result("status").to_string();
     let error = result("error");
-    if let [Some(kind), Some(step), Some(message)] = ["kind", "step", "message"].map(|key| error.get(key)) {
-        printed = format!("{printed} in step `{step}`, {kind}: {message}");
+    if let [Some(kind), step, Some(message)] = ["kind", "step", "message"].map(|key| error.get(key)) {
+        let at = step.filter(|step| **step != Value::Null).map(|step| format!(" in step `{step}`")).unwrap_or_default();
+        printed = format!("{printed}{at}, {kind}: {message}");
         kinds.push(kind.to_string());
     }
     if let Value::Str(kind) = result("kind") {
         printed = format!("{printed}, {kind}: {}", result("message"));
         kinds.push(kind.to_string());
+    }
+    for warning in result("warnings").as_list().unwrap_or_default() {
+        let part = |key: &str| warning.get(key).cloned().unwrap_or_default().to_string();
+        printed = format!("{printed}\nwarning, {}: {}", part("kind"), part("message"));
+        kinds.push(part("kind"));
     }
     for note in host.notes() {
         if let What::Warned(step, kind) = &note.what {

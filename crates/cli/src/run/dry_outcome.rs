@@ -8,7 +8,7 @@ use branchpoint_engine::{Memory, Secrets};
 use branchpoint_expr::Value;
 
 use super::answers::Answers;
-use super::people;
+use super::{declared, people};
 use crate::foreground::Open;
 use crate::{ended, exit, terminal};
 
@@ -25,10 +25,14 @@ pub(crate) fn tell(
         if json || status == Status::Completed {
             print(result, json, secrets)?;
         }
+        terminal::tell(&secrets.mask(&ended::warnings(result)));
         if status == Status::Completed {
             return Ok(ExitCode::SUCCESS);
         }
         terminal::complain(&secrets.mask(&ended::failure(status, result)));
+        if let Some(inputs) = declared::help(program).filter(|_| ended::is_rejected(result)) {
+            terminal::tell(&inputs);
+        }
         return Ok(ExitCode::from(ended::code(status, result)));
     }
     lacking(answers);

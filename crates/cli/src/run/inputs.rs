@@ -82,8 +82,16 @@ pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -
             _ => bail!("the inputs in {} are not a JSON object", input.0.trim_start_matches('@')),
         }
     }
+    if dialect == Some(Dialect::Graph)
+        && let Some(unknown) = inputs.keys().find(|key| !GRAPH.contains(&&***key))
+    {
+        bail!("a graph has no input `{unknown}`\nhelp: -i input=... replaces the text of its start node");
+    }
     if steps { self::steps(inputs, account) } else { Ok((Value::from(inputs), Object::default())) }
 }
+
+/// What a graph is started with.
+const GRAPH: [&str; 5] = ["input", "runId", "model", "reasoningEffort", "stepLimit"];
 
 /// The inputs of a step tree. `metadata` may also be given by path, such as `metadata.customer`.
 const STEPS: [&str; 3] = ["input", "metadata", "account"];

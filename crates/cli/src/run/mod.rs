@@ -1,6 +1,7 @@
 //! `branchpoint run`: one run of a workflow, kept in the store and driven here.
 
 mod answers;
+mod declared;
 mod dry;
 mod dry_outcome;
 mod inputs;
@@ -182,8 +183,14 @@ impl Arguments {
         let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
         let masks = foreground.masks().clone();
         let store = foreground.leave()?;
-        let told =
-            outcome::Manner { id: &id, json: self.json, quiet: self.quiet, reach: self.reach, masks: masks.clone() };
+        let told = outcome::Manner {
+            id: &id,
+            json: self.json,
+            quiet: self.quiet,
+            reach: self.reach,
+            masks: masks.clone(),
+            inputs: declared::help(&workflow.program),
+        };
         let code = outcome::tell(&left, &told)?;
         // What came of the run is told in any case.
         if let Some(tape) = tape {

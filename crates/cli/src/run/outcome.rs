@@ -25,6 +25,8 @@ pub(crate) struct Manner<'m> {
     pub(crate) reach: Reach,
     /// What is masked in messages and in the result. The run itself keeps the values.
     pub(crate) masks: SharedSecrets,
+    /// The declared inputs of the workflow, for a run that was given wrong ones.
+    pub(crate) inputs: Option<String>,
 }
 
 /// Tells how a run was left, and gives the exit status of that.
@@ -63,12 +65,18 @@ fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
     } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
         terminal::tell(&format!("The run has used {used}.\n"));
     }
+    if !manner.quiet {
+        terminal::tell(&manner.masks.mask(&ended::warnings(&result)));
+    }
     if status == Status::Completed {
         if let Some(output) = ended::output(&result).filter(|_| !manner.json) {
             terminal::print(&format!("{}\n", manner.masks.mask(&output)))?;
         }
     } else {
         terminal::complain(&manner.masks.mask(&ended::failure(status, &result)));
+        if let Some(inputs) = manner.inputs.as_deref().filter(|_| ended::is_rejected(&result)) {
+            terminal::tell(inputs);
+        }
     }
     Ok(ExitCode::from(code))
 }

@@ -18,6 +18,7 @@ mod endless;
 mod expressions;
 mod files;
 mod hostile;
+mod inputs;
 mod json;
 mod kinds;
 mod looping;

@@ -33,10 +33,10 @@ fn a_run_that_waits_for_people_is_exit_5() {
 fn commands_of_a_state_machine_run_for_real_and_secret_inputs_are_masked() {
     let machine = r#"
 name: greet
-inputs: [{name: who}, {name: TOKEN_x}]
+inputs: [{name: who}, {name: TOKEN_x}, {name: code, type: integer}]
 states:
   initial: hello
-  hello: {command: "echo hi {{inputs.who}} {{inputs.TOKEN_x}}; exit {{inputs.code}}", on_success: done, on_failure: bad}
+  hello: {command: "echo hi {{escape inputs.who}} {{escape inputs.TOKEN_x}}; exit {{inputs.code}}", on_success: done, on_failure: bad}
   done: {type: terminal, message: "said it"}
   bad: {type: terminal, status: failure, message: "could not say {{inputs.TOKEN_x}}"}
 "#;

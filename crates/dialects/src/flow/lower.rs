@@ -20,6 +20,7 @@ use branchpoint_expr::{
 };
 
 use super::raw::{Flow, Step, Test, What};
+use crate::inputs::Declared;
 use crate::report::unlowered;
 
 /// The program of a flow, and what was found while its conditions and templates were compiled. A flow that was refused
@@ -28,9 +29,20 @@ pub(super) fn lower(flow: &Flow<'_>, span: Span, refused: bool) -> (Option<Progr
     let mut lower = Lower::new(flow);
     let end = lower.close(Status::Completed, "COMPLETED", "nil", "nil");
     let error = lower.close(Status::Failed, "ERROR", "nil", "$error");
-    let around = Around { scope: ROOT, fail: error, touched: Vec::new(), locals: Vec::new(), steps: Vec::new() };
+    let around = Around {
+        scope: ROOT,
+        fail: error,
+        touched: Vec::new(),
+        locals: Vec::new(),
+        counters: Vec::new(),
+        steps: Vec::new(),
+    };
     let steps = lower.chain(&flow.steps, &around, end);
     let first = flow.variables.iter().fold(steps, |next, step| lower.step(step, &around, next));
+    let first = match &flow.inputs {
+        Some(declared) => lower.check_inputs(declared, first),
+        None => first,
+    };
     let start = lower.start(first, error);
     lower.last_resort();
     lower.b.begin(ROOT, &[start]);
@@ -49,6 +61,26 @@ struct Lower {
     error: SlotId,
     /// What a step works on between two ops.
     work: SlotId,
+    /// The rounds that loops have lost; none in a flow whose loops lose none.
+    lost: Option<Lost>,
+}
+
+/// At most this many rounds that loops have lost are listed in the result; the rest is counted.
+const MOST_WARNINGS: usize = 100;
+
+/// The rounds that loops have lost to errors.
+#[derive(Clone, Copy)]
+struct Lost {
+    /// A warning for each, as `[{kind, step, round, error, message}]`.
+    warnings: SlotId,
+    /// How many there are.
+    count: SlotId,
+}
+
+impl Lost {
+    fn slots(self) -> [(&'static str, SlotId); 2] {
+        [("warnings", self.warnings), ("lost", self.count)]
+    }
 }
 
 /// What a step finds around it.
@@ -61,6 +93,8 @@ struct Around {
     touched: Vec<SlotId>,
     /// The variables of the loops around, outermost first.
     locals: Vec<(Arc<str>, SlotId)>,
+    /// Those of them that count.
+    counters: Vec<Arc<str>>,
     /// The steps around, outermost first.
     steps: Vec<StepId>,
 }
@@ -94,8 +128,13 @@ impl Lower {
         for step in flow.all() {
             b.step(&step.name, &step.ty, step.parent.map(StepId), (step.span.start, step.span.end));
         }
+        let loses_rounds = |step: &&Step<'_>| matches!(&step.what, What::Loop(repeat) if !repeat.fails);
+        let lost = flow.all().iter().any(loses_rounds).then(|| Lost {
+            warnings: b.slot(ROOT, "warnings", Some(Value::from(Vec::new()))),
+            count: b.slot(ROOT, "lost", Some(Value::Int(0))),
+        });
         let flow_id = flow.uuid.clone().map_or(Value::Null, Value::Str);
-        Self { b, findings: Vec::new(), flow_id, vars, data, error, work }
+        Self { b, findings: Vec::new(), flow_id, vars, data, error, work, lost }
     }
 
     /// The run inputs are the first variables.
@@ -106,6 +145,21 @@ impl Lower {
         let told = self.b.set([Write::Put(self.error, told)], error, None);
         let fail = Failure { to: told, error: Some(self.error) };
         self.b.set([Write::Put(self.vars, nested)], first, Some(fail))
+    }
+
+    /// Fills in the defaults of declared inputs and checks all of them; a run with wrong inputs ends before its first step.
+    fn check_inputs(&mut self, declared: &Declared, first: PlaceId) -> PlaceId {
+        let rejected = r#"{"status": "REJECTED", "variables": {}, "output": nil,
+            "error": {"kind": $work[0].kind, "step": nil, "message": join(map($work, #.message), "; ")}}"#;
+        let rejected = self.formula(rejected);
+        let rejected = self.b.close(Status::Failed, rejected);
+        let wrong = self.b.test("len($work) > 0", Dialect::Flow, &[("work", self.work)]);
+        let checked = self.b.decide([(wrong, rejected)], first, None);
+        let constants = [("declared", declared.list.clone())];
+        let values = self.formula_of_values("withDefaults($variables, $declared)", &[], &constants);
+        let problems = self.formula_of_values("inputProblems($variables, $declared)", &[], &constants);
+        declared.add_views(&mut self.b);
+        self.b.set([Write::Put(self.vars, values), Write::Put(self.work, problems)], checked, None)
     }
 
     /// A run that cannot even tell its variables, because they are nested too deeply, still tells its error.
@@ -148,7 +202,7 @@ impl Lower {
             What::Assign(assignments) => self.assign(assignments, around, ways),
             What::Conditional { condition, yes, no } => self.conditional(*condition, [yes, no], around, ways),
             What::Switch { variable, cases, otherwise } => self.switch(variable, cases, otherwise, around, ways),
-            What::Loop(repeat) => self.repeat(repeat, around, ways),
+            What::Loop(repeat) => self.repeat(repeat, &step.name, around, ways),
             What::Call(call) => self.call(call, around, ways),
             What::Finish { message, data } => self.finish_data(&step.name, *message, *data, around, ways),
             What::Refused(blocks) => {
@@ -213,9 +267,18 @@ impl Lower {
     }
 
     fn close(&mut self, status: Status, word: &str, output: &str, error: &str) -> PlaceId {
-        let result =
-            format!(r#"{{"status": "{word}", "variables": $variables, "output": {output}, "error": {error}}}"#);
-        let result = self.formula(&result);
+        let warnings = self.lost.map_or(String::new(), |_| {
+            let more = format!(
+                r#"[{{"kind": "{}", "step": nil, "message": toString($lost - {MOST_WARNINGS}) + " more rounds failed"}}]"#,
+                Kind::FailedRounds
+            );
+            format!(r#", "warnings": $lost > {MOST_WARNINGS} ? concat($warnings, {more}) : $warnings"#)
+        });
+        let result = format!(
+            r#"{{"status": "{word}", "variables": $variables, "output": {output}, "error": {error}{warnings}}}"#
+        );
+        let slots = self.lost.map(Lost::slots);
+        let result = self.formula_with(&result, slots.as_ref().map_or(&[], |slots| &slots[..]));
         self.b.close(status, result)
     }
 

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
+use crate::inputs::{self, Declared, Names};
+
 pub(super) use calls::{Asked, Call};
 pub(super) use loops::{Loop, Rounds};
 pub(super) use variables::{Assignment, Declaration};
@@ -25,6 +27,8 @@ pub(super) struct Flow<'d> {
     pub(super) variables: Option<Step<'d>>,
     /// The other steps.
     pub(super) steps: Vec<Step<'d>>,
+    /// The declared inputs, if any are.
+    pub(super) inputs: Option<Declared>,
 }
 
 /// A step, at whatever depth.
@@ -166,7 +170,8 @@ impl Reading {
         let declares = steps.iter().position(|step| matches!(step.what, What::Declare(_)));
         let variables = declares.map(|at| steps.remove(at));
         let uuid = document.get("uuid").and_then(Located::text).cloned();
-        Some(Flow { uuid, variables, steps })
+        let inputs = inputs::read(document, Names::Variables, &mut self.findings);
+        Some(Flow { uuid, variables, steps, inputs })
     }
 
     /// What stands beside the steps.

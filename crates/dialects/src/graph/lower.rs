@@ -70,6 +70,8 @@ struct Slots {
     begin: SlotId,
     /// Calls of subagents that have not ended.
     calls: SlotId,
+    /// What the run was started with in place of the text of its start.
+    started: SlotId,
     /// The output that a line carries.
     prev: SlotId,
     /// Whether the line has not forked yet.
@@ -98,6 +100,7 @@ impl<'g> Lower<'g> {
             error: b.slot(ROOT, "error", None),
             begin: b.slot(ROOT, "begin", None),
             calls: b.slot(ROOT, "calls", empty()),
+            started: b.slot(ROOT, "started", None),
             prev: b.local("prev"),
             clean: b.local("clean"),
             under_way: b.local("under_way"),
@@ -115,6 +118,7 @@ impl<'g> Lower<'g> {
             ("error", slots.error),
             ("begin", slots.begin),
             ("calls", slots.calls),
+            ("started", slots.started),
             ("prev", slots.prev),
             ("clean", slots.clean),
             ("under_way", slots.under_way),

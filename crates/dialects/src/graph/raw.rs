@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Kind, Located, Span};
 
+use crate::inputs::{self, Declared, Names};
 use crate::report::{Report, start_of};
 
 pub(super) use nodes::{Agent, Node, What};
@@ -24,6 +25,8 @@ pub(super) struct Graph {
     out: Vec<Vec<usize>>,
     /// Where a document lacks what it lacks.
     pub(super) span: Span,
+    /// The declared inputs, if any are.
+    pub(super) inputs: Option<Declared>,
 }
 
 /// A connection between two nodes that exist, by position.
@@ -66,7 +69,8 @@ impl Graph {
         for (at, connection) in connections.iter().enumerate() {
             out[connection.source].push(at);
         }
-        Some(Self { nodes, connections, out, span: start_of(document) })
+        let inputs = inputs::read(document, Names::Input, &mut report.findings);
+        Some(Self { nodes, connections, out, span: start_of(document), inputs })
     }
 
     /// The connections that leave a node, in document order.

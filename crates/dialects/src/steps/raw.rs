@@ -7,6 +7,7 @@ use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape};
 
 use super::tree::{Document, List, No, Role, Step};
 use super::types::{self, StepType};
+use crate::inputs::{self, Names};
 
 /// The steps of a document, with what is wrong about their being there at all.
 pub(super) fn read<'d>(located: &'d Located, findings: &mut Vec<Diagnostic>) -> Document<'d> {
@@ -23,7 +24,8 @@ pub(super) fn read<'d>(located: &'d Located, findings: &mut Vec<Diagnostic>) -> 
     }
     let steps = reader.steps;
     let ids = by_id(&steps, findings);
-    Document { located, steps, root, ids }
+    let inputs = inputs::read(located, Names::InputAndMetadata, findings);
+    Document { located, steps, root, ids, inputs }
 }
 
 struct Reader<'d, 'f> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Located, Shape, Span};
 
 use super::types::{Field, StepType};
+use crate::inputs::Declared;
 
 /// A step of the table.
 pub(super) type No = usize;
@@ -20,6 +21,8 @@ pub(super) struct Document<'d> {
     pub(super) root: List,
     /// The steps by id.
     pub(super) ids: BTreeMap<Arc<str>, No>,
+    /// The declared inputs, if any are.
+    pub(super) inputs: Option<Declared>,
 }
 
 /// What stands in the document, with the places of everything.

@@ -245,13 +245,15 @@ fn names_that_can_never_exist_are_told() {
     );
     // A state that only runs later has nothing to read yet.
     check(
-        &machine("  a: {command: 'x {{states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done}\n"),
+        &machine(
+            "  a: {command: 'x {{escape states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done}\n",
+        ),
         &[("unknown_name", "states.b.Output")],
     );
     // A way back makes the reference good.
     check(
         &machine(
-            "  a: {command: 'x {{states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done, on_failure: a}\n",
+            "  a: {command: 'x {{escape states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done, on_failure: a}\n",
         ),
         &[],
     );
@@ -261,7 +263,7 @@ fn names_that_can_never_exist_are_told() {
 
 #[test]
 fn variables_are_named_where_they_can_be_seen() {
-    let computed = "command: 'x {{env.HOME}} {{index env \"HOME\"}}', transitions: [{when: 'env[inputs.k] == 1', goto: done}], on_success: done";
+    let computed = "command: 'x {{env.HOME | escape}} {{index env \"HOME\" | escape}}', transitions: [{when: 'env[inputs.k] == 1', goto: done}], on_success: done";
     state(computed, &[("unknown_name", "env")]);
     let declared = machine(&format!("  a: {{{computed}}}\n")).replace("states:", "env: [HOME]\nstates:");
     check(&declared, &[]);
@@ -270,7 +272,7 @@ fn variables_are_named_where_they_can_be_seen() {
 #[test]
 fn loops_and_errors_are_told_where_they_never_are() {
     let (no_loop, no_error) = (("unknown_name", "loop.Item"), ("unknown_name", "error.Message"));
-    state("command: 'x {{loop.Item}} {{error.Message}}', on_success: done", &[no_loop, no_error]);
+    state("command: 'x {{escape loop.Item}} {{escape error.Message}}', on_success: done", &[no_loop, no_error]);
     state("command: x, transitions: [{when: 'loop.Item == 1', goto: done}], on_success: done", &[no_loop]);
     state("command: x, transitions: [{when: 'error.Message == nil', goto: done}], on_success: done", &[]);
     with_b(

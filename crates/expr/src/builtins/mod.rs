@@ -4,6 +4,7 @@ mod attachments;
 mod collections;
 mod encoding;
 mod expansion;
+mod inputs;
 mod lines;
 mod numbers;
 mod people;
@@ -12,6 +13,7 @@ mod tools;
 mod variables;
 
 pub(crate) use collections::{compare, sorted};
+pub use inputs::{INPUT_TYPES, misfit};
 pub(crate) use numbers::{as_float, finite};
 pub use tools::matches_name;
 pub(crate) use variables::{assign, declare, is_web_address, same};
@@ -158,10 +160,12 @@ pub(crate) static TABLE: &[Builtin] = &[
     asks("filledIn", (2, 2), ANY, people::filled_in),
     function("trimSpace", (1, 1), &[STR], STR, strings::trim_space),
     asks("environmentNames", (1, 1), LIST, expansion::environment_names),
+    asks("withDefaults", (2, 2), OBJECT, inputs::with_defaults),
+    asks("inputProblems", (2, 2), LIST, inputs::problems),
 ];
 
 /// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 29] = [
+const INNER: [&str; 31] = [
     "shellQuote",
     "splitTrimmed",
     "putPath",
@@ -191,6 +195,8 @@ const INNER: [&str; 29] = [
     "filledIn",
     "trimSpace",
     "environmentNames",
+    "withDefaults",
+    "inputProblems",
 ];
 
 const fn union(left: Types, right: Types) -> Types {

@@ -396,6 +396,16 @@ kinds! {
     CircularCall = "circular_call",
     /// Values that the declared inputs do not take.
     InvalidInput = "invalid_input",
+    /// An input that a workflow with declared inputs does not declare.
+    UnknownInput = "unknown_input",
+    /// A declaration of an input that is wrong itself.
+    BadInputDeclaration = "bad_input_declaration",
+    /// Rounds of a loop that ended with an error.
+    FailedRounds = "failed_rounds",
+    /// Data in a shell command that is not quoted for the shell.
+    UnquotedSubstitution = "unquoted_substitution",
+    /// A value quoted for the shell inside quotes of the command.
+    EscapeInQuotes = "escape_in_quotes",
     /// Something of the original system that is not offered.
     Unsupported = "unsupported",
     /// Only conditional ways on.

@@ -5,6 +5,7 @@
 
 mod command;
 mod functions;
+mod pieces;
 mod scan;
 
 use crate::compile::Place;
@@ -18,6 +19,7 @@ use crate::types::Types;
 use crate::unit::{UNKNOWN, Unit, place_of};
 use crate::value::Value;
 use crate::{Kind, Span, shell};
+pub use pieces::{Piece, Substitution};
 use scan::Part;
 
 /// What a text that is one placeholder and nothing else gives.

@@ -1,6 +1,8 @@
 //! Loops: what their variables hide, what a round leaves, and how they end.
 
-use crate::{check, over, set};
+use branchpoint_expr::Value;
+
+use crate::{check, over, program, ran, set};
 
 #[test]
 fn a_loop_variable_can_be_set_and_never_leaves() {
@@ -121,4 +123,43 @@ fn caps_are_settings_like_others_and_long_loops_do_not_begin() {
         "{}",
         r#"{"variables": {"last": 9223372036854775807}}"#,
     );
+}
+
+#[test]
+fn a_loop_with_on_error_fail_fails_with_its_first_failing_round() {
+    let blocks = set("x", r#""{{ $it + 1 }}""#);
+    let failing = over(r#"[1, "two", 3]"#, &blocks, r#", "on_error": "fail""#);
+    check(
+        &failing,
+        "{}",
+        "{}",
+        r#"{"status": "ERROR", "variables": {"x": 2}, "error": {"kind": "expression", "step": "set_x",
+        "message": "`+` takes two numbers or two texts, not the text \"two\""}}"#,
+    );
+    let continuing = over(r#"[1, "two", 3]"#, &blocks, r#", "on_error": "continue""#);
+    check(
+        &continuing,
+        "{}",
+        "{}",
+        r#"{"status": "COMPLETED", "variables": {"x": 4}, "warnings": [{"kind": "failed_rounds", "step": "l", "round": 2,
+        "error": {"kind": "expression", "step": "set_x", "message": "`+` takes two numbers or two texts, not the text \"two\""},
+        "message": "round 2 of loop `l` failed in step `set_x` [expression]: `+` takes two numbers or two texts, not the text \"two\""}]}"#,
+    );
+}
+
+#[test]
+fn lost_rounds_are_in_the_result_of_a_flow_that_ends_inside_the_loop_and_counted_when_there_are_many() {
+    let blocks = format!(
+        r#"{{"id": "c", "type": "conditional", "config": {{"condition": {{"combinator": "and", "conditions": [
+            {{"variable": "{{{{ $it }}}}", "operator": "equals", "value": "end"}}]}},
+            "truePath": [{{"id": "stop", "type": "finish", "config": {{"message": "x"}}}}], "falsePath": []}}}}, {}"#,
+        set("x", r#""{{ $it + 1 }}""#)
+    );
+    let items: Vec<String> = (0..150).map(|_| "\"no number\"".to_owned()).chain(["\"end\"".to_owned()]).collect();
+    let program = program(&over(&format!("[{}]", items.join(", ")), &blocks, ""));
+    let host = ran(&program, "{}", "{}");
+    let result = host.result().expect("it ends");
+    let warnings = result.get("warnings").and_then(Value::as_list).expect("a list");
+    assert_eq!(warnings.len(), 101);
+    assert_eq!(warnings[100].get("message").and_then(Value::as_str), Some("50 more rounds failed"));
 }

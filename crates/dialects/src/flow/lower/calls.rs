@@ -1,10 +1,11 @@
 //! Calls of the outside. The request is expanded first, so that a mistake in it is not taken for a failed call.
 
 use branchpoint_core::ir::{Backoff, Effect, Failure, PlaceId, Retry, Write};
-use branchpoint_expr::{Kind, Object, Value};
+use branchpoint_expr::{Dialect, Kind, Object, Reference, Value};
 
 use super::super::raw::{Asked, Call};
 use super::{Around, Lower, Ways};
+use crate::substitution::check_arguments;
 
 /// The pause before the first retry; before the n-th it is n times as long, up to the last bound.
 const PAUSE_MS: u64 = 1_000;
@@ -12,6 +13,7 @@ const LONGEST_PAUSE_MS: u64 = 10_000;
 
 impl Lower {
     pub(super) fn call(&mut self, call: &Call<'_>, around: &Around, ways: Ways) -> PlaceId {
+        self.shell_arguments(&call.what, around);
         let request = self.request(&call.what);
         let effect = self.b.effect(Effect {
             kind: request.kind.into(),
@@ -36,6 +38,19 @@ impl Lower {
             writes.push(Write::Put(self.work, self.formula(change)));
         }
         self.b.set(writes, ask, Some(ways.fail))
+    }
+}
+
+impl Lower {
+    /// A command runs without a shell, but it can be one.
+    fn shell_arguments(&mut self, asked: &Asked<'_>, around: &Around) {
+        let Asked::Process { command, args: Some(args), .. } = asked else { return };
+        let words: Vec<_> = std::iter::once(*command).chain(args.items().unwrap_or_default()).collect();
+        let is_counter = |reference: &Reference| match &reference.parts[..] {
+            [name] => around.counters.contains(name),
+            _ => false,
+        };
+        self.findings.extend(check_arguments(&words, Dialect::Flow, is_counter));
     }
 }
 

@@ -7,7 +7,7 @@ use branchpoint_core::ir::{ConditionId, Exit, Failure, Mark, PlaceId, ScopeId, S
 use branchpoint_expr::{Dialect, Kind, Located, Value};
 
 use super::super::raw::{Loop, Rounds};
-use super::{Around, Lower, Ways, literal};
+use super::{Around, Lost, Lower, MOST_WARNINGS, Ways, literal};
 
 /// A loop over numbers or a list without a cap of its own has at most so many rounds.
 const MOST_ROUNDS: i64 = 10_000;
@@ -16,6 +16,8 @@ const WHILE_ROUNDS: i64 = 100;
 
 /// A loop in the making.
 struct Cycle<'a> {
+    /// The name of the loop.
+    name: Arc<str>,
     scope: ScopeId,
     around: &'a Around,
     ways: Ways,
@@ -38,8 +40,8 @@ struct Cycle<'a> {
 }
 
 impl Lower {
-    pub(super) fn repeat(&mut self, repeat: &Loop<'_>, around: &Around, ways: Ways) -> PlaceId {
-        let cycle = self.cycle(&repeat.rounds, around, ways);
+    pub(super) fn repeat(&mut self, repeat: &Loop<'_>, name: &Arc<str>, around: &Around, ways: Ways) -> PlaceId {
+        let cycle = self.cycle(&repeat.rounds, name, around, ways);
         let round = self.round(repeat, &cycle);
         let due = self.due(repeat, &cycle, round);
         match &repeat.rounds {
@@ -59,7 +61,7 @@ impl Lower {
         self.b.enter(cycle.scope)
     }
 
-    fn cycle<'a>(&mut self, rounds: &Rounds<'_>, around: &'a Around, ways: Ways) -> Cycle<'a> {
+    fn cycle<'a>(&mut self, rounds: &Rounds<'_>, name: &Arc<str>, around: &'a Around, ways: Ways) -> Cycle<'a> {
         // The entries outlive the loop, until they are the step's data.
         let entries = self.b.slot(around.scope, "entries", Some(Value::from(Vec::new())));
         let data = self.formula_with("$entries", &[("entries", entries)]);
@@ -81,6 +83,7 @@ impl Lower {
         let out = self.b.leave(scope, Exit::Goto(ways.fail.to));
         let empty = Value::from(branchpoint_expr::Object::default());
         Cycle {
+            name: name.clone(),
             scope,
             around,
             ways,
@@ -101,12 +104,19 @@ impl Lower {
     fn round(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>) -> PlaceId {
         let picked = self.formula_of(cycle, "pick($variables, keys($touched))");
         let done = self.b.set([Write::Push(cycle.entries, picked)], cycle.head, None);
-        let lost = self.formula(r#"{"success": false, "error": $error}"#);
-        let failed = self.b.set([Write::Push(cycle.entries, lost)], cycle.head, None);
+        let failed = match self.lost {
+            Some(lost) if !repeat.fails => self.lost_round(lost, cycle),
+            _ => self.b.leave(cycle.scope, Exit::Goto(cycle.ways.failed)),
+        };
         let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.around.clone() };
         inside.steps.push(cycle.ways.step);
         inside.touched.push(cycle.touched);
         inside.locals.extend(cycle.locals.iter().cloned());
+        inside.counters.extend(match &repeat.rounds {
+            Rounds::For { counter, .. } => Some(counter.clone()),
+            Rounds::Each { index, .. } => index.clone(),
+            Rounds::While(_) => None,
+        });
         let blocks = self.chain(&repeat.blocks, &inside, done);
         let mut writes = vec![Write::Clear(cycle.touched)];
         let locals: Vec<SlotId> = cycle.locals.iter().map(|(_, slot)| *slot).collect();
@@ -128,6 +138,25 @@ impl Lower {
         let next = self.formula_of(cycle, "$round + 1");
         writes.push(Write::Put(cycle.round, next));
         self.b.set(writes, blocks, None)
+    }
+
+    /// A round has failed: its entry and a warning say so, and the loop continues.
+    fn lost_round(&mut self, lost: Lost, cycle: &Cycle<'_>) -> PlaceId {
+        let entry = self.formula(r#"{"success": false, "error": $error}"#);
+        let slots: Vec<_> = cycle.slots().into_iter().chain(lost.slots()).collect();
+        let message = r#""round " + toString($round) + " of loop `" + $loop + "` failed in step `" + toString($error.step)
+            + "` [" + $error.kind + "]: " + toString($error.message)"#;
+        let warning = format!(
+            r#"{{"kind": "{}", "step": $loop, "round": $round, "error": $error, "message": {message}}}"#,
+            Kind::FailedRounds
+        );
+        let warnings = format!("len($warnings) < {MOST_WARNINGS} ? concat($warnings, [{warning}]) : $warnings");
+        let name = Value::Str(cycle.name.clone());
+        let warnings = self.formula_of_values(&warnings, &slots, &[("loop", name)]);
+        let count = self.formula_with("$lost + 1", &slots);
+        let writes =
+            [Write::Push(cycle.entries, entry), Write::Put(lost.warnings, warnings), Write::Put(lost.count, count)];
+        self.b.set(writes, cycle.head, None)
     }
 
     /// A round is due; the cap may say otherwise.

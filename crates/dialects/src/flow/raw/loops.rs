@@ -14,6 +14,8 @@ pub(in super::super) struct Loop<'d> {
     pub(in super::super) rounds: Rounds<'d>,
     /// After how many rounds it ends with a warning.
     pub(in super::super) most: Option<&'d Located>,
+    /// Whether a round that fails fails the loop.
+    pub(in super::super) fails: bool,
     pub(in super::super) blocks: Vec<Step<'d>>,
 }
 
@@ -36,8 +38,9 @@ impl Reading {
         };
         self.required(config, "loopBlocks");
         let blocks = self.blocks(config, "loopBlocks", at);
+        let fails = self.word(config, "on_error", &["continue", "fail"]) == Some("fail");
         match rounds {
-            Some(rounds) => What::Loop(Loop { rounds, most: config.get("maxIterations"), blocks }),
+            Some(rounds) => What::Loop(Loop { rounds, most: config.get("maxIterations"), fails, blocks }),
             None => What::Refused(blocks),
         }
     }
@@ -79,7 +82,10 @@ impl Reading {
     }
 
     fn loop_keys(&mut self, config: Config<'_>, of_type: &[&'static str]) {
-        self.unknown_keys(config.located, &[&COMMON, &["loopType", "loopBlocks", "maxIterations"], of_type]);
+        self.unknown_keys(
+            config.located,
+            &[&COMMON, &["loopType", "loopBlocks", "maxIterations", "on_error"], of_type],
+        );
     }
 }
 

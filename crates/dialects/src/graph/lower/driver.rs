@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{Arm, Early, PlaceId, Status, Write};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use super::super::raw::What;
 use super::super::wiring::Way;
 use super::Lower;
+use crate::inputs::Declared;
 
 impl Lower<'_> {
     /// The beginnings of the run: the driver, and the strand that takes what is told of subagents.
@@ -19,8 +21,42 @@ impl Lower<'_> {
         let begin = self.formula("{node: id, how: 'run'}", &[self.id(start)]);
         let mut writes = vec![Write::Put(self.slots.begin, begin)];
         writes.extend(self.fresh_line("nil"));
-        let first = self.b.set(writes, enter, None);
+        let graph = self.graph;
+        let first = match &graph.inputs {
+            Some(declared) => {
+                let first = self.b.set(writes, enter, None);
+                self.check_inputs(declared, first)
+            }
+            None => {
+                writes.push(self.put(self.slots.started, "given.input", &[]));
+                self.b.set(writes, enter, None)
+            }
+        };
         [first, self.listener()]
+    }
+
+    /// Fills in the default of a declared input and checks it; a run with wrong inputs ends before its start.
+    fn check_inputs(&mut self, declared: &Declared, first: PlaceId) -> PlaceId {
+        declared.add_views(&mut self.b);
+        let problems = self.b.slot(ROOT, "problems", None);
+        self.known.push(("problems", problems));
+        let error = ", error: {kind: problems[0].kind, message: join(map(problems, .message), '; '), nodeId: nil}";
+        let rejected = self.formula(&result("'rejected'", "nil", "[]", "false", error), &[]);
+        let rejected = self.b.close(Status::Failed, rejected);
+        let wrong = self.test("len(problems) > 0", &[]);
+        let checked = self.b.decide([(wrong, rejected)], first, None);
+        let settings = Value::from(SETTINGS.map(Value::from).to_vec());
+        let said = [("declared", declared.list.clone()), ("settings", settings)];
+        let writes = [
+            self.put(self.slots.started, "withDefaults({input: given.input}, declared).input", &said),
+            self.put(
+                problems,
+                "inputProblems(putPath(fromPairs(filter(toPairs(given ?? {}), {not (#[0] in settings)})), ['input'], started), \
+                 declared)",
+                &said,
+            ),
+        ];
+        self.b.set(writes, checked, None)
     }
 
     /// What a line that begins carries.
@@ -133,6 +169,9 @@ impl Lower<'_> {
         self.b.wait([Arm::Signal { signal, check: Some(check), into: Some(got), next }], None)
     }
 }
+
+/// What a run may be started with beside its inputs: settings of the installation.
+const SETTINGS: [&str; 4] = ["runId", "model", "reasoningEffort", "stepLimit"];
 
 /// The ids of the approvals that wait, oldest first.
 const WAITING: &str = "map(waiting, .nodeId)";

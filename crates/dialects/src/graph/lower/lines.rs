@@ -48,15 +48,15 @@ impl Lower<'_> {
         self.b.set([Write::Push(self.slots.deferred, entry)], self.end, None)
     }
 
-    /// The output of a start is what the document says, each time.
+    /// The output of a start is what the run was started with, else what the document says, each time.
     fn start(&mut self, node: usize, initial: &Value) -> PlaceId {
         let said = [self.id(node), ("initial", initial.clone())];
-        let mut writes = vec![self.begin_log(node), self.put(self.slots.prev, "initial ?? ''", &said)];
+        let mut writes = vec![self.begin_log(node), self.put(self.slots.prev, "started ?? initial ?? ''", &said)];
         writes.extend(self.keep_output(node));
         let next = self.follow(node, &Way::Every);
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
-        let output = self.formula("initial ?? ''", &said);
+        let output = self.formula("started ?? initial ?? ''", &said);
         self.b.mark(place, Mark::End(self.steps[node], Some(output)));
         place
     }

@@ -23,10 +23,14 @@ impl<'d> Lower<'d> {
     /// The last hooks and the last word.
     pub(super) fn ends(&mut self) {
         let document = self.document;
-        let result = self.formula(
-            r#"{"status": "completed", "message": verdict.message, "exit_code": 0, "state": verdict.state, "states": states}"#,
-            &[],
+        // Undeclared inputs are accepted, with a warning.
+        let names = self.input_names();
+        let more = if names.is_empty() { "" } else { r#", "warnings": inputProblems(given, DECLARED)"# };
+        let constants = [("DECLARED", Value::from(names))];
+        let result = format!(
+            r#"{{"status": "completed", "message": verdict.message, "exit_code": 0, "state": verdict.state, "states": states{more}}}"#
         );
+        let result = self.formula_with(&result, &constants);
         let close = self.b.close(Status::Completed, result);
         let step = (!document.hooks.end.is_empty()).then(|| self.hook_step("workflow_end"));
         let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.end, step, close, None));
@@ -35,9 +39,9 @@ impl<'d> Lower<'d> {
 
         let result = format!(
             r#"{{"status": "failed", "kind": verdict.kind, "message": verdict.message,
-                "exit_code": verdict.exit_code ?? {FAILED}, "error": verdict.error, "state": verdict.state, "states": states}}"#
+                "exit_code": verdict.exit_code ?? {FAILED}, "error": verdict.error, "state": verdict.state, "states": states{more}}}"#
         );
-        let result = self.formula(&result, &[]);
+        let result = self.formula_with(&result, &constants);
         let close = self.b.close(Status::Failed, result);
         let step = (!document.hooks.error.is_empty()).then(|| self.hook_step("workflow_error"));
         let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.error, step, close, None));

@@ -42,6 +42,16 @@ impl Lower<'_> {
         self.b.set(writes, place, None)
     }
 
+    /// The declared inputs by name alone, as `[{name, path}]`: their values are checked by the rules of this dialect.
+    pub(super) fn input_names(&self) -> Vec<Value> {
+        let name = |input: &Input| {
+            let name = Value::Str(input.name.text().clone());
+            let fields = [("name".into(), name.clone()), ("path".into(), Value::from(vec![name]))];
+            Value::from(fields.into_iter().collect::<Object>())
+        };
+        self.document.inputs.iter().map(name).collect()
+    }
+
     fn first_writes(&mut self) -> Vec<Write> {
         let defaults: Object = self
             .document
@@ -54,6 +64,11 @@ impl Lower<'_> {
         if has_defaults {
             // Whoever starts a run asks for them, because some may be secret by their names.
             self.b.view("defaults", defaults);
+        }
+        let declared: Vec<Value> = self.document.inputs.iter().map(Input::declaration).collect();
+        if !declared.is_empty() {
+            let declared = self.b.value(Value::from(declared));
+            self.b.view("inputs", declared);
         }
         let mut writes = vec![
             Write::Put(self.slots.inputs, defaults),
@@ -140,16 +155,16 @@ fn rules(input: &Input, value: &str) -> Vec<(String, String)> {
         format!(r#"({kind} == "string" && {text} matches "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$")"#);
     let typed = match input.of {
         None => None,
-        Some(InputType::String) => Some((format!(r#"{kind} != "string""#), "is to be text")),
-        Some(InputType::Integer) => Some((format!(r#"{kind} != "int" && !{whole}"#), "is to be a whole number")),
+        Some(InputType::String) => Some((format!(r#"{kind} != "string""#), "must be text")),
+        Some(InputType::Integer) => Some((format!(r#"{kind} != "int" && !{whole}"#), "must be a whole number")),
         Some(InputType::Number) => {
-            Some((format!(r#"{kind} != "int" && {kind} != "float" && !{decimal}"#), "is to be a number"))
+            Some((format!(r#"{kind} != "int" && {kind} != "float" && !{decimal}"#), "must be a number"))
         }
         Some(InputType::Boolean) => {
-            Some((format!(r#"{kind} != "bool" && not (lower({text}) in {BOOLEANS})"#), "is to be true or false"))
+            Some((format!(r#"{kind} != "bool" && not (lower({text}) in {BOOLEANS})"#), "must be true or false"))
         }
-        Some(InputType::Array) => Some((format!(r#"{kind} != "array""#), "is to be a list")),
-        Some(InputType::Object) => Some((format!(r#"{kind} != "map""#), "is to be an object")),
+        Some(InputType::Array) => Some((format!(r#"{kind} != "array""#), "must be a list")),
+        Some(InputType::Object) => Some((format!(r#"{kind} != "map""#), "must be an object")),
     };
     rules.extend(typed.map(|(wrong, message)| (wrong, message.to_owned())));
     if let Some(pattern) = &input.pattern {

@@ -135,10 +135,16 @@ impl Lower<'_> {
         self.b.formula(text, Dialect::Session, &names)
     }
 
+    /// A value computed from the slots of the run and from values of the document.
+    #[track_caller]
+    pub(super) fn formula_with(&mut self, text: &str, constants: &[(&str, Value)]) -> ExprId {
+        self.b.formula_with(text, Dialect::Session, &self.slots.names(), constants)
+    }
+
     /// A slot becomes the value of a formula that names values of the document.
     #[track_caller]
     pub(super) fn put_with(&mut self, slot: SlotId, text: &str, constants: &[(&str, Value)]) -> Write {
-        Write::Put(slot, self.b.formula_with(text, Dialect::Session, &self.slots.names(), constants))
+        Write::Put(slot, self.formula_with(text, constants))
     }
 
     /// As [`Self::formula`], a condition.

@@ -1,6 +1,6 @@
 //! Declared inputs.
 
-use branchpoint_expr::{Field, Kind, Located, Shape, Value};
+use branchpoint_expr::{Field, Kind, Located, Object, Shape, Value};
 
 use super::{Fields, Findings, Text};
 
@@ -11,6 +11,7 @@ pub(in crate::machine) struct Input {
     pub(in crate::machine) of: Option<InputType>,
     pub(in crate::machine) required: bool,
     pub(in crate::machine) default: Option<Value>,
+    pub(in crate::machine) description: Option<Text>,
     pub(in crate::machine) pattern: Option<Text>,
     /// The allowed values, by their text.
     pub(in crate::machine) one_of: Option<Vec<Text>>,
@@ -41,6 +42,39 @@ const TYPES: [(&str, InputType); 6] = [
 ];
 
 impl Input {
+    /// Whether its value is a number, a boolean or a word of the document, whatever a run is given.
+    pub(in crate::machine) fn is_never_data(&self) -> bool {
+        let is_scalar = matches!(self.of, Some(InputType::Integer | InputType::Number | InputType::Boolean));
+        is_scalar || self.one_of.is_some()
+    }
+
+    /// The declaration in the form that hosts of every dialect know: `{name, path, type, required, default, description, enum}`.
+    pub(in crate::machine) fn declaration(&self) -> Value {
+        let name = Value::Str(self.name.text().clone());
+        let mut fields: Object =
+            [("name".into(), name.clone()), ("path".into(), Value::from(vec![name]))].into_iter().collect();
+        let word = self.of.map(|of| match of {
+            InputType::String => "text",
+            InputType::Integer => "integer",
+            InputType::Number => "number",
+            InputType::Boolean => "boolean",
+            InputType::Array => "list",
+            InputType::Object => "object",
+        });
+        let one_of = self.one_of.as_ref().map(|one_of| {
+            Value::from(one_of.iter().map(|allowed| Value::Str(allowed.text().clone())).collect::<Vec<_>>())
+        });
+        let more = [
+            ("type", word.map(Value::from)),
+            ("required", self.required.then_some(Value::Bool(true))),
+            ("default", self.default.clone()),
+            ("description", self.description.as_ref().map(|text| Value::Str(text.text().clone()))),
+            ("enum", one_of),
+        ];
+        fields.extend(more.into_iter().filter_map(|(key, value)| Some((key.into(), value?))));
+        Value::from(fields)
+    }
+
     /// All inputs: a list, or an object of them by name.
     pub(super) fn all(fields: &mut Fields<'_>, found: &mut Findings) -> Vec<Self> {
         let Some(inputs) = fields.take("inputs") else { return Vec::new() };
@@ -63,7 +97,7 @@ impl Input {
         let mut fields = Fields::of(located, path, found)?;
         let name = name.or_else(|| fields.needed("name", found));
         let of = fields.word("type", &TYPES, found);
-        fields.ignore(&["description"]);
+        let description = fields.take("description").and_then(Text::of);
         let required = fields.flag("required", found).unwrap_or(false);
         let default = fields.take("default").map(Located::to_value);
         let rules = fields.object("validation", found);
@@ -73,6 +107,7 @@ impl Input {
             of,
             required,
             default,
+            description,
             pattern: None,
             one_of: None,
             min: None,

@@ -10,6 +10,7 @@ use crate::machine::raw::{
     Action, Agent, Document, Findings, Guard, Loop, OnFailure, Source, State, Text, Times, What,
 };
 use crate::secrets;
+use crate::substitution::check_command;
 
 /// What the texts of a document read, so that a run is told that and nothing else.
 #[derive(Debug, Default)]
@@ -28,16 +29,17 @@ pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
         uses: &mut uses,
         graph: Graph::taken(document),
         after: BTreeMap::new(),
-        looped: looped(document),
+        looped: inside_loops(document, |_| true),
+        data_items: inside_loops(document, has_data_items),
     };
     for state in &document.states {
         check.state(state);
     }
-    check.actions(&document.hooks.start, Sees::of(Ran::Nothing));
+    check.actions(&document.hooks.start, Sees::of(Ran::Nothing), true);
     for actions in [&document.hooks.end, &document.hooks.cancel] {
-        check.actions(actions, Sees::of(Ran::All));
+        check.actions(actions, Sees::of(Ran::All), true);
     }
-    check.actions(&document.hooks.error, Sees { error: true, ..Sees::of(Ran::All) });
+    check.actions(&document.hooks.error, Sees { error: true, ..Sees::of(Ran::All) }, true);
     uses
 }
 
@@ -58,6 +60,8 @@ struct Check<'c> {
     after: BTreeMap<usize, Vec<bool>>,
     /// The states that run in the body of a loop, directly or inside others.
     looped: Vec<bool>,
+    /// The states that run in the body of a loop over items that the document does not write out.
+    data_items: Vec<bool>,
 }
 
 /// What there is to read where a text stands.
@@ -102,8 +106,8 @@ impl Check<'_> {
         let before = Sees { round, ..Sees::of(Ran::Before(at)) };
         let with = Sees { round, ..Sees::of(Ran::With(at)) };
         self.text(state.dir.as_ref(), Role::Template, before);
-        self.actions(&state.pre, before);
-        self.actions(&state.post, with);
+        self.actions(&state.pre, before, self.data_items[at]);
+        self.actions(&state.post, with, self.data_items[at]);
         for way in &state.transitions {
             self.condition(way.guard.as_ref(), Sees { error: true, ..with });
         }
@@ -112,7 +116,12 @@ impl Check<'_> {
             self.text(message.as_ref(), Role::Template, Sees { round: false, ..with });
         }
         match &state.what {
-            What::Command(command) => self.source(command.source.as_ref(), before),
+            What::Command(command) => {
+                self.source(command.source.as_ref(), before);
+                if let Some(Source::Text(text)) = &command.source {
+                    self.shell_command(text, self.data_items[at]);
+                }
+            }
             What::Agent(agent) => self.agent(agent, before, with),
             What::Loop(round) => self.round(round, before, with),
             What::Call(call) => {
@@ -148,10 +157,23 @@ impl Check<'_> {
         self.condition(round.break_when.as_ref(), Sees { round: true, ..with });
     }
 
-    fn actions(&mut self, actions: &[Action], sees: Sees) {
+    fn actions(&mut self, actions: &[Action], sees: Sees, data_items: bool) {
         for action in actions {
             let role = if matches!(action, Action::Command(_)) { Role::Call } else { Role::Template };
             self.text(Some(action.text()), role, sees);
+            if role == Role::Call {
+                self.shell_command(action.text(), data_items);
+            }
+        }
+    }
+
+    /// Values are inserted into a command as they are, so data in it must be quoted by the author.
+    fn shell_command(&mut self, text: &Text, data_items: bool) {
+        let command = secrets::split(&text.0).unwrap_or_else(|| text.0.clone());
+        let document = self.document;
+        let is_safe = |reference: &Reference| is_never_data(document, reference, data_items);
+        for finding in check_command(&command, Dialect::Machine, is_safe) {
+            self.found.push(finding);
         }
     }
 
@@ -278,11 +300,46 @@ impl Check<'_> {
     }
 }
 
-/// Which states run in the body of a loop, directly or inside the loops and branches of one.
-fn looped(document: &Document) -> Vec<bool> {
+/// Whether the value of a name is a number, a word of the document, or something that the operator has set.
+fn is_never_data(document: &Document, reference: &Reference, data_items: bool) -> bool {
+    let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).collect();
+    match parts[..] {
+        ["loop", .., "Item"] => !data_items,
+        ["loop", .., property] => ["Index", "Index1", "Length", "First", "Last"].contains(&property),
+        // A state that does not exist is an error already.
+        ["states", state, ..] if document.state(state).is_none() => true,
+        // The engine writes the output of these.
+        ["states", state, "Output"] => document
+            .state(state)
+            .is_some_and(|state| matches!(document.states[state].what, What::Loop(_) | What::Parallel(_))),
+        ["states", _, property] => property == "ExitCode" || property == "Status" || property.starts_with("Tokens"),
+        ["error", property] => ["ExitCode", "Type", "State"].contains(&property),
+        // `awf` is reported as unsupported.
+        ["workflow" | "context" | "awf", ..] => true,
+        ["inputs", name] => document.inputs.iter().any(|input| input.name == *name && input.is_never_data()),
+        _ => false,
+    }
+}
+
+/// Whether the items of a loop are not written out in the document.
+fn has_data_items(round: &Loop) -> bool {
+    fn has_placeholder(items: &Located) -> bool {
+        match items.items() {
+            Some(items) => items.iter().any(has_placeholder),
+            None => items.is_object() || items.text().is_some_and(|text| text.contains("{{")),
+        }
+    }
+    match &round.over {
+        Times::Each(items) => items.as_ref().is_some_and(|items| has_placeholder(&items.0)),
+        Times::While(_) => false,
+    }
+}
+
+/// Which states run in the body of some loops, directly or inside the loops and branches of one.
+fn inside_loops(document: &Document, which: impl Fn(&Loop) -> bool) -> Vec<bool> {
     let members = |state: &State| -> Vec<usize> { inside(state).filter_map(|name| document.state(name)).collect() };
     let mut looped = vec![false; document.states.len()];
-    let loops = document.states.iter().filter(|state| state.as_loop().is_some());
+    let loops = document.states.iter().filter(|state| state.as_loop().is_some_and(&which));
     let mut next: Vec<usize> = loops.flat_map(members).collect();
     while let Some(at) = next.pop() {
         if !std::mem::replace(&mut looped[at], true) {

@@ -31,6 +31,7 @@ impl Lower<'_, '_> {
         let steps = self.document.root.steps.clone();
         let (begin, _) = self.chain(&steps, at, end, end);
         let begin = self.typed_input(begin, failed);
+        let begin = self.checked_inputs(begin);
         let start = self.start(begin);
         self.b.begin(ROOT, &[start]);
     }
@@ -94,6 +95,38 @@ impl Lower<'_, '_> {
             writes.push(Write::Put(self.l.files, files));
         }
         self.b.set(writes, next, None)
+    }
+
+    /// Fills in the defaults of declared inputs and checks all of them; a run with wrong inputs ends before its first step.
+    fn checked_inputs(&mut self, begin: PlaceId) -> PlaceId {
+        let Some(declared) = &self.document.inputs else { return begin };
+        declared.add_views(&mut self.b);
+        let problems = self.b.slot(ROOT, "problems", None);
+        let (probe, input) = (self.l.probe, self.b.input());
+        let metadata = self.named["metadata"];
+        let names = [("v", self.l.value), ("k", self.l.kind), ("m", metadata), ("p", probe), ("problems", problems)];
+        let rejected = self.inner(
+            r#"{"status": "rejected", "output": nil, "output_content_type": nil,
+                "error": {"kind": problems[0].kind, "message": join(map(problems, #.message), "; "), "step": nil}}"#,
+            &names,
+        );
+        let rejected = self.b.close(Status::Failed, rejected);
+        let kind = self.inner(
+            r#"p.input == nil || v == p.input ? k : type(p.input) == "string" ? "text/plain" : "application/json""#,
+            &names,
+        );
+        let value = self.inner("p.input ?? v", &names);
+        let given = self.inner("p.metadata ?? {}", &names);
+        let writes = [(self.l.kind, kind), (self.l.value, value), (input, value), (metadata, given)];
+        let taken = self.b.set(writes.map(|(slot, value)| Write::Put(slot, value)), begin, None);
+        let wrong = self.when("len(problems) > 0", &names);
+        let decide = self.b.decide([(wrong, rejected)], taken, None);
+        let constants = [("declared", declared.list.clone())];
+        // A run without an input starts with empty text, one without metadata with none.
+        let given = r#"withDefaults({"input": v == "" ? nil : v, "metadata": len(m ?? {}) == 0 ? nil : m}, declared)"#;
+        let values = self.inner_with(given, &names, &constants);
+        let found = self.inner_with("inputProblems(p, declared)", &names, &constants);
+        self.b.set([Write::Put(probe, values), Write::Put(problems, found)], decide, None)
     }
 
     /// The document may say what the input is; if that is nothing known, the run fails.

@@ -40,8 +40,8 @@ struct Check<'c, 'd> {
 /// Looking for the nearest of all ids takes time, and nobody reads a thousand suggestions.
 const MOST_SUGGESTIONS: usize = 50;
 
-const DOCUMENT_KEYS: [&str; 7] =
-    ["steps", "child_steps", "name", "description", "tags", "trigger", "input_content_type"];
+const DOCUMENT_KEYS: [&str; 8] =
+    ["steps", "child_steps", "name", "description", "tags", "trigger", "input_content_type", "inputs"];
 
 const TRIGGERS: [&str; 5] = ["dynamic_input", "template_input", "schedule", "new_content", "email_received"];
 

@@ -12,6 +12,7 @@ use crate::steps::raw::is_id;
 use crate::steps::request::Request;
 use crate::steps::tree::Step;
 use crate::steps::types::Field;
+use crate::substitution::check_arguments;
 
 impl Check<'_, '_> {
     /// The text fields of a step that asks nobody.
@@ -67,6 +68,8 @@ impl Check<'_, '_> {
             self.error(Kind::BadField, expected.span, message, "without it, 200 to 299 are expected");
         }
         self.output_limit(step);
+        let words: Vec<&Located> = step.get("argv").and_then(Located::items).unwrap_or_default().iter().collect();
+        self.findings.extend(check_arguments(&words, Dialect::Steps, is_number).filter(|_| step.is("command")));
         self.formats(step);
     }
 
@@ -143,4 +146,10 @@ impl Check<'_, '_> {
 
 pub(super) fn options() -> Options<'static> {
     Options::dialect(Dialect::Steps)
+}
+
+/// Whether the value of a reference is always a number.
+fn is_number(reference: &Reference) -> bool {
+    let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).collect();
+    matches!(parts[..], ["step", _, "item_index" | "iteration" | "exit_code" | "status"])
 }

@@ -1,0 +1,89 @@
+//! Inputs of runs: declared ones, those of graphs, and those that commands find in their environment.
+
+use std::process::Output;
+
+use super::running::Place;
+
+const FLOW: &str = r#"{"name": "f", "description": "d", "uuid": "u", "inputs": [
+    {"name": "count", "type": "integer", "required": true, "description": "How many"},
+    {"name": "user.tier", "enum": ["free", "paid"], "default": "free"}],
+  "steps": [{"id": "l", "type": "loop", "config": {"loopType": "for", "startValue": 1, "endValue": "{{ $count }}", "counterVariable": "i",
+    "loopBlocks": [{"id": "a", "type": "setVariables", "config": {"variables": [{"name": "x", "value": "{{ 6 / ($i - 2) }}"}]}}]}}]}"#;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+#[test]
+fn a_run_with_wrong_inputs_shows_the_declared_ones() {
+    let place = Place::new(&[("f.json", FLOW)]);
+    for dry in [&[][..], &["--dry-run"]] {
+        let output = place.run(&[&["run", "f.json", "-i", "count=5", "-i", "user.teir=paid"], dry].concat());
+        let told = text(&output.stderr);
+        assert_eq!(code(&output), Some(1), "{told}");
+        for part in [
+            "the run was not started [unknown_input]: there is no input `user.teir`; did you mean `user.tier`?; input `count` must be an \
+             integer, and it is text",
+            "  count      integer, required: How many\n",
+            "  user.tier  one of \"free\", \"paid\", default \"free\"\n",
+            "Give text as -i NAME=TEXT and other values as -i NAME:=JSON.",
+        ] {
+            assert!(told.contains(part), "{part}\nis not in\n{told}");
+        }
+    }
+}
+
+#[test]
+fn the_help_on_inputs_masks_secret_defaults() {
+    let flow = FLOW.replace("\"inputs\": [", "\"inputs\": [{\"name\": \"api_key\", \"default\": \"hunter2hunter2\"},");
+    let told = text(&Place::new(&[("f.json", &flow)]).run(&["run", "f.json"]).stderr);
+    assert!(told.contains("  api_key    default \"***\"\n") && !told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn a_loop_that_loses_a_round_ends_with_a_warning() {
+    let place = Place::new(&[("f.json", FLOW)]);
+    for dry in [&[][..], &["--dry-run"]] {
+        let output = place.run(&[&["run", "f.json", "-i", "count:=3"], dry].concat());
+        assert_eq!(code(&output), Some(0));
+        let warning = "warning[failed_rounds]: round 2 of loop `l` failed in step `a` [expression]:";
+        assert!(text(&output.stderr).contains(warning), "{}", text(&output.stderr));
+    }
+    let output = place.run(&["run", "f.json", "-i", "count:=3", "--json"]);
+    assert!(text(&output.stdout).contains(r#""kind": "failed_rounds""#), "{}", text(&output.stdout));
+}
+
+#[test]
+fn the_input_of_a_graph_replaces_the_text_of_its_start() {
+    let graph = r#"{"nodes": [{"id": "s", "type": "start", "data": {"initialInput": "initial"}}, {"id": "e", "type": "end"}],
+        "connections": [{"source": "s", "target": "e"}]}"#;
+    let place = Place::new(&[("g.json", graph)]);
+    assert_eq!(text(&place.run(&["run", "g.json"]).stdout), "initial\n");
+    assert_eq!(text(&place.run(&["run", "g.json", "-i", "input=given"]).stdout), "given\n");
+    let output = place.run(&["run", "g.json", "-i", "inptu=given"]);
+    assert_eq!(code(&output), Some(1));
+    assert!(text(&output.stderr).contains("a graph has no input `inptu`"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn inputs_of_a_machine_run_nothing_and_break_nothing() {
+    let machine = "name: m\nstates:\n  initial: a\n  a: {command: 'ls -d /; wc -c < \"$BRANCHPOINT_INPUTS\"', on_success: done}\n  \
+                   done: {type: terminal, message: '{{states.a.Output}}'}\n";
+    let large = format!("large={}", "x".repeat(130_000));
+    let inputs = ["-i", "BASH_FUNC_ls%%=() { echo owned; }", "-i", "PYTHONHOME=/nowhere", "-i", &large];
+    let place = Place::new(&[("m.yaml", machine)]);
+    let output = place.command(&[&["run", "m.yaml"][..], &inputs].concat()).env("SHELL", "/bin/bash").output().unwrap();
+    let (told, printed) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(code(&output), Some(0), "{told}");
+    assert!(printed.starts_with("/\n13"), "{printed}");
+    for name in ["BASH_FUNC_ls%%", "PYTHONHOME", "large"] {
+        assert!(
+            told.contains(&format!("input \"{name}\" is not in the environment of this command")),
+            "{name}: {told}"
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! Declared inputs of a run: defaults, and everything that is wrong with the given values.
+//!
+//! A declaration is an object `{name, path, type, required, default, enum}`; `path` is where the input is in the object of given
+//! values. Documents cannot call these functions by name.
+
+use crate::Kind;
+use crate::diagnostic::nearest;
+use crate::fault::Outcome;
+use crate::value::{ObjectView, Value, View};
+use crate::work::{Work, check_depth};
+
+/// At most this many problems are listed; the rest is counted.
+const LISTED: usize = 20;
+
+/// At most this many unknown names get a suggestion, because each compares all declared names.
+const SUGGESTED: usize = 5;
+
+/// The types that a declaration can name.
+pub const INPUT_TYPES: [&str; 6] = ["text", "number", "integer", "boolean", "list", "object"];
+
+/// `withDefaults(given, declarations)`: the given values with the defaults of missing ones.
+pub(super) fn with_defaults<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut values = match arguments[0] {
+        View::Object(_) => arguments[0],
+        _ => work.object(&[])?,
+    };
+    for declaration in declarations(work, arguments[1])? {
+        let Some(default) = declaration.default else { continue };
+        if let Found::Missing = find(work, values, &declaration.path)? {
+            values = fill(work, values, &declaration.path, default)?;
+        }
+    }
+    Ok(values)
+}
+
+/// The values with a default at a path where nothing is in the way. Missing objects, and nulls, become objects.
+fn fill<'a>(work: &Work<'a>, at: View<'a>, path: &[&'a str], default: View<'a>) -> Outcome<View<'a>> {
+    let Some((key, rest)) = path.split_first() else { return Ok(default) };
+    let mut entries: Vec<(&str, View<'_>)> = match at {
+        View::Object(object) => {
+            work.spend(object.len())?;
+            work.room(object.len())?;
+            object.iter().collect()
+        }
+        _ => Vec::new(),
+    };
+    let known = entries.iter().position(|(known, _)| known == key);
+    let below = fill(work, known.map_or(View::Null, |known| entries[known].1), rest, default)?;
+    match known {
+        Some(known) => entries[known].1 = below,
+        None => entries.push((key, below)),
+    }
+    work.object(&entries)
+}
+
+/// `inputProblems(values, declarations)`: everything that is wrong with the values, as `[{kind, message}]`.
+pub(super) fn problems<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let declared = declarations(work, arguments[1])?;
+    let mut problems = Problems { work, listed: Vec::new(), count: 0, suggested: 0 };
+    if let View::Object(given) = arguments[0] {
+        problems.unknown(given, &mut Vec::new(), &declared)?;
+    }
+    for declaration in &declared {
+        problems.declared(arguments[0], declaration)?;
+    }
+    problems.finish()
+}
+
+/// What is wrong with a value of a declared type, as the end of a sentence that begins with the input's name.
+pub fn misfit(ty: &str, value: &Value) -> Option<String> {
+    misfit_of(ty, value.view())
+}
+
+fn misfit_of(ty: &str, value: View<'_>) -> Option<String> {
+    let fits = match (ty, value) {
+        ("text", View::Str(_) | View::Text(_))
+        | ("number", View::Int(_) | View::Float(_))
+        | ("integer", View::Int(_))
+        | ("boolean", View::Bool(_))
+        | ("list", View::List(_))
+        | ("object", View::Object(_)) => true,
+        (ty, _) => !INPUT_TYPES.contains(&ty),
+    };
+    let is = match value {
+        View::Null => "null",
+        View::Bool(_) => "a boolean",
+        View::Int(_) => "an integer",
+        View::Float(_) => "a number",
+        View::Str(_) | View::Text(_) => "text",
+        View::List(_) => "a list",
+        View::Object(_) => "an object",
+    };
+    let must = match ty {
+        "text" => "text",
+        "number" => "a number",
+        "integer" => "an integer",
+        "boolean" => "true or false",
+        "list" => "a list",
+        _ => "an object",
+    };
+    (!fits).then(|| format!("must be {must}, and it is {is}"))
+}
+
+/// One declared input.
+struct Declaration<'a> {
+    name: &'a str,
+    path: Vec<&'a str>,
+    ty: Option<&'a str>,
+    required: bool,
+    default: Option<View<'a>>,
+    one_of: Option<Vec<View<'a>>>,
+}
+
+fn declarations<'a>(work: &Work<'a>, list: View<'a>) -> Outcome<Vec<Declaration<'a>>> {
+    let View::List(list) = list else { return Ok(Vec::new()) };
+    work.spend(list.len())?;
+    list.iter().map(|declaration| read(work, declaration)).collect()
+}
+
+fn read<'a>(work: &Work<'a>, declaration: View<'a>) -> Outcome<Declaration<'a>> {
+    let field = |key: &str| declaration.get(key).filter(|value| !value.is_null());
+    let items = |key: &str| match field(key) {
+        Some(View::List(items)) => work.spend(items.len()).map(|()| Some(items.iter().collect::<Vec<_>>())),
+        _ => Ok(None),
+    };
+    let path = items("path")?.unwrap_or_default().into_iter().filter_map(View::as_str).collect();
+    Ok(Declaration {
+        name: field("name").and_then(View::as_str).unwrap_or_default(),
+        path,
+        ty: field("type").and_then(View::as_str),
+        required: matches!(field("required"), Some(View::Bool(true))),
+        default: field("default"),
+        one_of: items("enum")?,
+    })
+}
+
+/// What is at a path.
+enum Found<'a> {
+    Value(View<'a>),
+    /// Nothing, or null.
+    Missing,
+    /// A value that is not an object is in the way.
+    Blocked,
+}
+
+fn find<'a>(work: &Work<'a>, values: View<'a>, path: &[&str]) -> Outcome<Found<'a>> {
+    let mut at = values;
+    for key in path {
+        at = match at {
+            View::Object(object) => match work.field(object, key)? {
+                Some(value) => value,
+                None => return Ok(Found::Missing),
+            },
+            View::Null => return Ok(Found::Missing),
+            _ => return Ok(Found::Blocked),
+        };
+    }
+    Ok(if at.is_null() { Found::Missing } else { Found::Value(at) })
+}
+
+struct Problems<'w, 'a> {
+    work: &'w Work<'a>,
+    listed: Vec<View<'a>>,
+    count: usize,
+    suggested: usize,
+}
+
+impl<'a> Problems<'_, 'a> {
+    /// Finds names that no declaration covers. A declared object covers everything below it.
+    fn unknown(&mut self, given: ObjectView<'a>, at: &mut Vec<&'a str>, declared: &[Declaration<'a>]) -> Outcome<()> {
+        check_depth(u16::try_from(at.len()).unwrap_or(u16::MAX))?;
+        for (key, value) in given.iter() {
+            self.work.spend(declared.len() + 1)?;
+            at.push(key);
+            let is_covered = declared.iter().any(|declaration| at.starts_with(&declaration.path));
+            let leads_on = declared.iter().any(|declaration| declaration.path.starts_with(at));
+            match value {
+                _ if is_covered || value.is_null() => {}
+                View::Object(inner) if leads_on => self.unknown(inner, at, declared)?,
+                // A value in the way of a declared input is reported with that input.
+                _ if leads_on => {}
+                _ => self.unknown_name(&at.join("."), declared)?,
+            }
+            at.pop();
+        }
+        Ok(())
+    }
+
+    fn unknown_name(&mut self, name: &str, declared: &[Declaration<'a>]) -> Outcome<()> {
+        let mut message = format!("there is no input `{name}`");
+        if self.suggested < SUGGESTED {
+            self.suggested += 1;
+            if let Some(meant) = nearest(name, declared.iter().map(|declaration| declaration.name)) {
+                message.push_str(&format!("; did you mean `{meant}`?"));
+            } else if self.suggested == 1 {
+                let names: Vec<_> = declared.iter().map(|declaration| format!("`{}`", declaration.name)).collect();
+                let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                message.push_str(&format!("; declared inputs: {names}"));
+            }
+        }
+        self.add(Kind::UnknownInput, &message)
+    }
+
+    fn declared(&mut self, values: View<'a>, declaration: &Declaration<'a>) -> Outcome<()> {
+        let name = declaration.name;
+        let value = match find(self.work, values, &declaration.path)? {
+            Found::Blocked => {
+                return self.add(Kind::InvalidInput, &format!("input `{name}` is below a value that is not an object"));
+            }
+            Found::Missing if declaration.required => {
+                return self.add(Kind::InvalidInput, &format!("input `{name}` is required"));
+            }
+            Found::Missing => return Ok(()),
+            Found::Value(value) => value,
+        };
+        if declaration.required && value.as_str() == Some("") {
+            return self.add(Kind::InvalidInput, &format!("input `{name}` is required, and it is empty"));
+        }
+        if let Some(wrong) = declaration.ty.and_then(|ty| misfit_of(ty, value)) {
+            return self.add(Kind::InvalidInput, &format!("input `{name}` {wrong}"));
+        }
+        let Some(one_of) = &declaration.one_of else { return Ok(()) };
+        for allowed in one_of {
+            if self.work.equal(allowed, &value)? {
+                return Ok(());
+            }
+        }
+        let allowed: Vec<_> = one_of.iter().map(|allowed| crate::fault::shown(*allowed)).collect();
+        self.add(Kind::InvalidInput, &format!("input `{name}` must be one of {}", allowed.join(", ")))
+    }
+
+    fn add(&mut self, kind: Kind, message: &str) -> Outcome<()> {
+        self.count += 1;
+        if self.count <= LISTED {
+            let (kind, message) = (View::Str(kind.as_str()), self.work.text(message)?);
+            self.listed.push(self.work.object(&[("kind", kind), ("message", message)])?);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Outcome<View<'a>> {
+        if let Some(more) = self.count.checked_sub(LISTED).filter(|more| *more > 0) {
+            let message = self.work.text(&format!("and {more} more"))?;
+            let kind = View::Str(Kind::InvalidInput.as_str());
+            self.listed.push(self.work.object(&[("kind", kind), ("message", message)])?);
+        }
+        self.work.list(&self.listed)
+    }
+}

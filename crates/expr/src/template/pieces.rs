@@ -1,0 +1,72 @@
+//! A compiled text as its pieces: what the author wrote, and what is substituted between. For checks of what a text becomes, such
+//! as a shell command.
+
+use std::sync::Arc;
+
+use crate::builtins;
+use crate::diagnostic::Span;
+use crate::expression::Expression;
+use crate::program::{Id, Node, Reference};
+use crate::types::Types;
+
+/// A piece of a text with placeholders.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    /// Text of the document.
+    Text(Arc<str>),
+    /// The value of a placeholder.
+    Value(Substitution),
+}
+
+/// The value of a placeholder, as far as it is known when compiling.
+#[derive(Clone, Debug)]
+pub struct Substitution {
+    /// Its place in the source.
+    pub span: Span,
+    /// Whether it is quoted as a word for a shell.
+    pub is_escaped: bool,
+    /// Whether it is a number or a boolean, whatever the data is.
+    pub is_plain: bool,
+    /// The names that it reads.
+    pub references: Vec<Reference>,
+}
+
+impl Expression {
+    /// The pieces of a text, in order. A value that is not a text has none.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let program = &self.program;
+        let ids: Vec<Id> = match program.nodes[program.root as usize] {
+            Node::Template(ids) => program.list(ids).to_vec(),
+            Node::List(_) | Node::Object(_) => return Vec::new(),
+            _ => vec![program.root],
+        };
+        let mut from = 0;
+        let mut pieces = Vec::new();
+        for id in ids {
+            pieces.push(match program.nodes[id as usize] {
+                Node::Constant(constant) => Piece::Text(program.constants[constant as usize].to_string().into()),
+                node => {
+                    // A node names only nodes before it, so everything since the piece before belongs to this one.
+                    let references = program.references_in(from..id as usize + 1);
+                    let span = references.first().map_or(program.spans[id as usize], |reference| reference.span);
+                    let is_escaped =
+                        matches!(node, Node::Call { builtin, .. } if builtin == builtins::inner("shellQuote"));
+                    Piece::Value(Substitution { span, is_escaped, is_plain: is_plain(node), references })
+                }
+            });
+            from = id as usize + 1;
+        }
+        pieces
+    }
+}
+
+fn is_plain(node: Node) -> bool {
+    let plain = Types::NUMBER.union(Types::BOOL);
+    match node {
+        Node::Call { builtin, .. } => {
+            let gives = builtins::TABLE[usize::from(builtin)].gives;
+            gives.without(plain) == Types::NONE
+        }
+        node => node.is_test(),
+    }
+}
