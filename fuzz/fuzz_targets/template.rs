@@ -1,7 +1,7 @@
 //! Any text as a template of any dialect: what a placeholder yields is never expanded again, and nothing panics.
 #![no_main]
 
-use branchpoint_expr::{Dialect, Expression, Options, Value};
+use branchpoint_expr::{Dialect, Expression, Options, Value, render_json, render_terminal};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -15,9 +15,15 @@ fuzz_target!(|text: &str| {
             Expression::template(text, Options::dialect(dialect)),
             Expression::text(text, Options::dialect(dialect)),
         ] {
-            if let Ok(template) = compiled {
-                let _ = template.files(&context);
-                let _ = template.value(&context);
+            match compiled {
+                Ok(template) => {
+                    let _ = template.files(&context);
+                    let _ = template.value(&context);
+                }
+                Err(problems) => {
+                    let _ = render_terminal(&problems.0, text, "template", false);
+                    let _ = render_json(&problems.0, text, "template");
+                }
             }
         }
     }

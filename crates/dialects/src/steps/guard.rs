@@ -1,7 +1,7 @@
-//! What the guards of a step mean: durations, retry policies, schemas.
+//! What the guards of a step mean: durations and retry policies.
 
 use branchpoint_core::ir::{Backoff, Retry};
-use branchpoint_expr::{Located, Shape, Value, seconds_ms};
+use branchpoint_expr::{Located, Shape, seconds_ms};
 
 /// The longest wait between attempts, unless a policy says otherwise.
 const MAX_DELAY_MS: u64 = 3_600_000;
@@ -32,10 +32,4 @@ pub(super) fn policy(policy: &Located) -> Option<Retry> {
         max_delay_ms: ms("max_delay").unwrap_or(MAX_DELAY_MS),
         jitter: 0.0,
     })
-}
-
-/// What is wrong with a JSON Schema. References lead nowhere but into the schema itself.
-pub(super) fn schema_problem(schema: &Value) -> Option<String> {
-    let schema = serde_json::to_value(schema).ok()?;
-    jsonschema::draft202012::new(&schema).err().map(|error| error.to_string())
 }

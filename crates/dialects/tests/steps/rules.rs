@@ -90,6 +90,15 @@ fn guards() {
     step_refused("{id: a, step_type: prompt_call, retry: {max_attempts: 2, delay: x}}", "bad_duration", "x");
     step_refused("{id: a, step_type: prompt_call, output_schema: {type: word}}", "bad_schema", "{type: word");
     step_refused("{id: a, step_type: prompt_call, output_schema: text}", "bad_schema", "text");
+    let outside = r##"{$ref: "https://example.com/a.json"}"##;
+    step_refused(&format!("{{id: a, step_type: prompt_call, output_schema: {outside}}}"), "bad_schema", "{$ref");
+    for levels in [14, 25, 60] {
+        let level =
+            |n: usize| format!(r##"d{n}: {{anyOf: [{{$ref: "#/$defs/d{0}"}}, {{$ref: "#/$defs/d{0}"}}]}}"##, n + 1);
+        let definitions = (0..levels).map(level).collect::<Vec<_>>().join(", ");
+        let schema = format!(r##"{{$defs: {{{definitions}, d{levels}: {{type: integer}}}}, $ref: "#/$defs/d0"}}"##);
+        step_refused(&format!("{{id: a, step_type: prompt_call, output_schema: {schema}}}"), "schema_limit", "{$defs");
+    }
     step_refused("{id: a, step_type: prompt_call, on_error: ignore}", "on_error_value", "ignore");
     step_refused("{id: a, step_type: prompt_call, on_error: []}", "on_error_value", "[]");
     for kind in ["gate, if: \"true\"", "if_else, if: \"true\"", "conditional, if: \"true\"", "display_result"] {

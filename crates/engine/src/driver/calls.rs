@@ -6,6 +6,8 @@ use std::thread;
 
 use branchpoint_core::EffectNo;
 
+use super::was_stopped;
+use crate::judge::judge;
 use crate::outside::Outside;
 use crate::runner::{Answer, Call};
 use crate::script::Reply;
@@ -130,9 +132,14 @@ impl Calls {
         let (performed, word) = (call.clone(), stop.clone());
         let body = move || {
             let call = performed;
-            let perform = || match reply {
-                Some(reply) => reply.after_delay(&call, &word),
-                None => outside.perform(&call, &word),
+            let perform = || {
+                judged(
+                    &call,
+                    match reply {
+                        Some(reply) => reply.after_delay(&call, &word),
+                        None => outside.perform(&call, &word),
+                    },
+                )
             };
             let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(perform));
             // A defect of a runner is the failure of its call, not the end of everybody else's.
@@ -183,5 +190,76 @@ impl Calls {
 
     pub(super) fn stop_all(&mut self) {
         self.flying.values().for_each(|(_, stop)| stop.set());
+    }
+}
+
+/// Judges an answer on the thread of its call: a large one takes a while, and the host's thread belongs to all runs. An answer of
+/// a call that was stopped stays as it is, because the driver must recognise it.
+fn judged(call: &Call, answer: Answer) -> Answer {
+    if was_stopped(&answer) {
+        return answer;
+    }
+    let usage = answer.usage();
+    Answer::Judged { result: judge(call, answer), usage }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use branchpoint_expr::Value;
+    use serde_json::json;
+
+    use super::*;
+
+    struct Says(Answer);
+
+    impl Outside for Says {
+        fn perform(&self, _: &Call, _: &Stop) -> Answer {
+            self.0.clone()
+        }
+
+        fn fact(&self, _: &str) -> Value {
+            Value::Null
+        }
+    }
+
+    fn call(spec: &serde_json::Value) -> Call {
+        Call {
+            run: "r".into(),
+            folder: "".into(),
+            effect: EffectNo(1),
+            attempt: 1,
+            answers: 0,
+            kind: "tool".into(),
+            spec: Value::from(spec),
+            input: Value::Null,
+            attempt_limit_ms: None,
+            step: None,
+            path: Vec::new(),
+        }
+    }
+
+    /// What reaches the driver when a call is answered so.
+    fn arrives(spec: &serde_json::Value, answer: Answer) -> Answer {
+        let (sender, done) = channel();
+        let told = Box::new(move |done: Done| sender.send(done.answer).expect("the test waits"));
+        let mut calls = Calls::new(Arc::new(Says(answer)), Limits::default(), told);
+        assert!(calls.begin((RunNo(1), WorkflowNo(1)), call(spec)).is_none());
+        done.recv().expect("the call ends")
+    }
+
+    #[test]
+    fn answers_are_judged_on_the_thread_of_their_call() {
+        let spec = json!({"output_schema": {"type": "array", "items": {"type": "integer"}}});
+        let kind = |answer: Answer| match arrives(&spec, answer) {
+            Answer::Judged { result, .. } => result.map_err(|failed| failed.kind.to_string()),
+            other => panic!("{other:?}"),
+        };
+        let list = |item: Value, length: usize| Answer::data(Value::from(vec![item; length]));
+        assert_eq!(kind(list(Value::Int(1), 2)), Ok(Value::from(&json!([1, 1]))));
+        assert_eq!(kind(list(Value::from("x"), 2)), Err("output_schema".into()));
+        assert_eq!(kind(list(Value::Int(1), 2_500_000)), Err("schema_limit".into()));
+        assert_eq!(arrives(&spec, Answer::Never), Answer::Never);
     }
 }

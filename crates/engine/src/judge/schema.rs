@@ -1,7 +1,8 @@
 //! Answers that must have a shape.
 
-use branchpoint_core::Failed;
-use branchpoint_expr::Value;
+use branchpoint_core::{Again, Failed};
+use branchpoint_expr::{Kind, Value};
+use branchpoint_schema::{JsonSchema, SchemaError, SchemaMismatch};
 
 use super::{Judged, json, refused};
 use crate::runner::Call;
@@ -15,9 +16,15 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
         Some(text) => json(text).ok_or_else(|| refused("output_schema", "the answer is text that is not JSON"))?,
         None => judged.output,
     };
-    match problem(&schema, &value) {
-        None => Ok(Judged { output: value, content_type: Some("application/json".into()), ..judged }),
-        Some(problem) => Err(refused("output_schema", format!("the answer has not the shape it must have: {problem}"))),
+    match check(&schema, &value) {
+        Ok(()) => Ok(Judged { output: value, content_type: Some("application/json".into()), ..judged }),
+        Err(SchemaMismatch::Value(problem)) => {
+            Err(refused("output_schema", format!("the answer has not the shape it must have: {problem}")))
+        }
+        // Another attempt would exceed the limit too.
+        Err(SchemaMismatch::Limit(problem)) => {
+            Err(Failed { again: Again::Never, ..refused(Kind::SchemaLimit.as_str(), problem) })
+        }
     }
 }
 
@@ -34,13 +41,11 @@ fn asks_for_json(call: &Call) -> bool {
     &*call.kind == "model" && call.spec.get("response_format").and_then(Value::as_str) == Some("json")
 }
 
-/// What is wrong with a value, in one sentence; none if it has the shape.
-pub(crate) fn problem(schema: &Value, value: &Value) -> Option<String> {
-    let (Ok(schema), Ok(value)) = (serde_json::to_value(schema), serde_json::to_value(value)) else {
-        return Some("it cannot be written as JSON".into());
-    };
-    match jsonschema::draft202012::new(&schema) {
-        Ok(validator) => validator.validate(&value).err().map(|error| error.to_string()),
-        Err(error) => Some(format!("the schema is no schema: {error}")),
-    }
+/// Checks a value against a schema that may come from anywhere: both are bounded.
+pub(crate) fn check(schema: &Value, value: &Value) -> Result<(), SchemaMismatch> {
+    let schema = JsonSchema::compile(schema).map_err(|error| match error {
+        SchemaError::Invalid(problem) => SchemaMismatch::Value(format!("the schema is not a JSON Schema: {problem}")),
+        SchemaError::Limit(problem) => SchemaMismatch::Limit(problem),
+    })?;
+    schema.check(value)
 }

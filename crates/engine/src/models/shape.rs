@@ -16,7 +16,7 @@ pub(super) fn problem(shape: &Shape, said: &mut Said) -> Option<String> {
     let Some((body, value)) = fence::json(&said.text) else { return Some("it is not JSON".to_owned()) };
     said.text = body.to_owned();
     match shape {
-        Shape::Schema(schema) => schema::problem(schema, &value),
+        Shape::Schema(schema) => schema::check(schema, &value).err().map(|mismatch| mismatch.to_string()),
         _ => None,
     }
 }

@@ -306,6 +306,8 @@ kinds! {
     BadRetryPolicy = "bad_retry_policy",
     /// What is no JSON Schema.
     BadSchema = "bad_schema",
+    /// A JSON Schema that exceeds a limit, or a value whose check does.
+    SchemaLimit = "schema_limit",
     /// `on_error` other than fail, continue or a list of steps.
     OnErrorValue = "on_error_value",
     /// `on_error` where an error must not pick a branch.

@@ -12,8 +12,9 @@ use crate::tree::{expect_none, root, run};
 const TABLE: &[(&str, &[&str])] = &[
     ("branchpoint-expr", &[]),
     ("branchpoint-core", &["branchpoint-expr"]),
-    ("branchpoint-dialects", &["branchpoint-expr", "branchpoint-core"]),
-    ("branchpoint-engine", &["branchpoint-expr", "branchpoint-core"]),
+    ("branchpoint-schema", &["branchpoint-expr"]),
+    ("branchpoint-dialects", &["branchpoint-expr", "branchpoint-core", "branchpoint-schema"]),
+    ("branchpoint-engine", &["branchpoint-expr", "branchpoint-core", "branchpoint-schema"]),
     ("branchpoint-restate", &["branchpoint-expr", "branchpoint-core", "branchpoint-engine"]),
     (
         "branchpoint-server",

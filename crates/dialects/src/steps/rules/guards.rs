@@ -1,6 +1,7 @@
 //! `timeout`, `retry`, `on_error`, `output_schema`: what stands around a step's own work.
 
 use branchpoint_expr::{Kind, Located, Shape};
+use branchpoint_schema::{JsonSchema, SchemaError};
 
 use super::{Check, given};
 use crate::steps::guard;
@@ -69,13 +70,20 @@ impl Check<'_, '_> {
     }
 
     fn schema(&mut self, schema: &Located) {
-        let problem = match schema.shape {
-            Shape::Object(_) | Shape::Bool(_) => guard::schema_problem(&schema.to_value()),
-            _ => Some(format!("a schema is an object, and this is {}", schema.describe())),
+        let compiled = match schema.shape {
+            Shape::Object(_) | Shape::Bool(_) => JsonSchema::compile(&schema.to_value()).map(drop),
+            _ => Err(SchemaError::Invalid(format!("a schema is an object, and this is {}", schema.describe()))),
         };
-        if let Some(problem) = problem {
-            let message = format!("this is no JSON Schema: {problem}");
-            self.error(Kind::BadSchema, schema.span, message, "see https://json-schema.org, draft 2020-12");
+        match compiled {
+            Ok(()) => {}
+            Err(SchemaError::Invalid(problem)) => {
+                let message = format!("this is no JSON Schema: {problem}");
+                self.error(Kind::BadSchema, schema.span, message, "see https://json-schema.org, draft 2020-12");
+            }
+            Err(SchemaError::Limit(problem)) => {
+                let help = "check the shape with fewer subschemas, and the content in a later step";
+                self.error(Kind::SchemaLimit, schema.span, problem, help);
+            }
         }
     }
 

@@ -1,0 +1,170 @@
+//! JSON Schemas that are bounded before they are compiled and before a value is checked.
+//!
+//! The library that validates has no limit of its own: a schema of two kilobytes whose parts refer to each other can keep it busy
+//! for hours, and it collects an error for every way that fails. So a schema is first read as a [`graph`] of subschemas, whose
+//! size, depth and references are bounded, and a value is first walked by a [`meter`] that counts what the library will visit.
+
+mod graph;
+mod meter;
+mod pattern;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value as Json;
+
+use branchpoint_expr::Value;
+use graph::Graph;
+use meter::Meter;
+
+/// How many values a schema may consist of.
+const VALUES: usize = 10_000;
+/// How long its keys and texts may be together, in bytes.
+const TEXT_BYTES: usize = 256 * 1024;
+/// How deep it may be nested.
+const DEPTH: usize = 64;
+/// How many subschemas may apply to one value at one place, with references followed.
+const APPLIED: u64 = 10_000;
+/// How many subschemas that apply to one value may refer to each other in a row.
+const CHAIN: usize = 128;
+/// How many regular expressions a schema may have, and how long each may be, in bytes.
+const PATTERNS: usize = 100;
+const PATTERN_BYTES: usize = 1024;
+/// The bytes that one compiled pattern may take, and its cache.
+const COMPILED_PATTERN_BYTES: usize = 256 * 1024;
+/// How often a pattern with look-around or back-references may try another way.
+const BACKTRACKS: usize = 10_000;
+/// How many steps checking one value may take: subschemas applied to values, with texts and patterns by their length.
+const STEPS: u64 = 2_000_000;
+/// How many steps a check may take for its errors to be described: each failed step costs memory.
+const DESCRIBED_STEPS: u64 = 50_000;
+/// How deep subschemas may be applied inside of each other while a value is checked.
+const APPLIED_DEPTH: usize = 256;
+/// How many bytes of text cost as much as one step.
+const BYTES_PER_STEP: u64 = 64;
+/// The longest description of a mismatch, in bytes: it repeats parts of the value.
+const MESSAGE_BYTES: usize = 2_000;
+
+/// A JSON Schema (draft 2020-12) that is within its limits. References lead only into the schema itself.
+///
+/// ```
+/// use branchpoint_expr::Value;
+/// use branchpoint_schema::{JsonSchema, SchemaMismatch};
+/// use serde_json::json;
+///
+/// let schema = JsonSchema::compile(&Value::from(&json!({"type": "object", "required": ["n"]})))?;
+/// assert!(schema.check(&Value::from(&json!({"n": 1}))).is_ok());
+/// assert!(matches!(schema.check(&Value::from(&json!({}))), Err(SchemaMismatch::Value(_))));
+/// # Ok::<(), branchpoint_schema::SchemaError>(())
+/// ```
+#[derive(Debug)]
+pub struct JsonSchema {
+    graph: Graph,
+    validator: Validator,
+}
+
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// It is not a JSON Schema.
+    #[error("{0}")]
+    Invalid(String),
+    /// It exceeds a limit.
+    #[error("{0}")]
+    Limit(String),
+}
+
+/// Why a value does not satisfy a schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaMismatch {
+    /// What is wrong with the value.
+    #[error("{0}")]
+    Value(String),
+    /// Checking the value exceeds a limit.
+    #[error("{0}")]
+    Limit(String),
+}
+
+impl JsonSchema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    ///
+    /// It is not a schema, or exceeds a limit.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        Size::default().count(schema, 0)?;
+        let document = serde_json::to_value(schema).map_err(|error| SchemaError::Invalid(error.to_string()))?;
+        let graph = Graph::new(&document)?;
+        graph.check()?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(COMPILED_PATTERN_BYTES)
+            .dfa_size_limit(COMPILED_PATTERN_BYTES);
+        let built = jsonschema::draft202012::options().offline().with_pattern_options(patterns).build(&document);
+        let validator = built.map_err(|error| SchemaError::Invalid(shortened(error.to_string())))?;
+        Ok(Self { graph, validator })
+    }
+
+    /// Checks a value. The work is measured first, and a value that would take too much is not checked at all.
+    ///
+    /// # Errors
+    ///
+    /// The value does not satisfy the schema, or checking it exceeds a limit.
+    pub fn check(&self, value: &Value) -> Result<(), SchemaMismatch> {
+        let value = serde_json::to_value(value).map_err(|error| SchemaMismatch::Value(error.to_string()))?;
+        let steps = self.measure(&value)?;
+        if self.validator.is_valid(&value) {
+            return Ok(());
+        }
+        let described = if steps <= DESCRIBED_STEPS { self.validator.validate(&value).err() } else { None };
+        Err(SchemaMismatch::Value(match described {
+            Some(error) => shortened(error.to_string()),
+            None => "the value does not satisfy the schema, and both are too large to say where".to_owned(),
+        }))
+    }
+
+    /// The steps that checking a value takes at most.
+    fn measure(&self, value: &Json) -> Result<u64, SchemaMismatch> {
+        Meter::new(&self.graph, STEPS).measure(value).map_err(SchemaMismatch::Limit)
+    }
+}
+
+fn limit<T>(message: impl Into<String>) -> Result<T, SchemaError> {
+    Err(SchemaError::Limit(message.into()))
+}
+
+/// What a schema consists of.
+#[derive(Default)]
+struct Size {
+    values: usize,
+    text_bytes: usize,
+}
+
+impl Size {
+    fn count(&mut self, value: &Value, depth: usize) -> Result<(), SchemaError> {
+        self.values += 1;
+        if self.values > VALUES {
+            return limit(format!("the schema has more than {VALUES} values"));
+        }
+        if depth > DEPTH {
+            return limit(format!("the schema is nested more than {DEPTH} levels deep"));
+        }
+        let keys = value.as_object().into_iter().flat_map(|object| object.keys());
+        self.text_bytes += value.as_str().map_or(0, str::len) + keys.map(|key| key.len()).sum::<usize>();
+        if self.text_bytes > TEXT_BYTES {
+            return limit(format!("the schema has more than {TEXT_BYTES} bytes of text"));
+        }
+        let fields = value.as_object().into_iter().flat_map(|object| object.values());
+        let items = value.as_list().unwrap_or_default().iter();
+        items.chain(fields).try_for_each(|part| self.count(part, depth + 1))
+    }
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
+        message.push('…');
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests;
