@@ -133,13 +133,11 @@ impl Calls {
         let body = move || {
             let call = performed;
             let perform = || {
-                judged(
-                    &call,
-                    match reply {
-                        Some(reply) => reply.after_delay(&call, &word),
-                        None => outside.perform(&call, &word),
-                    },
-                )
+                let answer = match reply {
+                    Some(reply) => reply.after_delay(&call, &word),
+                    None => outside.perform(&call, &word),
+                };
+                judged(&call, answer)
             };
             let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(perform));
             // A defect of a runner is the failure of its call, not the end of everybody else's.
@@ -245,7 +243,7 @@ mod tests {
         let (sender, done) = channel();
         let told = Box::new(move |done: Done| sender.send(done.answer).expect("the test waits"));
         let mut calls = Calls::new(Arc::new(Says(answer)), Limits::default(), told);
-        assert!(calls.begin((RunNo(1), WorkflowNo(1)), call(spec)).is_none());
+        assert!(calls.begin((RunNo(1), WorkflowNo(1)), call(spec), None).is_none());
         done.recv().expect("the call ends")
     }
 
