@@ -85,6 +85,22 @@ pub enum Act {
     },
 }
 
+impl Act {
+    /// The run that it is about; an answer is about an order.
+    pub(super) fn run(&self) -> Option<RunNo> {
+        match self {
+            Self::Perform { run, .. }
+            | Self::Withdraw { run, .. }
+            | Self::Told { run, .. }
+            | Self::Noted { run, .. }
+            | Self::People { run, .. }
+            | Self::Broken { run, .. }
+            | Self::Stands { run, .. } => Some(*run),
+            Self::Answered { .. } => None,
+        }
+    }
+}
+
 /// What people are told of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum People {

@@ -6,13 +6,16 @@ use std::sync::atomic::Ordering;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{Again, Command, EffectNo, Event, Failed, RequestNo, Stamp, TimerNo, advance, status};
 
-use super::open::Flight;
-use super::{Act, Asker, Host, Order, People, Refused, Taken};
+use super::open::{Flight, Open};
+use super::turn::OPS_PER_EVENT;
+use super::{Act, Asker, Host, Order, People, Readiness, Refused, Taken};
 use crate::store::{RunNo, Trouble};
 use crate::zones::offsets_s;
 
-/// A snapshot is not worth writing before the events since the last one have so many bytes.
+/// A snapshot is not worth writing before the events since the last one have so many bytes, or have executed so many ops: whoever opens
+/// the run reads the bytes and repeats the ops.
 const SNAPSHOT_BYTES: usize = 16 * 1024;
+const SNAPSHOT_OPS: u64 = 200_000;
 
 impl Host {
     /// Hands an event to a run, after the timers that are due by then. One that is at work hears it when that is finished.
@@ -21,13 +24,25 @@ impl Host {
         if matches!(event, Event::Settled { .. }) && !self.open.contains_key(&run) {
             return Ok(());
         }
-        if let Err(refused) = self.ensure_open(run)? {
-            return self.answer(asker, Err(refused));
+        if let Some(open) = self.open.get_mut(&run).filter(|open| open.makes_wait(&event)) {
+            open.waiting.push_back((event, asker));
+            return Ok(());
         }
-        let cancels = matches!(event, Event::Cancel { .. });
+        match self.readiness(run, asker) {
+            Some(Readiness::Ready) => {}
+            Some(Readiness::Refused(refused)) => {
+                self.answer(asker, Err(refused));
+                return Ok(());
+            }
+            Some(Readiness::NextTurn) => {
+                self.queue.push_back(Order::Take(run, event, asker));
+                return Ok(());
+            }
+            None => return Ok(()),
+        }
         while !self.open[&run].state.is_unfinished() && self.fire_due(run, now_ms)? {}
         let open = self.open.get_mut(&run).expect("it was opened");
-        if open.state.is_unfinished() && !cancels {
+        if open.makes_wait(&event) {
             open.waiting.push_back((event, asker));
             return Ok(());
         }
@@ -37,10 +52,12 @@ impl Host {
         if let Event::Signal { key: Some(key), .. } = &event
             && self.store.has_key(run, key)?
         {
-            return self.answer(asker, Ok(Taken { run, new: false }));
+            self.answer(asker, Ok(Taken { run, new: false }));
+            return Ok(());
         }
         let outcome = self.apply(run, event, now_ms)?;
-        self.answer(asker, outcome.map(|()| Taken { run, new: true }))
+        self.answer(asker, outcome.map(|()| Taken { run, new: true }));
+        Ok(())
     }
 
     /// Fires the first timer of a run that is due. False: there is none, or the run is at work.
@@ -52,25 +69,22 @@ impl Host {
         let Some((due_ms, timer)) = open.timers.first().filter(|(due_ms, _)| *due_ms <= now_ms) else {
             return Ok(false);
         };
-        self.clear_timer(run, timer)?;
+        self.clear_timer(run, timer);
         let fired = self.apply(run, Event::TimerFired(timer), due_ms)?;
         assert!(fired.is_ok(), "a run takes the timers that it has set, and it said: {fired:?}");
         Ok(true)
     }
 
-    /// Runs whose last event is not finished go on, one step of each: a run that never rests must not stop the others.
-    pub(super) fn go_on(&mut self) -> Result<(), Trouble> {
-        for _ in 0..self.unfinished.len() {
-            let Some(run) = self.unfinished.pop_front() else { break };
-            if !self.open.get(&run).is_some_and(|open| open.state.is_unfinished()) {
-                self.hear_waiting(run);
-                continue;
-            }
-            // What was begun is finished at its own time, before anything else comes.
-            let went_on = self.apply(run, Event::Continue, i64::MIN)?;
-            assert!(went_on.is_ok(), "a run that is not finished goes on, and it said: {went_on:?}");
-            self.hear_waiting(run);
+    /// A run whose last event is not finished continues, with so much fuel. Its journal has one row for the whole slice. What was begun
+    /// is finished at its own time, before anything else comes.
+    pub(super) fn continue_run(&mut self, run: RunNo, slice: u32) -> Result<(), Trouble> {
+        if let Some(open) = self.open.get(&run).filter(|open| open.state.is_unfinished()) {
+            // What is reported of a slice is in memory until it is written.
+            let slice = if open.watched { slice.min(OPS_PER_EVENT) } else { slice };
+            let continued = self.apply_with(run, Event::Continue, i64::MIN, slice)?;
+            assert!(continued.is_ok(), "a run that is not finished continues, and it said: {continued:?}");
         }
+        self.hear_waiting(run);
         Ok(())
     }
 
@@ -81,8 +95,12 @@ impl Host {
         self.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
     }
 
-    /// Advances a run, and writes what follows.
+    /// Advances a run, and prepares the rows that follow.
     pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Refused>, Trouble> {
+        self.apply_with(run, event, at_ms, OPS_PER_EVENT)
+    }
+
+    fn apply_with(&mut self, run: RunNo, event: Event, at_ms: i64, fuel: u32) -> Result<Result<(), Refused>, Trouble> {
         if let Some(seed) = &mut self.seed {
             *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         }
@@ -93,7 +111,7 @@ impl Host {
             now_ms,
             seed: self.seed.map_or(open.state.seq(), |seed| seed >> 11),
             offsets_s,
-            fuel: 0,
+            fuel,
             record: open.watched,
         };
         let (event, mut packed) = match open.packing.event(&stamp, &event) {
@@ -117,11 +135,15 @@ impl Host {
         }
         let open = self.open.get_mut(&run).expect("events are applied to runs that are open");
         let (settled, key) = (settles(&event), key_of(&event));
+        let ops = open.state.ops();
         let outcome = match advance(&open.program, &mut open.state, &stamp, event) {
             Ok(outcome) => outcome,
             Err(rejected) => return Ok(Err(rejected.into())),
         };
+        let ops = open.state.ops() - ops;
+        self.turn_ops += ops;
         open.tail_bytes += packed.bytes.len();
+        open.tail_ops += ops;
         open.turn = self.turns;
         if !std::mem::replace(&mut open.touched, true) {
             self.touched.push(run);
@@ -131,10 +153,10 @@ impl Host {
             open.flights.remove(&effect);
             self.store.answered(run, effect);
         }
-        self.store.append(run, seq, outcome.check, packed)?;
+        self.store.append(run, seq, outcome.check, packed);
         self.events.fetch_add(1, Ordering::Relaxed);
         if let Some(key) = key {
-            self.store.take_key(run, &key)?;
+            self.store.take_key(run, key);
         }
         if outcome.more {
             self.unfinished.push_back(run);
@@ -154,7 +176,7 @@ impl Host {
         match command {
             command @ Command::Perform { effect, attempt, .. } => {
                 let packed = open.packing.command(&command).map_err(unstorable)?;
-                self.store.ask(run, effect, packed)?;
+                self.store.ask(run, effect, packed);
                 open.flights.insert(effect, Flight { attempt, child: None });
                 let call = open.call(command).expect("this is a call");
                 self.perform(run, call);
@@ -163,28 +185,32 @@ impl Host {
                 let flight = open.flights.remove(&effect);
                 self.store.answered(run, effect);
                 self.acts.push(Act::Withdraw { run, id: open.id.clone(), effect });
-                if flight.is_some() {
-                    self.abandon_children(run, effect)?;
+                if let Some(flight) = flight {
+                    self.abandon_children(run, effect, flight.child.map(|(child, _)| child))?;
                 }
             }
             Command::SetTimer { timer, at_ms } => {
                 open.timers.set(timer, at_ms);
                 self.timers.insert((at_ms, run, timer));
-                self.store.set_timer(run, timer, at_ms)?;
+                self.store.set_timer(run, timer, at_ms);
             }
-            Command::ClearTimer { timer } => self.clear_timer(run, timer)?,
+            Command::ClearTimer { timer } => self.clear_timer(run, timer),
             Command::Ask { request, spec } => {
                 let packed = open.packing.value(&spec).map_err(unstorable)?;
-                self.store.put_question(run, request, &packed, now_ms)?;
-                self.tell_people(run, request, People::Asked(spec))?;
+                if open.script.is_some() {
+                    open.questions.insert(request, spec.clone());
+                }
+                self.store.put_question(run, request, packed, now_ms);
+                self.tell_people(run, request, People::Asked(spec));
             }
             Command::Remind { request, users } => {
-                self.store.remind(run, request)?;
-                self.tell_people(run, request, People::Reminded(users))?;
+                self.store.remind(run, request);
+                self.tell_people(run, request, People::Reminded(users));
             }
             Command::Retract { request } => {
-                self.store.close_question(run, request, now_ms)?;
-                self.tell_people(run, request, People::Closed)?;
+                open.questions.remove(&request);
+                self.store.close_question(run, request, now_ms);
+                self.tell_people(run, request, People::Closed);
             }
             Command::Finish { .. } => {
                 if open.parent.is_some() {
@@ -195,27 +221,25 @@ impl Host {
         Ok(())
     }
 
-    fn tell_people(&mut self, run: RunNo, request: RequestNo, what: People) -> Result<(), Trouble> {
+    fn tell_people(&mut self, run: RunNo, request: RequestNo, what: People) {
         if self.notifies {
             let (event, users) = match &what {
                 People::Asked(_) => ("asked", &[][..]),
                 People::Reminded(users) => ("reminded", users.as_slice()),
                 People::Closed => ("ended", &[][..]),
             };
-            self.store.keep_notice(self.owner.number, run, request, event, users)?;
+            self.store.keep_notice(self.owner.number, run, request, event, users);
         }
         let id = self.open.get(&run).map(|open| open.id.clone()).unwrap_or_default();
         self.acts.push(Act::People { run, id, request, what });
-        Ok(())
     }
 
-    fn clear_timer(&mut self, run: RunNo, timer: TimerNo) -> Result<(), Trouble> {
+    fn clear_timer(&mut self, run: RunNo, timer: TimerNo) {
         let open = self.open.get_mut(&run).expect("timers are those of runs that are open");
         if let Some(due_ms) = open.timers.clear(timer) {
             self.timers.remove(&(due_ms, run, timer));
-            self.store.clear_timer(run, timer, due_ms)?;
+            self.store.clear_timer(run, timer, due_ms);
         }
-        Ok(())
     }
 
     /// The rows of the runs that took events, once for each turn.
@@ -232,17 +256,15 @@ impl Host {
             if (status, driven) == open.row {
                 self.store.touch(run, seq, now_ms);
             } else {
-                self.store.restate(run, seq, now_ms, status, driven.then_some(self.owner.number))?;
+                self.store.restate(run, seq, now_ms, status, driven.then_some(self.owner.number));
                 if status != open.row.0 {
                     let result = open.state.result().map(|(_, result)| result.clone());
                     self.acts.push(Act::Stands { run, id: open.id.clone(), status, result });
                 }
                 open.row = (status, driven);
             }
-            let tail_bytes = open.tail_bytes;
-            let outgrown = tail_bytes > open.snapshot_bytes.max(SNAPSHOT_BYTES);
             // The last snapshot of a run that has ended is its result.
-            if outgrown || ended && tail_bytes > 0 {
+            if open.has_outgrown_snapshot() || ended && open.tail_bytes > 0 {
                 self.snapshot(run)?;
             }
             if ended {
@@ -256,14 +278,23 @@ impl Host {
         let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
         let packed = open.packing.state(&open.state);
         let packed = packed.map_err(|error| Trouble::Bytes { run: open.id.to_string(), error })?;
-        self.store.keep_snapshot(run, open.state.seq(), &packed, open.snapshot_bytes == 0)?;
-        (open.snapshot_bytes, open.tail_bytes) = (packed.bytes.len(), 0);
+        let first = std::mem::replace(&mut open.snapshot_bytes, packed.bytes.len()) == 0;
+        (open.tail_bytes, open.tail_ops) = (0, 0);
+        self.store.keep_snapshot(run, open.state.seq(), packed, first);
         Ok(())
     }
 }
 
+impl Open {
+    /// Whether opening the run again would take longer than writing its state now. A large state is written less often.
+    fn has_outgrown_snapshot(&self) -> bool {
+        let bytes = u64::try_from(self.snapshot_bytes).unwrap_or(u64::MAX);
+        self.tail_bytes > self.snapshot_bytes.max(SNAPSHOT_BYTES) || self.tail_ops > bytes.max(SNAPSHOT_OPS)
+    }
+}
+
 /// The answer of an attempt that nobody waits for.
-fn is_late(event: &Event, open: &super::Open) -> bool {
+fn is_late(event: &Event, open: &Open) -> bool {
     let Event::Settled { effect, attempt, .. } = event else { return false };
     open.flights.get(effect).is_none_or(|flight| flight.attempt != *attempt)
 }

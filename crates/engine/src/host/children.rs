@@ -77,13 +77,13 @@ impl Host {
         }
         if !begun.new {
             // It was started before, by this process or by one that is gone. It may have ended since.
-            if self.store.row(begun.run)?.status.is_final() {
+            let is_open = self.open.contains_key(&begun.run);
+            if !is_open && self.store.row(begun.run)?.status.is_final() {
                 self.queue.push_back(Order::ChildEnded(begun.run));
             } else {
                 // Another process may drive it; then its end is noticed.
-                let _ = self.ensure_open(begun.run)?;
                 let watched = self.open.get(&parent).is_some_and(|open| open.watched);
-                self.open.get_mut(&begun.run).into_iter().for_each(|open| open.watched |= watched);
+                self.open_later(begun.run, watched);
             }
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Host {
         let effect = EffectNo(parent.effect);
         if !self.open.contains_key(&parent.run) {
             // Opening it asks for its calls again, this one among them.
-            let _ = self.ensure_open(parent.run)?;
+            self.open_later(parent.run, false);
             return Ok(());
         }
         let flight = self.open.get_mut(&parent.run).and_then(|open| open.flights.get_mut(&effect));
@@ -113,8 +113,16 @@ impl Host {
 
     /// Nobody waits for the children of a call any more. That they are to end is written in the transaction that says so: one that
     /// this process drives is cancelled in the next turn, and the order is kept until then.
-    pub(super) fn abandon_children(&mut self, parent: RunNo, effect: EffectNo) -> Result<(), Trouble> {
-        for child in self.store.called_by(parent, effect)? {
+    /// `newest` is the child of the newest attempt, which may not be in the store yet.
+    pub(super) fn abandon_children(
+        &mut self,
+        parent: RunNo,
+        effect: EffectNo,
+        newest: Option<RunNo>,
+    ) -> Result<(), Trouble> {
+        let mut children = self.store.called_by(parent, effect)?;
+        children.extend(newest.filter(|newest| self.new_ids.values().any(|new| new == newest)));
+        for child in children {
             self.send(child, Event::Cancel { reason: None })?;
         }
         Ok(())
@@ -130,7 +138,7 @@ impl Host {
             let Some((child, call)) = flight.child.take() else { continue };
             // What it has used up until now counts.
             let usage = self.look_at(child).map(|child| child.state.usage()).unwrap_or_default();
-            self.abandon_children(parent, effect)?;
+            self.abandon_children(parent, effect, Some(child))?;
             let result = judge(&call, Answer::Never);
             let settled = Event::Settled { effect, attempt, result, usage };
             self.take_event(parent, settled, Asker::Nobody, now_ms)?;

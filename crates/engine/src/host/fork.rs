@@ -39,12 +39,12 @@ impl Host {
         let packing = self.packing(from)?;
         let mut journal = self.store.journal(from)?;
         journal.truncate(usize::try_from(events).unwrap_or(usize::MAX));
-        let mut new = Run { id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row.clone() };
-        let Some(run) = self.store.insert_run(&new, program.semantics)? else {
-            let known = self.store.run(&new.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", new.id)))?;
-            return Ok(Ok(Taken { run: known.run, new: false }));
-        };
-        new.run = run;
+        if let Some(run) = self.run_of_id(&id)? {
+            return Ok(Ok(Taken { run, new: false }));
+        }
+        let run = self.new_number(&id);
+        let new = Run { run, id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row.clone() };
+        self.store.insert_run_later(new.clone(), program.semantics);
         self.seal(run, &packing.secrets)?;
         let mut open = Box::new(Open::new(&new, program, packing));
         (open.watched, open.touched, open.turn) = (watched, true, self.turns);
@@ -63,13 +63,14 @@ impl Host {
                 return Err(Trouble::Strayed { run: new.id, seq: open.state.seq(), reason });
             }
             open.tail_bytes += packed.bytes.len();
-            self.store.append(run, open.state.seq(), mark, packed)?;
+            self.store.append(run, open.state.seq(), mark, packed);
             if let Some(key) = key {
-                self.store.take_key(run, &key)?;
+                self.store.take_key(run, key);
             }
             outcome.commands.into_iter().for_each(|command| left.commanded(command, stamp.now_ms));
         }
-        open.script = self.fork_script(&row, events, &new, &open.packing, with)?;
+        open.tail_ops = open.state.ops();
+        open.script = self.fork_script(&row, events, &open, &new, with)?;
         self.touched.push(run);
         if open.state.is_unfinished() {
             self.unfinished.push_back(run);

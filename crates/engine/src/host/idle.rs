@@ -4,9 +4,6 @@ use super::Host;
 use crate::host::open::Open;
 use crate::store::{RunNo, Trouble};
 
-/// How many runs are opened in one turn because a timer of theirs is due.
-const OPENED_A_TURN: usize = 256;
-
 impl Host {
     /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
     pub(super) fn put_idle_away(&mut self) -> Result<(), Trouble> {
@@ -42,7 +39,7 @@ impl Host {
         }
         let Some(open) = self.open.remove(&run) else { return Ok(()) };
         let status = branchpoint_core::status(&open.program, &open.state);
-        self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None)?;
+        self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None);
         self.forget_timers(run, &open);
         self.drop_script(open.script);
         Ok(())
@@ -56,22 +53,6 @@ impl Host {
         if self.drives == super::Drives::Named {
             self.closed_due_ms = None;
         }
-    }
-
-    /// Opens runs that nobody drives and that a timer wakes.
-    pub(super) fn wake_closed(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        if self.closed_due_ms.is_none_or(|due_ms| due_ms > now_ms) {
-            return Ok(());
-        }
-        for run in self.store.due(now_ms, OPENED_A_TURN)? {
-            // Somebody else may have been faster.
-            let _ = self.ensure_open(run)?;
-        }
-        self.write_rows()?;
-        let first = self.store.first_due_ms()?;
-        // One that cannot be opened would be due for ever.
-        self.closed_due_ms = first.filter(|_| self.broken.is_empty()).or(first.filter(|due_ms| *due_ms > now_ms));
-        Ok(())
     }
 
     /// Everything that is open, when the process leaves.

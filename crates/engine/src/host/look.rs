@@ -28,7 +28,7 @@ impl Look {
 
     /// The result object of one that has ended; else what its program shows of it meanwhile.
     pub fn result(&self) -> Option<Value> {
-        self.state.result().map(|(_, result)| result.clone()).or_else(|| self.view("result"))
+        result_of(&self.program, &self.state)
     }
 
     /// What it would accept now.
@@ -38,9 +38,18 @@ impl Look {
 
     /// A pure read of it, by name; none if there is no such view or it cannot be read.
     pub fn view(&self, name: &str) -> Option<Value> {
-        let id = self.program.views.iter().position(|view| &*view.name == name)?;
-        view(&self.program, &self.state, ViewId(u32::try_from(id).ok()?)).ok()
+        view_of(&self.program, &self.state, name)
     }
+}
+
+/// The result object of a run that has ended; else what its program shows of it meanwhile.
+pub(super) fn result_of(program: &Program, state: &State) -> Option<Value> {
+    state.result().map(|(_, result)| result.clone()).or_else(|| view_of(program, state, "result"))
+}
+
+fn view_of(program: &Program, state: &State, name: &str) -> Option<Value> {
+    let id = program.views.iter().position(|view| &*view.name == name)?;
+    view(program, state, ViewId(u32::try_from(id).ok()?)).ok()
 }
 
 impl Store {

@@ -3,13 +3,14 @@
 //! It knows no threads and no clock. Whoever drives it queues events, calls [`Host::turn`] with the time, and carries out the
 //! [`Act`]s that come back: that is [`crate::Driver`] under the real clock, and the vectors under a virtual one.
 //!
-//! A turn is one transaction: the events of many runs, the rows that follow from them, one commit. What comes back from a turn is
-//! therefore kept, and only then acknowledged or performed. A host whose turn failed is of no use any more; the store is as it was
-//! before that turn, and another host goes on from there.
+//! A turn computes the events of many runs and the rows that follow from them, and then writes all of them in one transaction with one
+//! commit ([`turn`]). What comes back from a turn is therefore kept, and only then acknowledged or performed. A host whose turn
+//! failed is of no use any more; the store is as it was before that turn, and another host goes on from there.
 
 mod act;
 mod apply;
 mod children;
+mod claim;
 mod fork;
 mod idle;
 mod look;
@@ -21,8 +22,9 @@ mod scripted;
 mod start;
 mod subagents;
 mod timers;
+mod turn;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -37,15 +39,13 @@ use crate::runner::{Answer, Call};
 use crate::secrets::SharedSecrets;
 use crate::store::{Key, Owner, Part, RunNo, Store, Trouble, WorkflowNo};
 pub use act::{Act, People, Refused, Taken, Ticket};
+use claim::{Claims, Readiness};
 pub use look::Look;
 use open::Open;
 pub(crate) use open::followed;
 use private::Private;
 use scripted::Scripted;
 pub use start::{MAX_OPS, Start, new_id};
-
-/// How many events one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
-const EVENTS_A_TURN: usize = 4_096;
 
 /// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
 const TURNS_A_REST: u64 = 32;
@@ -120,6 +120,17 @@ pub struct Host {
     /// Open runs that have ended in this turn.
     ended: Vec<RunNo>,
     acts: Vec<Act>,
+    /// Events that go into the inbox of other runs with this turn.
+    posts: Vec<(RunNo, Event)>,
+    /// Runs that are started in this turn, by id.
+    new_ids: BTreeMap<String, RunNo>,
+    /// Numbers that are reserved for new runs.
+    numbers: turn::Numbers,
+    claims: Claims,
+    /// How many ops this turn has executed.
+    turn_ops: u64,
+    /// Whether a turn was computed and not written.
+    unwritten: bool,
     events: Arc<AtomicU64>,
     turns: u64,
     /// How many turns there were before the last rest.
@@ -167,6 +178,16 @@ enum Asker {
     Inbox(i64),
 }
 
+impl Asker {
+    /// The item of the inbox that is answered.
+    fn item(self) -> Option<i64> {
+        match self {
+            Self::Inbox(item) => Some(item),
+            Self::Nobody | Self::Caller(_) => None,
+        }
+    }
+}
+
 impl Host {
     /// A host over a store. What a process drove that is gone belongs to nobody from now on.
     pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, Trouble> {
@@ -201,6 +222,12 @@ impl Host {
             touched: Vec::new(),
             ended: Vec::new(),
             acts: Vec::new(),
+            posts: Vec::new(),
+            new_ids: BTreeMap::new(),
+            numbers: turn::Numbers::new(),
+            claims: Claims::default(),
+            turn_ops: 0,
+            unwritten: false,
             events: Arc::default(),
             turns: 0,
             rested: 0,
@@ -317,35 +344,12 @@ impl Host {
 
     /// When the next turn is worth its while: at once, at that time, or when something is queued.
     pub fn next_ms(&self) -> Option<i64> {
-        if !self.queue.is_empty() || !self.unfinished.is_empty() || !self.answerable.is_empty() {
+        if self.unwritten || !self.queue.is_empty() || !self.unfinished.is_empty() || !self.answerable.is_empty() {
             return Some(i64::MIN);
         }
         let timer = self.timers.first().map(|(due_ms, ..)| *due_ms);
         let limit = self.limits.first().map(|(due_ms, ..)| *due_ms);
         [timer, limit, self.closed_due_ms].into_iter().flatten().min()
-    }
-
-    /// Takes what is queued and what is due, and keeps it. Nothing of it was acknowledged or performed before this returns.
-    pub fn turn(&mut self, now_ms: i64) -> Result<Vec<Act>, Trouble> {
-        if self.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
-            return Ok(Vec::new());
-        }
-        self.turns += 1;
-        match self.store.begin() {
-            // Another process writes for long; nothing was begun, so the next turn does it.
-            Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),
-            begun => begun?,
-        }
-        if let Err(trouble) = self.work(now_ms).and_then(|()| self.store.commit()) {
-            self.store.roll_back();
-            return Err(trouble);
-        }
-        // Runs that have ended are only looked at from now on.
-        for run in std::mem::take(&mut self.ended) {
-            let ended = self.open.remove(&run);
-            self.drop_script(ended.and_then(|open| open.script));
-        }
-        Ok(std::mem::take(&mut self.acts))
     }
 
     /// For whoever has nothing else to do: the log is moved into the file now, so that no commit has to wait for it later.
@@ -357,46 +361,18 @@ impl Host {
         Ok(())
     }
 
-    fn work(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        for _ in 0..self.queue.len().min(EVENTS_A_TURN) {
-            let Some(order) = self.queue.pop_front() else { break };
-            self.obey(order, now_ms)?;
-        }
-        self.wake_closed(now_ms)?;
-        self.fire_timers(now_ms)?;
-        self.end_child_attempts(now_ms)?;
-        self.go_on()?;
-        self.answer_questions(now_ms)?;
-        self.put_idle_away()?;
-        self.write_rows()
-    }
-
     fn obey(&mut self, order: Order, now_ms: i64) -> Result<(), Trouble> {
         match order {
             Order::Start(start, asker) => self.begin_run(*start, asker, now_ms),
-            // Whoever sent it may have given up waiting, and then it was never sent.
-            Order::Take(_, _, Asker::Inbox(item)) if !self.store.is_waiting(item)? => {
-                self.sent.remove(&item);
-                Ok(())
-            }
             Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
             Order::Fork { from, events, id, watched, with, asker } => {
                 let forked = self.fork_run((from, events), id, watched, with, now_ms)?;
-                self.answer(asker, forked)
+                self.answer(asker, forked);
+                Ok(())
             }
             Order::Wake { run, watched, with, asker } => {
-                let allowed = match with {
-                    ContinueWith::Script => Ok(()),
-                    ContinueWith::Runners => self.continue_live(run, now_ms)?,
-                    ContinueWith::NewScript(script) => self.rebind_script(run, &script, None)?,
-                    ContinueWith::ScriptOf(other) => self.inherit_script(run, other)?,
-                };
-                let taken = match allowed {
-                    Ok(()) => self.ensure_open(run)?,
-                    Err(refused) => Err(refused),
-                };
-                self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
-                self.answer(asker, taken.map(|()| Taken { run, new: false }))
+                self.wake_run(run, watched, with, asker);
+                Ok(())
             }
             Order::Leave(run) => {
                 let idle = self.open.get(&run).is_some_and(|open| open.is_idle());
@@ -407,34 +383,27 @@ impl Host {
         }
     }
 
-    /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others.
-    fn fire_timers(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        let due = self.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(EVENTS_A_TURN);
-        let due: Vec<RunNo> = due.map(|(_, run, _)| *run).collect();
-        for run in due {
-            self.fire_due(run, now_ms)?;
-        }
-        Ok(())
-    }
-
-    fn answer(&mut self, asker: Asker, outcome: Result<Taken, Refused>) -> Result<(), Trouble> {
+    fn answer(&mut self, asker: Asker, outcome: Result<Taken, Refused>) {
         match asker {
             Asker::Nobody => {}
             Asker::Caller(ticket) => self.acts.push(Act::Answered { ticket, outcome }),
             Asker::Inbox(item) => {
-                let told = outcome.map_or_else(|refused| refused.to_string(), |_| String::new());
-                self.store.tell_outcome(item, &told)?;
+                let outcome = outcome.map_or_else(|refused| refused.to_string(), |_| String::new());
+                self.store.tell_outcome(item, outcome);
                 self.sent.remove(&item);
             }
         }
-        Ok(())
     }
 
     /// Lets go of everything, so that another process can go on at once. What is in flight is performed there again.
     pub fn close(mut self) -> Result<(), Trouble> {
+        self.put_all_away()?;
         self.store.begin()?;
-        let closed =
-            self.put_all_away().and_then(|()| self.store.free(self.owner.number)).and_then(|()| self.store.commit());
+        let closed = self
+            .write_in_order()
+            .and_then(|_| self.store.write_out())
+            .and_then(|()| self.store.free(self.owner.number))
+            .and_then(|()| self.store.commit());
         if closed.is_err() {
             self.store.roll_back();
         }

@@ -19,7 +19,8 @@ impl Host {
 
     /// Looks for processes that are gone: the store does not change when one is killed.
     pub fn notice_the_dead(&mut self) -> Result<(), Trouble> {
-        if self.store.bury_the_dead(Some(self.owner.number))? {
+        // A turn that is not written is written first, in a transaction of its own.
+        if !self.unwritten && self.store.bury_the_dead(Some(self.owner.number))? {
             self.look_around()?;
         }
         Ok(())
@@ -61,11 +62,11 @@ impl Host {
     /// Leaves an event for a run in the transaction of this turn, so that it is not lost with this process; one that this process
     /// drives has it in the next turn.
     pub(super) fn send(&mut self, run: RunNo, event: Event) -> Result<(), Trouble> {
-        let item = self.store.post(run, &event)?;
-        let mine = self.open.contains_key(&run) || self.store.row(run)?.owner.is_none();
-        if mine {
-            self.queue_sent(item, run, event);
+        match self.open.get(&run) {
+            Some(open) => self.store.post_later(run, &open.packing, &event)?,
+            None => self.store.post_later(run, &self.store.packing(run)?, &event)?,
         }
+        self.posts.push((run, event));
         Ok(())
     }
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Command, EffectNo, Event, Outcome, Stamp, State, advance};
+use branchpoint_core::{Command, EffectNo, Event, Outcome, RequestNo, Stamp, State, advance};
+use branchpoint_expr::Value;
 
 use super::timers::Timers;
-use super::{Asker, Host, Order, Refused};
-use crate::host::Act;
+use super::{Act, Asker, Host, Order, Refused};
 use crate::runner::Call;
 use crate::store::{Packing, Parent, Part, Pending, Run, RunNo, Store, Trouble, WorkflowNo};
 
@@ -24,15 +24,18 @@ pub(super) struct Open {
     pub(super) parent: Option<Parent>,
     /// The root run whose script answers the calls of this one.
     pub(super) script: Option<RunNo>,
+    /// What a scripted run has asked people and what is not settled: its script answers in the turn that asks.
+    pub(super) questions: BTreeMap<RequestNo, Value>,
     /// How it stands by its row, and whether the row says that this process drives it.
     pub(super) row: (Status, bool),
     pub(super) timers: Timers,
     pub(super) flights: BTreeMap<EffectNo, Flight>,
     /// Events that came while the last one was not finished.
     pub(super) waiting: VecDeque<(Event, Asker)>,
-    /// The bytes of the newest snapshot, and of the events since.
+    /// The bytes of the newest snapshot, and the bytes and ops of the events since.
     pub(super) snapshot_bytes: usize,
     pub(super) tail_bytes: usize,
+    pub(super) tail_ops: u64,
     /// Whether somebody wants to hear what happens.
     pub(super) watched: bool,
     /// Whether it is left to another process.
@@ -62,12 +65,14 @@ impl Open {
             state: State::new(),
             parent: row.parent,
             script: None,
+            questions: BTreeMap::new(),
             row: (row.status, false),
             timers: Timers::default(),
             flights: BTreeMap::new(),
             waiting: VecDeque::new(),
             snapshot_bytes: 0,
             tail_bytes: 0,
+            tail_ops: 0,
             watched: false,
             detached: false,
             touched: false,
@@ -80,6 +85,11 @@ impl Open {
         Call::of(&self.program, &self.id, &self.folder, command)
     }
 
+    /// Whether an event has to wait until the last one is finished. Only an order to end need not.
+    pub(super) fn makes_wait(&self, event: &Event) -> bool {
+        self.state.is_unfinished() && !matches!(event, Event::Cancel { .. })
+    }
+
     /// Whether it waits for somebody, and nothing of it is at work here.
     pub(super) fn is_idle(&self) -> bool {
         // The process that drives a scripted run drives its child runs too.
@@ -90,45 +100,28 @@ impl Open {
 }
 
 impl Host {
-    /// Has the run in memory, driven by this process. What it waits for is performed again. A run whose own bytes cannot be used
-    /// is told of and left alone: it must not stop the others.
-    pub(super) fn ensure_open(&mut self, run: RunNo) -> Result<Result<(), Refused>, Trouble> {
-        if self.open.contains_key(&run) {
-            return Ok(Ok(()));
-        }
-        match self.opened(run) {
-            Err(trouble) if trouble.is_of_one_run() => {
-                let why = trouble.to_string();
-                if self.broken.insert(run) {
-                    self.acts.push(Act::Broken { run, why: why.clone() });
-                }
-                Ok(Err(Refused::Broken(why)))
-            }
-            other => other,
-        }
-    }
-
-    fn opened(&mut self, run: RunNo) -> Result<Result<(), Refused>, Trouble> {
-        let Ok(row) = self.store.row(run) else { return Ok(Err(Refused::NoRun)) };
-        if row.owner.is_some_and(|owner| owner != self.owner.number && self.store.is_alive(owner)) {
-            return Ok(Err(Refused::Driven));
-        }
+    /// Brings a run that this process has claimed into memory. What it waits for is performed again.
+    pub(super) fn opened(&mut self, row: &Run) -> Result<Result<(), Refused>, Trouble> {
+        let run = row.run;
         let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
-            return Ok(Err(Refused::NoPart(row.part)));
+            return Ok(Err(Refused::NoPart(row.part.clone())));
         };
-        if let Err(refused) = self.open_root_first(&row)? {
-            return Ok(Err(refused));
-        }
         let packing = self.packing(run)?;
         let kept = self.store.kept(run, &packing)?;
-        let script = if row.status.is_final() { None } else { self.load_script(&row)? };
-        let mut open = Box::new(Open::new(&row, program, packing));
+        let script = if row.status.is_final() { None } else { self.load_script(row)? };
+        let mut open = Box::new(Open::new(row, program, packing));
+        if script.is_some() {
+            let questions = self.store.questions(run)?.into_iter().filter(|question| question.closed_ms.is_none());
+            open.questions = questions.map(|question| (question.request, question.spec)).collect();
+        }
         open.script = script;
         open.snapshot_bytes = kept.snapshot_bytes;
         open.tail_bytes = kept.tail_bytes;
+        let ops = kept.state.ops();
         open.state = folded(&open.program, kept.state, kept.tail, &row.id)?;
+        open.tail_ops = open.state.ops().saturating_sub(ops);
+        open.row = (row.status, !row.status.is_final());
         open.timers = open.state.timers().collect();
-        // Its row is written in this turn: from then on, it is driven from here.
         open.touched = true;
         open.turn = self.turns;
         let pending = self.store.pending(run, &open.packing)?;

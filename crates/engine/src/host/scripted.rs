@@ -10,6 +10,8 @@ use std::sync::Arc;
 use branchpoint_core::{EffectNo, Event, offers};
 use branchpoint_expr::{Object, Value};
 
+use super::look::result_of;
+use super::open::Open;
 use super::{Act, ContinueWith, Host, Order, Refused};
 use crate::local::SecretStore;
 use crate::people::{OpenQuestion, QuestionKey, WrittenVote, written_votes};
@@ -17,7 +19,7 @@ use crate::record::{Happened, History};
 use crate::runner::{Answer, Call, Runner as _};
 use crate::script::{Reply, Script};
 use crate::secrets::{MASK, Secrets};
-use crate::store::{Packed, Packing, Run, RunNo, RunScript, Trouble};
+use crate::store::{Packed, Packing, Run, RunNo, Trouble};
 
 /// How many answers to questions scripts give in one turn: an endless conversation must not stop the other runs.
 const ANSWERS_A_TURN: usize = 256;
@@ -204,7 +206,7 @@ impl Host {
     /// Gives one answer to a question of a run. False: there is none to give.
     fn answer_question(&mut self, run: RunNo, now_ms: i64) -> Result<bool, Trouble> {
         while self.open.get(&run).is_some_and(|open| !open.state.is_unfinished()) && self.fire_due(run, now_ms)? {}
-        let Some((key, step, event, shown)) = self.next_answer(run)? else { return Ok(false) };
+        let Some((key, step, event, shown)) = self.next_answer(run) else { return Ok(false) };
         if let Err(refused) = self.apply(run, event, now_ms)? {
             let text = format!("The script's answer {shown} to step `{step}` was rejected: {refused}.");
             self.acts.push(Act::Noted { run, text });
@@ -215,17 +217,16 @@ impl Host {
         Ok(true)
     }
 
-    fn next_answer(&mut self, run: RunNo) -> Result<Option<(QuestionKey, Arc<str>, Event, String)>, Trouble> {
-        let Some(open) = self.open.get(&run).filter(|open| !open.state.is_unfinished() && !open.detached) else {
-            return Ok(None);
-        };
-        let Some(root) = open.script else { return Ok(None) };
+    fn next_answer(&mut self, run: RunNo) -> Option<(QuestionKey, Arc<str>, Event, String)> {
+        let open = self.open.get(&run).filter(|open| !open.state.is_unfinished() && !open.detached)?;
+        let root = open.script?;
         let offers = offers(&open.program, &open.state);
         if offers.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let look = self.look_at(run)?;
-        let questions = OpenQuestion::of(&look, &self.store)?;
+        let now_ms = open.state.now_ms();
+        let result = result_of(&open.program, &open.state).unwrap_or_default();
+        let questions = OpenQuestion::list(&offers, &open.questions, &result);
         let scripted = self.scripts.get_mut(&root).expect("the script of a run is loaded while the run is open");
         for question in questions {
             let key = (run, question.key.clone());
@@ -234,7 +235,7 @@ impl Host {
             }
             if !scripted.given.contains_key(&key) {
                 let name = question.name_in(&scripted.script);
-                scripted.script.at(look.state.now_ms());
+                scripted.script.at(now_ms);
                 let Some(said) = scripted.script.said(&name, &question.spec) else {
                     if scripted.script.recorded().is_some() {
                         let text =
@@ -255,9 +256,9 @@ impl Host {
             if !matches!(key.1, QuestionKey::Vote(_)) {
                 scripted.given.remove(&key);
             }
-            return Ok(Some((key.1, question.step, event, shown)));
+            return Some((key.1, question.step, event, shown));
         }
-        Ok(None)
+        None
     }
 
     /// The script of a run that is opened, loaded if it is not. None: the calls of the run are executed.
@@ -268,19 +269,19 @@ impl Host {
         }
         let Some(bound) = self.store.script(root)?.filter(|script| script.live_ms.is_none()) else { return Ok(None) };
         let root_row = self.store.row(root)?;
-        let mut scripted = self.open_script(&root_row, &bound)?;
+        let mut scripted = self.open_script(&root_row, &bound.script, bound.used.as_ref())?;
         scripted.replay(&self.store.history(root)?, bound.from_position, None);
         self.scripts.insert(root, scripted);
         Ok(Some(root))
     }
 
-    fn open_script(&mut self, row: &Run, bound: &RunScript) -> Result<Scripted, Trouble> {
+    fn open_script(&mut self, row: &Run, script: &Value, used: Option<&Value>) -> Result<Scripted, Trouble> {
         let unusable = |reason: String| Trouble::Script { run: row.id.clone(), reason };
-        let mut script = Script::read(&bound.script).map_err(|wrong| unusable(wrong.to_string()))?;
+        let mut script = Script::read(script).map_err(|wrong| unusable(wrong.to_string()))?;
         let variable = |name: &str| (self.facts)(&crate::record::fact_of(name)).as_str().map(ToOwned::to_owned);
         script.look_up(variable).map_err(|missing| unusable(missing.to_string()))?;
         script.played_since(row.started_ms);
-        if bound.used.as_ref().is_some_and(|used| !script.seek(used)) {
+        if used.is_some_and(|used| !script.seek(used)) {
             return Err(unusable("the recorded position does not belong to this script".into()));
         }
         let mut steps = BTreeSet::new();
@@ -318,10 +319,9 @@ impl Host {
     }
 
     /// Binds a script to a run that begins. Its calls are answered from now on.
-    pub(super) fn bind_script(&mut self, row: &Run, script: &Packed) -> Result<RunNo, Trouble> {
-        self.store.bind_script(row.run, script, None)?;
-        let bound = self.store.script(row.run)?.expect("it was just bound");
-        let scripted = self.open_script(row, &bound)?;
+    pub(super) fn bind_script(&mut self, row: &Run, script: &Value, packed: Packed) -> Result<RunNo, Trouble> {
+        let scripted = self.open_script(row, script, None)?;
+        self.store.bind_script(row.run, packed, 0, None);
         self.scripts.insert(row.run, scripted);
         Ok(row.run)
     }
@@ -331,31 +331,46 @@ impl Host {
         &mut self,
         from: &Run,
         events: u64,
+        open: &Open,
         fork: &Run,
-        packing: &Packing,
         with: ContinueWith,
     ) -> Result<Option<RunNo>, Trouble> {
         let root = self.store.root_of(from.run)?;
         let Some(bound) = self.store.script(root)? else { return Ok(None) };
         let root_row = self.store.row(root)?;
-        let mut scripted = self.open_script(&root_row, &bound)?;
+        let mut scripted = self.open_script(&root_row, &bound.script, bound.used.as_ref())?;
         let history = self.store.history(root)?;
         let last = self.store.position_of(from.run, events)?;
         scripted.replay(&history, bound.from_position, Some((from.run, last)));
         scripted.give_back(&history);
-        let packed = packing.value(&bound.script);
+        let packed = open.packing.value(&bound.script);
         let packed = packed.map_err(|error| Trouble::Bytes { run: fork.id.clone(), error })?;
-        self.store.bind_script(fork.run, &packed, Some(&scripted.script.position()))?;
+        self.store.bind_script(fork.run, packed, open.state.seq(), Some(&scripted.script.position()));
         if with == ContinueWith::Runners || bound.live_ms.is_some() {
-            self.store.set_live(fork.run, fork.started_ms)?;
+            self.store.set_live_later(fork.run, fork.started_ms);
             return Ok(None);
         }
         self.scripts.insert(fork.run, scripted);
         Ok(Some(fork.run))
     }
 
+    /// Changes who answers the calls of a run that is continued, inside the transaction that claims it.
+    pub(super) fn change_script(
+        &mut self,
+        run: RunNo,
+        with: ContinueWith,
+        now_ms: i64,
+    ) -> Result<Result<(), Refused>, Trouble> {
+        match with {
+            ContinueWith::Script => Ok(Ok(())),
+            ContinueWith::Runners => self.continue_live(run, now_ms),
+            ContinueWith::NewScript(script) => self.rebind_script(run, &script, None),
+            ContinueWith::ScriptOf(other) => self.inherit_script(run, other),
+        }
+    }
+
     /// Continues a scripted run without its script. Refused while another process drives the run.
-    pub(super) fn continue_live(&mut self, run: RunNo, now_ms: i64) -> Result<Result<(), Refused>, Trouble> {
+    fn continue_live(&mut self, run: RunNo, now_ms: i64) -> Result<Result<(), Refused>, Trouble> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
             Err(refused) => return Ok(Err(refused)),
@@ -366,7 +381,7 @@ impl Host {
     }
 
     /// Continues a run with another script.
-    pub(super) fn rebind_script(
+    fn rebind_script(
         &mut self,
         run: RunNo,
         script: &Value,
@@ -385,17 +400,17 @@ impl Host {
         if secrets.len() > sealed {
             self.seal(root, &secrets)?;
         }
-        self.store.bind_script(root, &packed, used)?;
+        self.store.rebind_script(root, &packed, used)?;
         self.scripts.remove(&root);
         Ok(Ok(()))
     }
 
     /// Continues a run with the script of another, where the other run has stopped.
-    pub(super) fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Refused>, Trouble> {
+    fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Refused>, Trouble> {
         let root = self.store.root_of(other)?;
         let Some(bound) = self.store.script(root)? else { return Ok(Ok(())) };
         let root_row = self.store.row(root)?;
-        let mut scripted = self.open_script(&root_row, &bound)?;
+        let mut scripted = self.open_script(&root_row, &bound.script, bound.used.as_ref())?;
         scripted.replay(&self.store.history(root)?, bound.from_position, None);
         self.rebind_script(run, &bound.script, Some(&scripted.script.position()))
     }
@@ -428,18 +443,6 @@ impl Host {
         {
             self.scripts.remove(&root);
         }
-    }
-
-    /// Whether a scripted run can be opened here: its tree is driven by one process, because its calls share the answers.
-    pub(super) fn open_root_first(&mut self, row: &Run) -> Result<Result<(), Refused>, Trouble> {
-        let root = self.store.root_of(row.run)?;
-        if root == row.run || self.open.contains_key(&root) || !self.store.is_scripted(root)? {
-            return Ok(Ok(()));
-        }
-        if self.store.row(root)?.status.is_final() {
-            return Ok(Ok(()));
-        }
-        self.ensure_open(root)
     }
 }
 

@@ -89,13 +89,17 @@ impl Host {
         {
             open.watched |= watched;
         }
-        self.answer(asker, begun)
+        self.answer(asker, begun);
+        Ok(())
     }
 
     pub(super) fn begin_new(&mut self, start: Start, now_ms: i64) -> Result<Result<Taken, Refused>, Trouble> {
         let Some(program) = self.program(start.workflow, &start.part)? else {
             return Ok(Err(Refused::NoPart(start.part.to_string())));
         };
+        if let Some(run) = self.run_of_id(&start.id)? {
+            return Ok(Ok(Taken { run, new: false }));
+        }
         let mut secrets = start.secrets;
         secrets.add(Secrets::in_program(&program).values());
         let mut secrets = secrets.values().to_vec();
@@ -103,8 +107,9 @@ impl Host {
             Ok(packed) => packed,
             Err(error) => return Ok(Err(Refused::Unstorable(error.to_string()))),
         };
-        let mut row = Run {
-            run: RunNo(0),
+        let run = self.new_number(&start.id);
+        let row = Run {
+            run,
             id: start.id.clone(),
             workflow: start.workflow,
             part: start.part.to_string(),
@@ -116,23 +121,19 @@ impl Host {
             started_ms: now_ms,
             touched_ms: now_ms,
         };
-        let Some(run) = self.store.insert_run(&row, program.semantics)? else {
-            let run = self.store.run(&start.id)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", start.id)))?.run;
-            return Ok(Ok(Taken { run, new: false }));
-        };
-        row.run = run;
-        self.seal(run, &secrets)?;
-        let script = match packed {
-            Some(packed) => match self.bind_script(&row, &packed) {
+        let script = match start.script.as_ref().zip(packed) {
+            Some((script, packed)) => match self.bind_script(&row, script, packed) {
                 Ok(root) => Some(root),
                 Err(trouble) if trouble.is_of_one_run() => {
-                    self.store.forget(run)?;
+                    self.forget_new(&start.id, run);
                     return Ok(Err(Refused::Broken(trouble.to_string())));
                 }
                 Err(trouble) => return Err(trouble),
             },
             None => start.parent.and_then(|parent| self.open.get(&parent.run)).and_then(|parent| parent.script),
         };
+        self.store.insert_run_later(row.clone(), program.semantics);
+        self.seal(run, &secrets)?;
         let recorded = script.and_then(|root| self.scripts.get(&root)).and_then(Scripted::facts);
         let facts = program.facts.iter().map(|name| {
             let given = start.facts.get(&**name).or_else(|| recorded?.get(name)).cloned();
@@ -158,11 +159,33 @@ impl Host {
         if begun.is_err() {
             self.open.remove(&run);
             self.drop_script(script);
-            self.store.forget(run)?;
+            self.forget_new(&start.id, run);
         } else if start.detached {
             self.leave(run)?;
         }
         Ok(begun.map(|()| Taken { run, new: true }))
+    }
+
+    /// The run of an id, if there is one: in the store, or new in this turn.
+    pub(super) fn run_of_id(&self, id: &str) -> Result<Option<RunNo>, Trouble> {
+        match self.new_ids.get(id) {
+            Some(run) => Ok(Some(*run)),
+            None => Ok(self.store.run(id)?.map(|row| row.run)),
+        }
+    }
+
+    /// A number for a new run of that id. If another process has started one of that id when the turn is written, this one is
+    /// discarded.
+    pub(super) fn new_number(&mut self, id: &str) -> RunNo {
+        let number = self.numbers.pop_front().expect("a number was reserved for each order that may start a run");
+        self.new_ids.insert(id.to_owned(), RunNo(number));
+        RunNo(number)
+    }
+
+    /// Nothing of a run that was refused is written.
+    fn forget_new(&mut self, id: &str, run: RunNo) {
+        self.store.forget_unwritten(run);
+        self.new_ids.remove(id);
     }
 
     /// Keeps the secrets of a run, sealed.

@@ -1,24 +1,55 @@
-//! Rows that a transaction has many of. They are kept back and written several at a time, because beginning a statement costs
-//! as much as writing a row. Whoever reads such rows in the same transaction writes them out first.
+//! The writes of a turn. They are collected while the turn is computed, outside of any transaction, and written when it commits: so
+//! the store's only write lock is held for the writing alone. Rows that a turn has many of are written several at a time, because
+//! beginning a statement costs as much as writing a row.
+//!
+//! Reads see what is committed, except for [`Store::has_key`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
 
+use branchpoint_core::ir::Status;
 use rusqlite::params_from_iter;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
-use super::{Packed, RunNo, Store, Trouble};
+use super::{Packed, Run, RunNo, Store, Trouble};
 
 /// How many rows a statement writes.
 const AT_ONCE: usize = 16;
 
-/// What is kept back.
+/// Writes that are not committed.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
+    new_runs: Vec<(Run, u16)>,
     events: Vec<Event>,
     /// Calls by run and effect; none for one that nobody waits for any more. The last word on a call counts.
     calls: BTreeMap<(i64, i64), Option<Packed>>,
-    /// Runs that stand as they stood: the newest event, and its time.
-    touched: BTreeMap<i64, [i64; 2]>,
+    rows: BTreeMap<i64, RowChange>,
+    /// The keys of signals that runs have taken.
+    keys: BTreeSet<(i64, Arc<str>)>,
+    deferred: Vec<Deferred>,
+    posts: Vec<(RunNo, Packed)>,
+}
+
+/// What changes in the row of a run.
+#[derive(Clone, Copy, Debug)]
+struct RowChange {
+    seq: u64,
+    touched_ms: i64,
+    /// Its status and owner, if one of them changes: these columns are indexed.
+    stands: Option<(Status, Option<i64>)>,
+}
+
+/// A write that is seldom enough to have a statement of its own.
+struct Deferred {
+    run: RunNo,
+    write: Box<dyn FnOnce(&Store) -> Result<(), Trouble> + Send>,
+}
+
+impl fmt::Debug for Deferred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deferred").field("run", &self.run).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -30,6 +61,17 @@ struct Event {
 }
 
 impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { new_runs, events, calls, rows, keys, deferred, posts } = self;
+        new_runs.is_empty()
+            && events.is_empty()
+            && calls.is_empty()
+            && rows.is_empty()
+            && keys.is_empty()
+            && deferred.is_empty()
+            && posts.is_empty()
+    }
+
     pub(super) fn append(&mut self, run: RunNo, seq: u64, mark: u32, packed: Packed) {
         self.events.push(Event { run, seq, mark, packed });
     }
@@ -42,13 +84,38 @@ impl Batch {
         self.calls.insert((run.0, signed(effect)), None);
     }
 
-    pub(super) fn touch(&mut self, run: RunNo, seq: u64, touched_ms: i64) {
-        self.touched.insert(run.0, [signed(seq), touched_ms]);
+    pub(super) fn insert_run(&mut self, run: Run, semantics: u16) {
+        self.new_runs.push((run, semantics));
     }
 
-    /// The row of a run is written with more than this.
-    pub(super) fn restated(&mut self, run: RunNo) {
-        self.touched.remove(&run.0);
+    pub(super) fn touch(&mut self, run: RunNo, seq: u64, touched_ms: i64) {
+        let stands = self.rows.get(&run.0).and_then(|change| change.stands);
+        self.rows.insert(run.0, RowChange { seq, touched_ms, stands });
+    }
+
+    pub(super) fn restate(&mut self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
+        self.rows.insert(run.0, RowChange { seq, touched_ms, stands: Some((status, owner)) });
+    }
+
+    pub(super) fn take_key(&mut self, run: RunNo, key: Arc<str>) {
+        self.keys.insert((run.0, key));
+    }
+
+    pub(super) fn has_key(&self, run: RunNo, key: &str) -> bool {
+        self.keys.contains(&(run.0, Arc::from(key)))
+    }
+
+    pub(super) fn post(&mut self, run: RunNo, event: Packed) {
+        self.posts.push((run, event));
+    }
+
+    fn forget(&mut self, run: RunNo) {
+        self.new_runs.retain(|(new, _)| new.run != run);
+        self.events.retain(|event| event.run != run);
+        self.calls.retain(|(of, _), _| *of != run.0);
+        self.rows.remove(&run.0);
+        self.keys.retain(|(of, _)| *of != run.0);
+        self.deferred.retain(|deferred| deferred.run != run);
     }
 }
 
@@ -76,9 +143,56 @@ const TOUCH: Sql = Sql {
 };
 
 impl Store {
-    /// Writes what was kept back.
-    pub(super) fn write_out(&self) -> Result<(), Trouble> {
-        let Batch { events, calls, touched } = self.batch.take();
+    /// Writes something of a run when the turn commits.
+    pub(super) fn defer(&self, run: RunNo, write: impl FnOnce(&Self) -> Result<(), Trouble> + Send + 'static) {
+        self.batch.borrow_mut().deferred.push(Deferred { run, write: Box::new(write) });
+    }
+
+    /// Whether anything waits to be written.
+    pub(crate) fn has_writes(&self) -> bool {
+        !self.batch.borrow().is_empty()
+    }
+
+    /// A run that was refused, or whose id another process was faster to use: nothing of it is written.
+    pub(crate) fn forget_unwritten(&self, run: RunNo) {
+        self.batch.borrow_mut().forget(run);
+    }
+
+    /// Writes the rows of new runs, first in the transaction. The numbers of those whose id is in use by now come back; the caller
+    /// forgets them.
+    pub(crate) fn write_new_runs(&self) -> Result<Vec<RunNo>, Trouble> {
+        let new_runs = std::mem::take(&mut self.batch.borrow_mut().new_runs);
+        let mut lost = Vec::new();
+        for (run, semantics) in new_runs {
+            if self.insert_run(&run, semantics)?.is_none() {
+                lost.push(run.run);
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Writes events for other runs into the inbox. For each, its item if this process or nobody drives the run.
+    pub(crate) fn write_posts(&self, owner: i64) -> Result<Vec<Option<i64>>, Trouble> {
+        let posts = std::mem::take(&mut self.batch.borrow_mut().posts);
+        let written = posts.into_iter().map(|(run, packed)| {
+            let driver = match self.row(run) {
+                // It was new, and discarded.
+                Err(Trouble::Missing(_)) => return Ok(None),
+                row => row?.owner,
+            };
+            let item = self.insert_item(run, &packed)?;
+            Ok(Some(item).filter(|_| driver.is_none_or(|driver| driver == owner)))
+        });
+        written.collect()
+    }
+
+    /// Writes everything that was collected, inside the transaction.
+    pub(crate) fn write_out(&self) -> Result<(), Trouble> {
+        let Batch { new_runs, events, calls, rows, keys, deferred, posts } = self.batch.take();
+        debug_assert!(new_runs.is_empty() && posts.is_empty(), "they are written before the rest");
+        for event in &events {
+            self.keep_apart(event.run, &event.packed)?;
+        }
         self.write_rows(&APPEND, &events, |event| {
             let Event { run, seq, mark, packed } = event;
             [run.0, signed(*seq), i64::from(*mark), i64::from(packed.packed)].map(int).into_iter().chain([blob(packed)])
@@ -87,11 +201,30 @@ impl Store {
             calls.iter().filter(|(_, call)| call.is_none()).map(|((run, effect), _)| [*run, *effect]).collect();
         self.write_rows(&ANSWERED, &gone, |call| call.map(int))?;
         let asked: Vec<_> = calls.iter().filter_map(|(key, call)| Some((key, call.as_ref()?))).collect();
+        for ((run, _), packed) in &asked {
+            self.keep_apart(RunNo(*run), packed)?;
+        }
         self.write_rows(&ASK, &asked, |((run, effect), packed)| {
             [*run, *effect, i64::from(packed.packed)].map(int).into_iter().chain([blob(packed)])
         })?;
-        let touched: Vec<_> = touched.into_iter().map(|(run, [seq, touched_ms])| [run, seq, touched_ms]).collect();
-        self.write_rows(&TOUCH, &touched, |row| row.map(int))
+        self.write_run_rows(&rows)?;
+        for (run, key) in &keys {
+            self.insert_key(RunNo(*run), key)?;
+        }
+        deferred.into_iter().try_for_each(|deferred| (deferred.write)(self))
+    }
+
+    /// The rows of runs. The columns that are indexed are left alone where they do not change.
+    fn write_run_rows(&self, rows: &BTreeMap<i64, RowChange>) -> Result<(), Trouble> {
+        let touched = rows.iter().filter(|(_, change)| change.stands.is_none());
+        let touched: Vec<_> = touched.map(|(run, change)| [*run, signed(change.seq), change.touched_ms]).collect();
+        self.write_rows(&TOUCH, &touched, |row| row.map(int))?;
+        for (run, change) in rows {
+            if let Some((status, owner)) = change.stands {
+                self.update_run(RunNo(*run), change.seq, change.touched_ms, status, owner)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes rows with a statement for many, and the rest with one for each: a list of values as a table, which those for
@@ -103,15 +236,17 @@ impl Store {
         values: impl Fn(&'r R) -> V,
     ) -> Result<(), Trouble> {
         let chunks = rows.chunks_exact(AT_ONCE);
-        for row in chunks.remainder() {
-            self.db.prepare_cached(sql.one)?.execute(params_from_iter(values(row)))?;
-        }
+        let rest = chunks.remainder();
         if let Some(first) = rows.first().filter(|_| rows.len() >= AT_ONCE) {
             let row = format!("({})", vec!["?"; values(first).into_iter().count()].join(", "));
             let many = [sql.many[0], &vec![row.as_str(); AT_ONCE].join(", "), sql.many[1]].concat();
             for chunk in chunks {
                 self.db.prepare_cached(&many)?.execute(params_from_iter(chunk.iter().flat_map(&values)))?;
             }
+        }
+        // In order: an event that comes later has a higher position.
+        for row in rest {
+            self.db.prepare_cached(sql.one)?.execute(params_from_iter(values(row)))?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use branchpoint_core::{Event, Stamp};
 use rusqlite::params;
 
 use super::journal::damaged;
-use super::{RunNo, Store, Trouble};
+use super::{Packed, Packing, RunNo, Store, Trouble};
 
 /// How often the sender looks for the answer.
 const NAP: Duration = Duration::from_millis(10);
@@ -53,26 +53,42 @@ impl Store {
         if driven && since.elapsed() < PATIENCE {
             return Ok(None);
         }
-        // It may have been taken in this very moment.
-        let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL";
-        let taken_back = self.db.prepare_cached(sql)?.execute([item])? == 1;
+        // A process that has claimed the item hands it to the run before it does anything else, and writes the outcome.
+        let sql = "SELECT claimed_by FROM inbox WHERE item = ?1";
+        let claimed_by: Option<i64> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
+        if claimed_by.is_some_and(|owner| self.is_alive(owner)) {
+            return Ok(None);
+        }
+        // It may be claimed in this very moment.
+        let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL AND claimed_by IS ?2";
+        let taken_back = self.db.prepare_cached(sql)?.execute(params![item, claimed_by])? == 1;
         Ok(taken_back.then_some(if driven { Sent::Unheard } else { Sent::Undriven }))
     }
 
     /// Leaves an event for whoever drives a run, now or later.
     pub(crate) fn post(&self, run: RunNo, event: &Event) -> Result<i64, Trouble> {
-        let packed = self.packing(run)?.event(&Stamp::default(), event).map_err(|error| damaged(run, error))?;
+        self.insert_item(run, &packed_item(run, &self.packing(run)?, event)?)
+    }
+
+    /// The same, when the turn commits: see [`Store::write_posts`].
+    pub(crate) fn post_later(&self, run: RunNo, packing: &Packing, event: &Event) -> Result<(), Trouble> {
+        let packed = packed_item(run, packing, event)?;
+        self.batch.borrow_mut().post(run, packed);
+        Ok(())
+    }
+
+    pub(super) fn insert_item(&self, run: RunNo, packed: &Packed) -> Result<i64, Trouble> {
         // Whoever takes the item must find what it refers to.
-        self.keep_apart(run, &packed)?;
+        self.keep_apart(run, packed)?;
         let sql = "INSERT INTO inbox (run, packed, bytes) VALUES (?1, ?2, ?3)";
         self.db.prepare_cached(sql)?.execute(params![run.0, packed.packed, packed.bytes])?;
         Ok(self.db.last_insert_rowid())
     }
 
-    /// Whether an item waits to be taken.
-    pub(crate) fn is_waiting(&self, item: i64) -> Result<bool, Trouble> {
-        let sql = "SELECT 1 FROM inbox WHERE item = ?1 AND outcome IS NULL";
-        Ok(self.db.prepare_cached(sql)?.exists([item])?)
+    /// Claims an item for a process, so that its sender does not take it back. False: the sender has done so, or it has an outcome.
+    pub(crate) fn claim_item(&self, item: i64, owner: i64) -> Result<bool, Trouble> {
+        let sql = "UPDATE inbox SET claimed_by = ?2 WHERE item = ?1 AND outcome IS NULL";
+        Ok(self.db.prepare_cached(sql)?.execute(params![item, owner])? == 1)
     }
 
     /// What was sent to this process and not taken yet.
@@ -97,8 +113,16 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
-    pub(crate) fn tell_outcome(&self, item: i64, outcome: &str) -> Result<(), Trouble> {
-        let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1 AND outcome IS NULL";
-        Ok(self.db.prepare_cached(sql)?.execute(params![item, outcome]).map(drop)?)
+    /// Writes what came of an item, when the turn commits.
+    pub(crate) fn tell_outcome(&self, item: i64, outcome: String) {
+        // It stays even if a run that is new in this turn is discarded.
+        self.defer(RunNo::default(), move |store| {
+            let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1 AND outcome IS NULL";
+            Ok(store.db.prepare_cached(sql)?.execute(params![item, outcome]).map(drop)?)
+        });
     }
+}
+
+fn packed_item(run: RunNo, packing: &Packing, event: &Event) -> Result<Packed, Trouble> {
+    packing.event(&Stamp::default(), event).map_err(|error| damaged(run, error))
 }

@@ -57,15 +57,12 @@ impl Question {
 }
 
 impl Store {
-    pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: Packed) -> Result<(), Trouble> {
-        self.keep_apart(run, &event)?;
+    pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: Packed) {
         self.batch.borrow_mut().append(run, seq, mark, event);
-        Ok(())
     }
 
     /// The state at the newest snapshot, or that of a run that has not begun, and the events since.
     pub(crate) fn kept(&self, run: RunNo, packing: &Packing) -> Result<Kept, Trouble> {
-        self.write_out()?;
         let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1";
         let found = self.db.prepare_cached(sql)?.query_row([run.0], packed_row).optional()?;
         let mut kept = Kept::default();
@@ -93,7 +90,6 @@ impl Store {
 
     /// The same, with secrets as that packing has them.
     pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
-        self.write_out()?;
         let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 ORDER BY seq";
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query([run.0])?;
@@ -130,7 +126,11 @@ impl Store {
 
     /// Keeps a snapshot. Older ones are thinned: one stays for each doubling of the distance, as starting points for whoever
     /// looks back. Where this is the first, there is nothing to thin.
-    pub(crate) fn keep_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), Trouble> {
+    pub(crate) fn keep_snapshot(&self, run: RunNo, seq: u64, state: Packed, first: bool) {
+        self.defer(run, move |store| store.write_snapshot(run, seq, &state, first));
+    }
+
+    fn write_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), Trouble> {
         let sql = "INSERT OR REPLACE INTO snapshots (run, seq, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
         self.db.prepare_cached(sql)?.execute(params![run.0, seq, state.packed, state.bytes])?;
         self.keep_apart(run, state)?;
@@ -147,10 +147,8 @@ impl Store {
         Ok(())
     }
 
-    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: Packed) -> Result<(), Trouble> {
-        self.keep_apart(run, &command)?;
+    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: Packed) {
         self.batch.borrow_mut().ask(run, effect.0, command);
-        Ok(())
     }
 
     pub(crate) fn answered(&self, run: RunNo, effect: EffectNo) {
@@ -159,7 +157,6 @@ impl Store {
 
     /// The calls that a run waits for.
     pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Pending>, Trouble> {
-        self.write_out()?;
         let sql = "SELECT packed, bytes FROM outbox WHERE run = ?1 ORDER BY effect";
         let mut found = self.db.prepare_cached(sql)?;
         let rows: Vec<(bool, Vec<u8>)> = found.query_map([run.0], packed_row)?.collect::<Result<_, _>>()?;
@@ -173,14 +170,18 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
-    pub(crate) fn set_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) -> Result<(), Trouble> {
-        let sql = "INSERT OR REPLACE INTO timers (due_ms, run, timer) VALUES (?1, ?2, ?3)";
-        Ok(self.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
+    pub(crate) fn set_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) {
+        self.defer(run, move |store| {
+            let sql = "INSERT OR REPLACE INTO timers (due_ms, run, timer) VALUES (?1, ?2, ?3)";
+            Ok(store.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
+        });
     }
 
-    pub(crate) fn clear_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) -> Result<(), Trouble> {
-        let sql = "DELETE FROM timers WHERE due_ms = ?1 AND run = ?2 AND timer = ?3";
-        Ok(self.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
+    pub(crate) fn clear_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) {
+        self.defer(run, move |store| {
+            let sql = "DELETE FROM timers WHERE due_ms = ?1 AND run = ?2 AND timer = ?3";
+            Ok(store.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
+        });
     }
 
     /// Runs that nobody drives and that a timer wakes by then, the earliest first.
@@ -200,27 +201,28 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
     }
 
-    pub(crate) fn put_question(
-        &self,
-        run: RunNo,
-        request: RequestNo,
-        spec: &Packed,
-        now_ms: i64,
-    ) -> Result<(), Trouble> {
-        let sql = "INSERT OR REPLACE INTO requests (run, request, spec, packed, asked_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let values = params![run.0, request.0, spec.bytes, spec.packed, now_ms];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        self.keep_apart(run, spec)
+    pub(crate) fn put_question(&self, run: RunNo, request: RequestNo, spec: Packed, now_ms: i64) {
+        self.defer(run, move |store| {
+            let sql =
+                "INSERT OR REPLACE INTO requests (run, request, spec, packed, asked_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let values = params![run.0, request.0, spec.bytes, spec.packed, now_ms];
+            store.db.prepare_cached(sql)?.execute(values)?;
+            store.keep_apart(run, &spec)
+        });
     }
 
-    pub(crate) fn remind(&self, run: RunNo, request: RequestNo) -> Result<(), Trouble> {
-        let sql = "UPDATE requests SET reminded = reminded + 1 WHERE run = ?1 AND request = ?2";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, request.0]).map(drop)?)
+    pub(crate) fn remind(&self, run: RunNo, request: RequestNo) {
+        self.defer(run, move |store| {
+            let sql = "UPDATE requests SET reminded = reminded + 1 WHERE run = ?1 AND request = ?2";
+            Ok(store.db.prepare_cached(sql)?.execute(params![run.0, request.0]).map(drop)?)
+        });
     }
 
-    pub(crate) fn close_question(&self, run: RunNo, request: RequestNo, now_ms: i64) -> Result<(), Trouble> {
-        let sql = "UPDATE requests SET closed_ms = ?3 WHERE run = ?1 AND request = ?2 AND closed_ms IS NULL";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, request.0, now_ms]).map(drop)?)
+    pub(crate) fn close_question(&self, run: RunNo, request: RequestNo, now_ms: i64) {
+        self.defer(run, move |store| {
+            let sql = "UPDATE requests SET closed_ms = ?3 WHERE run = ?1 AND request = ?2 AND closed_ms IS NULL";
+            Ok(store.db.prepare_cached(sql)?.execute(params![run.0, request.0, now_ms]).map(drop)?)
+        });
     }
 
     /// The questions that wait for people, the oldest first.
@@ -267,13 +269,21 @@ impl Store {
         Ok(question)
     }
 
-    /// Whether a run has taken a signal of that key; from now on it has.
-    pub(crate) fn take_key(&self, run: RunNo, key: &Arc<str>) -> Result<(), Trouble> {
-        let sql = "INSERT OR IGNORE INTO signals (run, key) VALUES (?1, ?2)";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, &**key]).map(drop)?)
+    /// From now on, the run has taken a signal of that key.
+    pub(crate) fn take_key(&self, run: RunNo, key: Arc<str>) {
+        self.batch.borrow_mut().take_key(run, key);
     }
 
+    pub(super) fn insert_key(&self, run: RunNo, key: &str) -> Result<(), Trouble> {
+        let sql = "INSERT OR IGNORE INTO signals (run, key) VALUES (?1, ?2)";
+        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, key]).map(drop)?)
+    }
+
+    /// Whether a run has taken a signal of that key, in this turn or before.
     pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, Trouble> {
+        if self.batch.borrow().has_key(run, key) {
+            return Ok(true);
+        }
         let sql = "SELECT EXISTS (SELECT 1 FROM signals WHERE run = ?1 AND key = ?2)";
         Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, key], |row| row.get(0))?)
     }

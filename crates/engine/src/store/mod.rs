@@ -62,7 +62,7 @@ pub use workflows::{Document, Listed, Part, Workflow, WorkflowNo};
 /// How long a process waits for another that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long it waits between two looks, where the database does not wait by itself.
+/// How long it waits between two looks. Short, because a process that drives runs leaves the write lock only while it computes.
 const NAP: Duration = Duration::from_millis(5);
 
 /// How much of the log is written before it is moved into the file, in pages: large enough that a busy store moves each page
@@ -77,6 +77,15 @@ pub enum Durability {
     Full,
     /// Everything up to some moments before; a crash of the process alone loses nothing.
     Normal,
+}
+
+impl Durability {
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+        }
+    }
 }
 
 /// Why the store cannot do what was asked.
@@ -167,11 +176,20 @@ fn write_ahead(db: &Connection) -> Result<(), Trouble> {
     }
 }
 
+/// Called by the database while another process holds the lock, with how often it was called. The database's own waiting backs off to
+/// 100 ms, which seldom meets the gaps that a busy process leaves.
+fn wait_for_writer(calls: i32) -> bool {
+    let patience = PATIENCE.as_millis() / NAP.as_millis();
+    thread::sleep(NAP);
+    u128::try_from(calls).is_ok_and(|calls| calls < patience)
+}
+
 /// One connection to a store.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) db: Connection,
     path: Option<PathBuf>,
+    durability: Durability,
     batch: RefCell<Batch>,
 }
 
@@ -182,11 +200,10 @@ impl Store {
             fs::create_dir_all(folder).map_err(|error| Trouble::File { path: folder.into(), error })?;
         }
         let mut db = Connection::open(path)?;
-        db.busy_timeout(PATIENCE)?;
+        db.busy_handler(Some(wait_for_writer))?;
         schema::migrate(&mut db)?;
         write_ahead(&db)?;
-        let synchronous = if durability == Durability::Full { "full" } else { "normal" };
-        db.pragma_update(None, "synchronous", synchronous)?;
+        db.pragma_update(None, "synchronous", durability.pragma())?;
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // So much is left of the log after it was moved; a burst does not keep its disk space for ever.
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
@@ -194,7 +211,7 @@ impl Store {
         db.set_prepared_statement_cache_capacity(64);
         // The files beside it are those of the real file, by whatever name it was opened.
         let path = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        Ok(Self { db, path: Some(path), batch: RefCell::default() })
+        Ok(Self { db, path: Some(path), durability, batch: RefCell::default() })
     }
 
     /// A store that is gone with the process: for runs that are only tried.
@@ -202,16 +219,17 @@ impl Store {
         let mut db = Connection::open_in_memory()?;
         schema::migrate(&mut db)?;
         db.set_prepared_statement_cache_capacity(64);
-        Ok(Self { db, path: None, batch: RefCell::default() })
+        Ok(Self { db, path: None, durability: Durability::Normal, batch: RefCell::default() })
     }
 
     /// Opens a store that is there, to look at it.
     pub fn read_only(path: &Path) -> Result<Self, Trouble> {
-        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
-        db.busy_timeout(PATIENCE)?;
+        let mut db =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+                .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
+        db.busy_handler(Some(wait_for_writer))?;
         let real = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        let mut store = Self { db, path: Some(real), batch: RefCell::default() };
+        let mut store = Self { db, path: Some(real), durability: Durability::Full, batch: RefCell::default() };
         schema::migrate(&mut store.db)?;
         store.db.pragma_update(None, "query_only", true)?;
         store.db.set_prepared_statement_cache_capacity(64);
@@ -226,6 +244,37 @@ impl Store {
     /// A number that changes when another process has written.
     pub fn version(&self) -> Result<i64, Trouble> {
         Ok(self.db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Makes a change that concerns processes that live, such as which of them drives a run. It is not synced, because a loss of
+    /// power ends all of them; what is committed later reaches the disk after it.
+    pub(crate) fn unsynced<T>(&self, change: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+        self.begin_unsynced()?;
+        self.end_unsynced(change())
+    }
+
+    pub(crate) fn begin_unsynced(&self) -> Result<(), Trouble> {
+        debug_assert!(!self.has_writes(), "the writes of a turn are committed by the turn");
+        self.db.pragma_update(None, "synchronous", Durability::Normal.pragma())?;
+        let begun = self.begin();
+        if begun.is_err() {
+            self.sync_again()?;
+        }
+        begun
+    }
+
+    /// Commits what came out well, and takes the rest back.
+    pub(crate) fn end_unsynced<T>(&self, changed: Result<T, Trouble>) -> Result<T, Trouble> {
+        let changed = changed.and_then(|changed| self.commit().map(|()| changed));
+        if changed.is_err() {
+            self.roll_back();
+        }
+        self.sync_again()?;
+        changed
+    }
+
+    fn sync_again(&self) -> Result<(), Trouble> {
+        Ok(self.db.pragma_update(None, "synchronous", self.durability.pragma())?)
     }
 
     /// Begins a change of many rows. It is all or nothing.

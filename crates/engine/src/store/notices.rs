@@ -29,13 +29,16 @@ impl Store {
         owner: i64,
         run: RunNo,
         request: RequestNo,
-        event: &str,
+        event: &'static str,
         users: &[Arc<str>],
-    ) -> Result<(), Trouble> {
+    ) {
         let users = Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>());
-        let sql = "INSERT INTO notices (owner, run, request, event, users) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let values = params![owner, run.0, request.0, event, format!("{users:?}")];
-        Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)
+        let users = format!("{users:?}");
+        self.defer(run, move |store| {
+            let sql = "INSERT INTO notices (owner, run, request, event, users) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let values = params![owner, run.0, request.0, event, users];
+            Ok(store.db.prepare_cached(sql)?.execute(values).map(drop)?)
+        });
     }
 
     /// What a process has to tell, in order; what others have left behind is among it.

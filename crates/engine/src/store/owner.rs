@@ -51,12 +51,7 @@ impl Store {
         let owners: Vec<i64> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         let dead: Vec<i64> = owners.into_iter().filter(|owner| Some(*owner) != own && !self.is_alive(*owner)).collect();
         for owner in &dead {
-            self.begin()?;
-            let freed = self.free(*owner).and_then(|()| self.commit());
-            if freed.is_err() {
-                self.roll_back();
-            }
-            freed?;
+            self.unsynced(|| self.free(*owner))?;
             if let Some(path) = self.lock_path(*owner) {
                 // It is in nobody's way.
                 let _ = fs::remove_file(path);

@@ -1,5 +1,7 @@
 //! The small row of each run: what lists and drivers go by, without folding a journal.
 
+use std::ops::Range;
+
 use branchpoint_core::ir::Status;
 use rusqlite::types::ToSql;
 use rusqlite::{OptionalExtension, Row, params};
@@ -159,12 +161,29 @@ impl Store {
         Ok(found)
     }
 
-    /// A new run. None: there is one of that id.
+    /// Reserves numbers for runs that this process will start, inside a transaction. No other process uses them, whether or not they
+    /// are used here.
+    pub(crate) fn reserve_runs(&self, count: usize) -> Result<Range<i64>, Trouble> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let sql = "INSERT INTO sqlite_sequence (name, seq)
+            SELECT 'runs', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'runs')";
+        self.db.prepare_cached(sql)?.execute([])?;
+        let sql = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'runs' RETURNING seq";
+        let last: i64 = self.db.prepare_cached(sql)?.query_row([count], |row| row.get(0))?;
+        Ok(last - count + 1..last + 1)
+    }
+
+    /// A new run under a number that was reserved for it, when the turn commits: see [`Store::write_new_runs`].
+    pub(crate) fn insert_run_later(&self, new: Run, semantics: u16) {
+        self.batch.borrow_mut().insert_run(new, semantics);
+    }
+
+    /// A new run, under its own number if it has one. None: there is a run of that id.
     pub(crate) fn insert_run(&self, new: &Run, semantics: u16) -> Result<Option<RunNo>, Trouble> {
-        let sql = "INSERT OR IGNORE INTO runs
-            (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
-        let parent = new.parent;
+        let sql = "INSERT INTO runs
+            (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING";
+        let (parent, number) = (new.parent, Some(new.run.0).filter(|number| *number > 0));
         let inserted = self.db.prepare_cached(sql)?.execute(params![
             new.id,
             new.workflow.0,
@@ -179,39 +198,39 @@ impl Store {
             new.started_ms,
             new.touched_ms,
             new.folder,
+            number,
         ])?;
         Ok((inserted == 1).then(|| RunNo(self.db.last_insert_rowid())))
     }
 
-    /// A run that was refused has never been.
-    pub(crate) fn forget(&self, run: RunNo) -> Result<(), Trouble> {
-        self.write_out()?;
-        for table in [
-            "runs",
-            "events",
-            "snapshots",
-            "outbox",
-            "timers",
-            "requests",
-            "notices",
-            "signals",
-            "inbox",
-            "blob_uses",
-            "sealed",
-            "run_scripts",
-        ] {
-            self.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run.0])?;
-        }
-        Ok(())
+    /// Which process drives a run.
+    pub(crate) fn set_owner(&self, run: RunNo, owner: Option<i64>) -> Result<(), Trouble> {
+        let sql = "UPDATE runs SET owner = ?2 WHERE run = ?1";
+        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, owner]).map(drop)?)
     }
 
-    /// A run went on, and stands as it stood: the columns that are indexed are left alone.
+    /// A process that has claimed a run does not drive it, when the turn commits.
+    pub(crate) fn let_go(&self, run: RunNo, owner: i64) {
+        self.defer(run, move |store| store.release_run(run, owner));
+    }
+
+    /// The same, at once.
+    pub(crate) fn release_run(&self, run: RunNo, owner: i64) -> Result<(), Trouble> {
+        let sql = "UPDATE runs SET owner = NULL WHERE run = ?1 AND owner = ?2";
+        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, owner]).map(drop)?)
+    }
+
+    /// A run took events, and its status and owner stay.
     pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) {
         self.batch.borrow_mut().touch(run, seq, touched_ms);
     }
 
-    /// A run went on, and stands or is driven otherwise than before.
-    pub(crate) fn restate(
+    /// A run has another status or owner.
+    pub(crate) fn restate(&self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
+        self.batch.borrow_mut().restate(run, seq, touched_ms, status, owner);
+    }
+
+    pub(super) fn update_run(
         &self,
         run: RunNo,
         seq: u64,
@@ -219,7 +238,6 @@ impl Store {
         status: Status,
         owner: Option<i64>,
     ) -> Result<(), Trouble> {
-        self.batch.borrow_mut().restated(run);
         let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5 WHERE run = ?1";
         let values = params![run.0, seq, touched_ms, status.as_str(), owner];
         Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)

@@ -35,7 +35,7 @@ CREATE TABLE owners (
 
 -- The small row of a run. Its state is the fold of its events.
 CREATE TABLE runs (
-    run        INTEGER PRIMARY KEY,
+    run        INTEGER PRIMARY KEY AUTOINCREMENT,
     id         TEXT NOT NULL UNIQUE,
     workflow   INTEGER NOT NULL REFERENCES workflows (workflow),
     part       TEXT NOT NULL,
@@ -121,13 +121,14 @@ CREATE TABLE signals (
     PRIMARY KEY (run, key)
 ) WITHOUT ROWID;
 
--- Events for runs that another process drives. That process takes them and writes what came of it.
+-- Events for runs that another process drives. That process claims them, takes them and writes what came of it.
 CREATE TABLE inbox (
-    item    INTEGER PRIMARY KEY AUTOINCREMENT,
-    run     INTEGER NOT NULL,
-    packed  INTEGER NOT NULL,
-    bytes   BLOB NOT NULL,
-    outcome TEXT
+    item       INTEGER PRIMARY KEY AUTOINCREMENT,
+    run        INTEGER NOT NULL,
+    packed     INTEGER NOT NULL,
+    bytes      BLOB NOT NULL,
+    claimed_by INTEGER,
+    outcome    TEXT
 );
 CREATE INDEX inbox_of_run ON inbox (run);
 

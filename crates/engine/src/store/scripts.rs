@@ -65,9 +65,24 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.query_row([root.0], |row| row.get(0))?)
     }
 
-    /// Binds a script to a root run. Answers for events up to now are those in `used`.
-    pub(crate) fn bind_script(&self, run: RunNo, script: &Packed, used: Option<&Value>) -> Result<(), Trouble> {
-        self.write_out()?;
+    /// Binds a script to a root run that is in the store, inside a transaction. Answers for events up to now are those in `used`.
+    pub(crate) fn rebind_script(&self, run: RunNo, script: &Packed, used: Option<&Value>) -> Result<(), Trouble> {
+        let sql = "SELECT coalesce(max(position), 0) FROM events";
+        let from_position = self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        self.write_script(run, script, from_position, used.map(|used| format!("{used:?}")))
+    }
+
+    /// Binds a script to a root run that is new in this turn, when the turn commits. Answers for its first `events` events are those
+    /// in `used`.
+    pub(crate) fn bind_script(&self, run: RunNo, script: Packed, events: u64, used: Option<&Value>) {
+        let used = used.map(|used| format!("{used:?}"));
+        self.defer(run, move |store| {
+            let from_position = if events == 0 { 0 } else { store.position_of(run, events)? };
+            store.write_script(run, &script, from_position, used)
+        });
+    }
+
+    fn write_script(&self, run: RunNo, script: &Packed, from: i64, used: Option<String>) -> Result<(), Trouble> {
         self.keep_apart(run, script)?;
         let digest = hash([script.bytes.as_slice()]);
         let sql = "INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)";
@@ -75,14 +90,12 @@ impl Store {
         let sql = "INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)";
         self.db.prepare_cached(sql)?.execute(params![run.0, digest])?;
         let sql = "INSERT OR REPLACE INTO run_scripts (run, hash, packed, from_position, used)
-            VALUES (?1, ?2, ?3, (SELECT coalesce(max(position), 0) FROM events), ?4)";
-        let used = used.map(|used| format!("{used:?}"));
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, digest, script.packed, used]).map(drop)?)
+            VALUES (?1, ?2, ?3, ?4, ?5)";
+        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, digest, script.packed, from, used]).map(drop)?)
     }
 
     /// The place in the journal of all runs of an event of a run.
     pub(crate) fn position_of(&self, run: RunNo, seq: u64) -> Result<i64, Trouble> {
-        self.write_out()?;
         let sql = "SELECT coalesce(max(position), 0) FROM events WHERE run = ?1 AND seq <= ?2";
         Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, seq], |row| row.get(0))?)
     }
@@ -91,5 +104,10 @@ impl Store {
     pub(crate) fn set_live(&self, run: RunNo, now_ms: i64) -> Result<(), Trouble> {
         let sql = "UPDATE run_scripts SET live_ms = ?2 WHERE run = ?1 AND live_ms IS NULL";
         Ok(self.db.prepare_cached(sql)?.execute(params![run.0, now_ms]).map(drop)?)
+    }
+
+    /// The same for a run that is new in this turn, when the turn commits.
+    pub(crate) fn set_live_later(&self, run: RunNo, now_ms: i64) {
+        self.defer(run, move |store| store.set_live(run, now_ms));
     }
 }

@@ -59,10 +59,12 @@ impl Key {
 impl Store {
     /// Keeps the secrets of a run.
     pub(crate) fn seal(&self, key: &Key, run: RunNo, secrets: &[String]) -> Result<(), Trouble> {
-        for (number, secret) in secrets.iter().enumerate() {
-            let sql = "INSERT OR IGNORE INTO sealed (run, number, bytes) VALUES (?1, ?2, ?3)";
-            let number = i64::try_from(number).unwrap_or(i64::MAX);
-            self.db.prepare_cached(sql)?.execute(params![run.0, number, key.seal(secret)?])?;
+        for (number, secret) in (0_i64..).zip(secrets) {
+            let sealed = key.seal(secret)?;
+            self.defer(run, move |store| {
+                let sql = "INSERT OR IGNORE INTO sealed (run, number, bytes) VALUES (?1, ?2, ?3)";
+                Ok(store.db.prepare_cached(sql)?.execute(params![run.0, number, sealed]).map(drop)?)
+            });
         }
         Ok(())
     }

@@ -1,0 +1,232 @@
+//! What a turn needs that other processes could change: it is claimed in a short transaction before anything is computed.
+//!
+//! **Invariant:** from its claim until it is let go, only this process writes the rows of a run. An item of the inbox that was claimed
+//! is not taken back by its sender while this process lives. A process that ends without letting go leaves its claims to the next,
+//! which sees by its lock that it is gone.
+
+use std::collections::BTreeSet;
+
+use branchpoint_core::Event;
+
+use super::turn::ORDERS_PER_TURN;
+use super::{Act, Asker, ContinueWith, Host, Order, Refused, RunNo, Taken};
+use crate::store::{Run, Store, Trouble};
+
+/// How many runs are opened in one turn because a timer of theirs is due.
+const OPENED_PER_TURN: usize = 256;
+
+/// What the orders of a turn need.
+#[derive(Default)]
+struct Wanted {
+    runs: BTreeSet<RunNo>,
+    items: Vec<i64>,
+    new_runs: usize,
+    /// Runs that are continued with other answers than those of their scripts.
+    scripts: Vec<(RunNo, ContinueWith)>,
+}
+
+/// What became of the claims of the turn.
+#[derive(Default)]
+pub(super) struct Claims {
+    /// Runs that cannot be driven here, and why.
+    refused: std::collections::HashMap<RunNo, Refused>,
+    /// Items that this process takes.
+    items: BTreeSet<i64>,
+    /// Items that their senders have taken back, or that have an outcome.
+    lost: BTreeSet<i64>,
+    /// Runs whose script was changed.
+    rescripted: BTreeSet<RunNo>,
+}
+
+/// A run, and its row if it was claimed.
+type Claimed = (RunNo, Result<Run, Refused>);
+
+/// Whether an order can be carried out in this turn.
+pub(super) enum Readiness {
+    /// Everything it needs is claimed.
+    Ready,
+    /// It needs something that the next turn claims.
+    NextTurn,
+    /// Another process drives the run, or it cannot be opened.
+    Refused(Refused),
+}
+
+impl Host {
+    pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        self.claims = Claims::default();
+        let mut wanted = self.wanted();
+        let is_closed_due = self.closed_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+        if is_closed_due {
+            wanted.runs.extend(self.store.due(now_ms, OPENED_PER_TURN)?);
+        }
+        wanted.new_runs = wanted.new_runs.saturating_sub(self.numbers.len());
+        if !wanted.runs.is_empty() || !wanted.items.is_empty() || wanted.new_runs > 0 {
+            self.claim_all(wanted, now_ms)?;
+        }
+        if is_closed_due {
+            let first = self.store.first_due_ms()?;
+            // One that cannot be opened would be due for ever.
+            self.closed_due_ms = first.filter(|_| self.broken.is_empty()).or(first.filter(|due_ms| *due_ms > now_ms));
+        }
+        Ok(())
+    }
+
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        for order in self.queue.iter().take(ORDERS_PER_TURN) {
+            match order {
+                Order::Take(run, event, asker) => {
+                    let open = self.open.get(run);
+                    if open.is_none() && !matches!(event, Event::Settled { .. }) {
+                        wanted.runs.insert(*run);
+                    }
+                    let waits = open.is_some_and(|open| open.makes_wait(event));
+                    wanted.items.extend(asker.item().filter(|_| !waits));
+                }
+                Order::Wake { run, with, .. } if !self.open.contains_key(run) => {
+                    wanted.runs.insert(*run);
+                    if *with != ContinueWith::Script {
+                        wanted.scripts.push((*run, with.clone()));
+                    }
+                }
+                Order::Start(..) | Order::Fork { .. } | Order::Child(..) => wanted.new_runs += 1,
+                Order::Wake { .. } | Order::Leave(_) | Order::ChildEnded(_) => {}
+            }
+        }
+        wanted
+    }
+
+    fn claim_all(&mut self, wanted: Wanted, now_ms: i64) -> Result<(), Trouble> {
+        self.store.begin_unsynced()?;
+        let claimed = self.claim_in_transaction(wanted, now_ms);
+        for (run, claimed) in self.store.end_unsynced(claimed)? {
+            let opened = match claimed {
+                Ok(_) if self.open.contains_key(&run) => Ok(()),
+                Ok(row) => self.open_claimed(&row)?,
+                Err(refused) => Err(refused),
+            };
+            if let Err(refused) = opened {
+                self.claims.refused.insert(run, refused);
+            }
+        }
+        Ok(())
+    }
+
+    fn claim_in_transaction(&mut self, wanted: Wanted, now_ms: i64) -> Result<Vec<Claimed>, Trouble> {
+        let owner = self.owner.number;
+        for item in wanted.items {
+            let is_ours = self.store.claim_item(item, owner)?;
+            let known = if is_ours { &mut self.claims.items } else { &mut self.claims.lost };
+            known.insert(item);
+        }
+        if wanted.new_runs > 0 {
+            self.numbers.extend(self.store.reserve_runs(wanted.new_runs)?);
+        }
+        let mut claimed = Vec::new();
+        for (run, with) in wanted.scripts {
+            match self.change_script(run, with, now_ms)? {
+                Ok(()) => drop(self.claims.rescripted.insert(run)),
+                Err(refused) => claimed.push((run, Err(refused))),
+            }
+        }
+        let refused: BTreeSet<RunNo> = claimed.iter().map(|(run, _)| *run).collect();
+        for run in wanted.runs.difference(&refused) {
+            claimed.extend(self.claim_tree(*run)?);
+        }
+        Ok(claimed)
+    }
+
+    /// Claims a run. The tree of a scripted run is driven by one process, because its calls share the answers: its root comes first.
+    fn claim_tree(&self, run: RunNo) -> Result<Vec<Claimed>, Trouble> {
+        let owner = self.owner.number;
+        let mut claimed = vec![(run, self.store.claim_run(run, owner)?)];
+        if claimed[0].1.is_err() {
+            return Ok(claimed);
+        }
+        let root = self.store.root_of(run)?;
+        if root == run || self.open.contains_key(&root) || !self.store.is_scripted(root)? {
+            return Ok(claimed);
+        }
+        match self.store.claim_run(root, owner)? {
+            Ok(row) if row.status.is_final() => {}
+            Ok(row) => claimed.insert(0, (root, Ok(row))),
+            Err(refused) => {
+                self.store.release_run(run, owner)?;
+                claimed = vec![(run, Err(refused))];
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// Opens a run that was claimed. One whose own bytes cannot be used is reported and let go: it must not stop the others.
+    fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Refused>, Trouble> {
+        match self.opened(row) {
+            Err(trouble) if trouble.is_of_one_run() => {
+                let why = trouble.to_string();
+                self.store.let_go(row.run, self.owner.number);
+                if self.broken.insert(row.run) {
+                    self.acts.push(Act::Broken { run: row.run, why: why.clone() });
+                }
+                Ok(Err(Refused::Broken(why)))
+            }
+            other => other,
+        }
+    }
+
+    /// Whether the order for a run, with its item of the inbox if it has one, can be carried out now. None: the item was taken back,
+    /// and the order with it.
+    pub(super) fn readiness(&mut self, run: RunNo, asker: Asker) -> Option<Readiness> {
+        if let Some(item) = asker.item() {
+            if self.claims.lost.contains(&item) {
+                self.sent.remove(&item);
+                return None;
+            }
+            if !self.claims.items.contains(&item) {
+                return Some(Readiness::NextTurn);
+            }
+        }
+        if self.open.contains_key(&run) {
+            return Some(Readiness::Ready);
+        }
+        let refused = self.claims.refused.get(&run).cloned();
+        Some(refused.map_or(Readiness::NextTurn, Readiness::Refused))
+    }
+
+    /// Answers an order to drive a run.
+    pub(super) fn wake_run(&mut self, run: RunNo, watched: bool, with: ContinueWith, asker: Asker) {
+        // A script is changed before the run is opened.
+        let is_changed = with == ContinueWith::Script || self.claims.rescripted.contains(&run);
+        match self.readiness(run, asker) {
+            Some(Readiness::Ready) if is_changed => {
+                self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
+                self.answer(asker, Ok(Taken { run, new: false }));
+            }
+            Some(Readiness::Ready) => self.answer(asker, Err(Refused::Driven)),
+            Some(Readiness::Refused(refused)) => self.answer(asker, Err(refused)),
+            Some(Readiness::NextTurn) => self.queue.push_back(Order::Wake { run, watched, with, asker }),
+            None => {}
+        }
+    }
+
+    /// Opens a run in the next turn, if it can be driven here; else the process that drives it does what is to do.
+    pub(super) fn open_later(&mut self, run: RunNo, watched: bool) {
+        self.queue.push_back(Order::Wake { run, watched, with: ContinueWith::Script, asker: Asker::Nobody });
+    }
+}
+
+impl Store {
+    /// Makes a process the one that drives a run, inside a transaction. A run that has ended is only looked at.
+    fn claim_run(&self, run: RunNo, owner: i64) -> Result<Result<Run, Refused>, Trouble> {
+        let row = match self.row(run) {
+            Err(Trouble::Missing(_)) => return Ok(Err(Refused::NoRun)),
+            row => row?,
+        };
+        if row.owner.is_some_and(|driver| driver != owner && self.is_alive(driver)) {
+            return Ok(Err(Refused::Driven));
+        }
+        if !row.status.is_final() {
+            self.set_owner(run, Some(owner))?;
+        }
+        Ok(Ok(row))
+    }
+}

@@ -1,0 +1,182 @@
+//! A turn: claim, compute, write.
+//!
+//! 1. **Claim.** What other processes could change is settled in a short transaction: which runs this process drives, which items
+//!    of the inbox it takes, which numbers new runs get ([`super::claim`]).
+//! 2. **Compute.** Runs are advanced, and rows prepared, outside of any transaction. This is sound because only the process that
+//!    drives a run writes its rows, and everything that is read here is of runs that this process has claimed, or never changes
+//!    once it is written (programs, journals, the rows of runs that have ended).
+//! 3. **Write.** One transaction writes the rows of the whole turn and commits. Only then do its acts come out. If another process
+//!    holds the lock for long, the next call writes the same turn; if the write fails, the host is discarded with what it computed.
+//!
+//! The one thing that is decided when it is written is the id of a new run: if another process has used it meanwhile, the run that
+//! was computed here is discarded before anything of it was written or performed.
+//!
+//! The work of a turn is bounded by orders, ops and runs, never by time. Runs whose last event is not finished get slices of fuel in
+//! turn, and between two turns the write lock is free for as long as the next one computes.
+
+use std::collections::VecDeque;
+
+use super::{Act, Host, Order, RunNo, Taken};
+use crate::store::Trouble;
+
+/// How many orders one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
+pub(super) const ORDERS_PER_TURN: usize = 4_096;
+
+/// How many ops a turn spends on orders and timers before it leaves the rest to the next one, and how many it spends on runs whose
+/// last event is not finished. In such a turn, one commit is shared by so much work.
+const OPS_PER_TURN: u64 = 100_000;
+
+/// How many ops a run executes for one event before the others have their turn.
+pub(super) const OPS_PER_EVENT: u32 = 10_000;
+
+/// The smallest slice of a run that continues: below it, opening the slice costs more than the work.
+const MIN_SLICE: u32 = 1_000;
+
+impl Host {
+    /// Takes what is queued and what is due, and keeps it. Nothing of it was acknowledged or performed before this returns.
+    pub fn turn(&mut self, now_ms: i64) -> Result<Vec<Act>, Trouble> {
+        if !self.unwritten {
+            if self.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
+                return Ok(Vec::new());
+            }
+            self.turns += 1;
+            match self.claim(now_ms) {
+                // Another process writes for long; nothing was begun, so the next turn does it.
+                Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),
+                claimed => claimed?,
+            }
+            self.compute(now_ms)?;
+            self.unwritten = true;
+        }
+        self.write()
+    }
+
+    fn compute(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        self.turn_ops = 0;
+        for _ in 0..self.queue.len().min(ORDERS_PER_TURN) {
+            if self.is_out_of_ops() {
+                break;
+            }
+            let Some(order) = self.queue.pop_front() else { break };
+            self.obey(order, now_ms)?;
+        }
+        self.fire_timers(now_ms)?;
+        self.end_child_attempts(now_ms)?;
+        self.continue_runs()?;
+        self.answer_questions(now_ms)?;
+        self.put_idle_away()?;
+        self.write_rows()
+    }
+
+    /// Whether orders and timers have had their share of this turn.
+    pub(super) fn is_out_of_ops(&self) -> bool {
+        self.turn_ops >= OPS_PER_TURN
+    }
+
+    /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others.
+    fn fire_timers(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        let due = self.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(ORDERS_PER_TURN);
+        let due: Vec<RunNo> = due.map(|(_, run, _)| *run).collect();
+        for run in due {
+            if self.is_out_of_ops() {
+                break;
+            }
+            self.fire_due(run, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Runs whose last event is not finished continue in turn, each with a share of the ops of this turn. Those that have none left
+    /// are first in the next one.
+    fn continue_runs(&mut self) -> Result<(), Trouble> {
+        let runs = u64::try_from(self.unfinished.len()).unwrap_or(u64::MAX).max(1);
+        let slice = u32::try_from(OPS_PER_TURN / runs).unwrap_or(u32::MAX).max(MIN_SLICE);
+        let until = self.turn_ops.saturating_add(OPS_PER_TURN);
+        for _ in 0..self.unfinished.len() {
+            if self.turn_ops >= until {
+                break;
+            }
+            let Some(run) = self.unfinished.pop_front() else { break };
+            self.continue_run(run, slice)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the turn that was computed, and lets its acts out.
+    fn write(&mut self) -> Result<Vec<Act>, Trouble> {
+        let posted = if self.store.has_writes() {
+            match self.store.begin() {
+                // Another process writes for long; the next call writes this turn.
+                Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),
+                begun => begun?,
+            }
+            let written = self.write_in_order().and_then(|posted| self.store.commit().map(|()| posted));
+            if written.is_err() {
+                self.store.roll_back();
+            }
+            written?
+        } else {
+            Vec::new()
+        };
+        self.unwritten = false;
+        self.new_ids.clear();
+        for ((run, event), item) in std::mem::take(&mut self.posts).into_iter().zip(posted) {
+            if let Some(item) = item {
+                self.queue_sent(item, run, event);
+            }
+        }
+        // Runs that have ended are only looked at from now on.
+        for run in std::mem::take(&mut self.ended) {
+            let ended = self.open.remove(&run);
+            self.drop_script(ended.and_then(|open| open.script));
+        }
+        Ok(std::mem::take(&mut self.acts))
+    }
+
+    pub(super) fn write_in_order(&mut self) -> Result<Vec<Option<i64>>, Trouble> {
+        for run in self.store.write_new_runs()? {
+            self.discard_new(run)?;
+        }
+        self.store.write_posts(self.owner.number)
+    }
+
+    /// Another process has started a run of this id while this one was computed: that one counts, and of this one nothing is left.
+    fn discard_new(&mut self, run: RunNo) -> Result<(), Trouble> {
+        let id = self.new_ids.iter().find(|(_, new)| **new == run).map(|(id, _)| id.clone()).unwrap_or_default();
+        let first = self.store.run(&id)?.ok_or_else(|| Trouble::Missing(format!("run `{id}`")))?;
+        self.store.forget_unwritten(run);
+        self.timers.retain(|(_, of, _)| *of != run);
+        self.unfinished.retain(|of| *of != run);
+        self.ended.retain(|of| *of != run);
+        self.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
+        self.acts.retain(|act| act.run() != Some(run));
+        for act in &mut self.acts {
+            if let Act::Answered { outcome: Ok(taken), .. } = act
+                && taken.run == run
+            {
+                *taken = Taken { run: first.run, new: false };
+            }
+        }
+        self.answerable.remove(&run);
+        let discarded = self.open.remove(&run);
+        self.drop_script(discarded.as_ref().and_then(|open| open.script));
+        let parent = discarded.and_then(|open| open.parent);
+        let flight = parent.and_then(|parent| {
+            let effect = branchpoint_core::EffectNo(parent.effect);
+            Some((parent.run, self.open.get_mut(&parent.run)?.flights.get_mut(&effect)?))
+        });
+        // Its parent finds the other one when it calls again.
+        if let Some((parent, flight)) = flight
+            && let Some((_, call)) = flight.child.take()
+        {
+            self.queue.push_back(Order::Child(parent, call));
+        }
+        Ok(())
+    }
+}
+
+/// Numbers that are reserved for new runs.
+pub(super) type Numbers = VecDeque<i64>;
+
+#[cfg(test)]
+mod tests;
