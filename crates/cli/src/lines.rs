@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_core::{StepRecord, StepStatus};
 use branchpoint_engine::Secrets;
-use branchpoint_expr::Value;
+use branchpoint_expr::{Value, shown};
 
 use crate::{spent, terminal};
 
@@ -93,19 +93,10 @@ pub(crate) fn inner_depth(program: &Program, step: StepId) -> usize {
     std::iter::successors(parent(&step), parent).count()
 }
 
-/// Why a step decided as it did: a sentence for each condition that was looked at.
-pub(crate) fn sentences(record: &StepRecord) -> impl Iterator<Item = String> {
-    record.why.iter().filter_map(|why| {
-        let why: serde_json::Value = serde_json::from_str(why).ok()?;
-        let sentence = why.get("sentence")?.as_str()?;
-        // What the author did not write has no words to be told with.
-        (!sentence.contains("this part")).then(|| sentence.to_owned())
-    })
-}
-
-/// The words of the condition that decided, without its answer: the branch says that.
+/// The words of the decision, without its answer: the branch says that.
 fn reason(record: &StepRecord, secrets: &Secrets) -> Option<String> {
-    let sentence = sentences(record).last()?;
+    let decided = record.decisions.last()?;
+    let sentence = decided.sentence().render(|value| shown(&secrets.mask_value(value)));
     let words = sentence.split_once(" because ").map_or(sentence.as_str(), |(_, words)| words);
     Some(shortened(&secrets.mask(words), LONGEST))
 }

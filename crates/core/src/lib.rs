@@ -24,4 +24,7 @@ pub use event::{Again, Event, Failed, Stamp, Usage};
 pub use offers::{Offer, offers, status, view};
 pub use request::{BadRequest, Refusal, Request, Resolution, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
-pub use trace::{Attempt, Note, Records, StepRecord, StepStatus, Strayed, What, replay, replay_event, steps};
+pub use trace::{
+    Attempt, Basis, BranchOutcome, BranchRecord, Decided, InputState, Iteration, NotChangeable, Note, Records, Redact,
+    StepRecord, StepStatus, Strayed, What, replay, replay_event, steps, what_if,
+};

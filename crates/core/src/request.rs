@@ -59,6 +59,18 @@ pub enum Resolution {
     Cancelled(Option<Arc<str>>),
 }
 
+impl Resolution {
+    /// The word for it: the choice itself, `no_quorum`, `timeout` or `cancelled`.
+    pub fn outcome(&self) -> &str {
+        match self {
+            Self::Choice(choice) => choice,
+            Self::NoQuorum => "no_quorum",
+            Self::Timeout => "timeout",
+            Self::Cancelled(_) => "cancelled",
+        }
+    }
+}
+
 /// Why a vote is refused. The order of the checks is that of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -202,15 +214,14 @@ impl Request {
 
     /// The outcome as an object: `{outcome, quorum_met, required, total_recipients, votes}`.
     pub fn output(&self, resolution: &Resolution) -> Value {
-        let (outcome, met, reason) = match resolution {
-            Resolution::Choice(choice) => (&**choice, true, None),
-            Resolution::NoQuorum => ("no_quorum", false, None),
-            Resolution::Timeout => ("timeout", false, None),
-            Resolution::Cancelled(reason) => ("cancelled", false, reason.as_ref()),
+        let met = matches!(resolution, Resolution::Choice(_));
+        let reason = match resolution {
+            Resolution::Cancelled(reason) => reason.as_ref(),
+            _ => None,
         };
         let count = |number: usize| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
         let mut output = object([
-            ("outcome", Value::from(outcome)),
+            ("outcome", Value::from(resolution.outcome())),
             ("quorum_met", Value::Bool(met)),
             ("required", Value::Int(i64::from(self.required))),
             ("total_recipients", count(self.recipients.len())),

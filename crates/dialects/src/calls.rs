@@ -50,11 +50,17 @@ pub(crate) fn children(
     (walk.programs, findings)
 }
 
+/// A called workflow: its text and what it holds.
+struct Called {
+    text: String,
+    document: Located,
+}
+
 struct Walk<'c> {
     calls: &'c dyn Calls,
     library: &'c dyn Library,
     /// What was read already: a workflow may be called a thousand times.
-    documents: BTreeMap<Arc<str>, Arc<Located>>,
+    documents: BTreeMap<Arc<str>, Arc<Called>>,
     programs: BTreeMap<Arc<str>, Program>,
     /// The calls around, outermost first.
     around: Vec<Arc<str>>,
@@ -71,20 +77,22 @@ impl Walk<'_> {
             let message = format!("`{}` is called from within itself", call.name);
             return vec![Diagnostic::error(Kind::CircularCall, call.span, message)];
         }
-        let document = match self.read(call) {
-            Ok(document) => document,
+        let called = match self.read(call) {
+            Ok(called) => called,
             Err(findings) => return findings,
         };
-        let mut findings = self.calls.lacking(call, &document);
+        let document = &called.document;
+        let mut findings = self.calls.lacking(call, document);
         if self.programs.contains_key(&call.name) {
             return findings;
         }
-        match self.calls.load(call, &document) {
-            Ok((program, found)) => {
+        match self.calls.load(call, document) {
+            Ok((mut program, found)) => {
+                program.iter_mut().for_each(|program| program.locate(&called.text));
                 findings.extend(told(found, call));
                 self.programs.extend(program.map(|program| (Arc::clone(&call.name), program)));
                 self.around.push(Arc::clone(&call.name));
-                findings.extend(told(self.document(&document), call));
+                findings.extend(told(self.document(document), call));
                 self.around.pop();
             }
             Err(refused) => findings.push(refused),
@@ -92,7 +100,7 @@ impl Walk<'_> {
         findings
     }
 
-    fn read(&mut self, call: &Call) -> Result<Arc<Located>, Vec<Diagnostic>> {
+    fn read(&mut self, call: &Call) -> Result<Arc<Called>, Vec<Diagnostic>> {
         if let Some(known) = self.documents.get(&call.name) {
             return Ok(Arc::clone(known));
         }
@@ -103,9 +111,10 @@ impl Walk<'_> {
             let message = format!("cannot read the workflow `{}`: {reason}", call.name);
             return Err(vec![Diagnostic::error(Kind::BadField, call.span, message)]);
         };
-        let document = crate::read(&text).map(Arc::new).map_err(|found| told(found, call).collect::<Vec<_>>())?;
-        self.documents.insert(Arc::clone(&call.name), Arc::clone(&document));
-        Ok(document)
+        let document = crate::read(&text).map_err(|found| told(found, call).collect::<Vec<_>>())?;
+        let called = Arc::new(Called { text, document });
+        self.documents.insert(Arc::clone(&call.name), Arc::clone(&called));
+        Ok(called)
     }
 
     fn is_circular(&self, name: &str) -> bool {

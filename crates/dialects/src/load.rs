@@ -82,13 +82,14 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
             return Loaded { dialect: None, program: None, children: BTreeMap::new(), diagnostics };
         }
     };
-    let (program, diagnostics) = match dialect {
+    let (mut program, diagnostics) = match dialect {
         Dialect::Steps => steps::load(&document, options),
         Dialect::Flow => flow::load(&document),
         Dialect::Machine => machine::load(&document),
         Dialect::Session => session::load(&document),
         Dialect::Graph => graph::load(&document),
     };
+    program.iter_mut().for_each(|program| program.locate(source));
     let diagnostics = match dialect {
         Dialect::Steps | Dialect::Flow => diagnostics.into_iter().map(crate::help::with_help).collect(),
         _ => diagnostics,

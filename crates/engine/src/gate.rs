@@ -158,7 +158,7 @@ impl<'p> Gate<'p> {
 
     fn answer(&self, session: &Session, notes: &[Note]) -> Result<Answer, Refused> {
         let read = |id| view(self.program, &session.state, id).map_err(Refused::View);
-        let reasons = answer::reasons(self.program, notes);
+        let reasons = answer::reasons(notes);
         Ok(Answer { view: read(self.session)?, problems: read(self.problems)?, reasons })
     }
 }

@@ -24,6 +24,7 @@ mod outside;
 mod patience;
 pub mod people;
 mod record;
+mod redact;
 mod resume;
 mod runner;
 mod script;

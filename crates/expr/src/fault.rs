@@ -54,6 +54,11 @@ const SHOWN_CHARS: usize = 60;
 /// How far the rest is counted. A value can be small in memory and endless when it is written out.
 const COUNTED_CHARS: usize = 100_000;
 
+/// A value as people are shown it: JSON, shortened when long, with its full length. Redact it first.
+pub fn shown_value(value: &crate::Value) -> String {
+    shown(value.view())
+}
+
 /// A value as people are shown it: JSON, cut when long, with its full length told. Nothing is nil, as documents write it.
 pub(crate) fn shown(view: View<'_>) -> String {
     if view.is_null() {

@@ -50,11 +50,13 @@ pub use compile::{Bind, Bound};
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};
 pub use diagnostic::{
-    Diagnostic, Examined, Kind, Severity, Span, Unread, cap_findings, render_json, render_sarif, render_terminal,
+    Diagnostic, Examined, Kind, Severity, Span, Unread, cap_findings, nearest, render_json, render_sarif,
+    render_terminal,
 };
 pub use error::EvalError;
-pub use explain::{Explanation, Part};
+pub use explain::{Explanation, Part, Phrase, Read, Recorded, change};
 pub use expression::{Expression, Form};
+pub use fault::shown_value as shown;
 pub use formula::{Fillable, Formula};
 pub use located::{Field, Located, Shape};
 pub use program::{Name, Reference};

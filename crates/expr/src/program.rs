@@ -4,8 +4,6 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use serde::{Deserialize, Serialize};
 
 use crate::builtins::Fold;
@@ -222,6 +220,17 @@ pub(crate) struct Compare {
     pub(crate) right: Id,
 }
 
+/// An expression as its author wrote it, so that an explanation needs no document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Written {
+    /// The nodes that it was compiled to.
+    pub(crate) nodes: Range<u32>,
+    /// The byte of the document at which the text begins; none where the document spells it otherwise (escapes, folded
+    /// lines), so that only the whole text has a place.
+    pub(crate) start: Option<u32>,
+    pub(crate) text: Arc<str>,
+}
+
 /// A list of literal texts, kept for looking one up.
 pub(crate) type LiteralSet = indexmap::IndexSet<Arc<str>, foldhash::fast::RandomState>;
 
@@ -240,9 +249,9 @@ pub(crate) struct Program {
     pub(crate) tests: Vec<Test>,
     /// The names of files whose content the host reads before it evaluates; their content is read under `file:<n>`.
     pub(crate) files: Vec<Id>,
-    /// The nodes of expressions that the source holds letter for letter. All others were made from structure, and their
-    /// place in the source does not read like what they do.
-    pub(crate) verbatim: SmallVec<[Range<usize>; 1]>,
+    /// The expressions that an author wrote. All other nodes were made from structure, and their place in the source does
+    /// not read like what they do.
+    pub(crate) written: Vec<Written>,
     pub(crate) root: Id,
     pub(crate) locals: u16,
 }
@@ -255,7 +264,8 @@ impl Program {
         let constants: u64 = self.constants.iter().map(|constant| constant.size().bytes).sum();
         let path = |path: &Path| NODE_BYTES + path.root.text.len() as u64 + path.keys.len() as u64 * NODE_BYTES;
         let patterns: u64 = self.patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
-        nodes + constants + self.paths.iter().map(path).sum::<u64>() + patterns
+        let written: u64 = self.written.iter().map(|written| written.text.len() as u64).sum();
+        nodes + constants + self.paths.iter().map(path).sum::<u64>() + patterns + written
     }
 
     pub(crate) fn emit(&mut self, node: Node, span: Span) -> Id {
@@ -359,6 +369,28 @@ impl Program {
         let start = index(self.lists.len());
         self.lists.extend_from_slice(ids);
         Ids { start, len: index(ids.len()) }
+    }
+
+    /// Keeps the text of the expression that was compiled to the nodes from `first` on.
+    pub(crate) fn keep_text(&mut self, first: usize, start: Option<u32>, text: &str) {
+        let nodes = index(first)..index(self.nodes.len());
+        self.written.push(Written { nodes, start, text: text.into() });
+    }
+
+    /// The text of a node as its author wrote it, on one line; none for what was made from structure.
+    pub(crate) fn written_text(&self, id: Id) -> Option<String> {
+        let written = self.written.iter().find(|written| written.nodes.contains(&id))?;
+        let text = match written.start {
+            Some(start) => {
+                let span = self.spans[id as usize];
+                written.text.get(span.start.checked_sub(start)? as usize..span.end.checked_sub(start)? as usize)?
+            }
+            // Its root is the last node of an expression: nodes name only nodes before them.
+            None if id + 1 == written.nodes.end => &written.text,
+            None => return None,
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (!words.is_empty()).then(|| words.join(" "))
     }
 
     /// Puts both sides of tests of a path against a constant into one place.

@@ -23,6 +23,11 @@ impl Display for Condition {
 }
 
 impl Program {
+    /// One part in its compiled form.
+    pub(crate) fn compiled_text(&self, id: Id) -> String {
+        Shown { program: self, id, inner: false }.to_string()
+    }
+
     fn show(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Shown { program: self, id: self.root, inner: false }.fmt(f)
     }

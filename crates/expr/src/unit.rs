@@ -149,7 +149,6 @@ impl<'o> Unit<'o> {
 
     fn compile(&mut self, expr: &Expr<'_>, place: Place, access: Access) -> Id {
         let options = self.options;
-        let first = self.program.nodes.len();
         let mut compiler = Compiler {
             dialect: options.dialect,
             bind: options.bind,
@@ -161,16 +160,21 @@ impl<'o> Unit<'o> {
             place,
             inner: options.inner,
         };
-        let id = compiler.node(expr);
-        if let Place::From(_) = place {
-            self.program.verbatim.push(first..self.program.nodes.len());
-        }
-        id
+        compiler.node(expr)
     }
 
     /// A condition written as an expression: its result must be able to be boolean or nil.
     pub(crate) fn condition(&mut self, text: &str, place: Place) -> Id {
+        let first = self.program.nodes.len();
         let (id, types) = self.expression(text, place);
+        // The formulas of a front-end are never shown to anyone.
+        if !self.options.inner && first < self.program.nodes.len() {
+            let start = match place {
+                Place::From(start) => Some(start),
+                Place::At(_) => None,
+            };
+            self.program.keep_text(first, start, text);
+        }
         if !types.meets(Types::BOOL | Types::NIL) {
             let dialect = self.dialect();
             let span = place.of(Span::new(0, text.len()));

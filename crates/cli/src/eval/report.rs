@@ -50,7 +50,7 @@ impl Report {
 
     /// Evaluates a condition and keeps the reasons for what it gave.
     pub(crate) fn explain(&mut self, condition: &Condition, context: &Value) -> Result<bool, EvalError> {
-        let explanation = condition.explain(context, &self.source.text);
+        let explanation = condition.explain(context);
         let outcome = explanation.outcome.clone();
         self.explanations.push(explanation);
         outcome

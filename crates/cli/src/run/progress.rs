@@ -3,6 +3,7 @@
 use branchpoint_core::ir::Program;
 use branchpoint_core::{StepRecord, StepStatus, steps};
 use branchpoint_engine::{Memory, Secrets};
+use branchpoint_expr::{Explanation, shown};
 
 use crate::{lines, terminal};
 
@@ -24,22 +25,26 @@ impl<'s> Progress<'s> {
         let records = steps(program, host.notes(), host.status());
         let ran = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_)));
         let new = ran.skip(self.shown).take_while(|record| nothing_more || !is_open(record));
-        let told =
-            |record| lines::line(program, record, self.secrets, lines::Manner::default()) + &reasons(program, record);
+        let told = |record| {
+            lines::line(program, record, self.secrets, lines::Manner::default())
+                + &reasons(program, record, self.secrets)
+        };
         let lines: Vec<String> = new.map(told).collect();
         self.shown += lines.len();
         terminal::tell(&self.secrets.mask(&lines.concat()));
     }
 }
 
-/// Why a step took its branch: a line for each condition that was looked at.
-fn reasons(program: &Program, record: &StepRecord) -> String {
+/// Why a step took its branch: a line for each condition that was evaluated.
+fn reasons(program: &Program, record: &StepRecord, secrets: &Secrets) -> String {
     if record.branch.is_none() {
         return String::new();
     }
     let indent = "  ".repeat(lines::inner_depth(program, record.step) + 1);
-    let lines: Vec<String> = lines::sentences(record).map(|sentence| format!("  {indent}{sentence}\n")).collect();
-    lines.concat()
+    let branches = record.decisions.iter().flat_map(|decided| &decided.branches);
+    let explained = branches.filter_map(|branch| branch.explanation.as_ref());
+    let sentence = |why: &Explanation| why.sentence.render(|value| shown(&secrets.mask_value(value)));
+    explained.map(|explanation| format!("  {indent}{}\n", sentence(explanation))).collect()
 }
 
 fn is_open(record: &StepRecord) -> bool {

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use branchpoint_core::ir::Index;
-use branchpoint_expr::Value;
-use serde_json::Value as Json;
+use anyhow::{Context, Result, anyhow, bail};
+use branchpoint_core::ir::{DecisionKind, Index};
+use branchpoint_core::{Decided, NotChangeable, what_if};
+use branchpoint_expr::{Span, Value};
 
-use super::told::{Told, path};
+use super::told::{Told, path, positions};
 use crate::opened::Opened;
 use crate::{masked, terminal};
 
@@ -23,24 +23,87 @@ pub(super) struct Arguments {
     /// Only this iteration of the loops around: positions from the outermost, such as 0,1
     #[arg(long, value_name = "POSITIONS", value_delimiter = ',')]
     iteration: Option<Vec<u32>>,
+
+    /// Decide once more with a changed value, such as step.score.output.score=0.9
+    #[arg(long = "with", value_name = "PATH=VALUE")]
+    changes: Vec<String>,
 }
 
 pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
     let told = Told::of(&opened.store, row.run)?;
     let records = found(&told, &arguments.step, arguments.iteration.as_deref())?;
+    if !arguments.changes.is_empty() {
+        return decide_again(&told, &records, arguments, json);
+    }
     if json {
         let records: Vec<Value> = records.iter().map(|index| told.record_json(*index)).collect();
         terminal::print(&(serde_json::to_string_pretty(&Value::from(records))? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let document = opened.store.document(row.workflow)?;
-    // The text of a workflow that is called is not kept, only its program.
-    let source = if row.part.is_empty() { document.text.as_str() } else { "" };
-    let origin = Source { text: source, name: &document.origin };
-    let texts: Vec<String> = records.iter().map(|index| explained(&told, *index, &origin)).collect();
+    // The text of a called workflow is not stored, only its program.
+    let (origin, text) = match row.part.as_str() {
+        "" => (document.origin.as_str(), document.text.as_str()),
+        part => (part, ""),
+    };
+    let place = |index: usize| {
+        let (start, end) = told.look.program.steps[told.records[index].step.index()].origin;
+        let span = Span { start, end };
+        let line = (!span.text(text).is_empty()).then(|| span.line_column(text).0);
+        line.map(|line| format!("{origin}:{line}\n")).unwrap_or_default()
+    };
+    let texts: Vec<String> = records.iter().map(|index| place(*index) + &explained(&told, *index, origin)).collect();
     terminal::print_styled(&texts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes the last decision by conditions of each record once more, with changed values.
+fn decide_again(told: &Told, records: &[usize], arguments: &Arguments, json: bool) -> Result<ExitCode> {
+    let changes = arguments.changes.iter().map(|change| parse_change(change)).collect::<Result<Vec<_>>>()?;
+    let program = &told.look.program;
+    let mut decisions: Vec<(&Decided, Decided)> = Vec::new();
+    for record in records.iter().map(|index| &told.records[*index]) {
+        let by_conditions = record.decisions.iter().rfind(|decided| !decided.reads.is_empty());
+        let Some(decided) = by_conditions.or(record.decisions.last()) else { continue };
+        decisions.push((decided, what_if(program, decided, &changes).map_err(not_changeable)?));
+    }
+    if decisions.is_empty() {
+        bail!("step `{}` has decided nothing in this run", arguments.step);
+    }
+    if json {
+        let decisions = decisions.iter().map(|(was, would_be)| {
+            let [was, would_be] = [*was, would_be].map(|decided| decided.to_value(program, &told.secrets));
+            masked::object([("was", was), ("would_be", would_be)])
+        });
+        let decisions = Value::from(decisions.collect::<Vec<_>>());
+        terminal::print(&(serde_json::to_string_pretty(&decisions)? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (was, would_be) in &decisions {
+        let same = was.chosen().map(|branch| &branch.name) == would_be.chosen().map(|branch| &branch.name);
+        let verdict = if same { "The same branch" } else { "Another branch" };
+        let text = would_be.to_text(program, "", &told.secrets);
+        terminal::print_styled(&format!("{verdict} with these values. It was: {}\n\n{text}", was.headline(program)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `PATH=VALUE`, the value as JSON or as plain text.
+fn parse_change(text: &str) -> Result<(String, Value)> {
+    let (path, value) = text
+        .split_once('=')
+        .filter(|(path, _)| !path.trim().is_empty())
+        .with_context(|| format!("`--with {text}` has no `=`\nhelp: write it as `--with 'step.score.output=0.9'`"))?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    Ok((path.trim().to_owned(), value))
+}
+
+fn not_changeable(refused: NotChangeable) -> anyhow::Error {
+    match &refused {
+        NotChangeable::NotRead { reads, .. } => anyhow!("{refused}\nhelp: it reads {}", reads.join(", ")),
+        NotChangeable::NoConditions(_) => anyhow!("{refused}"),
+    }
 }
 
 /// The records that are meant; or what there is instead.
@@ -52,94 +115,40 @@ pub(super) fn found(told: &Told, step: &str, iteration: Option<&[u32]>) -> Resul
     }
     let records = told.of_step(step, iteration);
     if records.is_empty() {
-        let known: Vec<String> = all.iter().map(|index| path(&told.records[*index].path)).collect();
+        let known: Vec<String> = all.iter().map(|index| path(&positions(&told.records[*index]))).collect();
         bail!("the step `{step}` has no such iteration\nhelp: it has run for {}", known.join("; "));
     }
     Ok(records)
 }
 
-struct Source<'s> {
-    text: &'s str,
-    name: &'s str,
-}
-
-impl Source<'_> {
-    /// The part of the document at a place, on one line, and the number of its first line.
-    fn at(&self, start: usize, end: usize) -> Option<(usize, String)> {
-        let part = self.text.get(start..end).filter(|part| !part.trim().is_empty())?;
-        let line = self.text.get(..start)?.matches('\n').count() + 1;
-        Some((line, part.split_whitespace().collect::<Vec<_>>().join(" ")))
+/// A record with its decisions. The rounds of a loop are a line each, but for the last.
+fn explained(told: &Told, index: usize, origin: &str) -> String {
+    let (record, program) = (&told.records[index], &told.look.program);
+    let mut text = told.line(index, 0);
+    let last = record.decisions.len().saturating_sub(1);
+    for (position, decided) in record.decisions.iter().enumerate() {
+        if record.decisions_omitted > 0 && position == record.decisions.len() / 2 {
+            let _ = writeln!(text, "\n… {} decisions left out …", record.decisions_omitted);
+        }
+        let is_round = decided.kind == DecisionKind::Loop && position < last;
+        let decision = if is_round {
+            decided.line(program, &told.secrets) + "\n"
+        } else {
+            decided.to_text(program, origin, &told.secrets)
+        };
+        text += "\n";
+        text += &decision;
     }
-}
-
-fn explained(told: &Told, index: usize, source: &Source<'_>) -> String {
-    let record = &told.records[index];
-    let (start, end) = told.look.program.steps[record.step.index()].origin;
-    let place = source.at(start as usize, end as usize).map(|(line, _)| format!("{}:{line}\n", source.name));
-    let mut text = place.unwrap_or_default() + &told.line(index, 0);
-    let nowhere = Source { text: "", name: "" };
-    let whys = told.whys(record);
-    for why in &whys {
-        let source = if told.is_written(record, why) { source } else { &nowhere };
-        text += &told.secrets.mask(&decision(why, source));
-    }
-    if whys.is_empty() {
+    if record.decisions.is_empty() {
         if let Some(input) = &record.input {
-            let _ = writeln!(text, "\n  It began with {}", masked::line(&told.secrets, input));
+            let _ = writeln!(text, "\n  Input: {}", masked::line(&told.secrets, input));
         }
         if let Some(output) = &record.output {
-            let _ = writeln!(text, "  It gave {}", masked::line(&told.secrets, output));
+            let _ = writeln!(text, "  Output: {}", masked::line(&told.secrets, output));
         }
-        text += "  It has decided nothing.\n";
+        text += "  No decisions.\n";
     }
     text
-}
-
-/// One condition: where it stands, what it gave, one sentence, and the values that it saw.
-fn decision(why: &Json, source: &Source<'_>) -> String {
-    let tree = why.get("tree").unwrap_or(&Json::Null);
-    let written = written(tree, source);
-    let place = written.as_ref().map_or(String::new(), |(line, text)| format!("  {}:{line}  {text}\n", source.name));
-    let outcome = match why.get("outcome") {
-        Some(Json::Bool(holds)) => holds.to_string(),
-        _ => "cannot be decided".to_owned(),
-    };
-    let sentence = why.get("sentence").and_then(Json::as_str).unwrap_or_default();
-    let sentence = match &written {
-        // Parts that the explanation has no words for stand in the document.
-        Some((_, text)) if sentence.contains("this part") => format!("{outcome} because `{text}` is {outcome}"),
-        _ => sentence.to_owned(),
-    };
-    let mut lines = format!("\n{place}  {sentence}\n");
-    parts(tree, source, 2, &mut lines);
-    lines
-}
-
-fn written(part: &Json, source: &Source<'_>) -> Option<(usize, String)> {
-    let number = |key: &str| part.get(key).and_then(Json::as_u64).and_then(|at| usize::try_from(at).ok());
-    source.at(number("start")?, number("end")?)
-}
-
-/// The parts of a condition with what they gave, and its type.
-fn parts(part: &Json, source: &Source<'_>, depth: usize, lines: &mut String) {
-    let text = |key: &str| part.get(key).and_then(Json::as_str);
-    let told = match (text("value"), text("type"), text("error")) {
-        (_, _, Some(error)) => format!("failed: {error}"),
-        (Some(value), Some(kind), _) => format!("{value} ({kind})"),
-        (Some(value), None, _) => value.to_owned(),
-        (None, ..) => "not looked at".to_owned(),
-    };
-    let name = text("text").unwrap_or_default();
-    let name = if name == "this part" {
-        written(part, source).map_or(name.to_owned(), |(_, text)| text)
-    } else {
-        name.to_owned()
-    };
-    let arrow = if depth > 2 && part.get("decided") == Some(&Json::Bool(true)) { "  ← decided" } else { "" };
-    let _ = writeln!(lines, "{}{name} = {told}{arrow}", "  ".repeat(depth));
-    for child in part.get("children").and_then(Json::as_array).into_iter().flatten() {
-        parts(child, source, depth + 1, lines);
-    }
 }
 
 /// Positions that were typed, as they stand in records.

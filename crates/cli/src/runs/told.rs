@@ -5,13 +5,12 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use branchpoint_core::ir::{Index, StepId};
-use branchpoint_core::{EffectNo, Event, Note, StepRecord, StepStatus, StrandNo, What, steps};
+use branchpoint_core::ir::{DecisionKind, Index, StepId};
+use branchpoint_core::{EffectNo, Event, Note, Redact, StepRecord, StepStatus, StrandNo, What, steps};
 use branchpoint_engine::Secrets;
 use branchpoint_engine::host::Look;
 use branchpoint_engine::store::{RunNo, Store};
-use branchpoint_expr::Value;
-use serde_json::Value as Json;
+use branchpoint_expr::{Value, shown};
 
 use crate::{lines, masked, moment, spent, terminal};
 
@@ -112,7 +111,7 @@ impl Told {
         let meant = |index: &usize| {
             let record = &self.records[*index];
             let id = &self.look.program.steps[record.step.index()].id;
-            &**id == step && path.is_none_or(|path| path == record.path)
+            &**id == step && path.is_none_or(|path| path == positions(record))
         };
         (0..self.records.len()).filter(meant).collect()
     }
@@ -178,27 +177,13 @@ impl Told {
         text
     }
 
-    /// Why a record took its branch: the last condition that was looked at, in words that its author knows.
+    /// Why a record took its branch.
     fn reason(&self, record: &StepRecord) -> Option<String> {
-        let whys = self.whys(record);
-        let sentence = whys.last()?.get("sentence")?.as_str()?;
-        (!sentence.contains("this part")).then(|| sentence.to_owned())
-    }
-
-    /// The explanations of a record's decisions. A program decides more than its author wrote: that is told only of a step that
-    /// took a branch without any condition of its author.
-    pub(super) fn whys(&self, record: &StepRecord) -> Vec<Json> {
-        let all: Vec<Json> = record.why.iter().filter_map(|why| serde_json::from_str(why).ok()).collect();
-        let written: Vec<Json> = all.iter().filter(|why| self.is_written(record, why)).cloned().collect();
-        if written.is_empty() && record.branch.is_some() { all } else { written }
-    }
-
-    /// Whether a condition stands in the document: then its place is inside of its step.
-    pub(super) fn is_written(&self, record: &StepRecord, why: &Json) -> bool {
-        let (start, end) = self.look.program.steps[record.step.index()].origin;
-        let at = |key: &str| why.get("tree").and_then(|tree| tree.get(key)).and_then(Json::as_u64);
-        let inside = |from: u64, to: u64| from < to && u64::from(start) <= from && to <= u64::from(end);
-        at("start").zip(at("end")).is_some_and(|(from, to)| inside(from, to))
+        let decided = record
+            .decisions
+            .iter()
+            .rfind(|decided| decided.chosen().map(|chosen| &chosen.name) == record.branch.as_ref())?;
+        Some(self.secrets.text(&decided.sentence().render(|value| shown(&self.secrets.value(value)))))
     }
 
     /// Attempts that failed, and what people have decided.
@@ -209,7 +194,10 @@ impl Told {
             Some(format!("attempt {} failed: {}", number + 1, masked::error(&self.secrets, &message)))
         });
         let mut below: Vec<String> = failed.collect();
-        for (_, outcome) in self.decided.iter().filter(|(of, _)| *of == index) {
+        let approvals = record.decisions.iter().filter(|decided| decided.kind == DecisionKind::Approval);
+        below.extend(approvals.map(|decided| masked::cut(&decided.line(&self.look.program, &self.secrets))));
+        let explained = record.decisions.iter().any(|decided| decided.kind == DecisionKind::Approval);
+        for (_, outcome) in self.decided.iter().filter(|(of, _)| *of == index && !explained) {
             let votes = outcome.get("votes").and_then(Value::as_list).unwrap_or_default().iter().map(|vote| {
                 let part = |key: &str| vote.get(key).filter(|part| **part != Value::Null).map(Value::to_string);
                 let comment = part("comment").map(|comment| format!(" \"{comment}\"")).unwrap_or_default();
@@ -235,11 +223,17 @@ impl Told {
             StepStatus::Cancelled => ("cancelled", None),
             StepStatus::Skipped(reason) => ("skipped", Some(Value::Str(reason.clone()))),
         };
-        let shown = |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| self.secrets.mask_value(value));
-        let whys = record.why.iter().filter_map(|why| serde_json::from_str::<Value>(why).ok());
-        let whys: Vec<Value> = whys.map(|why| self.secrets.mask_value(&why)).collect();
+        let masked = |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| self.secrets.mask_value(value));
+        let program = &self.look.program;
+        let decisions = record.decisions.iter().map(|decided| decided.to_value(program, &self.secrets));
+        let iterations = record.iterations.iter().map(|round| round.to_value(program, &self.secrets));
         let attempts = record.attempts.iter().map(|attempt| {
-            masked::object([("began", moment::iso(attempt.began_ms)), ("error", shown(&attempt.error))])
+            let ended = attempt.ended_ms.map_or(Value::Null, moment::iso);
+            masked::object([
+                ("began", moment::iso(attempt.began_ms)),
+                ("ended", ended),
+                ("error", masked(&attempt.error)),
+            ])
         });
         let decided = self.decided.iter().filter(|(of, _)| *of == index);
         let decided = decided.map(|(_, outcome)| self.secrets.mask_value(outcome)).collect::<Vec<_>>();
@@ -247,21 +241,22 @@ impl Told {
         masked::object([
             ("step", Value::Str(step.id.clone())),
             ("type", Value::Str(step.kind.clone())),
-            ("iteration", Value::from(record.path.iter().map(|at| Value::Int(i64::from(*at))).collect::<Vec<_>>())),
+            ("iterations", Value::from(iterations.collect::<Vec<_>>())),
             ("run", Value::Int(i64::from(record.run))),
             ("status", Value::from(status)),
             ("reason", reason.unwrap_or_default()),
-            ("branch", shown(&record.branch.clone().map(Value::Str))),
-            ("why", Value::from(whys)),
+            ("branch", masked(&record.branch.clone().map(Value::Str))),
+            ("decisions", Value::from(decisions.collect::<Vec<_>>())),
+            ("decisions_omitted", masked::count(record.decisions_omitted)),
             ("began", moment::iso(record.began_ms)),
             ("ended", record.ended_ms.map_or(Value::Null, moment::iso)),
             ("waited_ms", Value::Int(record.waited_ms)),
             ("attempts", Value::from(attempts.collect::<Vec<_>>())),
             ("usage", spent::object(record.usage)),
             ("decided", Value::from(decided)),
-            ("input", shown(&record.input)),
-            ("output", shown(&record.output)),
-            ("error", shown(&record.error)),
+            ("input", masked(&record.input)),
+            ("output", masked(&record.output)),
+            ("error", masked(&record.error)),
             ("warnings", self.secrets.mask_value(&Value::from(warnings.collect::<Vec<_>>()))),
         ])
     }
@@ -292,6 +287,14 @@ fn skipped(reason: &str) -> String {
         "cancelled" => "not reached, because the run was cancelled".into(),
         other => format!("skipped ({})", other.replace('_', " ")),
     }
+}
+
+/// The positions of the rounds around a record: of all loops where the document's loops are known, else of items.
+pub(super) fn positions(record: &StepRecord) -> Vec<u32> {
+    if record.iterations.len() < record.path.len() {
+        return record.path.clone();
+    }
+    record.iterations.iter().map(|round| round.index).collect()
 }
 
 /// Positions as they are typed.

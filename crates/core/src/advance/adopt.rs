@@ -49,6 +49,7 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
         seq: state.seq,
         now_ms: state.now_ms,
         depth: state.depth,
+        max_ops: state.max_ops,
         semantics: new.semantics,
         ..State::default()
     };

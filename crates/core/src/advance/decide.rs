@@ -1,49 +1,35 @@
 //! `Decide`: ordered guards. An error never picks an arm.
 
 use super::{Flow, Machine};
-use crate::ir::{ConditionId, Failure, Index, PlaceId};
+use crate::ir::{ConditionId, Failure, PlaceId};
 use crate::state::StrandNo;
-use crate::trace::What;
 
 impl Machine<'_> {
     pub(super) fn decide(
         &mut self,
         no: StrandNo,
-        place: PlaceId,
+        at: PlaceId,
         arms: &[(ConditionId, PlaceId)],
         otherwise: PlaceId,
         fail: Option<Failure>,
     ) -> Flow {
-        let mut chosen = None;
         for (index, (condition, to)) in arms.iter().enumerate() {
             match self.holds(no, *condition) {
                 Ok(false) => {}
                 Ok(true) => {
-                    chosen = Some((index, *to));
-                    break;
+                    self.decided_by_conditions(no, at, Some(index));
+                    return Flow::Goto(*to);
                 }
                 Err(error) => {
-                    self.told(no, place, &arms[..=index], None);
+                    let decides = self.program.place(at).decides.as_ref();
+                    // An exit for failures means that the decision continues after one.
+                    let continues = decides.is_some_and(|decides| decides.exits.len() > arms.len() + 1);
+                    self.decided_by_conditions(no, at, continues.then_some(arms.len() + 1));
                     return self.failed(no, fail, error);
                 }
             }
         }
-        let looked_at = chosen.map_or(arms.len(), |(index, _)| index + 1);
-        self.told(no, place, &arms[..looked_at], chosen.map(|(index, _)| index));
-        Flow::Goto(chosen.map_or(otherwise, |(_, to)| to))
-    }
-
-    /// Explains the guards that were looked at: the same evaluation, with recording on.
-    fn told(&mut self, no: StrandNo, place: PlaceId, arms: &[(ConditionId, PlaceId)], chosen: Option<usize>) {
-        if !self.stamp.record {
-            return;
-        }
-        let why = arms.iter().map(|(condition, _)| {
-            let condition = &self.program.conditions[condition.index()];
-            condition.explain(&self.sight(no), "").to_json()
-        });
-        let why = why.collect();
-        let arm = chosen.and_then(|index| u32::try_from(index).ok());
-        self.note(no, What::Decided { place, arm, why });
+        self.decided_by_conditions(no, at, Some(arms.len()));
+        Flow::Goto(otherwise)
     }
 }

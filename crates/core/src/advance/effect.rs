@@ -9,7 +9,7 @@ use crate::event::{Again, Failed, Usage};
 use crate::held::bytes;
 use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
 use crate::state::{EffectNo, InFlight, Parked, Purpose, StrandNo};
-use crate::trace::What;
+use crate::trace::{Basis, What};
 
 impl Machine<'_> {
     pub(super) fn perform(&mut self, no: StrandNo, what: EffectId, input: ExprId) -> Flow {
@@ -94,6 +94,8 @@ impl Machine<'_> {
     }
 
     fn answered(&mut self, effect: EffectNo, strand: StrandNo, value: Value) {
+        let step = self.state.effects.get(&effect).and_then(|flight| self.program.effects[flight.what.index()].step);
+        self.note(strand, What::AttemptEnded { step, error: None });
         self.state.remove_effect(effect);
         let Op::Do { into, next, .. } = self.program.place(self.state.strands[&strand].at).op else {
             unreachable!("a strand with an effect stands at the op that asked for it");
@@ -109,15 +111,22 @@ impl Machine<'_> {
         let kind = &self.program.effects[flight.what.index()];
         let (attempt, step) = (flight.attempt, self.step_id(kind.step));
         let error = error_object(&failed.kind, &failed.message, step);
-        self.note(strand, What::AttemptFailed { step: kind.step, error: error.clone() });
-        if let Some(retry) = kind.retry.filter(|retry| failed.again.is_worth_it() && attempt < retry.max_attempts) {
+        self.note(strand, What::AttemptEnded { step: kind.step, error: Some(error.clone()) });
+        let again = kind.retry.filter(|retry| failed.again.is_worth_it() && attempt < retry.max_attempts);
+        // Whoever comes before the time that the other side has named is only sent away again.
+        let delay = again.map(|retry| delay_ms(&retry, attempt, self.stamp.seed).max(failed.again.after_ms()));
+        if let (Some(step), Some(limit)) =
+            (kind.step, kind.retry.map(|retry| retry.max_attempts).filter(|most| *most > 1))
+        {
+            let (error, retryable) = (error.clone(), failed.again.is_worth_it());
+            self.decided_by_policy(strand, step, Basis::Attempt { attempt, limit, error, delay_ms: delay, retryable });
+        }
+        if let Some(delay) = delay {
             if failed.answered
                 && let Some(flight) = self.state.effects.get_mut(&effect)
             {
                 flight.answers += 1;
             }
-            // Whoever comes before the time that the other side has named is only sent away again.
-            let delay = delay_ms(&retry, attempt, self.stamp.seed).max(failed.again.after_ms());
             if delay == 0 {
                 return self.next_attempt(effect);
             }

@@ -9,9 +9,9 @@ use super::effect::delay_ms;
 use super::sight::error_object;
 use super::{Flow, Machine};
 use crate::held::{bytes, entry_bytes, results_bytes, some_bytes};
-use crate::ir::{Entries, OnFail, Program, ScopeId, SlotId, Status, Want};
+use crate::ir::{Entries, Index, OnFail, Program, ScopeId, SlotId, Status, Want};
 use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
-use crate::trace::What;
+use crate::trace::{Basis, What};
 
 impl Machine<'_> {
     pub(super) fn enter(&mut self, no: StrandNo, scope: ScopeId) -> Flow {
@@ -168,6 +168,10 @@ impl Machine<'_> {
         let (frame_no, entry) = (strand.frame, strand.entry);
         let keep = self.program.scope(self.state.frames[&frame_no].scope).on_fail == OnFail::Keep;
         if !keep {
+            // The record of the frame's end names the entry that failed. The frame is gone or begun anew after this.
+            if let Some(frame) = self.state.frames.get_mut(&frame_no).filter(|frame| frame.entered_by.is_some()) {
+                frame.results[entry as usize] = EntryResult::Failed;
+            }
             return self.frame_failed(frame_no, error);
         }
         self.withdraw_entry(frame_no, entry);
@@ -208,6 +212,7 @@ impl Machine<'_> {
     fn close(&mut self, no: FrameNo) {
         let Some(frame) = self.take_frame(no) else { return };
         let spec = self.program.scope(frame.scope);
+        self.decided_by_frame(&frame, None);
         let Some(by) = frame.entered_by else {
             return match self.state.cancelling.clone() {
                 Some(reason) => self.finish_cancelled(reason),
@@ -246,7 +251,9 @@ impl Machine<'_> {
         let attempt = frame.attempt;
         if let Some(retry) = spec.retry.filter(|retry| attempt < retry.max_attempts) {
             self.withdraw_entries(no);
-            let timer = self.set_timer(delay_ms(&retry, attempt, self.stamp.seed), Purpose::FrameAttempt(no));
+            let delay = delay_ms(&retry, attempt, self.stamp.seed);
+            self.frame_attempt_failed(no, retry.max_attempts, error, Some(delay));
+            let timer = self.set_timer(delay, Purpose::FrameAttempt(no));
             if let Some(frame) = self.state.frames.get_mut(&no) {
                 frame.backoff = Some(timer);
                 // Its entries have not begun again: merges wait for them, and the frame keeps its place in those around.
@@ -259,8 +266,22 @@ impl Machine<'_> {
         }
         let Some(by) = frame.entered_by else { return self.root_failed(error) };
         let fail = spec.fail;
-        self.take_frame(no);
+        if let Some(frame) = self.take_frame(no) {
+            self.decided_by_frame(&frame, Some(&error));
+        }
         self.resume_failed(by, fail, error);
+    }
+
+    /// Records what a retry policy says about a frame that failed.
+    fn frame_attempt_failed(&mut self, no: FrameNo, limit: u32, error: Value, delay_ms: Option<u64>) {
+        let Some(frame) = self.state.frames.get(&no) else { return };
+        let by = frame.entered_by.and_then(|by| Some((by, self.state.strands.get(&by)?.at)));
+        let Some((by, decides)) = by.and_then(|(by, at)| Some((by, self.program.place(at).decides.as_ref()?))) else {
+            return;
+        };
+        let step = self.program.decisions[decides.decision.index()].step;
+        let basis = Basis::Attempt { attempt: frame.attempt, limit, error, delay_ms, retryable: true };
+        self.decided_by_policy(by, step, basis);
     }
 
     pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {

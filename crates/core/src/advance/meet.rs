@@ -1,8 +1,9 @@
 //! `Meet`: a merge fires when every edge is settled: filled, or out of reach of every strand that is still alive.
 
 use super::Machine;
-use crate::ir::{Entries, Home, Op, PlaceId, ScopeId, SlotId};
+use crate::ir::{Entries, Home, Index, Op, PlaceId, ScopeId, SlotId};
 use crate::state::{FrameNo, Parked, StrandNo};
+use crate::trace::{Basis, InputState};
 
 impl Machine<'_> {
     /// Fires the first merge whose edges are all settled. Called when nothing is ready.
@@ -16,11 +17,23 @@ impl Machine<'_> {
             let settled =
                 edges.iter().all(|(slot, from)| self.is_filled(no, *slot) || !self.can_come(no, *slot, *from));
             if settled {
+                self.decided_by_edges(no, at, edges, filled);
                 self.wake(no, if filled > 0 { *next } else { *none });
                 return true;
             }
         }
         false
+    }
+
+    /// Records which edges of a merge have arrived.
+    fn decided_by_edges(&mut self, no: StrandNo, at: PlaceId, edges: &[(SlotId, PlaceId)], filled: usize) {
+        let Some(decides) = self.program.place(at).decides.as_ref().filter(|_| self.stamp.record) else { return };
+        let names = &self.program.decisions[decides.decision.index()].inputs;
+        let states = edges
+            .iter()
+            .map(|(slot, _)| if self.is_filled(no, *slot) { InputState::Arrived } else { InputState::Unreachable });
+        let inputs = names.iter().cloned().zip(states).collect();
+        self.decided_by_rule(no, at, usize::from(filled == 0), || Basis::Inputs { inputs, error: None });
     }
 
     fn is_filled(&self, no: StrandNo, slot: SlotId) -> bool {

@@ -3,6 +3,7 @@
 mod adopt;
 mod clock;
 mod decide;
+mod decided;
 mod effect;
 mod ending;
 mod fork;
@@ -301,8 +302,8 @@ impl Machine<'_> {
 
     fn note(&mut self, strand: StrandNo, what: What) {
         if self.stamp.record {
-            let path = self.item_path(strand);
-            (self.notes)(Note { at_ms: self.stamp.now_ms, strand, path, what });
+            let (path, iterations) = (self.item_path(strand), self.iterations(strand));
+            (self.notes)(Note { at_ms: self.stamp.now_ms, strand, path, iterations, what });
         }
     }
 

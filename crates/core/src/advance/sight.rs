@@ -4,9 +4,10 @@ use branchpoint_expr::{Context, EvalError, Kind, Name, Source, Value, limits};
 
 use super::{Clock, Machine, Rejected};
 use crate::held::{bytes, some_bytes};
-use crate::ir::{ConditionId, Entries, ExprId, Home, Index, Program, SlotId, StepId};
+use crate::ir::{ConditionId, Entries, ExprId, Home, Index, Program, Rounds, SlotId, StepId};
 use crate::request::object;
 use crate::state::{Frame, FrameNo, State, StrandNo};
+use crate::trace::Iteration;
 
 /// What expressions of one strand read.
 pub(crate) struct Sight<'s> {
@@ -182,6 +183,42 @@ impl Machine<'_> {
         }
         path.reverse();
         path
+    }
+
+    /// The rounds of loops around a strand, outermost first.
+    pub(super) fn iterations(&self, no: StrandNo) -> Vec<Iteration> {
+        let mut iterations = Vec::new();
+        let mut strand = self.state.strands.get(&no);
+        while let Some(inner) = strand {
+            let Some(frame) = self.state.frames.get(&inner.frame) else { break };
+            let scope = self.program.scope(frame.scope);
+            if let Some(Rounds { step, round }) = scope.rounds {
+                let (index, item) = match round {
+                    Some(slot) => (self.round(frame, inner.entry, slot), None),
+                    None => (inner.entry, frame.items.get(inner.entry as usize).cloned()),
+                };
+                iterations.push(Iteration { step, index, item });
+            }
+            strand = frame.entered_by.and_then(|by| self.state.strands.get(&by));
+        }
+        iterations.reverse();
+        iterations
+    }
+
+    /// The round that a slot counts, as seen from an entry of a frame.
+    fn round(&self, frame: &Frame, entry: u32, slot: SlotId) -> u32 {
+        let Home::Frame(scope, index) = self.program.slot(slot).home else { return 0 };
+        let found = if frame.scope == scope {
+            Some((frame, entry))
+        } else {
+            let by = frame.entered_by.and_then(|by| self.state.strands.get(&by));
+            by.and_then(|by| self.state.frame_of(by.frame, by.entry, scope))
+        };
+        let value = found.and_then(|(frame, entry)| values(self.program, frame, entry).get(index as usize)?.as_ref());
+        match value {
+            Some(Value::Int(round)) => u32::try_from(*round).unwrap_or(u32::MAX),
+            _ => 0,
+        }
     }
 
     /// The id of a step, for error objects.

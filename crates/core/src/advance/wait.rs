@@ -11,7 +11,7 @@ use crate::held::bytes;
 use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId, Status};
 use crate::request::{CANCEL_REQUEST, Due, Request, Resolution, VOTE, Vote};
 use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
-use crate::trace::What;
+use crate::trace::{Basis, What};
 
 /// How many signals of a name a run keeps for waits to come. A sender that never stops must not fill the host's memory.
 const MAILBOX: usize = 1_000;
@@ -85,7 +85,8 @@ impl Machine<'_> {
     fn take_kept(&mut self, no: StrandNo, arms: &[Arm]) -> Option<PlaceId> {
         for position in 0..self.state.mailbox.len() {
             let (signal, payload) = self.state.mailbox[position].clone();
-            if let Some((into, next)) = self.accepting(no, arms, signal, &payload) {
+            if let Some((into, next, arm)) = self.accepting(no, arms, signal, &payload) {
+                self.decided_by_signal(no, arm, signal);
                 self.state.mailbox.remove(position);
                 self.state.release(bytes(&payload));
                 if let Some(into) = into {
@@ -97,20 +98,25 @@ impl Machine<'_> {
         None
     }
 
-    /// The arm that accepts a signal with that payload.
+    fn decided_by_signal(&mut self, no: StrandNo, arm: usize, signal: SignalId) {
+        let name = &self.program.signals[signal.index()].name;
+        self.decided_by_rule(no, self.state.strands[&no].at, arm, || Basis::Signal { name: name.clone() });
+    }
+
+    /// The arm that accepts a signal with that payload: where its payload is kept, where it leads, and its position.
     fn accepting(
         &mut self,
         no: StrandNo,
         arms: &[Arm],
         wanted: SignalId,
         payload: &Value,
-    ) -> Option<(Option<SlotId>, PlaceId)> {
+    ) -> Option<(Option<SlotId>, PlaceId, usize)> {
         self.payload = payload.clone();
-        let found = arms.iter().find_map(|arm| match arm {
+        let found = arms.iter().enumerate().find_map(|(position, arm)| match arm {
             Arm::Signal { signal, check, into, next } if *signal == wanted => {
                 // A check that cannot be evaluated accepts nothing.
                 let accepts = check.is_none_or(|check| self.holds(no, check).unwrap_or(false));
-                accepts.then_some((*into, *next))
+                accepts.then_some((*into, *next, position))
             }
             _ => None,
         });
@@ -138,7 +144,8 @@ impl Machine<'_> {
                 continue;
             };
             somebody_waits |= arms.iter().any(|arm| matches!(arm, Arm::Signal { signal: of, .. } if *of == signal));
-            if let Some((into, next)) = self.accepting(no, arms, signal, &payload) {
+            if let Some((into, next, arm)) = self.accepting(no, arms, signal, &payload) {
+                self.decided_by_signal(no, arm, signal);
                 self.stop_waiting(no);
                 if let Some(into) = into {
                     self.write(no, into, Some(payload));
@@ -190,6 +197,7 @@ impl Machine<'_> {
             Some(Arm::After { next, .. } | Arm::Until { next, .. }) => *next,
             _ => return,
         };
+        self.decided_by_rule(no, self.state.strands[&no].at, arm as usize, || Basis::Time);
         self.stop_waiting(no);
         self.wake(no, next);
     }
@@ -251,9 +259,14 @@ impl Machine<'_> {
         let Some(pending) = self.state.requests.get(&no) else { return };
         let (strand, arm) = (pending.strand, pending.arm);
         let output = pending.request.output(resolution);
-        let Op::Wait { arms, .. } = &self.program.place(self.state.strands[&strand].at).op else { return };
+        let at = self.state.strands[&strand].at;
+        let Op::Wait { arms, .. } = &self.program.place(at).op else { return };
         let Some(Arm::Request { into, next, expired, .. }) = arms.get(arm as usize) else { return };
-        self.note(strand, What::Resolved(output.clone()));
+        if self.stamp.record {
+            let request = pending.request.clone();
+            self.decided_by_votes(strand, at, &request, resolution);
+            self.note(strand, What::Resolved(output.clone()));
+        }
         self.stop_waiting(strand);
         if let Some(into) = into {
             self.write(strand, *into, Some(output));

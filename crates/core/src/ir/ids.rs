@@ -41,4 +41,6 @@ ids! {
     ViewId,
     /// A step of the document.
     StepId,
+    /// A decision of the document.
+    DecisionId,
 }

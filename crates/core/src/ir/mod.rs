@@ -4,6 +4,7 @@
 //! which the op [`Op::Enter`] opens by a [`Scope`]. Eight ops are enough.
 
 pub mod builder;
+mod decision;
 mod flow;
 mod ids;
 mod nesting;
@@ -18,7 +19,8 @@ use std::sync::{Arc, OnceLock};
 use branchpoint_expr::{Condition, Expression, Value};
 use serde::{Deserialize, Serialize};
 
-pub use ids::{ConditionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
+pub use decision::{Branch, Count, Decides, Decision, DecisionKind, Rounds};
+pub use ids::{ConditionId, DecisionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
 pub use print::print;
 pub use validate::{Invalid, Odd, Warning, Wrong, validate};
 
@@ -46,6 +48,8 @@ pub struct Program {
     pub views: Vec<View>,
     /// What the document's author sees, in document order.
     pub steps: Vec<Step>,
+    /// What the document's author decides.
+    pub decisions: Vec<Decision>,
     /// Bounds of a run.
     pub limits: Limits,
     /// Names of the facts that a start must carry beside its input.
@@ -74,6 +78,8 @@ pub struct Place {
     pub op: Op,
     /// What the trace is told before it happens.
     pub marks: Vec<Mark>,
+    /// The author's decision that the op takes, if it takes one.
+    pub decides: Option<Decides>,
 }
 
 /// What can happen at a place.
@@ -294,6 +300,8 @@ pub struct Scope {
     pub next: PlaceId,
     /// Where it goes on when the frame fails.
     pub fail: Option<Failure>,
+    /// The loop of the document whose rounds run in it.
+    pub rounds: Option<Rounds>,
 }
 
 /// What runs in a frame.

@@ -106,6 +106,11 @@ impl Printer<'_> {
             line.push_str(if index == 0 { "   ; " } else { ", " });
             line.push_str(&self.mark(mark));
         }
+        if let Some(decides) = &place.decides {
+            let exits =
+                decides.exits.iter().map(|exit| exit.map_or_else(|| "-".to_owned(), |branch| branch.to_string()));
+            line += &format!("   ; decision {} [{}]", decides.decision.0, exits.collect::<Vec<_>>().join(" "));
+        }
         line
     }
 
@@ -181,7 +186,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Effects, signals, views and steps.
+    /// Effects, signals, views, steps and decisions.
     fn tables(&self, out: &mut String) -> fmt::Result {
         let program = self.0;
         section(out, program.effects.len() + program.signals.len() + program.views.len() + program.steps.len())?;
@@ -206,6 +211,16 @@ impl Printer<'_> {
         for (id, step) in program.steps.iter().enumerate() {
             let parent = step.parent.map_or_else(String::new, |parent| format!(" in {}", self.step(parent)));
             writeln!(out, "step {id}  {} {}{parent} at {}..{}", step.kind, step.id, step.origin.0, step.origin.1)?;
+        }
+        for (id, decision) in program.decisions.iter().enumerate() {
+            let branches = decision.branches.iter().map(|branch| {
+                let text = branch.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+                let target = branch.target.as_ref().map(|target| format!(" -> {target}")).unwrap_or_default();
+                format!("{}{text}{target}", branch.name)
+            });
+            let branches: Vec<String> = branches.collect();
+            let (kind, step) = (decision.kind.as_str(), self.step(decision.step));
+            writeln!(out, "decision {id}  {kind} {step}: {}", branches.join(" | "))?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What an op reads and writes.
 
-use super::{Arm, ConditionId, Entries, Exit, ExprId, Mark, Op, Place, Scope, SlotId, Verdict, Write};
+use super::{Arm, ConditionId, Entries, Exit, ExprId, Index, Mark, Op, Place, Program, Scope, SlotId, Verdict, Write};
 
 /// One use of something that a program's tables hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,12 @@ pub(super) enum Use {
 }
 
 /// Calls `visit` with everything that a strand at this place uses itself.
-pub(super) fn of_place(place: &Place, mut visit: impl FnMut(Use)) {
+pub(super) fn of_place(program: &Program, place: &Place, mut visit: impl FnMut(Use)) {
+    let decision = place.decides.as_ref().and_then(|decides| program.decisions.get(decides.decision.index()));
+    if let Some(decision) = decision {
+        decision.branches.iter().filter_map(|branch| branch.condition).map(Use::Guard).for_each(&mut visit);
+        decision.count.map(|count| Use::Value(count.value)).into_iter().for_each(&mut visit);
+    }
     for mark in &place.marks {
         if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {
             visit(Use::Value(*value));

@@ -1,7 +1,11 @@
 //! What a person is told about a run: notes while it goes, which exist only while recording is on, and the list of steps
 //! that they add up to. Any past run is told in full by replaying its journal with recording on.
 
+mod decided;
+mod shape;
 mod steps;
+mod text;
+mod what_if;
 
 use std::sync::Arc;
 
@@ -9,10 +13,14 @@ use branchpoint_expr::Value;
 
 use crate::advance::{Rejected, advance_noting};
 use crate::event::{Event, Stamp, Usage};
-use crate::ir::{PlaceId, Program, Status, StepId};
+use crate::ir::{Program, Status, StepId};
 use crate::state::{EffectNo, State, StrandNo};
 
+pub(crate) use decided::FAILED_LISTED;
+pub use decided::{Basis, BranchOutcome, BranchRecord, Decided, InputState};
+pub use shape::Redact;
 pub use steps::{Attempt, Records, StepRecord, StepStatus, steps};
+pub use what_if::{NotChangeable, what_if};
 
 /// Folds a part of a journal again, with recording on, from a state on: a new one, or a snapshot. It tells everything that
 /// happened. Each event comes with the check word that it gave when it was written, so a fold that strays stops there.
@@ -73,8 +81,21 @@ pub struct Note {
     pub strand: StrandNo,
     /// The positions of the items around it, outermost first.
     pub path: Vec<u32>,
+    /// The rounds of the loops around it, outermost first.
+    pub iterations: Vec<Iteration>,
     /// What.
     pub what: What,
+}
+
+/// One round of a loop of the document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Iteration {
+    /// The step that loops.
+    pub step: StepId,
+    /// Which round, counted from 0.
+    pub index: u32,
+    /// The item of the round, if the loop goes over items.
+    pub item: Option<Value>,
 }
 
 /// What happened.
@@ -92,15 +113,8 @@ pub enum What {
     Skipped(StepId, Arc<str>),
     /// A step has failed; the run may go on.
     Failed(StepId, Value),
-    /// A decision was taken.
-    Decided {
-        /// Where.
-        place: PlaceId,
-        /// Which arm; none is the last way out.
-        arm: Option<u32>,
-        /// Why, arm by arm, as far as they were looked at: explanations as JSON.
-        why: Vec<String>,
-    },
+    /// A decision of the document was taken.
+    Decided(Box<Decided>),
     /// An attempt of an effect began.
     Attempt {
         /// The step it is for.
@@ -110,12 +124,12 @@ pub enum What {
         /// Which attempt, counted from 1.
         attempt: u32,
     },
-    /// An attempt of an effect failed.
-    AttemptFailed {
+    /// An attempt of an effect ended.
+    AttemptEnded {
         /// The step it was for.
         step: Option<StepId>,
-        /// Why.
-        error: Value,
+        /// Why it failed; none when it succeeded.
+        error: Option<Value>,
     },
     /// An attempt of an effect has used something up.
     Used {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use super::{Note, What};
+use super::{Decided, Iteration, Note, What};
 use crate::event::Usage;
-use crate::ir::{Index, Program, Status, StepId};
+use crate::ir::{DecisionKind, Index, Program, Status, StepId};
 use crate::state::StrandNo;
 
 /// One run of a step.
@@ -17,6 +17,8 @@ pub struct StepRecord {
     pub step: StepId,
     /// The positions of the items around it, outermost first.
     pub path: Vec<u32>,
+    /// The rounds of the loops around it, outermost first.
+    pub iterations: Vec<Iteration>,
     /// Which run of the step at this place it is, counted from 1.
     pub run: u32,
     /// How it stands.
@@ -29,8 +31,10 @@ pub struct StepRecord {
     pub error: Option<Value>,
     /// The branch it took.
     pub branch: Option<Arc<str>>,
-    /// Why it decided as it did: explanations as JSON.
-    pub why: Vec<String>,
+    /// What it decided, in order: the first and the last ones of a step that decides very often.
+    pub decisions: Vec<Decided>,
+    /// How many decisions between those are left out.
+    pub decisions_omitted: u64,
     /// What a person should know of.
     pub warnings: Vec<Arc<str>>,
     /// The attempts of its newest call of the outside: another call after one that was answered is no further attempt.
@@ -47,11 +51,16 @@ pub struct StepRecord {
     pub items: Option<u32>,
 }
 
+/// How many decisions of one run of a step are kept from its beginning, and as many from its end: a loop may make millions.
+pub(super) const DECISIONS_KEPT: usize = 50;
+
 /// One call of the outside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
     /// When it was made.
     pub began_ms: i64,
+    /// When it ended.
+    pub ended_ms: Option<i64>,
     /// Why it failed, if it did.
     pub error: Option<Value>,
 }
@@ -92,6 +101,8 @@ pub struct Records {
     open: BTreeMap<StrandNo, Vec<usize>>,
     /// Since when strands have been waiting.
     waiting: BTreeMap<StrandNo, i64>,
+    /// Decisions that come before the step that takes them begins, such as that of a merge.
+    early: BTreeMap<(StepId, Vec<u32>), Vec<Decided>>,
 }
 
 impl Records {
@@ -117,7 +128,8 @@ impl Records {
             What::Began(step, input) => Some(self.begin(note, *step, input.as_ref())),
             What::Skipped(step, reason) => {
                 let record = blank(*step, note, 0, StepStatus::Skipped(reason.clone()));
-                self.list.push(StepRecord { ended_ms: Some(note.at_ms), ..record });
+                let decisions = self.early.remove(&(*step, note.path.clone())).unwrap_or_default();
+                self.list.push(StepRecord { ended_ms: Some(note.at_ms), decisions, ..record });
                 Some(self.list.len() - 1)
             }
             What::Ended(step, output) => {
@@ -135,16 +147,17 @@ impl Records {
                     if first && record.attempts.last().is_some_and(|last| last.error.is_none()) {
                         record.attempts.clear();
                     }
-                    record.attempts.push(Attempt { began_ms: note.at_ms, error: None });
+                    record.attempts.push(Attempt { began_ms: note.at_ms, ended_ms: None, error: None });
                 })
             }
-            What::AttemptFailed { step: Some(step), error } => self.change(note, *step, |record| {
+            What::AttemptEnded { step: Some(step), error } => self.change(note, *step, |record| {
                 if let Some(attempt) = record.attempts.last_mut() {
-                    attempt.error = Some(error.clone());
+                    attempt.ended_ms = Some(note.at_ms);
+                    attempt.error.clone_from(error);
                 }
             }),
             What::Used { step: Some(step), usage } => self.change(note, *step, |record| record.usage.add(*usage)),
-            What::Decided { why, .. } => self.innermost(note.strand, |record| record.why.extend(why.iter().cloned())),
+            What::Decided(decided) => self.decide(note, decided),
             What::Waits(status) => {
                 self.waiting.insert(note.strand, note.at_ms);
                 self.innermost(note.strand, |record| record.status = StepStatus::Waiting(*status))
@@ -158,7 +171,7 @@ impl Records {
             }
             What::Items(count) => self.innermost(note.strand, |record| record.items = Some(*count)),
             What::Attempt { step: None, .. }
-            | What::AttemptFailed { step: None, .. }
+            | What::AttemptEnded { step: None, .. }
             | What::Used { step: None, .. }
             | What::Resolved(_) => None,
         }
@@ -169,8 +182,37 @@ impl Records {
         let (newest, runs) = self.newest.entry((step, note.path.clone())).or_default();
         (*newest, *runs) = (at, *runs + 1);
         self.open.entry(note.strand).or_default().push(at);
-        self.list.push(StepRecord { input: input.cloned(), ..blank(step, note, *runs, StepStatus::Running) });
+        let decisions = self.early.remove(&(step, note.path.clone())).unwrap_or_default();
+        let record = blank(step, note, *runs, StepStatus::Running);
+        self.list.push(StepRecord { input: input.cloned(), decisions, ..record });
         at
+    }
+
+    /// A decision belongs to the open record of its step; before the step begins, it waits for it.
+    fn decide(&mut self, note: &Note, decided: &Decided) -> Option<usize> {
+        let open = self.newest(note, decided.step).filter(|at| self.list[*at].ended_ms.is_none());
+        let Some(at) = open else {
+            let early = self.early.entry((decided.step, note.path.clone())).or_default();
+            // Only the newest matter: a step that never begins must not gather them.
+            if early.len() == DECISIONS_KEPT {
+                early.remove(0);
+            }
+            early.push(decided.clone());
+            return None;
+        };
+        let record = &mut self.list[at];
+        // A gate has no steps of its own that could carry the mark of a branch.
+        if decided.kind == DecisionKind::Gate
+            && let Some(chosen) = decided.chosen()
+        {
+            record.branch = Some(chosen.name.clone());
+        }
+        if record.decisions.len() == 2 * DECISIONS_KEPT {
+            record.decisions.remove(DECISIONS_KEPT);
+            record.decisions_omitted += 1;
+        }
+        record.decisions.push(decided.clone());
+        Some(at)
     }
 
     fn end(
@@ -190,6 +232,8 @@ impl Records {
         self.change(note, step, |record| {
             record.status = status;
             record.ended_ms = Some(note.at_ms);
+            // An attempt that was withdrawn, by a time limit for example, has no end of its own.
+            record.attempts.iter_mut().for_each(|attempt| attempt.ended_ms = attempt.ended_ms.or(Some(note.at_ms)));
             tell(record);
         })
     }
@@ -216,13 +260,15 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
     StepRecord {
         step,
         path: note.path.clone(),
+        iterations: note.iterations.clone(),
         run,
         status,
         input: None,
         output: None,
         error: None,
         branch: None,
-        why: Vec::new(),
+        decisions: Vec::new(),
+        decisions_omitted: 0,
         warnings: Vec::new(),
         attempts: Vec::new(),
         usage: Usage::default(),
@@ -264,7 +310,7 @@ fn never_ran(program: &Program, records: &[StepRecord], status: Status) -> Vec<S
         ran[record.step.index()] = true;
     }
     let at_ms = records.iter().filter_map(|record| record.ended_ms).max().unwrap_or_default();
-    let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), what: What::Woke };
+    let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), iterations: Vec::new(), what: What::Woke };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
     let told = told(records);
     let why = |step: StepId| skipped_around(program, &told, step).unwrap_or_else(|| reason.clone());

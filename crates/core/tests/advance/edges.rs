@@ -2,7 +2,7 @@
 
 use branchpoint_core::What;
 use branchpoint_core::ir::builder::ROOT;
-use branchpoint_core::ir::{Failure, Write};
+use branchpoint_core::ir::{DecisionKind, Failure, Write};
 use branchpoint_expr::{Dialect, Value};
 
 use crate::host::{Host, Make};
@@ -37,13 +37,20 @@ fn a_decision_is_told_with_its_reasons() {
     let mut make = Make::new();
     let guard = make.b.condition(ROOT, "1 == 1", Dialect::Machine).unwrap();
     let decide = make.b.decide([(guard, make.end)], make.end, None);
+    let step = make.b.step("choose", "decision", None, (0, 1));
+    let decision = make.b.decision(step, DecisionKind::Branch);
+    let then = make.b.branch(decision, "then", Some(guard), None);
+    make.b.decides(decide, decision, [Some(then), None]);
+    // What lowering decides by itself is not recorded.
+    let decide = make.b.decide([(guard, decide)], make.end, None);
     let work = make.effect("work", decide);
     let mut host = make.run(work);
     let (effect, (_, attempt)) = host.flights.first_key_value().map(|(no, flight)| (*no, flight.clone())).unwrap();
     let usage = branchpoint_core::Usage::default();
     let settled = branchpoint_core::Event::Settled { effect, attempt, result: Ok(Value::Null), usage };
     let outcome = host.hand(settled).unwrap();
-    assert!(outcome.trace.iter().any(|note| matches!(note.what, What::Decided { .. })));
+    let decided: Vec<_> = outcome.trace.iter().filter(|note| matches!(note.what, What::Decided(_))).collect();
+    assert_eq!(decided.len(), 1, "{decided:?}");
 }
 
 /// `a` and `b` are written, then `c` in a way that may fail.

@@ -2,7 +2,7 @@
 //! replaying the journal of a run that went without recording.
 
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Effect, Mark, Program, Status};
+use branchpoint_core::ir::{DecisionKind, Effect, Mark, Program, Status};
 use branchpoint_core::{
     Event, Failed, Rejected, Stamp, State, StepRecord, StepStatus, Strayed, Usage, advance, replay, steps,
 };
@@ -33,6 +33,9 @@ fn scored() -> Program {
     let decide = b.decide([(good, sending)], dropping, None);
     b.mark(decide, Mark::End(ask, Some(value)));
     b.mark(decide, Mark::Begin(gate, None));
+    let decision = b.decision(gate, DecisionKind::Branch);
+    let exits = [b.branch(decision, "send", Some(good), Some("send")), b.branch(decision, "drop", None, Some("drop"))];
+    b.decides(decide, decision, exits.map(Some));
     let model = b.effect(Effect { step: Some(ask), retry: Some(retry(2, 0)), ..effect("model") });
     let question = b.value("how good?");
     let asking = b.do_(model, question, Some(score), decide, None);
@@ -88,8 +91,8 @@ fn steps_are_told_in_order_with_what_became_of_them() {
     let ask = &records[0];
     assert_eq!((ask.input.clone(), ask.output.clone()), (Some(Value::from("how good?")), Some(Value::Int(7))));
     assert_eq!((ask.began_ms, ask.ended_ms), (1, Some(3)));
-    let errors: Vec<_> = ask.attempts.iter().map(|attempt| (attempt.began_ms, attempt.error.is_some())).collect();
-    assert_eq!(errors, [(1, true), (2, false)]);
+    let errors = ask.attempts.iter().map(|attempt| (attempt.began_ms, attempt.ended_ms, attempt.error.is_some()));
+    assert_eq!(errors.collect::<Vec<_>>(), [(1, Some(2), true), (2, Some(3), false)]);
     assert_eq!(records[1].branch.as_deref(), Some("send"));
 }
 
@@ -97,8 +100,7 @@ fn steps_are_told_in_order_with_what_became_of_them() {
 fn every_decision_is_explained() {
     let why = |score: i64| {
         let records = told(score);
-        let why: serde_json::Value = serde_json::from_str(&records[1].why[0]).expect("explanations are JSON");
-        why["sentence"].as_str().expect("it has a sentence").to_string()
+        records[1].decisions[0].sentence().to_string()
     };
     assert_eq!(why(7), "true because score is 7, at least 5");
     assert_eq!(why(2), "false because score is 2, expected at least 5");

@@ -76,6 +76,14 @@ impl Document<'_> {
         }
     }
 
+    /// The step whose value a step begins with: the one before it in a chain, else the one around it.
+    pub(super) fn before(&self, no: No) -> Option<No> {
+        let list = self.list_of(no);
+        let position = list.steps.iter().position(|step| *step == no);
+        let earlier = position.and_then(|at| list.steps.get(at.checked_sub(1)?).copied());
+        earlier.filter(|_| self.is_chain(self.parent(no), list)).or_else(|| self.parent(no))
+    }
+
     pub(super) fn parent(&self, no: No) -> Option<No> {
         self.steps[no].parent.map(|(parent, _)| parent)
     }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::ir::{Mark, Op, Program};
-use branchpoint_core::{Note, What};
+use branchpoint_core::{BranchOutcome, BranchRecord, Note, What};
 use branchpoint_expr::{Object, Value};
 
 /// How a session stands after a request.
@@ -63,21 +62,18 @@ impl Answer {
     }
 }
 
-/// The decisions about steps among what a run has told. Others are of the program's own making.
-pub(super) fn reasons(program: &Program, notes: &[Note]) -> Vec<Value> {
-    notes.iter().filter_map(|note| reason(program, &note.what)).collect()
+/// The steps that were evaluated, in order, with what their conditions gave.
+pub(super) fn reasons(notes: &[Note]) -> Vec<Value> {
+    let decided = notes.iter().filter_map(|note| match &note.what {
+        What::Decided(decided) => Some(decided),
+        _ => None,
+    });
+    decided.flat_map(|decided| &decided.branches).filter_map(reason).collect()
 }
 
-fn reason(program: &Program, what: &What) -> Option<Value> {
-    let What::Decided { place, arm, why } = what else { return None };
-    let Op::Decide { arms, .. } = &program.place(*place).op else { return None };
-    let (_, leads_to) = arms.first()?;
-    let step = program.place(*leads_to).marks.iter().find_map(|mark| match mark {
-        Mark::Branch(step, _) => Some(&program.steps[step.0 as usize].id),
-        _ => None,
-    })?;
-    let explanation = why.first().and_then(|why| serde_json::from_str(why).ok()).unwrap_or_default();
-    let reason =
-        [("step", Value::Str(step.clone())), ("holds", Value::Bool(arm.is_some())), ("explanation", explanation)];
+fn reason(branch: &BranchRecord) -> Option<Value> {
+    let explanation = serde_json::from_str(&branch.explanation.as_ref()?.to_json()).unwrap_or_default();
+    let holds = Value::Bool(branch.outcome == BranchOutcome::True);
+    let reason = [("step", Value::Str(branch.name.clone())), ("holds", holds), ("explanation", explanation)];
     Some(Value::from(reason.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>()))
 }

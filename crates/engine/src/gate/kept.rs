@@ -215,7 +215,7 @@ fn told(look: &Look, notes: &[Note]) -> Result<Answer, KeptTrouble> {
         let id = named(&look.program, name).ok_or(Refused::NoSession)?;
         view(&look.program, &look.state, id).map_err(Refused::View)
     };
-    Ok(Answer { view: read("session")?, problems: read("problems")?, reasons: answer::reasons(&look.program, notes) })
+    Ok(Answer { view: read("session")?, problems: read("problems")?, reasons: answer::reasons(notes) })
 }
 
 fn named(program: &Program, name: &str) -> Option<ViewId> {

@@ -121,7 +121,18 @@ impl Unit<'_> {
     pub(super) fn one_case(&mut self, switch: &Located, case: &Located) -> Id {
         let value_type = self.value_type(switch, &TYPES).unwrap_or(ValueType::Text);
         let input = self.input_text(case.span);
+        self.name_discriminator(switch);
         self.case_test(case, value_type, input, &mut BTreeSet::new())
+    }
+
+    /// The host keeps the value of the discriminator in the slot of `input`; people know it by what the switch says.
+    fn name_discriminator(&mut self, switch: &Located) {
+        let Some(written) = switch.get("discriminator").and_then(Located::text).map(|text| text.trim()) else { return };
+        let inside = written.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+        let name = inside.filter(|name| !name.contains("}}")).unwrap_or(written).trim();
+        if let Some(path) = self.program.paths.last_mut().filter(|path| path.root.slot.is_some() && !name.is_empty()) {
+            path.root.text = name.into();
+        }
     }
 
     /// The discriminator's text; blank means the input.

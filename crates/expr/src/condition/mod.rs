@@ -20,7 +20,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::error::EvalError;
 use crate::eval;
 use crate::eval::record::{Off, Results};
-use crate::explain::Explanation;
+use crate::explain::{Explanation, Read};
 use crate::located::Located;
 use crate::program::{Id, Program, Reference};
 use crate::rules::Dialect;
@@ -122,7 +122,18 @@ impl Condition {
 
     /// Whether its place in the source reads like what it does, because it was written as an expression.
     pub fn is_verbatim(&self) -> bool {
-        self.program.verbatim.iter().any(|nodes| nodes.contains(&(self.program.root as usize)))
+        let root = self.program.root;
+        self.program.written.iter().any(|written| written.start.is_some() && written.nodes.contains(&root))
+    }
+
+    /// The condition on one line: an expression in its author's words, any other spelling as the clauses it is made of.
+    pub fn text(&self) -> String {
+        self.program.condition_text()
+    }
+
+    /// The paths that it reads with what they lead to now, each once, whether or not an evaluation would look at them.
+    pub fn reads<C: Context + ?Sized>(&self, context: &C) -> Vec<Read> {
+        crate::explain::reads(&self.program, context)
     }
 
     /// Its place in the document, if it was compiled from one.
@@ -163,15 +174,15 @@ impl Condition {
     /// use serde_json::json;
     ///
     /// let condition = Condition::compile("states.check.ExitCode == 0")?;
-    /// let explanation = condition.explain(&json!({"states": {"check": {"ExitCode": 2}}}), "states.check.ExitCode == 0");
+    /// let explanation = condition.explain(&json!({"states": {"check": {"ExitCode": 2}}}));
     /// assert_eq!(explanation.sentence, "false because states.check.ExitCode is 2, expected 0");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn explain<C: Context + ?Sized>(&self, context: &C, source: &str) -> Explanation {
+    pub fn explain<C: Context + ?Sized>(&self, context: &C) -> Explanation {
         let bump = Bump::new();
         let mut results = Results::new(&self.program);
         let outcome = eval::holds(&self.program, context, &bump, &mut results)
             .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect));
-        crate::explain::explain(&self.program, &results, outcome, source, &bump)
+        crate::explain::explain(&self.program, &results, outcome, &bump)
     }
 }

@@ -14,7 +14,7 @@ pub use kind::Kind;
 pub use render::{render_json, render_terminal};
 pub use sarif::{Examined, Unread, render_sarif};
 pub use span::Span;
-pub(crate) use suggest::nearest;
+pub use suggest::nearest;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ const LONGEST: usize = 64;
 const CANDIDATES: usize = 10_000;
 
 /// The candidate nearest to a misspelt name, if it is near enough that a person would have meant it.
-pub(crate) fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if written.is_empty() || written.len() > LONGEST {
         return None;
     }

@@ -45,6 +45,19 @@ pub(crate) fn value<C: Context + ?Sized>(program: &Program, root: Id, context: &
     evaluator.placed(result)
 }
 
+/// What a path of a program leads to.
+pub(crate) fn read_path<'a, C: Context + ?Sized>(
+    program: &'a Program,
+    path: &'a Path,
+    context: &'a C,
+    bump: &'a Bump,
+) -> Outcome<Value> {
+    let mut record = Off;
+    let evaluator = Evaluator::new(program, context, bump, &mut record);
+    let view = evaluator.path(path)?;
+    evaluator.work.value(view)
+}
+
 /// Two ways to evaluate a node, so that the common case moves nothing through memory: [`Evaluator::truth`] for what is
 /// true or false, [`Evaluator::eval`] for everything.
 pub(crate) struct Evaluator<'a, 'r, C: ?Sized, R> {

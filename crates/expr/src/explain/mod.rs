@@ -1,6 +1,9 @@
 //! Why a condition gave what it gave: every sub-result with its place, and one plain sentence.
 
+mod phrase;
+mod reads;
 mod sentence;
+mod text;
 
 use std::fmt::Write;
 
@@ -8,7 +11,6 @@ use bumpalo::Bump;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-use crate::builtins;
 use crate::diagnostic::Span;
 use crate::error::EvalError;
 use crate::eval::record::{Noted, Results};
@@ -17,26 +19,30 @@ use crate::program::{Id, Node, Program};
 use crate::value::{Value, View};
 use crate::work::Work;
 
+pub use phrase::Phrase;
+pub(crate) use reads::reads;
+pub use reads::{Read, Recorded, change};
+
 /// A condition's outcome and the reasons for it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// What the condition gave.
     pub outcome: Result<bool, EvalError>,
     /// One plain sentence.
-    pub sentence: String,
-    /// Every part that was looked at.
+    pub sentence: Phrase,
+    /// The condition with all its parts.
     pub tree: Part,
 }
 
 /// One part of a condition with what it gave.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     /// The place in the source text.
     #[serde(flatten)]
     pub span: Span,
     /// The part as people write it.
     pub text: String,
-    /// What it gave; none when it was not looked at, or is too large to be kept.
+    /// What it gave; none when it was not evaluated, or is too large to be kept.
     #[serde(skip)]
     pub value: Option<Value>,
     /// The kind of what it gave, as the builtin `type` names it.
@@ -59,13 +65,12 @@ pub(crate) fn explain<'a>(
     program: &'a Program,
     results: &Results<'a>,
     outcome: Result<bool, EvalError>,
-    source: &str,
     bump: &'a Bump,
 ) -> Explanation {
-    let explainer = Explainer { program, results, source, work: Work::new(bump) };
+    let explainer = Explainer { program, results, work: Work::new(bump) };
     let sentence = match &outcome {
-        Ok(holds) => format!("{holds} because {}", explainer.because(program.root)),
-        Err(error) => format!("cannot be decided: {}", error.message),
+        Ok(holds) => Phrase::from(format!("{holds} because ")).phrase(explainer.because(program.root)),
+        Err(error) => format!("cannot be decided: {}", error.message).into(),
     };
     Explanation { sentence, tree: explainer.part(program.root, true), outcome }
 }
@@ -91,34 +96,40 @@ impl Serialize for Explanation {
                 told.serialize_field("outcome", &Failed { error: kind.as_str(), message })?;
             }
         }
-        told.serialize_field("sentence", &self.sentence)?;
+        told.serialize_field("sentence", &self.sentence.to_string())?;
         told.serialize_field("tree", &self.tree)?;
         told.end()
     }
 }
 
 impl Part {
-    /// The tree as indented lines: `✓` what held, `✗` what did not, `!` what failed, `·` what was not looked at.
+    /// The tree as indented lines: `✓` true, `✗` false, `!` failed, `·` not evaluated.
     pub fn render(&self) -> String {
+        self.render_with(|value| shown(value.view()))
+    }
+
+    /// As [`Self::render`], with values as `show` writes them.
+    pub fn render_with(&self, show: impl Fn(&Value) -> String) -> String {
         let mut out = String::new();
-        self.render_into(&mut out, 0);
+        self.render_into(&mut out, 0, &show);
         out
     }
 
-    fn render_into(&self, out: &mut String, depth: usize) {
+    fn render_into(&self, out: &mut String, depth: usize, show: &impl Fn(&Value) -> String) {
         let (mark, told) = match (&self.value, &self.shown, &self.error) {
             // A failure stops everything around it; it is told where it happened.
             (_, _, Some(_)) if self.children.iter().any(|child| child.error.is_some()) => ("!", String::new()),
             (_, _, Some(error)) => ("!", format!("  {error}")),
             (Some(Value::Bool(true)), ..) => ("✓", String::new()),
             (Some(Value::Bool(false)), ..) => ("✗", String::new()),
-            (_, Some(shown), _) => ("=", format!("  {shown}")),
-            (_, None, None) => ("·", "  not looked at".into()),
+            (Some(value), ..) => ("=", format!("  {}", show(value))),
+            (None, Some(shown), _) => ("=", format!("  {shown}")),
+            (None, None, None) => ("·", "  not evaluated".into()),
         };
         let arrow = if self.decided && depth > 0 && mark != "=" { "  ← decided" } else { "" };
         let _ = writeln!(out, "{}{mark} {}{told}{arrow}", "  ".repeat(depth), self.text);
         for child in &self.children {
-            child.render_into(out, depth + 1);
+            child.render_into(out, depth + 1, show);
         }
     }
 }
@@ -126,7 +137,6 @@ impl Part {
 pub(crate) struct Explainer<'e, 'a> {
     program: &'a Program,
     results: &'e Results<'a>,
-    source: &'e str,
     /// What comparing and copying values may cost, all in all.
     work: Work<'a>,
 }
@@ -153,7 +163,7 @@ impl<'a> Explainer<'_, 'a> {
         let value = self.value(id);
         Part {
             span: self.program.spans[id as usize],
-            text: self.text(id),
+            text: self.program.part_text(id),
             value: value.and_then(|value| self.work.value(value).ok()),
             shown: value.map(shown),
             kind: value.map(View::type_name),
@@ -167,10 +177,10 @@ impl<'a> Explainer<'_, 'a> {
     /// What a part is made of. What reads like the part and gave the same is not told twice.
     fn parts(&self, id: Id, decided: bool) -> Vec<Part> {
         let deciding = if decided { self.deciding(id) } else { Vec::new() };
-        let text = self.text(id);
+        let text = self.program.part_text(id);
         let parts = self.children(id).into_iter().flat_map(|child| {
             let decided = deciding.contains(&child);
-            let repeated = self.text(child) == text && self.same_value(child, id);
+            let repeated = self.program.part_text(child) == text && self.same_value(child, id);
             if repeated { self.parts(child, decided) } else { vec![self.part(child, decided)] }
         });
         parts.collect()
@@ -239,61 +249,5 @@ impl<'a> Explainer<'_, 'a> {
             }
         };
         all.into_iter().filter(|id| !matches!(self.node(*id), Node::Constant(_))).collect()
-    }
-
-    /// A part as people write it: from the source where it stands there, else from what it is made of.
-    fn text(&self, id: Id) -> String {
-        match self.node(id) {
-            Node::Constant(constant) => shown(self.program.constants[constant as usize].view()),
-            Node::Path(path) => self.program.paths[path as usize].to_string(),
-            Node::Test(test) => {
-                let test = &self.program.tests[test as usize];
-                let right = test.right.map(|right| format!(" {}", self.text(right))).unwrap_or_default();
-                format!("{} {}{right}", self.text(test.left), test.operator())
-            }
-            Node::Every(_) => "all of".into(),
-            Node::Some(_) => "any of".into(),
-            _ if self.program.verbatim.iter().any(|nodes| nodes.contains(&(id as usize))) => self.written(id),
-            _ => self.composed(id),
-        }
-    }
-
-    fn composed(&self, id: Id) -> String {
-        let joined = |ids: Vec<Id>, by: &str| ids.into_iter().map(|id| self.text(id)).collect::<Vec<_>>().join(by);
-        match self.node(id) {
-            Node::Binary(operator, left, right) => {
-                format!("{} {} {}", self.text(left), operator.quoted().trim_matches('`'), self.text(right))
-            }
-            Node::Not(operand) => format!("not ({})", self.text(operand)),
-            Node::Call { builtin, arguments } => {
-                let name = builtins::TABLE[usize::from(builtin)].name;
-                format!("{name}({})", joined(self.program.list(arguments).to_vec(), ", "))
-            }
-            Node::Template(parts) => joined(self.program.list(parts).to_vec(), ""),
-            Node::And(parts) => joined(self.program.list(parts).to_vec(), " && "),
-            Node::Or(parts) => joined(self.program.list(parts).to_vec(), " || "),
-            Node::Coalesce(left, _) => self.text(left),
-            Node::Slice { object, from, to } => match (from.and_then(|from| self.value(from)), to) {
-                (Some(View::Int(from @ ..0)), None) => {
-                    format!("the last {} of {}", from.unsigned_abs(), self.text(object))
-                }
-                _ => format!("part of {}", self.text(object)),
-            },
-            Node::Member { object, key, .. } => format!("{}[{}]", self.text(object), self.text(key)),
-            Node::Matches { text, pattern } => format!("{} matches {}", self.text(text), self.pattern_text(pattern)),
-            _ => self.written(id),
-        }
-    }
-
-    /// What stands at the part's place, on one line.
-    fn written(&self, id: Id) -> String {
-        match self.program.spans[id as usize].text(self.source).split_whitespace().collect::<Vec<_>>() {
-            words if words.is_empty() => "this part".into(),
-            words => words.join(" "),
-        }
-    }
-
-    fn pattern_text(&self, pattern: u32) -> String {
-        shown(View::Str(self.program.patterns[pattern as usize].as_str()))
     }
 }

@@ -1,7 +1,6 @@
 //! The one plain sentence: "false because states.check.ExitCode is 2, expected 0".
 
-use super::Explainer;
-use crate::fault::shown;
+use super::{Explainer, Phrase};
 use crate::program::{Id, Node};
 use crate::syntax::ast::Binary;
 
@@ -10,7 +9,7 @@ const LISTED: usize = 3;
 
 impl Explainer<'_, '_> {
     /// The reason for what a part gave, as a clause that can follow "because".
-    pub(super) fn because(&self, id: Id) -> String {
+    pub(super) fn because(&self, id: Id) -> Phrase {
         let holds = self.holds(id);
         match self.node(id) {
             Node::And(_) | Node::Every(_) | Node::Or(_) | Node::Some(_) => self.reasons(id),
@@ -19,18 +18,18 @@ impl Explainer<'_, '_> {
             Node::Sequence(_, rest) => self.because(rest),
             Node::Conditional(condition, then, otherwise) => {
                 let chosen = if self.holds(condition) { then } else { otherwise };
+                let because = self.because(condition);
                 match self.node(chosen) {
-                    Node::Constant(_) => format!("{}, and then it says {}", self.because(condition), self.text(chosen)),
-                    _ => format!("{}, and then {}", self.because(condition), self.because(chosen)),
+                    Node::Constant(_) => because.text(", and then it says ").text(self.text(chosen)),
+                    _ => because.text(", and then ").phrase(self.because(chosen)),
                 }
             }
             Node::Binary(operator, left, right) => self.comparison(operator, left, right, holds),
             Node::InSet { needle, .. } => {
-                let among = if holds { "which is in the list" } else { "which is not in the list" };
-                format!("{}, {among}", self.fact(needle))
+                self.fact(needle).text(if holds { ", which is in the list" } else { ", which is not in the list" })
             }
             Node::Matches { text, pattern } => {
-                told(Binary::Matches, holds, &self.fact(text), &self.pattern_text(pattern))
+                compared(Binary::Matches, holds, self.fact(text), self.program.pattern_text(pattern).into())
             }
             Node::Test(test) => self.test(test, holds),
             Node::Constant(_) => "that is what it says".into(),
@@ -38,78 +37,93 @@ impl Explainer<'_, '_> {
         }
     }
 
-    fn reasons(&self, id: Id) -> String {
+    fn text(&self, id: Id) -> String {
+        self.program.part_text(id)
+    }
+
+    fn reasons(&self, id: Id) -> Phrase {
         let deciding = self.deciding(id);
-        let listed: Vec<_> = deciding.iter().take(LISTED).map(|part| self.because(*part)).collect();
-        let rest = deciding.len().saturating_sub(LISTED);
-        match (&listed[..], rest) {
-            ([], _) => "there is nothing to check".into(),
-            (_, 0) => listed.join(", and "),
-            _ => format!("{}, and {rest} more", listed.join(", and ")),
+        if deciding.is_empty() {
+            return "there is nothing to check".into();
+        }
+        let mut reasons = Phrase::default();
+        for (position, part) in deciding.iter().take(LISTED).enumerate() {
+            let between = if position == 0 { "" } else { ", and " };
+            reasons = reasons.text(between).phrase(self.because(*part));
+        }
+        match deciding.len().saturating_sub(LISTED) {
+            0 => reasons,
+            rest => reasons.text(format!(", and {rest} more")),
         }
     }
 
     /// "x is 2".
-    fn fact(&self, id: Id) -> String {
+    fn fact(&self, id: Id) -> Phrase {
+        let subject = Phrase::from(self.text(id));
         match self.value(id) {
-            Some(value) => format!("{} is {}", self.text(id), shown(value)),
-            None => format!("{} was not looked at", self.text(id)),
+            Some(value) => subject.text(" is ").view(value, &self.work),
+            None => subject.text(" was not evaluated"),
         }
     }
 
     /// What the left side was compared with: a literal as it is, anything else with its value.
-    fn expected(&self, id: Id) -> String {
+    fn expected(&self, id: Id) -> Phrase {
         let text = self.text(id);
         match (self.node(id), self.value(id)) {
-            (Node::Constant(_), _) | (_, None) => text,
-            (_, Some(value)) => format!("{} ({text})", shown(value)),
+            (Node::Constant(_), _) | (_, None) => text.into(),
+            (_, Some(value)) => Phrase::default().view(value, &self.work).text(format!(" ({text})")),
         }
     }
 
-    fn comparison(&self, operator: Binary, left: Id, right: Id, holds: bool) -> String {
+    fn comparison(&self, operator: Binary, left: Id, right: Id, holds: bool) -> Phrase {
         // People write the value on either side; what varies is what the sentence is about.
         let (subject, object, operator) = match (self.node(left), self.node(right), operator) {
             (Node::Constant(_), Node::Constant(_), _) => return "that is what it says".into(),
             (Node::Constant(_), _, operator) if let Some(mirrored) = mirrored(operator) => (right, left, mirrored),
             _ => (left, right, operator),
         };
-        told(operator, holds, &self.fact(subject), &self.expected(object))
+        compared(operator, holds, self.fact(subject), self.expected(object))
     }
 
-    fn test(&self, test: u32, holds: bool) -> String {
+    fn test(&self, test: u32, holds: bool) -> Phrase {
         let test = &self.program.tests[test as usize];
         let fact = self.fact(test.left);
         let Some((operator, negated)) = relation(test.operator()) else {
             let is_empty = holds != test.operator().contains("not");
-            return format!("{fact}, which is {}", if is_empty { "empty" } else { "not empty" });
+            return fact.text(if is_empty { ", which is empty" } else { ", which is not empty" });
         };
         let expected = test.right.map(|right| self.expected(right)).unwrap_or_default();
-        told(operator, holds != negated, &fact, &expected)
+        compared(operator, holds != negated, fact, expected)
     }
 }
 
-/// What a comparison found, as people say it.
-fn told(operator: Binary, holds: bool, fact: &str, expected: &str) -> String {
-    match (operator, holds) {
-        (Binary::Equal, true) => fact.into(),
-        (Binary::Equal, false) => format!("{fact}, expected {expected}"),
-        (Binary::NotEqual, true) => format!("{fact}, not {expected}"),
-        (Binary::NotEqual, false) => format!("{fact}, expected anything else"),
-        (Binary::Less, _) => format!("{fact}, {}less than {expected}", expectation(holds)),
-        (Binary::LessOrEqual, _) => format!("{fact}, {}at most {expected}", expectation(holds)),
-        (Binary::Greater, _) => format!("{fact}, {}more than {expected}", expectation(holds)),
-        (Binary::GreaterOrEqual, _) => format!("{fact}, {}at least {expected}", expectation(holds)),
-        (Binary::In, true) => format!("{fact}, which is in {expected}"),
-        (Binary::In, false) => format!("{fact}, which is not in {expected}"),
-        (Binary::Contains, true) => format!("{fact}, which contains {expected}"),
-        (Binary::Contains, false) => format!("{fact}, which does not contain {expected}"),
-        (Binary::StartsWith, true) => format!("{fact}, which starts with {expected}"),
-        (Binary::StartsWith, false) => format!("{fact}, which does not start with {expected}"),
-        (Binary::EndsWith, true) => format!("{fact}, which ends with {expected}"),
-        (Binary::EndsWith, false) => format!("{fact}, which does not end with {expected}"),
-        (_, true) => format!("{fact}, which matches {expected}"),
-        (_, false) => format!("{fact}, which does not match {expected}"),
-    }
+/// The outcome of a comparison as people say it.
+fn compared(operator: Binary, holds: bool, fact: Phrase, expected: Phrase) -> Phrase {
+    let relation = match (operator, holds) {
+        (Binary::Equal, true) => return fact,
+        (Binary::NotEqual, false) => return fact.text(", expected anything else"),
+        (Binary::Equal, false) => ", expected ",
+        (Binary::NotEqual, true) => ", not ",
+        (Binary::Less, true) => ", less than ",
+        (Binary::Less, false) => ", expected less than ",
+        (Binary::LessOrEqual, true) => ", at most ",
+        (Binary::LessOrEqual, false) => ", expected at most ",
+        (Binary::Greater, true) => ", more than ",
+        (Binary::Greater, false) => ", expected more than ",
+        (Binary::GreaterOrEqual, true) => ", at least ",
+        (Binary::GreaterOrEqual, false) => ", expected at least ",
+        (Binary::In, true) => ", which is in ",
+        (Binary::In, false) => ", which is not in ",
+        (Binary::Contains, true) => ", which contains ",
+        (Binary::Contains, false) => ", which does not contain ",
+        (Binary::StartsWith, true) => ", which starts with ",
+        (Binary::StartsWith, false) => ", which does not start with ",
+        (Binary::EndsWith, true) => ", which ends with ",
+        (Binary::EndsWith, false) => ", which does not end with ",
+        (_, true) => ", which matches ",
+        (_, false) => ", which does not match ",
+    };
+    fact.text(relation).phrase(expected)
 }
 
 /// The operator of the language that says the same as one of a typed group or a target list, and whether it is negated.
@@ -132,10 +146,6 @@ fn relation(operator: &str) -> Option<(Binary, bool)> {
         "$not_regex" => (Binary::Matches, true),
         _ => return None,
     })
-}
-
-fn expectation(holds: bool) -> &'static str {
-    if holds { "" } else { "expected " }
 }
 
 /// The operator that says the same with its sides exchanged.

@@ -102,7 +102,7 @@ impl Example {
         }
         let printed = match &compiled {
             Some(Compiled::Condition(condition)) if self.explained => {
-                let explanation = condition.explain(context, source);
+                let explanation = condition.explain(context);
                 format!("{}\n{}", explanation.sentence, explanation.tree.render())
             }
             _ => render_terminal(&findings, source, self.origin(), false),

@@ -49,7 +49,7 @@ fn three_documents(document: &Json, dialect: Dialect, context: &Json) -> Option<
     let bound = compile(options.bound(&Roots)).expect("binding changes nothing in what compiles");
     let outcomes =
         [named.evaluate(context), named.evaluate(&Value::from(context)), bound.evaluate(&Slots(&slots(context)))];
-    assert_eq!(named.explain(context, "").outcome, outcomes[0], "explaining changes nothing");
+    assert_eq!(named.explain(context).outcome, outcomes[0], "explaining changes nothing");
     Some(outcomes)
 }
 
@@ -141,7 +141,7 @@ proptest! {
             prop_assert_eq!(&over_json, &kinds(long.evaluate(&context)), "{} over {}", join(false), context);
             let value = Value::from(&context);
             prop_assert_eq!(&over_json, &kinds(short.evaluate(&value)), "{} over the value {}", join(false), context);
-            let explained = kinds(short.explain(&context, &join(false)).outcome);
+            let explained = kinds(short.explain(&context).outcome);
             prop_assert_eq!(&over_json, &explained, "{} explained over {}", join(false), context);
         }
     }

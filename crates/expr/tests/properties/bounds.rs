@@ -47,7 +47,7 @@ proptest! {
         let text = format!("{text} == 1");
         if let Ok(condition) = Condition::expression(&text, options) {
             let outcome = condition.evaluate(&context);
-            let explanation = condition.explain(&context, &text);
+            let explanation = condition.explain(&context);
             let _ = (explanation.to_json(), explanation.tree.render());
             prop_assert_eq!(outcome, explanation.outcome);
         }

@@ -18,7 +18,7 @@ fn exercise(compiled: Result<Condition, Problems>, source: &str, context: &Json)
             if let Err(error) = &outcome {
                 let _ = render_terminal(&[error.to_diagnostic()], source, "source", true);
             }
-            let explanation = condition.explain(context, source);
+            let explanation = condition.explain(context);
             let _ = (explanation.tree.render(), explanation.to_json());
             assert_eq!(explanation.outcome, outcome, "explaining changed the outcome of {source}");
         }

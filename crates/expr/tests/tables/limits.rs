@@ -66,7 +66,7 @@ fn the_deepest_expression_that_is_taken_fits_on_the_stack_of_a_thread() {
             let _ = stopped(Dialect::Session, &source, &json!({}));
             let source = format!("{source} == 1");
             if let Ok(condition) = Condition::expression(&source, Options::dialect(Dialect::Session)) {
-                let _ = condition.explain(&json!({}), &source).tree.render();
+                let _ = condition.explain(&json!({})).tree.render();
             }
         }
     }
@@ -241,7 +241,7 @@ fn the_bounds_are_the_same_over_values_and_in_explanations() {
     let condition = Condition::expression(source, Options::dialect(Dialect::Session)).expect("it compiles");
     let over_value = condition.evaluate(&Value::from(&context)).expect_err("too much");
     assert_eq!(over_value.detail.as_str(), "step_limit");
-    assert_eq!(condition.explain(&context, source).outcome, Err(over_value));
+    assert_eq!(condition.explain(&context).outcome, Err(over_value));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    Backoff, ConditionId, EffectId, Exit, ExprId, Failure, Invalid, Limits, PlaceId, Program, Retry, ScopeId, SlotId,
-    Status, Write,
+    Backoff, ConditionId, DecisionId, DecisionKind, EffectId, Exit, ExprId, Failure, Invalid, Limits, PlaceId, Program,
+    Retry, ScopeId, SlotId, Status, Write,
 };
 use branchpoint_expr::{Dialect, Value};
 
@@ -156,6 +156,7 @@ impl<'t> Lower<'t> {
                 let other = self.block(other, around, next);
                 let guard = self.test(*test, around, false);
                 self.b.at(place).decide([(guard, then)], other, None);
+                self.decision(node.id, place, DecisionKind::Branch, &[Some(guard), None]);
             }
             What::Parallel { .. } | What::Each { .. } | What::Try { .. } | What::While { .. } => {
                 self.scope(node, around, next);
@@ -204,14 +205,28 @@ impl<'t> Lower<'t> {
         let values = self.expr(&format!("[{}]", names.join(", ")), around);
         let filled = self.b.set([Write::Put(self.v, values)], next, None);
         let empty = self.set_value(Value::from("none"), next);
+        let meet = if own { self.b.reserve() } else { place };
+        self.b.at(meet).meet(edges, filled, empty);
+        let decision = self.decision(id, meet, DecisionKind::Join, &[None, None]);
+        self.b.inputs(decision, names);
         if own {
-            let meet = self.b.meet(edges, filled, empty);
             let value = self.b.read(self.v);
             let write = Write::Put(self.edges[&id], value);
             self.b.at(place).set([write], meet, None);
-        } else {
-            self.b.at(place).meet(edges, filled, empty);
         }
+    }
+
+    /// Declares what the op of a place decides: a branch for each exit, with its condition if it has one.
+    fn decision(&mut self, id: u32, place: PlaceId, kind: DecisionKind, exits: &[Option<ConditionId>]) -> DecisionId {
+        let step = self.b.step(&format!("n{id}"), "node", None, (0, 0));
+        let decision = self.b.decision(step, kind);
+        let exits = exits
+            .iter()
+            .enumerate()
+            .map(|(at, condition)| self.b.branch(decision, &format!("b{at}"), *condition, None));
+        let exits: Vec<_> = exits.map(Some).collect();
+        self.b.decides(place, decision, exits);
+        decision
     }
 
     /// Counts in the frame that the target runs in, because a jump ends the strand that jumps.

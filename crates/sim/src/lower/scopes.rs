@@ -1,7 +1,7 @@
 //! Scopes: fork, for-each, try and loops.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, Mark, OnFail, PlaceId, ScopeId, Want, Write};
+use branchpoint_core::ir::{DecisionKind, Exit, Mark, OnFail, PlaceId, ScopeId, Want, Write};
 use branchpoint_expr::Value;
 
 use super::{Around, Lower, policy};
@@ -43,7 +43,13 @@ impl<'t> Lower<'t> {
             }
             _ => unreachable!("only scopes are lowered here"),
         }
-        self.b.at(self.places[&node.id]).enter(scope);
+        let place = self.b.at(self.places[&node.id]).enter(scope);
+        let joins = matches!(node.what, What::Parallel { .. });
+        let kind = if joins { DecisionKind::Join } else { DecisionKind::Loop };
+        let decision = self.decision(node.id, place, kind, &[None, None]);
+        if let What::Parallel { branches, .. } = &node.what {
+            self.b.inputs(decision, (0..branches.len()).map(|branch| format!("b{branch}")));
+        }
     }
 
     fn each(
@@ -83,6 +89,7 @@ impl<'t> Lower<'t> {
         let ended = self.test(test, inside, true);
         let over = self.condition(&format!("{rounds} >= {cap}"), inside);
         self.b.at(start).decide([(ended, done), (over, capped)], count, None);
+        self.decision(id, start, DecisionKind::Loop, &[Some(ended), Some(over), None]);
         self.b.begin(scope, &[start]);
     }
 }

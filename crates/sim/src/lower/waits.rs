@@ -1,6 +1,6 @@
 //! Waits: for a time, for a signal, for people.
 
-use branchpoint_core::ir::{Arm, Early, ExprId, PlaceId};
+use branchpoint_core::ir::{Arm, DecisionKind, Early, ExprId, PlaceId};
 use branchpoint_expr::Value;
 
 use super::{Around, Lower, object};
@@ -30,7 +30,11 @@ impl<'t> Lower<'t> {
             }
             _ => unreachable!("only waits are lowered here"),
         };
-        self.b.at(self.places[&node.id]).wait(arms, None);
+        let exits = vec![None; arms.len()];
+        let place = self.b.at(self.places[&node.id]).wait(arms, None);
+        let is_request = matches!(node.what, What::Request { .. });
+        let kind = if is_request { DecisionKind::Approval } else { DecisionKind::Wait };
+        self.decision(node.id, place, kind, &exits);
     }
 
     fn after(&mut self, delay_ms: u64, next: PlaceId) -> Arm {

@@ -195,7 +195,7 @@ pub(super) fn fold(
             let what = match note.what {
                 branchpoint_core::What::Warned { .. } => "warnings",
                 branchpoint_core::What::Decided { .. } => "decisions",
-                branchpoint_core::What::AttemptFailed { .. } => "attempts failed",
+                branchpoint_core::What::AttemptEnded { error: Some(_), .. } => "attempts failed",
                 branchpoint_core::What::Attempt { .. } => "attempts",
                 branchpoint_core::What::Resolved { .. } => "questions resolved",
                 _ => "marks",

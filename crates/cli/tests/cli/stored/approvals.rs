@@ -30,7 +30,7 @@ fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
     );
     has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "bob"]).1, &["has completed"]);
     let (stdout, _) = bench.expect(0, &["runs", "trace", "letter"]);
-    has(&stdout, &["decided: approve (ada approve \"fine\", bob approve)", "from ada: vote"]);
+    has(&stdout, &["ask → approve: 2 votes for `approve` (ada, bob), 2 required", "from ada: vote"]);
     has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "bob"]).1, &["asks nobody", "completed"]);
 }
 

@@ -56,10 +56,30 @@ fn an_explanation_tells_operands_and_the_line() {
     let bench = Bench::new();
     bench.asks("letter");
     let (stdout, _) = bench.expect(0, &["runs", "explain", "letter", "tier"]);
-    has(&stdout, &["review.yaml:4", "review.yaml:6  metadata.amount > 100", "true because", "metadata.amount = 250 ("]);
-    has(&bench.expect(0, &["runs", "explain", "letter", "note"]).0, &["It gave", "decided nothing"]);
+    has(
+        &stdout,
+        &["review.yaml:4", "tier → then (branch 1 of 2)", "metadata.amount > 100 → ask  (review.yaml:6:9)", "is 250"],
+    );
+    has(&bench.expect(0, &["runs", "explain", "letter", "note"]).0, &["Output:", "No decisions"]);
     has(&bench.expect(1, &["runs", "explain", "letter", "nope"]).1, &["no step `nope`", "tier"]);
     has(&bench.expect(1, &["runs", "explain", "letter", "tier", "--iteration", "3"]).1, &["no such iteration"]);
+}
+
+#[test]
+fn a_decision_is_taken_once_more_with_other_values() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    let explain = ["runs", "explain", "letter", "tier", "--with"];
+    let with = |change: &'static str| [&explain[..], &[change]].concat();
+    let (stdout, _) = bench.expect(0, &with("metadata.amount=50"));
+    has(&stdout, &["Another branch", "It was: tier → then (branch 1 of 2)", "tier → else (branch 2 of 2)", "is 50"]);
+    has(&bench.expect(0, &with("metadata.amount=101")).0, &["The same branch", "is 101, more than 100"]);
+    let (_, stderr) = bench.expect(1, &with("metadata.amout=50"));
+    has(&stderr, &["does not read `metadata.amout`; did you mean `metadata.amount`?", "it reads metadata.amount"]);
+    has(&bench.expect(1, &with("metadata.amount")).1, &["has no `=`"]);
+    has(&bench.expect(1, &["runs", "explain", "letter", "note", "--with", "input=1"]).1, &["decided nothing"]);
+    let json = bench.json(&[&with("metadata.amount=50")[..], &["--json"]].concat());
+    assert_eq!((&json[0]["was"]["chosen"], &json[0]["would_be"]["chosen"]), (&"then".into(), &"else".into()));
 }
 
 #[test]
@@ -76,7 +96,7 @@ fn a_run_that_nobody_drives_is_resumed() {
     );
     has(&bench.expect(1, &["runs", "resume", "left"]).1, &["has ended: failed", "runs retry left"]);
     let (stdout, _) = bench.expect(0, &["runs", "explain", "left", "second"]);
-    has(&stdout, &["flaky.yaml:6", "the command ended with code 1", "decided nothing"]);
+    has(&stdout, &["flaky.yaml:6", "the command ended with code 1", "No decisions"]);
     for command in ["show", "trace"] {
         let (stdout, stderr) = bench.expect(0, &["runs", command, "left"]);
         assert!(!stdout.contains("canary-42") && !stderr.contains("canary-42"), "{stdout}");

@@ -26,6 +26,7 @@
 //! # Ok::<(), branchpoint_expr::Problems>(())
 //! ```
 
+mod decisions;
 mod exprs;
 mod formulas;
 mod layout;
@@ -42,8 +43,8 @@ use branchpoint_expr::{Condition, Diagnostic, Expression, Value};
 
 use super::validate::{Invalid, Wrong, check_ids, validate_named};
 use super::{
-    ConditionId, Early, Effect, EffectId, ExprId, Index, Limits, Mark, Op, Place, PlaceId, Program, SEMANTICS, ScopeId,
-    Signal, SignalId, SlotId, Status, Step, StepId, View, ViewId,
+    ConditionId, Decides, Early, Effect, EffectId, ExprId, Index, Limits, Mark, Op, Place, PlaceId, Program, SEMANTICS,
+    ScopeId, Signal, SignalId, SlotId, Status, Step, StepId, View, ViewId,
 };
 
 use formulas::Formulas;
@@ -93,6 +94,7 @@ pub struct Builder {
 struct Label {
     op: Option<Op>,
     marks: Vec<Mark>,
+    decides: Option<Decides>,
     /// Where in our own source: what one needs to know when it was never defined.
     reserved: &'static Location<'static>,
 }
@@ -116,6 +118,7 @@ impl Builder {
             signals: Vec::new(),
             views: Vec::new(),
             steps: Vec::new(),
+            decisions: Vec::new(),
             limits: Limits::default(),
             facts: Vec::new(),
             input_slot: None,
@@ -164,7 +167,7 @@ impl Builder {
     #[track_caller]
     pub fn reserve(&mut self) -> PlaceId {
         self.size.add(size::PLACE_BYTES);
-        self.labels.push(Label { op: None, marks: Vec::new(), reserved: Location::caller() });
+        self.labels.push(Label { op: None, marks: Vec::new(), decides: None, reserved: Location::caller() });
         PlaceId(count(self.labels.len() - 1))
     }
 
@@ -276,7 +279,7 @@ impl Builder {
                 self.wrong.push(Invalid::new(Wrong::Undefined, Some(PlaceId(place)), message));
                 continue;
             };
-            self.program.places.push(Place { op, marks: label.marks });
+            self.program.places.push(Place { op, marks: label.marks, decides: label.decides });
         }
         for (scope, _) in self.begun.iter().enumerate().filter(|(_, begun)| !**begun) {
             let message = format!("it was never told how scope s{scope} begins");

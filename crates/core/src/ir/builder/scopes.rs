@@ -3,7 +3,9 @@
 use branchpoint_expr::Value;
 
 use super::super::validate::{Invalid, Wrong};
-use super::super::{Entries, ExprId, Failure, Home, Index, OnFail, PlaceId, Retry, Scope, ScopeId, Slot, SlotId, Want};
+use super::super::{
+    Entries, ExprId, Failure, Home, Index, OnFail, PlaceId, Retry, Rounds, Scope, ScopeId, Slot, SlotId, Want,
+};
 use super::names::Names;
 use super::{Builder, ROOT, push};
 
@@ -29,6 +31,8 @@ pub struct ScopeSpec {
     pub next: Option<PlaceId>,
     /// Where it goes on when the frame fails.
     pub fail: Option<Failure>,
+    /// The loop of the document whose rounds run in it.
+    pub rounds: Option<Rounds>,
 }
 
 impl Builder {
@@ -163,5 +167,6 @@ fn record(parent: Option<ScopeId>, next: PlaceId, spec: ScopeSpec) -> Scope {
         time_limit_ms: spec.time_limit_ms,
         next,
         fail: spec.fail,
+        rounds: spec.rounds,
     }
 }

@@ -24,7 +24,7 @@ struct Check<'p> {
 impl Check<'_> {
     fn place(&mut self, place: &Place) {
         flow::targets(&place.op, |to| self.place_id(to));
-        uses::of_place(place, |used| self.used(used));
+        uses::of_place(self.program, place, |used| self.used(used));
         match &place.op {
             Op::Do { effect, .. } => self.id("effect", *effect, self.program.effects.len()),
             Op::Enter(scope) => self.id("scope", *scope, self.program.scopes.len()),
@@ -43,6 +43,14 @@ impl Check<'_> {
                 }
             }
             Op::Decide { .. } | Op::Set { .. } | Op::Fork { .. } => {}
+        }
+        if let Some(decides) = &place.decides {
+            self.id("decision", decides.decision, self.program.decisions.len());
+            let branches = self.program.decisions.get(decides.decision.index()).map_or(0, |known| known.branches.len());
+            for branch in decides.exits.iter().flatten().filter(|branch| **branch as usize >= branches) {
+                let message = format!("an exit stands for branch {branch} of a decision that has {branches}");
+                self.wrong.push(Invalid::new(Wrong::NoSuchId, self.at, message));
+            }
         }
         for mark in &place.marks {
             let (Mark::Begin(step, _)
@@ -70,6 +78,10 @@ impl Check<'_> {
             scope.parent.iter().for_each(|parent| self.id("scope", *parent, program.scopes.len()));
             scope.slots.iter().for_each(|slot| self.used(Use::Slot(*slot)));
             uses::of_scope(scope, |used| self.used(used));
+            if let Some(rounds) = scope.rounds {
+                self.step(Some(rounds.step));
+                rounds.round.into_iter().for_each(|slot| self.used(Use::Slot(slot)));
+            }
             if let Entries::Each { item, index, .. } = &scope.start {
                 self.used(Use::Slot(*item));
                 self.used(Use::Slot(*index));
@@ -84,6 +96,11 @@ impl Check<'_> {
         }
         program.effects.iter().for_each(|effect| self.step(effect.step));
         program.steps.iter().for_each(|step| self.step(step.parent));
+        for decision in &program.decisions {
+            self.step(Some(decision.step));
+            decision.branches.iter().filter_map(|branch| branch.condition).for_each(|used| self.used(Use::Guard(used)));
+            decision.count.iter().for_each(|count| self.used(Use::Value(count.value)));
+        }
         program.views.iter().for_each(|view| self.used(Use::Value(view.value)));
         program.on_cancel.iter().for_each(|place| self.place_id(*place));
     }

@@ -13,7 +13,7 @@ pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeI
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         if let Some(home) = homes[id.index()] {
             check.at = Some(id);
-            uses::of_place(place, |used| check.used(used, home));
+            uses::of_place(program, place, |used| check.used(used, home));
         }
     }
     check.at = None;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use branchpoint_core::ir::{ExprId, Mark, PlaceId, Write};
+use branchpoint_core::ir::{DecisionKind, ExprId, Mark, PlaceId, Write};
 use branchpoint_expr::{Dialect, Kind, Located, Shape, Value};
 
 use super::super::raw::{Case, Step, Test};
@@ -20,8 +20,14 @@ impl Lower {
             let data = self.formula(&format!(r#"{{"condition_result": {result}}}"#));
             self.way(blocks, if result { "true" } else { "false" }, data, around, ways)
         });
-        let arms = condition.map(|condition| (self.test(around.scope, condition), yes));
-        self.b.decide(arms.into_iter().collect::<Vec<_>>(), no, Some(ways.fail))
+        let condition = condition.map(|condition| self.test(around.scope, condition));
+        let arms: Vec<_> = condition.iter().map(|condition| (*condition, yes)).collect();
+        let decision = self.b.decision(ways.step, DecisionKind::Branch);
+        let taken = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), None)));
+        let otherwise = self.b.branch(decision, "false", None, None);
+        let decide = self.b.decide(arms, no, Some(ways.fail));
+        self.b.decides(decide, decision, taken.into_iter().chain([Some(otherwise)]).collect::<Vec<_>>());
+        decide
     }
 
     /// The first case that matches. All settings are expanded before the first is compared.

@@ -1,6 +1,6 @@
 //! Nodes that choose a way: `if` by what came before, approvals by a person.
 
-use branchpoint_core::ir::{Failure, Mark, PlaceId, Write};
+use branchpoint_core::ir::{DecisionKind, Failure, Mark, PlaceId, Write};
 use branchpoint_expr::{Located, Value};
 
 use super::super::wiring::Way;
@@ -16,8 +16,15 @@ impl Lower<'_> {
             let check = self.log("logic_check", "'no conditions: no'", &[self.id(node)]);
             next = self.b.set([check], next, None);
         }
+        let decision = self.b.decision(self.steps[node], DecisionKind::Branch);
+        for (index, condition) in self.conditions[node].clone().into_iter().enumerate() {
+            self.b.branch(decision, &format!("condition-{index}"), Some(condition), None);
+        }
+        let otherwise = self.b.branch(decision, "false", None, None);
         for (index, written) in conditions.iter().enumerate().rev() {
             next = self.tried(node, index, written, next);
+            let unmatched = (index + 1 == conditions.len()).then_some(otherwise);
+            self.b.decides(next, decision, [u32::try_from(index).ok(), unmatched]);
         }
         let writes = [self.begin_log(node), self.put(self.slots.text, "lower(string(prev ?? ''))", &[])];
         let place = self.b.set(writes, next, None);

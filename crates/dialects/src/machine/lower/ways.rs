@@ -1,6 +1,6 @@
 //! Choosing the next state: transitions in order, then the named ways, judged by every loop around.
 
-use branchpoint_core::ir::{Exit, Mark, PlaceId, StepId};
+use branchpoint_core::ir::{DecisionKind, Exit, Mark, PlaceId, StepId};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
@@ -54,6 +54,8 @@ impl<'d> Lower<'d> {
     /// Ordered guards; the first entry without one ends them. An error ends the run: no later entry is used.
     fn transitions(&mut self, here: Here<'d>, ok: bool, named: Option<Target>) -> PlaceId {
         let (mut arms, mut default) = (Vec::new(), None);
+        let mut decision = None;
+        let mut exits = Vec::new();
         for way in &here.state.transitions {
             let Some(target) = way.target.as_ref().and_then(|name| self.named(name)) else { continue };
             let place = self.go(here.context, here.at, target, ok);
@@ -63,8 +65,11 @@ impl<'d> Lower<'d> {
             };
             let marked = self.b.set([], place, None);
             let taken = way.target.as_ref().map_or_else(|| "".into(), |name| name.text().clone());
+            let guard = self.guard(self.scope(here.context), guard);
+            let decision = *decision.get_or_insert_with(|| self.b.decision(here.step, DecisionKind::Transition));
+            exits.push(Some(self.b.branch(decision, &taken, Some(guard), Some(&taken))));
             self.b.mark(marked, Mark::Branch(here.step, taken));
-            arms.push((self.guard(self.scope(here.context), guard), marked));
+            arms.push((guard, marked));
         }
         let otherwise = match (default, named) {
             (Some(default), _) => default,
@@ -77,7 +82,12 @@ impl<'d> Lower<'d> {
         let kind = branchpoint_expr::Kind::ConditionError.as_str();
         let error = self.failed_run(here, kind, "failure.message", "nil");
         let fail = Some(self.fail_to(error));
-        self.b.decide(arms, otherwise, fail)
+        let decide = self.b.decide(arms, otherwise, fail);
+        if let Some(decision) = decision {
+            exits.push(Some(self.b.branch(decision, "default", None, None)));
+            self.b.decides(decide, decision, exits);
+        }
+        decide
     }
 
     /// No way on is named.

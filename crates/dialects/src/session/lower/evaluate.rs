@@ -1,7 +1,7 @@
 //! Evaluation: the first step whose conditions all hold, else the active one, else the default, else none.
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{Failure, Mark, PlaceId, StepId, Write};
+use branchpoint_core::ir::{ConditionId, DecisionId, DecisionKind, Failure, Mark, PlaceId, StepId, Write};
 use branchpoint_expr::{Condition, Dialect, Located, Value};
 
 use super::super::raw::Step;
@@ -17,9 +17,20 @@ impl Lower<'_, '_> {
         let asked = agent.steps.iter().zip(steps).filter_map(|(step, id)| Some((step, id, step.conditions?)));
         let asked: Vec<_> = asked.collect();
         let first = |at: usize, evaluate: PlaceId| (at == 0).then_some(evaluate);
-        let mut next = self.nothing_new(first(asked.len(), self.evaluate));
-        for (at, (step, id, conditions)) in asked.into_iter().enumerate().rev() {
-            next = self.candidate((step, id, conditions), first(at, self.evaluate), next, report);
+        let decision = asked.first().map(|(_, id, _)| self.b.decision(*id, DecisionKind::Transition));
+        let mut candidates = Vec::new();
+        for (step, id, conditions) in asked {
+            let sequence = step.sequence;
+            let compiled = self
+                .b
+                .condition_with(ROOT, Dialect::Session, |options| Condition::history(conditions, sequence, options));
+            let (Some(holds), Some(decision)) = (report.compiled(compiled), decision) else { continue };
+            let branch = self.b.branch(decision, &step.name, Some(holds), Some(&step.name));
+            candidates.push((step, id, holds, (decision, branch)));
+        }
+        let mut next = self.nothing_new(first(candidates.len(), self.evaluate), decision);
+        for (at, candidate) in candidates.into_iter().enumerate().rev() {
+            next = self.candidate(candidate, first(at, self.evaluate), next);
         }
         let evaluated = self.evaluated;
         let (record, recorded) = (self.record, self.went_on());
@@ -34,15 +45,10 @@ impl Lower<'_, '_> {
     /// One step: it becomes active if all its conditions hold, else the next one is asked.
     fn candidate(
         &mut self,
-        (step, id, conditions): (&Step<'_>, StepId, &Located),
+        (step, id, holds, (decision, branch)): (&Step<'_>, StepId, ConditionId, (DecisionId, u32)),
         place: Option<PlaceId>,
         next: PlaceId,
-        report: &mut Report,
     ) -> PlaceId {
-        let sequence = step.sequence;
-        let compiled =
-            self.b.condition_with(ROOT, Dialect::Session, |options| Condition::history(conditions, sequence, options));
-        let Some(holds) = report.compiled(compiled) else { return next };
         self.said.push(("name", Value::Str(step.name.clone())));
         let noted = self.formula("{step: name, kind: problem.kind, message: problem.message}");
         self.said.pop();
@@ -50,7 +56,10 @@ impl Lower<'_, '_> {
         self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
         let active = self.activate(step, id);
         let fail = Failure { to: failed, error: Some(self.slots.problem) };
-        self.begin_at(place).decide([(holds, active)], next, Some(fail))
+        let decide = self.begin_at(place).decide([(holds, active)], next, Some(fail));
+        // The next step is asked after one that does not hold, and after one that cannot be evaluated.
+        self.b.decides(decide, decision, [Some(branch), None, None]);
+        decide
     }
 
     /// A step that is active already stays as it is; any other begins its sequence.
@@ -75,7 +84,8 @@ impl Lower<'_, '_> {
     }
 
     /// No step's conditions hold: the active step stays if it still exists, else the default step is the start.
-    fn nothing_new(&mut self, place: Option<PlaceId>) -> PlaceId {
+    fn nothing_new(&mut self, place: Option<PlaceId>, decision: Option<DecisionId>) -> PlaceId {
+        let target = self.agent.default.map(|step| self.agent.steps[step].name.clone());
         let (name, because) = match self.agent.default {
             Some(step) => {
                 let name = self.agent.steps[step].name.clone();
@@ -87,7 +97,13 @@ impl Lower<'_, '_> {
         let default = self.become_step(name, because);
         let exists = self.test("active in names");
         let evaluated = self.evaluated;
-        self.begin_at(place).decide([(exists, evaluated)], default, None)
+        let decide = self.begin_at(place).decide([(exists, evaluated)], default, None);
+        if let Some(decision) = decision {
+            let unchanged = self.b.branch(decision, "unchanged", None, None);
+            let start = self.b.branch(decision, "default", None, target.as_deref());
+            self.b.decides(decide, decision, [Some(unchanged), Some(start)]);
+        }
+        decide
     }
 
     /// The first decision stands where evaluation begins; the others have places of their own.

@@ -2,7 +2,7 @@
 
 mod visits;
 
-use branchpoint_core::ir::{ConditionId, Mark, PlaceId, Write};
+use branchpoint_core::ir::{ConditionId, DecisionKind, Mark, PlaceId, Write};
 use branchpoint_expr::{Condition, Dialect, Located};
 use visits::Beyond;
 
@@ -32,7 +32,9 @@ impl Lower<'_, '_> {
         } else {
             (arms.iter().map(|arm| self.chain(&arm.steps, at, finish, finish).0).collect(), skipped)
         };
-        let mut guarded = Vec::new();
+        let kind = if self.document.steps[no].is("switch") { DecisionKind::Switch } else { DecisionKind::Branch };
+        let decision = self.b.decision(self.ids[no], kind);
+        let (mut guarded, mut exits) = (Vec::new(), Vec::new());
         let mut otherwise = finish;
         for (position, (arm, begin)) in arms.iter().zip(begins).enumerate() {
             let taken = self.taken(no, position, &arms, begin);
@@ -40,9 +42,13 @@ impl Lower<'_, '_> {
                 Some(guard) => guarded.push((guard, taken)),
                 None => otherwise = taken,
             }
+            let name = arm.marker.as_deref().unwrap_or("else");
+            let target = arm.steps.first().map(|step| &*self.document.steps[*step].id);
+            exits.push(Some(self.b.branch(decision, name, arm.guard, target)));
         }
         let failure = self.failure(no, at, None);
         let decide = self.b.decide(guarded, otherwise, Some(failure));
+        self.b.decides(decide, decision, exits);
         let begin = self.b.set(probe, decide, Some(failure));
         self.begin(no, begin);
         skipped

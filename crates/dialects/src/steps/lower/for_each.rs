@@ -1,7 +1,9 @@
 //! Loops over items: a frame for each iteration, with slots of its own.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, OnFail, PlaceId, ScopeId, Write};
+use branchpoint_core::ir::{
+    DecisionId, DecisionKind, Exit, ExprId, Failure, Mark, OnFail, PlaceId, Rounds, ScopeId, Write,
+};
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
@@ -26,7 +28,11 @@ impl Lower<'_, '_> {
         let (item, index) = (self.items[&no], self.rounds[&no]);
         self.b.each(scope, items, item, index, place);
         let enter = self.b.enter(scope);
-        let begin = self.looked_at(no, at, enter, (finish, failure));
+        let decision = self.b.decision(self.ids[no], DecisionKind::Loop);
+        let exits = [("end", "every item is done"), ("failed", "an item failed or the time limit was reached")]
+            .map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule, None)));
+        self.b.decides(enter, decision, exits);
+        let begin = self.looked_at(no, at, enter, (finish, failure), decision);
         self.begin(no, begin);
         skipped
     }
@@ -44,6 +50,7 @@ impl Lower<'_, '_> {
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
+                rounds: Some(Rounds { step: self.ids[no], round: None }),
                 ..ScopeSpec::default()
             },
         )
@@ -75,7 +82,14 @@ impl Lower<'_, '_> {
     }
 
     /// What the loop goes over is looked at before it begins.
-    fn looked_at(&mut self, no: No, at: Where, enter: PlaceId, (finish, failure): (PlaceId, Failure)) -> PlaceId {
+    fn looked_at(
+        &mut self,
+        no: No,
+        at: Where,
+        enter: PlaceId,
+        (finish, failure): (PlaceId, Failure),
+        decision: DecisionId,
+    ) -> PlaceId {
         let step = &self.document.steps[no];
         let empty = if step.flag("fail_on_empty", false) {
             self.fault("for_each_empty", "there is nothing to loop over", failure)
@@ -93,6 +107,8 @@ impl Lower<'_, '_> {
         let fault = self.b.set([Write::Put(self.l.failed, error)], failure.to, None);
         let arms = [(self.when(r#"type(p) == "map""#, &names), fault), (self.when("len(p) == 0", &names), empty)];
         let decide = self.b.decide(arms, enter, Some(failure));
+        let none = self.b.rule_branch(decision, "empty", "there are no items", None);
+        self.b.decides(decide, decision, [None, Some(none), None]);
         let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
         let items = format!("loopItems(p, {}, {})", bound("offset"), bound("limit"));
         let items = self.inner(&items, &names);

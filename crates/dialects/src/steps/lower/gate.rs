@@ -1,6 +1,6 @@
 //! Gates: they let their line pass, or end it.
 
-use branchpoint_core::ir::{Mark, PlaceId, Write};
+use branchpoint_core::ir::{DecisionKind, Mark, PlaceId, Write};
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
@@ -18,6 +18,11 @@ impl Lower<'_, '_> {
         let (holds, fails) = if stops { (block, pass) } else { (pass, block) };
         let failure = self.failure(no, at, None);
         let decide = self.b.decide([(condition, holds)], fails, Some(failure));
+        let decision = self.b.decision(self.ids[no], DecisionKind::Gate);
+        let names = if stops { ["blocked", "passed"] } else { ["passed", "blocked"] };
+        let exits = [(names[0], Some(condition)), (names[1], None)]
+            .map(|(name, condition)| Some(self.b.branch(decision, name, condition, None)));
+        self.b.decides(decide, decision, exits);
         self.begin(no, decide);
         skipped
     }

@@ -1,6 +1,6 @@
 //! Joins and merges. A join is a write, never a jump: the merge's own strand always comes, with or without a value.
 
-use branchpoint_core::ir::{Mark, PlaceId, Write};
+use branchpoint_core::ir::{DecisionKind, Mark, PlaceId, Write};
 
 use super::{Lower, To, Where};
 use crate::steps::tree::No;
@@ -35,6 +35,16 @@ impl Lower<'_, '_> {
         let places = |lower: &Self, from: No| if from == no { own } else { lower.begins[from] };
         let edges: Vec<_> = feeding.iter().map(|from| (self.edges[from], places(self, *from))).collect();
         let meet = self.b.meet(edges, merged, nothing);
+        let decision = self.b.decision(self.ids[no], DecisionKind::Join);
+        let names = feeding.iter().map(|from| match if *from == no { self.document.before(no) } else { Some(*from) } {
+            Some(step) => self.document.steps[step].id.clone(),
+            None => "input".into(),
+        });
+        let names: Vec<_> = names.collect();
+        self.b.inputs(decision, names);
+        let exits = [("merged", "at least one input arrived"), ("skipped", "no input arrived")]
+            .map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule, None)));
+        self.b.decides(meet, decision, exits);
         let value = self.at_hand("");
         self.b.at(own).set([Write::Put(self.edges[&no], value)], meet, None);
         let empty_handed = self.when("g != nil", &[("g", self.l.gap)]);

@@ -1,7 +1,7 @@
 //! Branches that run beside each other: all are waited for, or the first that delivers.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, ExprId, OnFail, PlaceId, ScopeId, SlotId, Want, Write};
+use branchpoint_core::ir::{DecisionKind, Exit, ExprId, OnFail, PlaceId, ScopeId, SlotId, Want, Write};
 use branchpoint_expr::{Located, Value};
 
 use super::{Lower, To, Where};
@@ -54,6 +54,12 @@ impl Lower<'_, '_> {
         });
         self.b.begin(scope, &entries);
         let mut enter = self.b.enter(scope);
+        let decision = self.b.decision(self.ids[no], DecisionKind::Join);
+        self.b.inputs(decision, names.iter().map(String::as_str));
+        let rule = if any { "the first branch delivers" } else { "every branch ends" };
+        let exits = [("completed", rule), ("failed", "a branch failed or the time limit was reached")]
+            .map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule, None)));
+        self.b.decides(enter, decision, exits);
         if let Some(gaps) = gaps {
             let none = self.b.value(Value::from(Vec::new()));
             enter = self.b.set([Write::Put(gaps, none)], enter, None);

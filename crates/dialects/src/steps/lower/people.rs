@@ -1,6 +1,6 @@
 //! Questions to people.
 
-use branchpoint_core::ir::{Arm, ExprId, PlaceId, Status, Write};
+use branchpoint_core::ir::{Arm, DecisionKind, ExprId, PlaceId, Status, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value, seconds_ms};
 
 use super::{Lower, To, Where};
@@ -19,6 +19,11 @@ impl Lower<'_, '_> {
         let expired = fails_run.then(|| self.run_fails(no));
         let (writes, spec) = self.question(no, at);
         let wait = self.b.wait([Arm::Request { spec, into: Some(self.l.answer), next: resolved, expired }], None);
+        let decision = self.b.decision(self.ids[no], DecisionKind::Approval);
+        // Whatever was decided, the same steps follow; only a time limit may fail the run.
+        let fails = fails_run.then_some("the run fails");
+        let timeout = self.b.rule_branch(decision, "timeout", "the deadline passed", fails);
+        self.b.decides(wait, decision, [Some(timeout)]);
         // The question is made before it is asked, because a wait that fails must tell which step it was.
         let wait = self.guarded(wait, failure);
         let begin = self.b.set(writes, wait, Some(failure));

@@ -1,6 +1,6 @@
 //! Steps that make a value of values, and the wait.
 
-use branchpoint_core::ir::{Arm, PlaceId, Write};
+use branchpoint_core::ir::{Arm, DecisionKind, PlaceId, Write};
 use branchpoint_expr::{Expression, Value};
 
 use super::{Lower, To, Where};
@@ -93,7 +93,14 @@ impl Lower<'_, '_> {
             let delay_ms = self.b.value(Value::Int(limit));
             arms.push(Arm::After { delay_ms, next: late });
         }
+        let limited = arms.len() > 1;
         let wait = self.b.wait(arms, Some(failure));
+        let decision = self.b.decision(self.ids[no], DecisionKind::Wait);
+        let mut exits = vec![Some(self.b.rule_branch(decision, "due", "the time was reached", None))];
+        if limited {
+            exits.push(Some(self.b.rule_branch(decision, "timeout", "the time limit was reached", None)));
+        }
+        self.b.decides(wait, decision, exits);
         let begin = if writes.is_empty() {
             wait
         } else {

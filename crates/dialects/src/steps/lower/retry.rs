@@ -1,7 +1,7 @@
 //! Retries: count, and go back with everything between reset.
 
 use branchpoint_core::ir::builder::ROOT;
-use branchpoint_core::ir::{Exit, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{ConditionId, DecisionKind, Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Write};
 use branchpoint_expr::Value;
 
 use super::plan::{loops_around, owners};
@@ -13,8 +13,15 @@ impl Lower<'_, '_> {
         let most = self.document.steps[no].int("max_retries").unwrap_or(0);
         let on = self.finish(no, to.next);
         let back = self.back(no, at);
-        let (count, within) = self.counted(no, at, most);
+        let (count, within, so_far) = self.counted(no, at, most);
         let decide = self.b.decide([(within, back)], on, None);
+        let decision = self.b.decision(self.ids[no], DecisionKind::Retry);
+        let target = self.document.steps[self.plan.retries[&no].start].id.clone();
+        let rule = if most == 1 { "at most 1 retry".to_owned() } else { format!("at most {most} retries") };
+        let again = self.b.rule_branch(decision, "retry", &rule, Some(&target));
+        let end = self.b.branch(decision, "continue", None, None);
+        self.b.counts(decision, so_far, u64::try_from(most).ok());
+        self.b.decides(decide, decision, [Some(again), Some(end)]);
         let input = self.b.read(self.l.value);
         let mut writes = self.begin_writes(no);
         writes.push(count);
@@ -26,13 +33,14 @@ impl Lower<'_, '_> {
 
     /// The count lives as long as the iteration, because the strand that counts ends with every jump. Where an outer retry
     /// runs a whole loop again, the counts of its iterations lie outside it, a key for each.
-    fn counted(&mut self, no: No, at: Where, most: i64) -> (Write, branchpoint_core::ir::ConditionId) {
+    fn counted(&mut self, no: No, at: Where, most: i64) -> (Write, ConditionId, ExprId) {
         let name = format!("{}.count", self.document.steps[no].id);
         let Some(repeated) = self.plan.repeated_loop.get(&no).copied() else {
             let slot = self.counter(no, at, &name, Value::Int(0));
             let more = self.inner("n + 1", &[("n", slot)]);
             let within = self.when(&format!("n <= {most}"), &[("n", slot)]);
-            return (Write::Put(slot, more), within);
+            let so_far = self.b.read(slot);
+            return (Write::Put(slot, more), within, so_far);
         };
         let slot = self.counters[&no];
         let mut positions: Vec<SlotId> = Vec::new();
@@ -48,8 +56,10 @@ impl Lower<'_, '_> {
         let mut names: Vec<_> = keys.iter().map(|key| &**key).zip(positions).collect();
         names.push(("n", slot));
         let key = self.inner(&format!("[{}]", keys.join(", ")), &names);
-        let within = self.when(&format!("count(n, # == [{}]) <= {most}", keys.join(", ")), &names);
-        (Write::Push(slot, key), within)
+        let so_far = format!("count(n, # == [{}])", keys.join(", "));
+        let within = self.when(&format!("{so_far} <= {most}"), &names);
+        let so_far = self.inner(&so_far, &names);
+        (Write::Push(slot, key), within, so_far)
     }
 
     /// A counter in the innermost loop around, or in the root. A while loop zeroes it with every round.

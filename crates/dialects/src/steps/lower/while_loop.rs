@@ -1,7 +1,7 @@
 //! Loops while a condition holds: a cycle of places in a scope of its own. Steps of the body show their newest round.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{DecisionKind, Exit, Mark, PlaceId, Rounds, ScopeId, SlotId, Write};
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
@@ -31,6 +31,7 @@ impl Lower<'_, '_> {
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
+                rounds: Some(Rounds { step: self.ids[no], round: Some(round) }),
                 ..ScopeSpec::default()
             },
         );
@@ -41,11 +42,21 @@ impl Lower<'_, '_> {
         let done = self.while_done(no, scope, round);
         let limit = self.limit(step, no, scope, done);
         let holds = self.condition(scope, &condition::of(step.located));
-        let most = Value::Int(step.int("max_iterations").unwrap_or(ROUNDS));
-        let over = self.when_with("i >= most", &[("i", round)], &[("most", most)]);
+        let most = step.int("max_iterations").unwrap_or(ROUNDS);
+        let over = self.when_with("i >= most", &[("i", round)], &[("most", Value::Int(most))]);
         let go_on = self.b.decide([(over, limit)], body, None);
         let inner_failure = self.failure(no, Where { scope, ..at }, None);
         self.b.at(start).decide([(holds, go_on)], done, Some(inner_failure));
+        let decision = self.b.decision(self.ids[no], DecisionKind::Loop);
+        let target = self.steps_of(no, Role::Body).first().map(|step| self.document.steps[*step].id.clone());
+        let more = self.b.branch(decision, "continue", Some(holds), target.as_deref());
+        let rule = if most == 1 { "after 1 round".to_owned() } else { format!("after {most} rounds") };
+        let limited = self.b.rule_branch(decision, "limit", &rule, None);
+        let end = self.b.branch(decision, "end", None, None);
+        let count = self.b.read(round);
+        self.b.counts(decision, count, u64::try_from(most).ok());
+        self.b.decides(start, decision, [None, Some(end)]);
+        self.b.decides(go_on, decision, [Some(limited), Some(more)]);
         self.b.begin(scope, &[start]);
         let enter = self.b.enter(scope);
         let begin = self.b.set(begun, enter, None);

@@ -1,0 +1,97 @@
+//! How front-ends declare what their author decides. Whatever is not declared is never explained to anyone.
+//!
+//! ```
+//! use branchpoint_core::ir::DecisionKind;
+//! use branchpoint_core::ir::builder::{Builder, ROOT};
+//! use branchpoint_core::ir::Status;
+//! use branchpoint_expr::{Dialect, Value};
+//!
+//! let mut b = Builder::new();
+//! let score = b.input();
+//! b.name(ROOT, &["score"], score);
+//! let step = b.step("tier", "conditional", None, (0, 10));
+//! let result = b.read(score);
+//! let (send, drop) = (b.close(Status::Completed, result), b.close(Status::Completed, result));
+//! let good = b.condition(ROOT, "score >= 5", Dialect::Machine)?;
+//! let decide = b.decide([(good, send)], drop, None);
+//!
+//! let tier = b.decision(step, DecisionKind::Branch);
+//! let then = b.branch(tier, "then", Some(good), Some("send"));
+//! let otherwise = b.branch(tier, "else", None, Some("drop"));
+//! b.decides(decide, tier, [Some(then), Some(otherwise)]);
+//! b.begin(ROOT, &[decide]);
+//! assert_eq!(b.finish().unwrap().decisions[0].branches[0].text.as_deref(), Some("score >= 5"));
+//! # Ok::<(), branchpoint_expr::Problems>(())
+//! ```
+
+use std::sync::Arc;
+
+use super::super::validate::{Invalid, Wrong};
+use super::super::{
+    Branch, ConditionId, Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, PlaceId, StepId,
+};
+use super::{Builder, count, push};
+
+impl Builder {
+    /// A decision of a step, without branches so far.
+    pub fn decision(&mut self, step: StepId, kind: DecisionKind) -> DecisionId {
+        let decision = Decision { step, kind, branches: Vec::new(), inputs: Vec::new(), count: None };
+        DecisionId(push(&mut self.program.decisions, decision))
+    }
+
+    /// A branch of a decision, after those that were added before. `condition` is the author's own condition, alone, even
+    /// where the op evaluates it together with another one; without a condition it is taken when none is true.
+    pub fn branch(
+        &mut self,
+        decision: DecisionId,
+        name: &str,
+        condition: Option<ConditionId>,
+        target: Option<&str>,
+    ) -> u32 {
+        let known = condition.and_then(|condition| self.program.conditions.get(condition.index()));
+        let text = known.map(|condition| condition.text().into());
+        self.push_branch(
+            decision,
+            Branch { name: name.into(), condition, text, target: target.map(Into::into), position: None },
+        )
+    }
+
+    /// A branch that a rule takes instead of a condition: "after 5 rounds".
+    pub fn rule_branch(&mut self, decision: DecisionId, name: &str, rule: &str, target: Option<&str>) -> u32 {
+        let (name, text) = (name.into(), Some(rule.into()));
+        self.push_branch(
+            decision,
+            Branch { name, condition: None, text, target: target.map(Into::into), position: None },
+        )
+    }
+
+    fn push_branch(&mut self, decision: DecisionId, branch: Branch) -> u32 {
+        let text = branch.text.as_ref().map_or(0, |text| text.len());
+        self.size.add(super::size::PLACE_BYTES + (branch.name.len() + text) as u64);
+        let branches = &mut self.program.decisions[decision.index()].branches;
+        branches.push(branch);
+        count(branches.len() - 1)
+    }
+
+    /// The names of what a join waits for, in the order of the merge's edges or of the scope's entries.
+    pub fn inputs(&mut self, decision: DecisionId, names: impl IntoIterator<Item = impl Into<Arc<str>>>) {
+        self.program.decisions[decision.index()].inputs = names.into_iter().map(Into::into).collect();
+    }
+
+    /// How often a loop or a retry has come round, and the most there may be.
+    pub fn counts(&mut self, decision: DecisionId, value: ExprId, limit: Option<u64>) {
+        self.program.decisions[decision.index()].count = Some(Count { value, limit });
+    }
+
+    /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues
+    /// at a later place; see [`Decides::exits`].
+    pub fn decides(&mut self, place: PlaceId, decision: DecisionId, exits: impl Into<Vec<Option<u32>>>) {
+        match self.labels.get_mut(place.index()) {
+            Some(label) => label.decides = Some(Decides { decision, exits: exits.into() }),
+            None => {
+                let message = "a decision names a place that does not exist";
+                self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The decisions that a document's author wrote, and where a program takes them.
+//!
+//! A program decides more than its author did: lowering adds conditions of its own. Only what is in this table is ever
+//! explained to people.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Condition;
+use serde::{Deserialize, Serialize};
+
+use super::{ConditionId, DecisionId, ExprId, Index, Program, StepId};
+
+/// One decision of the document, with all its branches in order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Decision {
+    /// The step that decides.
+    pub step: StepId,
+    /// What kind of decision it is.
+    pub kind: DecisionKind,
+    /// Its branches, in the order in which they are evaluated.
+    pub branches: Vec<Branch>,
+    /// What a join waits for: the names of a merge's edges or of a scope's entries, in their order.
+    pub inputs: Vec<Arc<str>>,
+    /// The rounds of a loop or the retries so far.
+    pub count: Option<Count>,
+}
+
+/// What kind of decision it is: one set of words for all dialects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DecisionKind {
+    /// The first of several conditions that is true.
+    Branch,
+    /// The first case that matches a value.
+    Switch,
+    /// Whether something may pass.
+    Gate,
+    /// Whether a loop continues.
+    Loop,
+    /// Which state or step comes next.
+    Transition,
+    /// A request to people.
+    Approval,
+    /// Whether something is attempted again.
+    Retry,
+    /// What arrived where several lines of execution come together.
+    Join,
+    /// What ended a wait.
+    Wait,
+}
+
+impl DecisionKind {
+    /// The word for it in every output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Branch => "branch",
+            Self::Switch => "switch",
+            Self::Gate => "gate",
+            Self::Loop => "loop",
+            Self::Transition => "transition",
+            Self::Approval => "approval",
+            Self::Retry => "retry",
+            Self::Join => "join",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+/// One alternative of a decision.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Branch {
+    /// Its name in traces.
+    pub name: Arc<str>,
+    /// The author's condition. Without one it is taken by a rule, or when no condition is true.
+    pub condition: Option<ConditionId>,
+    /// The condition or the rule in words; none for the branch that is taken when no condition is true.
+    pub text: Option<Arc<str>>,
+    /// The step, state or node that it leads to.
+    pub target: Option<Arc<str>>,
+    /// Line and column of the condition in the document, counted from 1.
+    pub position: Option<(u32, u32)>,
+}
+
+/// How often a loop or a retry has come round.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Count {
+    /// The number so far.
+    pub value: ExprId,
+    /// The most there may be.
+    pub limit: Option<u64>,
+}
+
+/// The decision that the op of a place takes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Decides {
+    /// Which.
+    pub decision: DecisionId,
+    /// By exit of the op: the branch that it stands for, or none where the decision continues at a later place.
+    ///
+    /// The exits of `Decide` are its arms, `otherwise`, and its failure; an omitted failure is the end of the decision.
+    /// Those of `Wait` are its arms, those of `Meet` are `next` and `none`, those of `Enter` are `next` and the failure.
+    pub exits: Vec<Option<u32>>,
+}
+
+/// The loop whose rounds the frames or entries of a scope are.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Rounds {
+    /// The step that loops.
+    pub step: StepId,
+    /// The slot that counts the rounds, from 0; none in a scope of items, whose entries are the rounds.
+    pub round: Option<super::SlotId>,
+}
+
+impl Program {
+    /// Notes line and column of every branch's condition, so that an explanation needs no document.
+    pub fn locate(&mut self, source: &str) {
+        let begins = std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1));
+        let begins: Vec<usize> = begins.collect();
+        let conditions = &self.conditions;
+        for branch in self.decisions.iter_mut().flat_map(|decision| &mut decision.branches) {
+            let span = branch.condition.and_then(|condition| conditions.get(condition.index())).map(Condition::span);
+            let start = span.map(|span| span.start as usize).filter(|start| source.is_char_boundary(*start));
+            branch.position = start.map(|start| {
+                let line = begins.partition_point(|begin| *begin <= start);
+                let column = source[begins[line - 1]..start].chars().count() + 1;
+                let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+                (number(line), number(column))
+            });
+        }
+    }
+}

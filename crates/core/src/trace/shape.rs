@@ -1,0 +1,215 @@
+//! Decisions as JSON: the one shape of the command line, the API and the page. `docs/explanations.md` describes it.
+
+use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, shown};
+
+use super::{Basis, BranchRecord, Decided, Iteration};
+use crate::ir::{Index, Program};
+use crate::request::{Request, Resolution};
+
+/// Removes secrets from what is shown. It sees values whole, before anything is shortened.
+pub trait Redact {
+    /// A value without secrets.
+    fn value(&self, value: &Value) -> Value;
+    /// A text without secrets.
+    fn text(&self, text: &str) -> String;
+}
+
+/// Nothing is secret.
+impl Redact for () {
+    fn value(&self, value: &Value) -> Value {
+        value.clone()
+    }
+
+    fn text(&self, text: &str) -> String {
+        text.to_owned()
+    }
+}
+
+impl Decided {
+    /// The decision as JSON.
+    pub fn to_value(&self, program: &Program, redact: &dyn Redact) -> Value {
+        let chosen = self.chosen();
+        let branches: Vec<Value> = self.branches.iter().map(|branch| branch.to_value(redact)).collect();
+        let mut fields = object([
+            ("step", Value::Str(program.steps[self.step.index()].id.clone())),
+            ("kind", Value::from(self.kind.as_str())),
+            ("at", moment(self.at_ms)),
+            ("chosen", chosen.map_or(Value::Null, |branch| Value::Str(branch.name.clone()))),
+            ("position", self.chosen.map_or(Value::Null, |at| number(u64::from(at) + 1))),
+            ("sentence", Value::from(redacted(&self.sentence(), redact))),
+            ("branches", Value::from(branches)),
+            ("values", self.values(redact)),
+        ]);
+        if let Some((count, limit)) = self.count {
+            let limit = limit.map_or(Value::Null, number);
+            fields.insert("count".into(), Value::from(object([("value", number(count)), ("limit", limit)])));
+        }
+        let (key, details) = match &self.basis {
+            Basis::Conditions | Basis::Time => return Value::from(fields),
+            Basis::Votes { request, resolution } => ("approval", approval(request, resolution, redact)),
+            Basis::Inputs { inputs, error } => {
+                let inputs: Vec<Value> = inputs
+                    .iter()
+                    .map(|(name, state)| {
+                        let state = Value::from(state.as_str());
+                        Value::from(object([("name", Value::Str(name.clone())), ("state", state)]))
+                    })
+                    .collect();
+                add_error(&mut fields, error.as_ref(), redact);
+                ("inputs", Value::from(inputs))
+            }
+            Basis::Items { count, failed, error } => {
+                add_error(&mut fields, error.as_ref(), redact);
+                let failed = Value::from(failed.iter().map(|at| number(u64::from(*at))).collect::<Vec<_>>());
+                ("items", Value::from(object([("count", number(u64::from(*count))), ("failed", failed)])))
+            }
+            Basis::Attempt { attempt, limit, error, delay_ms, retryable } => {
+                add_error(&mut fields, Some(error), redact);
+                let details = object([
+                    ("number", number(u64::from(*attempt))),
+                    ("limit", number(u64::from(*limit))),
+                    ("delay_ms", delay_ms.map_or(Value::Null, number)),
+                    ("retryable", Value::Bool(*retryable)),
+                ]);
+                ("attempt", Value::from(details))
+            }
+            Basis::Signal { name } => ("signal", Value::Str(name.clone())),
+        };
+        fields.insert(key.into(), details);
+        Value::from(fields)
+    }
+
+    /// The values that the evaluated conditions read, whole.
+    fn values(&self, redact: &dyn Redact) -> Value {
+        let read = |path: &str| {
+            self.branches
+                .iter()
+                .filter_map(|branch| branch.explanation.as_ref())
+                .any(|explained| is_read(&explained.tree, path))
+        };
+        let values = self.reads.iter().filter(|known| read(&known.path)).map(|known| {
+            let value = known.value.as_ref().map_or(Value::Null, |value| redact.value(value));
+            let kind = known.value.as_ref().map_or(Value::Null, |value| Value::from(value.view().type_name()));
+            Value::from(object([("path", Value::Str(known.path.clone())), ("value", value), ("type", kind)]))
+        });
+        Value::from(values.collect::<Vec<_>>())
+    }
+}
+
+impl BranchRecord {
+    fn to_value(&self, redact: &dyn Redact) -> Value {
+        let text = |text: &Option<std::sync::Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
+        let place = |part: fn((u32, u32)) -> u32| self.position.map_or(Value::Null, |at| number(u64::from(part(at))));
+        let explanation = self.explanation.as_ref();
+        Value::from(object([
+            ("name", Value::Str(self.name.clone())),
+            ("condition", text(&self.text)),
+            ("line", place(|(line, _)| line)),
+            ("column", place(|(_, column)| column)),
+            ("target", text(&self.target)),
+            ("outcome", Value::from(self.outcome.as_str())),
+            ("sentence", explanation.map_or(Value::Null, |why| Value::from(redacted(&why.sentence, redact)))),
+            ("error", explanation.map_or(Value::Null, |why| error_of(why, redact))),
+            ("tree", explanation.map_or(Value::Null, |why| tree(&why.tree, redact))),
+        ]))
+    }
+}
+
+impl Iteration {
+    /// A round of a loop as JSON.
+    pub fn to_value(&self, program: &Program, redact: &dyn Redact) -> Value {
+        Value::from(object([
+            ("loop", Value::Str(program.steps[self.step.index()].id.clone())),
+            ("index", number(u64::from(self.index))),
+            ("item", self.item.as_ref().map_or(Value::Null, |item| redact.value(item))),
+        ]))
+    }
+}
+
+fn approval(request: &Request, resolution: &Resolution, redact: &dyn Redact) -> Value {
+    let rule = match resolution {
+        Resolution::Choice(_) => "quorum",
+        Resolution::NoQuorum => "no_quorum",
+        Resolution::Timeout => "timeout",
+        Resolution::Cancelled(_) => "cancelled",
+    };
+    let votes: Vec<Value> = request
+        .votes
+        .iter()
+        .map(|vote| {
+            Value::from(object([
+                ("user", Value::Str(vote.user.clone())),
+                ("choice", Value::Str(vote.choice.clone())),
+                ("comment", vote.comment.as_ref().map_or(Value::Null, |comment| Value::from(redact.text(comment)))),
+                ("at", moment(vote.at_ms)),
+            ]))
+        })
+        .collect();
+    let recipients: Vec<Value> = request.recipients.iter().cloned().map(Value::Str).collect();
+    Value::from(object([
+        ("rule", Value::from(rule)),
+        ("required", number(u64::from(request.required))),
+        ("approvers", Value::from(recipients)),
+        ("votes", Value::from(votes)),
+        ("asked", moment(request.asked_ms)),
+        ("deadline", request.deadline_ms.map_or(Value::Null, moment)),
+    ]))
+}
+
+fn add_error(fields: &mut Object, error: Option<&Value>, redact: &dyn Redact) {
+    if let Some(error) = error {
+        fields.insert("error".into(), redact.value(error));
+    }
+}
+
+fn error_of(explanation: &Explanation, redact: &dyn Redact) -> Value {
+    match &explanation.outcome {
+        Ok(_) => Value::Null,
+        Err(error) => Value::from(object([
+            ("kind", Value::from(error.kind.as_str())),
+            ("message", Value::from(redact.text(&error.message))),
+        ])),
+    }
+}
+
+/// A part of a condition; its value as people are shown it.
+fn tree(part: &Part, redact: &dyn Redact) -> Value {
+    let value = match (&part.value, &part.shown) {
+        (Some(value), _) => Value::from(shown(&redact.value(value))),
+        (None, Some(shown)) => Value::from(redact.text(shown)),
+        (None, None) => Value::Null,
+    };
+    let children: Vec<Value> = part.children.iter().map(|child| tree(child, redact)).collect();
+    Value::from(object([
+        ("start", number(u64::from(part.span.start))),
+        ("end", number(u64::from(part.span.end))),
+        ("text", Value::from(part.text.as_str())),
+        ("type", part.kind.map_or(Value::Null, Value::from)),
+        ("value", value),
+        ("error", part.error.as_ref().map_or(Value::Null, |error| Value::from(redact.text(error)))),
+        ("times", number(u64::from(part.times))),
+        ("decided", Value::Bool(part.decided)),
+        ("children", Value::from(children)),
+    ]))
+}
+
+fn is_read(part: &Part, path: &str) -> bool {
+    part.times > 0 && part.text == path || part.children.iter().any(|child| is_read(child, path))
+}
+
+/// A sentence without secrets: values are redacted whole, and shortened then.
+pub(super) fn redacted(sentence: &branchpoint_expr::Phrase, redact: &dyn Redact) -> String {
+    redact.text(&sentence.render(|value| shown(&redact.value(value))))
+}
+
+fn moment(at_ms: i64) -> Value {
+    iso_utc(at_ms).map_or(Value::Null, Value::from)
+}
+
+fn number(count: u64) -> Value {
+    Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Object {
+    crate::request::object(fields)
+}

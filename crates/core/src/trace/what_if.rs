@@ -1,0 +1,87 @@
+//! Takes a recorded decision once more with some values changed. Nothing of the run is touched.
+
+use branchpoint_expr::{Recorded, Value, change, nearest};
+
+use super::{Basis, BranchOutcome, BranchRecord, Decided};
+use crate::ir::{DecisionKind, Index, Program};
+
+/// Why a decision cannot be taken with a changed value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotChangeable {
+    /// It was not taken by conditions.
+    #[error("the decision does not depend on values: it was taken by {0}")]
+    NoConditions(&'static str),
+    /// None of its conditions reads that path.
+    #[error("the decision does not read `{path}`{}", .nearest.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    NotRead {
+        /// The path that was given.
+        path: String,
+        /// The path that was probably meant.
+        nearest: Option<String>,
+        /// The paths that the decision reads.
+        reads: Vec<String>,
+    },
+}
+
+/// The decision as it would have been with these values at these paths.
+pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]) -> Result<Decided, NotChangeable> {
+    let decision = decided.decision.and_then(|id| program.decisions.get(id.index()));
+    let decision = match (&decided.basis, decision) {
+        (Basis::Conditions, Some(decision)) if !decided.reads.is_empty() => decision,
+        (basis, _) => return Err(NotChangeable::NoConditions(basis.words())),
+    };
+    let mut reads = decided.reads.clone();
+    for (path, value) in changes {
+        if !change(&mut reads, path, value) {
+            let known: Vec<String> = decided.reads.iter().map(|read| read.path.to_string()).collect();
+            let near = nearest(path, known.iter().map(String::as_str)).map(str::to_owned);
+            return Err(NotChangeable::NotRead { path: path.clone(), nearest: near, reads: known });
+        }
+    }
+    let context = Recorded::of(&reads);
+    let mut branches: Vec<BranchRecord> = decision.branches.iter().map(BranchRecord::of).collect();
+    let mut chosen = None;
+    for (index, branch) in decision.branches.iter().enumerate() {
+        let Some(condition) = branch.condition else { continue };
+        let explained = program.conditions[condition.index()].explain(&context);
+        let outcome = explained.outcome.clone();
+        branches[index] = branches[index].clone().explained(explained);
+        match outcome {
+            Ok(true) => chosen = Some(index),
+            Ok(false) => continue,
+            Err(_) => {}
+        }
+        break;
+    }
+    let failed = branches.iter().any(|branch| branch.outcome == BranchOutcome::Error);
+    if !failed {
+        let at_limit = decided.count.is_some_and(|(count, limit)| limit.is_some_and(|limit| count >= limit));
+        let rule = decision.branches.iter().position(|branch| branch.condition.is_none() && branch.text.is_some());
+        if decision.kind == DecisionKind::Loop && chosen.is_some() && at_limit {
+            chosen = rule.or(chosen);
+        }
+        let default =
+            || decision.branches.iter().position(|branch| branch.condition.is_none() && branch.text.is_none());
+        chosen = chosen.or_else(default);
+    }
+    if let Some(chosen) = chosen {
+        branches[chosen].outcome = BranchOutcome::True;
+    }
+    let chosen = chosen.and_then(|chosen| u32::try_from(chosen).ok());
+    Ok(Decided { branches, chosen, reads, ..decided.clone() })
+}
+
+impl Basis {
+    /// What it is, in words.
+    fn words(&self) -> &'static str {
+        match self {
+            Self::Conditions => "a rule without conditions",
+            Self::Votes { .. } => "votes",
+            Self::Inputs { .. } => "what arrived at a join",
+            Self::Items { .. } => "the number of items",
+            Self::Attempt { .. } => "a retry policy",
+            Self::Time => "a time",
+            Self::Signal { .. } => "a signal",
+        }
+    }
+}

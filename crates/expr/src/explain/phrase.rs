@@ -1,0 +1,108 @@
+//! A sentence whose values are still values, so that whoever shows it can redact them before any of them is shortened.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::fault::shown;
+use crate::value::{Value, View};
+use crate::work::Work;
+
+/// A sentence for people.
+///
+/// ```
+/// use branchpoint_expr::{Condition, Value};
+/// use serde_json::json;
+///
+/// let condition = Condition::compile("inputs.token == 'x'")?;
+/// let sentence = condition.explain(&json!({"inputs": {"token": "secret"}})).sentence;
+/// assert_eq!(sentence.to_string(), "false because inputs.token is \"secret\", expected \"x\"");
+/// let redacted = sentence.render(|_: &Value| "***".to_owned());
+/// assert_eq!(redacted, "false because inputs.token is ***, expected \"x\"");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Phrase(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Value(Value),
+}
+
+impl Phrase {
+    /// Appends text.
+    #[must_use]
+    pub fn text(mut self, text: impl AsRef<str>) -> Self {
+        match self.0.last_mut() {
+            Some(Piece::Text(last)) => last.push_str(text.as_ref()),
+            _ => self.0.push(Piece::Text(text.as_ref().to_owned())),
+        }
+        self
+    }
+
+    /// Appends a value of the run.
+    #[must_use]
+    pub fn value(mut self, value: Value) -> Self {
+        self.0.push(Piece::Value(value));
+        self
+    }
+
+    /// Appends another phrase.
+    #[must_use]
+    pub fn phrase(mut self, other: Self) -> Self {
+        for piece in other.0 {
+            self = match piece {
+                Piece::Text(text) => self.text(text),
+                Piece::Value(value) => self.value(value),
+            };
+        }
+        self
+    }
+
+    /// Appends a borrowed value; one that is too large to be kept is shown at once.
+    pub(super) fn view(self, view: View<'_>, work: &Work<'_>) -> Self {
+        match work.value(view) {
+            Ok(value) => self.value(value),
+            Err(_) => self.text(shown(view)),
+        }
+    }
+
+    /// The sentence with its values as `show` writes them.
+    pub fn render(&self, show: impl Fn(&Value) -> String) -> String {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Value(value) => show(value),
+        });
+        pieces.collect()
+    }
+}
+
+impl From<&str> for Phrase {
+    fn from(text: &str) -> Self {
+        Self::default().text(text)
+    }
+}
+
+impl From<String> for Phrase {
+    fn from(text: String) -> Self {
+        Self(vec![Piece::Text(text)])
+    }
+}
+
+/// With every value as JSON, shortened when long.
+impl Display for Phrase {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(|value| shown(value.view())))
+    }
+}
+
+impl PartialEq<str> for Phrase {
+    fn eq(&self, other: &str) -> bool {
+        self.to_string() == other
+    }
+}
+
+impl PartialEq<&str> for Phrase {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}

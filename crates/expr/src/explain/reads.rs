@@ -1,0 +1,211 @@
+//! The values that a condition reads, kept so that it can be decided once more with some of them changed.
+
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use crate::context::Context;
+use crate::eval;
+use crate::program::{Key, Name, Program};
+use crate::value::{Object, Source, Value};
+
+/// One path that a condition reads, with what it led to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// The path as people write it.
+    pub path: Arc<str>,
+    /// What it led to; none when there was no such value, or when it was too large to be kept.
+    pub value: Option<Value>,
+    root: Name,
+    keys: Box<[Key]>,
+}
+
+/// A context made of recorded reads.
+#[derive(Clone, Debug)]
+pub struct Recorded(Vec<(Name, Value)>);
+
+/// Every path of a program, each once.
+pub(crate) fn reads<C: Context + ?Sized>(program: &Program, context: &C) -> Vec<Read> {
+    let bump = Bump::new();
+    let mut reads: Vec<Read> = Vec::new();
+    for path in &program.paths {
+        if reads.iter().any(|read| read.root == path.root && read.keys == path.keys) {
+            continue;
+        }
+        let value = eval::read_path(program, path, context, &bump).ok();
+        reads.push(Read { path: path.to_string().into(), value, root: path.root.clone(), keys: path.keys.clone() });
+    }
+    reads
+}
+
+/// Changes what is read at a path and below it. It returns whether any of the reads depends on that path.
+///
+/// ```
+/// use branchpoint_expr::{Condition, Recorded, Value, change};
+/// use serde_json::json;
+///
+/// let condition = Condition::compile("inputs.count > 10")?;
+/// let mut reads = condition.reads(&json!({"inputs": {"count": 3}}));
+/// assert!(change(&mut reads, "inputs.count", &Value::Int(11)));
+/// assert!(condition.evaluate(&Recorded::of(&reads))?);
+/// assert!(!change(&mut reads, "inputs.other", &Value::Int(1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn change(reads: &mut [Read], path: &str, value: &Value) -> bool {
+    let mut changed = false;
+    for read in reads {
+        if let Some(below) = keys_below(&read.path, path) {
+            read.value = below.iter().try_fold(value, |value, key| step(value, key)).cloned();
+            changed = true;
+        } else if let Some(below) = keys_below(path, &read.path)
+            && let Some(inner) = put(read.value.clone().unwrap_or_default(), &below, value)
+        {
+            read.value = Some(inner);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// The keys that a path has more than a path it begins with; none when it does not begin with it.
+fn keys_below(path: &str, beginning: &str) -> Option<Vec<Key>> {
+    let mut rest = path.strip_prefix(beginning)?;
+    let mut keys = Vec::new();
+    while !rest.is_empty() {
+        let (key, after) = next_key(rest)?;
+        keys.push(key);
+        rest = after;
+    }
+    Some(keys)
+}
+
+/// `.name`, `[0]` or `["any text"]`, and what follows.
+fn next_key(text: &str) -> Option<(Key, &str)> {
+    if let Some(text) = text.strip_prefix('.') {
+        let end = text.find(['.', '[']).unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        return (!name.is_empty()).then(|| (Key::Field(name.into()), rest));
+    }
+    let inside = text.strip_prefix('[')?;
+    if inside.starts_with('"') {
+        let mut parts = serde_json::Deserializer::from_str(inside).into_iter::<String>();
+        let name = parts.next()?.ok()?;
+        let rest = inside[parts.byte_offset()..].strip_prefix(']')?;
+        return Some((Key::Field(name.into()), rest));
+    }
+    let (index, rest) = inside.split_once(']')?;
+    Some((Key::Index(index.parse().ok()?), rest))
+}
+
+fn step<'v>(value: &'v Value, key: &Key) -> Option<&'v Value> {
+    match key {
+        Key::Field(field) => value.get(field),
+        Key::Index(index) => {
+            let items = value.as_list()?;
+            items.get(position(items.len(), *index)?)
+        }
+    }
+}
+
+fn position(length: usize, index: i64) -> Option<usize> {
+    if index < 0 {
+        length.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)
+    } else {
+        usize::try_from(index).ok().filter(|at| *at < length)
+    }
+}
+
+/// The value with another one at the keys. None: there is no such place in it.
+fn put(into: Value, keys: &[Key], value: &Value) -> Option<Value> {
+    let Some((key, rest)) = keys.split_first() else { return Some(value.clone()) };
+    // Some dialects read fields of the JSON that a text holds.
+    let into = match &into {
+        Value::Str(text) => serde_json::from_str(text).ok()?,
+        _ => into,
+    };
+    match (into, key) {
+        (Value::Null, Key::Field(field)) => {
+            let inner = put(Value::Null, rest, value)?;
+            Some(Value::from([(Arc::clone(field), inner)].into_iter().collect::<Object>()))
+        }
+        (Value::Object(object), Key::Field(field)) => {
+            let mut object = object.into_parts();
+            let inner = put(object.get(field).cloned().unwrap_or_default(), rest, value)?;
+            object.insert(Arc::clone(field), inner);
+            Some(Value::from(object))
+        }
+        (Value::List(items), Key::Index(index)) => {
+            let mut items = items.into_parts();
+            let at = position(items.len(), *index)?;
+            items[at] = put(std::mem::take(&mut items[at]), rest, value)?;
+            Some(Value::from(items))
+        }
+        _ => None,
+    }
+}
+
+impl Recorded {
+    /// The context in which the reads lead to their values, and all others nowhere.
+    pub fn of(reads: &[Read]) -> Self {
+        // What a shorter path led to holds what longer ones lead to.
+        let mut ordered: Vec<&Read> = reads.iter().collect();
+        ordered.sort_by_key(|read| read.keys.len());
+        let mut roots: Vec<(Name, Value)> = Vec::new();
+        for read in ordered {
+            let Some(value) = &read.value else { continue };
+            let at = match roots.iter().position(|(name, _)| *name == read.root) {
+                Some(at) => at,
+                None => {
+                    roots.push((read.root.clone(), Value::Null));
+                    roots.len() - 1
+                }
+            };
+            grow(&mut roots[at].1, &read.keys, value);
+        }
+        Self(roots)
+    }
+}
+
+/// The longest list that is built for the sake of one position in it. What is read beyond it is missing.
+const LONGEST_LIST: u64 = 100_000;
+
+/// Builds just enough of a value that the keys lead to another one.
+fn grow(into: &mut Value, keys: &[Key], value: &Value) {
+    let Some((key, rest)) = keys.split_first() else {
+        *into = value.clone();
+        return;
+    };
+    match key {
+        Key::Field(field) => {
+            if *into == Value::Null {
+                *into = Value::from(Object::default());
+            }
+            // A text was read as a whole as well: what it holds is found in it.
+            if let Value::Object(object) = into {
+                object.edit(|object| grow(object.entry(Arc::clone(field)).or_default(), rest, value));
+            }
+        }
+        Key::Index(index) => {
+            if *into == Value::Null {
+                *into = Value::from(Vec::new());
+            }
+            let Value::List(items) = into else { return };
+            let needed = if *index < 0 { index.unsigned_abs() } else { index.unsigned_abs().saturating_add(1) };
+            // A list that was read at a position was at least that long, unless the value there is nothing.
+            items.edit(|items| {
+                if *value != Value::Null && (items.len() as u64) < needed && needed <= LONGEST_LIST {
+                    items.resize(usize::try_from(needed).unwrap_or(0), Value::Null);
+                }
+                if let Some(at) = position(items.len(), *index) {
+                    grow(&mut items[at], rest, value);
+                }
+            });
+        }
+    }
+}
+
+impl Context for Recorded {
+    fn read(&self, name: &Name) -> Option<Source<'_>> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| Source::Value(value))
+    }
+}

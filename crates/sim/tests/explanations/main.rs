@@ -1,0 +1,122 @@
+//! For every kind of decision: a small document, what happens in its run, and the explanation as people and programs get it.
+//!
+//! A snapshot is accepted only after someone has read it and found it right and readable.
+
+mod steps;
+
+use std::fmt::Write;
+
+use branchpoint_core::ir::{Index, Program, Status};
+use branchpoint_core::{Decided, RequestNo, StepRecord, StepStatus, steps};
+use branchpoint_dialects::{LoadOptions, load_with, read};
+use branchpoint_engine::{Memory, Script};
+use branchpoint_expr::{Dialect, Object, Value};
+
+/// What happens in a run after its start.
+enum Then {
+    /// Someone votes on the only open request: user, choice, comment.
+    Vote(&'static str, &'static str, Option<&'static str>),
+    /// An operator cancels the only open request.
+    CancelRequest(&'static str),
+    /// The clock moves on by so many milliseconds.
+    Wait(i64),
+}
+
+/// A document and everything that its run depends on.
+struct Case<'c> {
+    dialect: Dialect,
+    document: &'c str,
+    /// JSON.
+    input: &'c str,
+    /// JSON: what calls answer.
+    script: &'c str,
+    /// JSON: facts of the start.
+    facts: &'c str,
+    then: &'c [Then],
+}
+
+/// What a run has recorded.
+struct Explained {
+    program: Program,
+    records: Vec<StepRecord>,
+}
+
+fn value(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+}
+
+impl Case<'_> {
+    #[track_caller]
+    fn run(&self) -> Explained {
+        let script = read(self.script).expect("the script can be read").to_value();
+        let scripted = script.as_object().expect("a script is an object").keys().map(ToString::to_string).collect();
+        let options = LoadOptions { dialect: Some(self.dialect), scripted, ..LoadOptions::default() };
+        let loaded = load_with(self.document, &options);
+        let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        let mut facts: Object = program.facts.iter().map(|fact| (fact.clone(), Value::Null)).collect();
+        facts.extend(value(self.facts).as_object().expect("facts are an object").clone());
+        let mut host = Memory::new(&program, 0);
+        let mut script = Script::read(&script).expect("the script is valid");
+        host.start(value(self.input), facts).expect("the run starts");
+        host.go_on(&mut script);
+        for then in self.then {
+            let request = || -> RequestNo { host.questions().last().expect("a request is open").request };
+            match then {
+                Then::Vote(user, choice, comment) => host.vote(request(), user, choice, *comment).expect("a vote"),
+                Then::CancelRequest(reason) => host.call_off(request(), Some(reason)).expect("a request"),
+                Then::Wait(ms) => host.advance_clock(*ms, &mut script),
+            }
+            host.go_on(&mut script);
+        }
+        let status = host.status();
+        assert_ne!(status, Status::Running, "the run rests");
+        let records = steps(&program, host.notes(), status);
+        drop(host);
+        Explained { program, records }
+    }
+}
+
+impl Explained {
+    /// Every decision in order, as a terminal shows it.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (record, decided) in self.decisions() {
+            let rounds = record.iterations.iter().map(|round| {
+                let item = round.item.as_ref().map(|item| format!(" = {item:?}")).unwrap_or_default();
+                format!("{}[{}]{item}", self.program.steps[round.step.index()].id, round.index)
+            });
+            let rounds: Vec<String> = rounds.collect();
+            if !rounds.is_empty() {
+                let _ = writeln!(text, "in {}", rounds.join(", "));
+            }
+            text += &decided.to_text(&self.program, "doc.yaml", &());
+            text += "\n";
+        }
+        text
+    }
+
+    /// Every decision in order, as programs read it.
+    fn json(&self) -> String {
+        let decisions: Vec<Value> = self.decisions().map(|(_, decided)| decided.to_value(&self.program, &())).collect();
+        serde_json::to_string_pretty(&Value::from(decisions)).expect("a value can be written")
+    }
+
+    fn decisions(&self) -> impl Iterator<Item = (&StepRecord, &Decided)> {
+        self.records.iter().flat_map(|record| record.decisions.iter().map(move |decided| (record, decided)))
+    }
+}
+
+/// What must hold for every explanation, whatever it says.
+#[track_caller]
+fn check_rules(explained: &Explained) {
+    let text = explained.text();
+    assert!(!text.contains("this part") && !text.contains("not looked at"), "{text}");
+    for (record, decided) in explained.decisions() {
+        assert!(!decided.branches.is_empty(), "every branch is listed");
+        assert!(!decided.sentence().to_string().is_empty(), "every decision says why");
+        assert!(!matches!(record.status, StepStatus::Completed) || record.ended_ms.is_some());
+        for attempt in &record.attempts {
+            assert!(attempt.ended_ms.is_some() || record.ended_ms.is_none(), "an attempt of an ended step has ended");
+        }
+    }
+}
