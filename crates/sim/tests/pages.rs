@@ -149,6 +149,10 @@ fn outcome(
         printed = format!("{printed}{at}, {kind}: {message}");
         kinds.push(kind.to_string());
     }
+    if let Some(Value::Str(of)) = error.get("Type") {
+        printed = format!("{printed} ({of})");
+        kinds.push(of.to_string());
+    }
     if let Value::Str(kind) = result("kind") {
         printed = format!("{printed}, {kind}: {}", result("message"));
         kinds.push(kind.to_string());

@@ -17,11 +17,29 @@ pub(super) fn judge(result: &Value) -> Result<Judged, Failed> {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     let status = text("status").unwrap_or_default().to_lowercase();
     if !["completed", "direct_output"].contains(&&*status) {
-        let error = result.get("error").and_then(|error| error.get("message")).and_then(Value::as_str);
-        let message = error.or(text("message")).unwrap_or("the called workflow did not complete");
-        return Err(refused("callee_failed", message));
+        return Err(refused("callee_failed", cause(result)));
     }
     let output = result.get("output").cloned().unwrap_or_default();
     let content_type = text("output_content_type").map(Into::into);
     Ok(Judged { content_type, ..Judged::plain(output) })
+}
+
+/// Why a called run did not complete, as its result tells it: the step, the kind and the message of its error. Each dialect has
+/// its own names for these.
+pub(super) fn cause(result: &Value) -> String {
+    let error = result.get("error").filter(|error| **error != Value::Null);
+    let part = |names: &[&str]| {
+        let within = error.into_iter().chain([result]);
+        let found = within.flat_map(|within| names.iter().filter_map(|name| within.get(name).and_then(Value::as_str)));
+        found.map(str::to_owned).find(|text| !text.is_empty())
+    };
+    let step = part(&["step", "State", "nodeId"]).map(|step| format!(" in step `{step}`")).unwrap_or_default();
+    let kind = part(&["kind", "Type"]).map(|kind| format!(" [{kind}]")).unwrap_or_default();
+    let ended = match part(&["status"]).map(|status| status.to_lowercase()).as_deref() {
+        Some("rejected") => "was not started",
+        Some("cancelled") => "was cancelled",
+        _ => "failed",
+    };
+    let message = part(&["message", "Message", "reason"]).map(|message| format!(": {message}")).unwrap_or_default();
+    format!("the called workflow {ended}{step}{kind}{message}")
 }

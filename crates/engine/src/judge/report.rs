@@ -9,7 +9,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
-use super::{http, json, process, refused};
+use super::{child, http, json, process, refused};
 use crate::fence;
 use crate::runner::{Answer, Call};
 use crate::shell::Stream;
@@ -31,7 +31,7 @@ pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Fai
         }
         Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
         Answer::Model { text, usage } => reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX)),
-        Answer::Data { value, .. } if &*call.kind == Effect::CHILD_RUN => child(value),
+        Answer::Data { value, .. } if &*call.kind == Effect::CHILD_RUN => called(value),
         Answer::Data { value, .. } | Answer::Reply { value, .. } => {
             Report { fields: vec![("output", value)], failed: None }
         }
@@ -119,11 +119,12 @@ fn reply(call: &Call, text: &str, tokens: i64) -> Report {
 }
 
 /// A child run that has not completed failed with its own message.
-fn child(result: Value) -> Report {
+fn called(result: Value) -> Report {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     let failed = (text("status") != Some("completed")).then(|| {
-        let message = text("message").or(text("kind")).unwrap_or("the called workflow failed");
-        refused("child", message)
+        // A called machine has a message of its own, which its caller reads as it is.
+        let own = text("message").filter(|message| !message.is_empty()).map(str::to_owned);
+        refused("child", own.unwrap_or_else(|| child::cause(&result)))
     });
     Report { fields: vec![("result", result)], failed }
 }

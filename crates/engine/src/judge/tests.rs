@@ -101,3 +101,42 @@ fn output_above_the_limit_fails_unless_it_may_be_cut() {
     let kept = judge(&call("shell", r#"{"report": 1, "truncate": true}"#), cut(0, Stream::Out)).expect("a report");
     assert_eq!((kept.get("error"), kept.get("output")), (Some(&Value::Null), Some(&Value::from("ab"))));
 }
+
+#[test]
+fn a_failed_child_shows_its_own_cause_to_its_caller() {
+    let steps = call("run", r#"{"child": true}"#);
+    for (result, expect) in [
+        (
+            r#"{"status": "failed", "output": null, "error": {"kind": "exit_code", "message": "no rule", "step": "make"}}"#,
+            "the called workflow failed in step `make` [exit_code]: no rule",
+        ),
+        (
+            r#"{"status": "ERROR", "output": null, "error": {"kind": "effect_failed", "message": "busy", "step": "ask"}}"#,
+            "the called workflow failed in step `ask` [effect_failed]: busy",
+        ),
+        (
+            r#"{"status": "REJECTED", "output": null, "error": {"kind": "invalid_input", "message": "input `x` is required", "step": null}}"#,
+            "the called workflow was not started [invalid_input]: input `x` is required",
+        ),
+        (
+            r#"{"status": "failed", "kind": "step_failed", "message": "no rule", "error": {"Message": "no rule", "State": "make", "Type": "exit_code"}}"#,
+            "the called workflow failed in step `make` [exit_code]: no rule",
+        ),
+        (r#"{"status": "cancelled", "output": null, "error": null}"#, "the called workflow was cancelled"),
+    ] {
+        let failed = judge(&steps, Answer::data(json(result).expect("JSON"))).expect_err("it failed");
+        assert_eq!((&*failed.kind, &*failed.message), ("callee_failed", expect));
+    }
+    let machine = call("run", r#"{"report": 1}"#);
+    for (result, expect) in [
+        (r#"{"status": "failed", "message": "its own words"}"#, "its own words"),
+        (
+            r#"{"status": "failed", "output": null, "error": {"kind": "timeout", "message": "too slow", "step": "a"}}"#,
+            "the called workflow failed in step `a` [timeout]: too slow",
+        ),
+    ] {
+        let report = judge(&machine, Answer::data(json(result).expect("JSON"))).expect("a report");
+        let message = report.get("error").and_then(|error| error.get("message")).cloned();
+        assert_eq!(message, Some(Value::from(expect)));
+    }
+}

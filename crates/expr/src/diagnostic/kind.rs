@@ -428,6 +428,54 @@ kinds! {
     HookFailed = "hook_failed",
     /// A run has executed more operations than the operator allows.
     OpLimit = "op_limit",
+
+    // Failures of runs that no document tells.
+    /// A command ended with an exit code other than 0.
+    ExitCode = "exit_code",
+    /// A step took longer than its time limit.
+    Timeout = "timeout",
+    /// The output of a step does not fit its schema.
+    OutputSchema = "output_schema",
+    /// A request was answered with a status that is not expected.
+    HttpStatus = "http_status",
+    /// A called workflow did not complete.
+    CalleeFailed = "callee_failed",
+    /// A loop that needs items has none.
+    ForEachEmpty = "for_each_empty",
+    /// A loop was ended by its bound while its condition still held.
+    WhileLimit = "while_limit",
+    /// A document gives its input a content type that does not exist.
+    InputContentType = "input_content_type",
+    /// The call of an agent's model failed.
+    LlmError = "llm_error",
+    /// No model is configured for an agent.
+    NoLlm = "no_llm",
+    /// The call of an agent failed.
+    Agent = "agent",
+    /// The reply of an agent is not in the format that is asked for.
+    Format = "format",
+    /// A text cannot be expanded.
+    Template = "template",
+    /// A parallel state failed because of its branches.
+    Parallel = "parallel",
+    /// A loop failed because a state of its body failed.
+    Loop = "loop",
+    /// A condition of a loop or of a conversation cannot be evaluated.
+    Condition = "condition",
+    /// A called workflow did not complete.
+    Child = "child",
+    /// A chat turn was ended by its bound on model calls.
+    MaxSteps = "max_steps",
+    /// A run reached one of its bounds.
+    Exhausted = "exhausted",
+    /// Workflows call each other too deeply.
+    CallDepth = "call_depth",
+    /// An answer is nested too deeply to be stored.
+    TooDeep = "too_deep",
+    /// A call ended without a response, because of an error of Branchpoint itself.
+    Runner = "runner",
+    /// A question to people reaches nobody.
+    HitlNoRecipients = "hitl_no_recipients",
 }
 
 impl fmt::Display for Kind {

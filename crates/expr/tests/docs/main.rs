@@ -16,15 +16,21 @@ use branchpoint_expr::Kind;
 use page::{Page, Seen};
 
 /// Pages about what other crates find: their examples are checked there, as are whole documents.
-const FOUND_ELSEWHERE: [&str; 8] = [
-    "yaml",
-    "unknown_dialect",
+const FOUND_ELSEWHERE: [&str; 14] = [
+    "call_depth",
+    "exhausted",
+    "hitl_no_recipients",
+    "max_steps",
     "no_runner",
     "op_limit",
     "provider_not_found",
+    "runner",
     "state_limit",
+    "too_deep",
     "trigger_not_served",
+    "unknown_dialect",
     "workflow_not_found",
+    "yaml",
 ];
 
 fn docs() -> PathBuf {

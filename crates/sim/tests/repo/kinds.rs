@@ -18,6 +18,82 @@ fn every_diagnostic_kind_has_its_page_and_every_page_its_kind() {
     );
 }
 
+/// Where the kinds of errors of runs stand in the code: what is before them, up to the quote.
+const KINDS_STAND_AFTER: [&str; 14] = [
+    "failed(\"",
+    "impossible(\"",
+    "refused(\"",
+    "error_object(\"",
+    "fault(\"",
+    " kind: \"",
+    "\"kind\": \"",
+    "unexpected(\"",
+    "kind_or(\"",
+    "timed_out_or(\"",
+    "failed_with(\"",
+    "fail(\"'",
+    "fail_as(\"",
+    "failed_run(here, \"",
+];
+
+/// Words after these that are no kinds of errors: kinds of boxes, of metrics and of runners.
+const OTHER_KINDS: [&str; 4] = ["step", "gauge", "counter", "http"];
+
+#[test]
+fn every_kind_of_error_that_a_run_can_end_with_is_known_and_so_has_its_page() {
+    let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let sources = text_files().into_iter().filter(|file| is_code_of_runs(&file.path)).collect::<Vec<_>>();
+    let found: BTreeSet<String> = sources.iter().flat_map(|file| written_kinds(&file.text)).collect();
+    assert!(found.len() > 20, "only these kinds were found: {found:?}");
+    expect_none(&unknown_kinds(&kinds, &sources), "add the kind to crates/expr/src/diagnostic/kind.rs, with a page");
+}
+
+fn is_code_of_runs(path: &str) -> bool {
+    let crates = ["core", "engine", "dialects", "cli"].map(|name| format!("crates/{name}/src/"));
+    path.ends_with(".rs") && !path.ends_with("tests.rs") && crates.iter().any(|folder| path.starts_with(folder))
+}
+
+fn unknown_kinds(kinds: &[&str], files: &[SourceFile]) -> Vec<String> {
+    let unknown = |kind: &String| !kinds.contains(&&**kind) && !OTHER_KINDS.contains(&&**kind);
+    let complaints = files.iter().flat_map(|file| {
+        let unknown = written_kinds(&file.text).into_iter().filter(unknown);
+        unknown.map(|kind| format!("{} has the kind `{kind}`, which is not known", file.path)).collect::<Vec<_>>()
+    });
+    complaints.collect()
+}
+
+fn written_kinds(text: &str) -> Vec<String> {
+    // Tests stand at the end of a file.
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let after = |start: &&str| {
+        let places = code.match_indices(*start).map(|(at, _)| &code[at + start.len()..]);
+        places.map(word).filter(|kind| !kind.is_empty()).collect::<Vec<_>>()
+    };
+    KINDS_STAND_AFTER.iter().flat_map(after).collect()
+}
+
+/// The word at the beginning of a text, if a quote ends it.
+fn word(text: &str) -> String {
+    let end = text.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(text.len());
+    if text[end..].starts_with(['"', '\'']) { text[..end].to_owned() } else { String::new() }
+}
+
+#[test]
+fn a_kind_without_a_page_is_found_wherever_it_stands() {
+    let check = |code: &str, expect: &[&str]| {
+        let files = [SourceFile::new("crates/engine/src/a.rs".to_owned(), code)];
+        assert_eq!(written_kinds(code), expect, "{code}");
+        let unknown = expect.iter().filter(|kind| **kind != "known").count();
+        assert_eq!(unknown_kinds(&["known"], &files).len(), unknown, "{code}");
+    };
+    check(r#"Answer::failed("known", x)"#, &["known"]);
+    check(r#"Failed { kind: "lost".into() }"#, &["lost"]);
+    check(r##"r#"{"kind": "lost", "message": x}"#"##, &["lost"]);
+    check(r#"self.fail("'lost'", message)"#, &["lost"]);
+    check(r#"failed("not a kind", x)"#, &[]);
+    check("fn a() {}\n#[cfg(test)]\nmod tests { failed(\"lost\") }", &[]);
+}
+
 fn page_complaints(kinds: &[&str], files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut known = BTreeSet::new();
