@@ -45,7 +45,12 @@ impl Machine<'_> {
         self.finish(Status::Failed, sight::error_object("op_limit", &message, None));
     }
 
-    /// The values of the run are too large together. Final, too: whatever handles an error would have to keep them.
+    /// Whether the values of the run are too large together.
+    pub(super) fn is_outgrown(&self) -> bool {
+        self.state.held_bytes() > self.program.limits.state_bytes()
+    }
+
+    /// Ends a run whose values are too large together. Final, too: whatever handles an error would have to keep them.
     pub(super) fn outgrown(&mut self) {
         let limit = self.program.limits.state_bytes();
         let message = format!(

@@ -84,7 +84,10 @@ impl Machine<'_> {
     pub(super) fn fill(&mut self, no: FrameNo) {
         let program = self.program;
         let mut begun = Vec::new();
-        while let Some(frame) = self.state.frames.get(&no) {
+        // A run that keeps too much is about to end: it begins nothing more.
+        while !self.is_outgrown()
+            && let Some(frame) = self.state.frames.get(&no)
+        {
             let spec = program.scope(frame.scope);
             let entry = frame.next_entry;
             if entry as usize >= frame.results.len() || frame.backoff.is_some() || !self.has_room(frame) {

@@ -158,7 +158,7 @@ impl Machine<'_> {
     /// Runs ready strands until none is left or the fuel is spent. Merges are looked at when nothing is ready.
     fn run(&mut self) {
         while self.state.ended.is_none() {
-            if self.state.held_bytes() > self.program.limits.state_bytes() {
+            if self.is_outgrown() {
                 return self.outgrown();
             }
             let Some(strand) = self.state.ready.pop() else {
@@ -190,7 +190,7 @@ impl Machine<'_> {
             if strand.parked != Parked::Ready {
                 return;
             }
-            if self.fuel == 0 || self.state.held_bytes() > self.program.limits.state_bytes() {
+            if self.fuel == 0 || self.is_outgrown() {
                 self.state.ready.push(no);
                 return;
             }

@@ -224,3 +224,34 @@ fn a_formula_knows_values_of_the_document_by_name() {
     let program = b.finish().expect("it is valid");
     assert_eq!(program.exprs[0].value(&Value::Null), Ok(Value::from("it's \"c\"")));
 }
+
+#[test]
+fn a_program_that_is_too_large_is_refused() {
+    let program = |texts: usize| {
+        let mut b = Builder::new();
+        let mut value = b.value(0);
+        for n in 0..texts {
+            value = b.value(Value::from(format!("{n} {}", "x".repeat(1 << 20))));
+        }
+        let end = b.close(Status::Completed, value);
+        b.begin(ROOT, &[end]);
+        assert_eq!(b.is_too_large(), texts > 127);
+        b.finish()
+    };
+    assert!(program(120).is_ok());
+    let wrong = program(200).expect_err("200 MiB are too much");
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::TooLarge]);
+}
+
+#[test]
+fn a_formula_that_is_too_long_is_refused() {
+    let mut b = Builder::new();
+    let list = format!("[{}]", vec!["1"; 30_000].join(", "));
+    let value = b.formula(&list, Dialect::Machine, &[]);
+    b.test(&format!("1 in {list}"), Dialect::Machine, &[]);
+    let end = b.close(Status::Completed, value);
+    b.begin(ROOT, &[end]);
+    let wrong = b.finish().expect_err("an expression has at most 20,000 parts");
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::Formula, Wrong::Formula]);
+    assert!(wrong[0].message.contains("builder.rs"), "{}", wrong[0].message);
+}

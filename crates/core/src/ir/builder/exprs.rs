@@ -73,10 +73,13 @@ impl Builder {
             size.add(made.size_bytes());
             ExprId(push(exprs, made))
         });
-        made.unwrap_or_else(|problems| {
-            self.refuse_formula(text, &problems);
-            self.value(Value::Null)
-        })
+        match made {
+            Ok(made) => made,
+            Err(problems) => {
+                self.refuse_formula(text, &problems);
+                self.value(Value::Null)
+            }
+        }
     }
 
     /// As [`Self::formula`], a condition.
@@ -100,11 +103,14 @@ impl Builder {
             size.add(made.size_bytes());
             ConditionId(push(conditions, made))
         });
-        made.unwrap_or_else(|problems| {
-            self.refuse_formula(text, &problems);
-            // Any number will do: the program is refused before anybody asks for the condition.
-            ConditionId(0)
-        })
+        match made {
+            Ok(made) => made,
+            Err(problems) => {
+                self.refuse_formula(text, &problems);
+                // Any number will do: the program is refused before anybody asks for the condition.
+                ConditionId(0)
+            }
+        }
     }
 
     #[track_caller]
