@@ -240,6 +240,11 @@ impl<'p> Memory<'p> {
         journal.map_or(Vec::new(), |journal| journal.expect("what was written can be read"))
     }
 
+    /// The store of the run, to look at it.
+    pub fn store(&self) -> &Store {
+        self.host.store()
+    }
+
     /// What the run and its child runs have asked for, and what came of it.
     pub fn past(&self) -> Past {
         let past = self.run.map(|run| self.host.store().past(run));

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::vectors::round_trip;
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{EffectNo, Event, Note, Offer};
 use branchpoint_engine::host::{Act, Drives, Facts, Host, Start, Ticket};
@@ -45,6 +46,8 @@ pub struct Ran {
     pub result: Value,
     /// Everything that was told, in order.
     pub notes: Vec<Note>,
+    /// What is wrong with exporting and importing it, if something is.
+    pub exchange_problem: Option<String>,
 }
 
 impl Live<'_> {
@@ -60,7 +63,9 @@ impl Live<'_> {
             stage.go_on(&heard);
             stage.flights.values().for_each(|(_, stop)| stop.set());
             let look = stage.host.look_at(stage.run.expect("it was started")).expect("it was kept");
-            Ran { status: look.status(), result: look.result().unwrap_or_default(), notes: stage.notes }
+            let exchange_problem = round_trip(stage.host.store());
+            let result = look.result().unwrap_or_default();
+            Ran { status: look.status(), result, notes: stage.notes, exchange_problem }
         })
     }
 

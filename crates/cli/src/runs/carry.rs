@@ -29,7 +29,7 @@ pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
     for (id, why) in &exported.left_out {
         terminal::complain(&format!("run `{id}` was left out: {why}"));
     }
-    terminal::tell(&format!("{} runs were written.\n", exported.runs));
+    terminal::tell(&format!("Exported {} runs.\n", exported.runs));
     Ok(if exported.left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
 }
 
@@ -42,32 +42,22 @@ pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Res
         let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
         store.import(BufReader::new(opened), now_ms)
     };
-    let imported = imported.map_err(told).with_context(|| format!("{} is not taken in", file.display()))?;
+    let imported =
+        imported.map_err(told).with_context(|| format!("cannot import {}; nothing was imported", file.display()))?;
     show(&imported, json)?;
-    Ok(if imported.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
+    Ok(ExitCode::SUCCESS)
 }
 
 fn show(imported: &Imported, json: bool) -> Result<()> {
     if json {
         let list = |ids: &[String]| Value::from(ids.iter().map(|id| Value::from(id.as_str())).collect::<Vec<_>>());
-        let refused = imported
-            .refused
-            .iter()
-            .map(|(id, why)| masked::object([("run", Value::from(id.as_str())), ("why", Value::from(why.as_str()))]));
-        let told = masked::object([
-            ("runs", list(&imported.runs)),
-            ("known", list(&imported.known)),
-            ("refused", Value::from(refused.collect::<Vec<_>>())),
-        ]);
+        let told = masked::object([("runs", list(&imported.runs)), ("known", list(&imported.known))]);
         return terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"));
     }
     for id in &imported.known {
-        terminal::tell(&format!("Run `{id}` is here already, and was left as it is.\n"));
+        terminal::tell(&format!("Run `{id}` already exists and is unchanged.\n"));
     }
-    for (id, why) in &imported.refused {
-        terminal::complain(&format!("run `{id}` is refused: {why}"));
-    }
-    terminal::tell(&format!("{} runs were taken in.\n", imported.runs.len()));
+    terminal::tell(&format!("Imported {} runs.\n", imported.runs.len()));
     Ok(())
 }
 

@@ -45,6 +45,7 @@ use open::Open;
 pub(crate) use open::followed;
 use private::Private;
 use scripted::Scripted;
+pub(crate) use scripted::used_answers;
 pub use start::{MAX_OPS, Start, new_id};
 
 /// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
@@ -396,7 +397,12 @@ impl Host {
     }
 
     /// Lets go of everything, so that another process can go on at once. What is in flight is performed there again.
-    pub fn close(mut self) -> Result<(), Trouble> {
+    pub fn close(self) -> Result<(), Trouble> {
+        self.into_store().map(drop)
+    }
+
+    /// The same, and gives the store back.
+    pub fn into_store(mut self) -> Result<Store, Trouble> {
         self.put_all_away()?;
         self.store.begin()?;
         let closed = self
@@ -407,6 +413,6 @@ impl Host {
         if closed.is_err() {
             self.store.roll_back();
         }
-        closed
+        closed.map(|()| self.store)
     }
 }

@@ -6,17 +6,8 @@ use branchpoint_core::{Command, Event, Stamp, State, advance, codec, status};
 use crate::store::{Packing, Run, RunNo, Store, Trouble};
 
 impl Store {
-    /// Takes a run in that another store had: all of it, or nothing. Nobody drives it.
-    pub(crate) fn take_in(&self, row: &Run, journal: Vec<(Stamp, Event, u32)>) -> Result<(), Trouble> {
-        self.begin()?;
-        let taken = self.write_anew(row, journal).and_then(|()| self.commit());
-        if taken.is_err() {
-            self.roll_back();
-        }
-        taken
-    }
-
-    fn write_anew(&self, row: &Run, journal: Vec<(Stamp, Event, u32)>) -> Result<(), Trouble> {
+    /// Writes a run of another store within a change. No process drives it.
+    pub(crate) fn write_anew(&self, row: &Run, journal: Vec<(Stamp, Event, u32)>) -> Result<RunNo, Trouble> {
         let program = self.program(row.workflow, &row.part)?;
         let program = program.ok_or_else(|| Trouble::Missing(format!("program `{}` of its workflow", row.part)))?;
         let inserted = self.insert_run(row, program.semantics)?;
@@ -45,7 +36,8 @@ impl Store {
                 })?;
             }
         }
-        self.finish(run, row, &program, &state)
+        self.finish(run, row, &program, &state)?;
+        Ok(run)
     }
 
     fn finish(&self, run: RunNo, row: &Run, program: &Program, state: &State) -> Result<(), Trouble> {

@@ -19,7 +19,7 @@ use crate::record::{Happened, History};
 use crate::runner::{Answer, Call, Runner as _};
 use crate::script::{Reply, Script};
 use crate::secrets::{MASK, Secrets};
-use crate::store::{Packed, Packing, Run, RunNo, Trouble};
+use crate::store::{Packed, Packing, Run, RunNo, RunScript, Store, Trouble};
 
 /// How many answers to questions scripts give in one turn: an endless conversation must not stop the other runs.
 const ANSWERS_A_TURN: usize = 256;
@@ -35,6 +35,8 @@ pub(super) struct Scripted {
     reserved: BTreeMap<(RunNo, EffectNo, u32), Reply>,
     /// Answers to open questions.
     given: BTreeMap<(RunNo, QuestionKey), Given>,
+    /// The entries that open questions use, by step.
+    asked: Vec<(Arc<str>, usize)>,
     /// Open questions that the script does not answer, or answered wrongly.
     unanswered: BTreeSet<(RunNo, QuestionKey)>,
 }
@@ -74,6 +76,29 @@ impl Given {
 }
 
 impl Scripted {
+    /// The script of a root run, at the position that it was bound with.
+    fn open(store: &Store, row: &Run, script: &Value, used: Option<&Value>) -> Result<Self, Trouble> {
+        let mut script = Script::read(script).map_err(|wrong| unusable(row, wrong.to_string()))?;
+        script.played_since(row.started_ms);
+        if used.is_some_and(|used| !script.seek(used)) {
+            return Err(unusable(row, "the recorded position does not belong to this script".into()));
+        }
+        let mut steps = BTreeSet::new();
+        for part in store.parts(row.workflow)? {
+            let program = store.program(row.workflow, &part)?;
+            steps.extend(program.iter().flat_map(|program| program.steps.iter().map(|step| step.id.clone())));
+        }
+        Ok(Self {
+            script,
+            steps,
+            secrets: Secrets::default(),
+            reserved: BTreeMap::new(),
+            given: BTreeMap::new(),
+            asked: Vec::new(),
+            unanswered: BTreeSet::new(),
+        })
+    }
+
     /// Whether the script answers a call, be it with an error. Messages are logged in any case.
     fn answers(&self, call: &Call) -> bool {
         match &call.step {
@@ -124,11 +149,8 @@ impl Scripted {
                     if let Some((entry, said)) = self.script.said_at(step, question)
                         && !(ended && returned)
                     {
-                        if until.is_some() {
-                            self.script.give_back(step, &[], entry);
-                        } else {
-                            self.given.insert((item.run, QuestionKey::Vote(*request)), Given::of(&said));
-                        }
+                        self.asked.push((step.clone(), entry));
+                        self.given.insert((item.run, QuestionKey::Vote(*request)), Given::of(&said));
                     }
                 }
                 Happened::Said { step, .. } => {
@@ -140,7 +162,12 @@ impl Scripted {
         }
     }
 
+    /// Makes the answers of open calls and questions available again.
     fn give_back(&mut self, history: &History) {
+        self.given.clear();
+        for (step, entry) in std::mem::take(&mut self.asked) {
+            self.script.give_back(&step, &[], entry);
+        }
         for item in &history.items {
             let Happened::Called { call, .. } = &item.happened else { continue };
             if let Some(reply) = self.reserved.remove(&(item.run, call.effect, call.attempt)) {
@@ -148,6 +175,19 @@ impl Scripted {
             }
         }
     }
+}
+
+fn unusable(row: &Run, reason: String) -> Trouble {
+    Trouble::Script { run: row.id.clone(), reason }
+}
+
+/// The answers that a root run and its child runs have used. Calls and questions that are open use theirs again.
+pub(crate) fn used_answers(store: &Store, row: &Run, bound: &RunScript) -> Result<Value, Trouble> {
+    let mut scripted = Scripted::open(store, row, &bound.script, bound.used.as_ref())?;
+    let history = store.history(row.run)?;
+    scripted.replay(&history, bound.from_position, None);
+    scripted.give_back(&history);
+    Ok(scripted.script.position())
 }
 
 impl Host {
@@ -275,28 +315,10 @@ impl Host {
         Ok(Some(root))
     }
 
-    fn open_script(&mut self, row: &Run, script: &Value, used: Option<&Value>) -> Result<Scripted, Trouble> {
-        let unusable = |reason: String| Trouble::Script { run: row.id.clone(), reason };
-        let mut script = Script::read(script).map_err(|wrong| unusable(wrong.to_string()))?;
+    fn open_script(&self, row: &Run, script: &Value, used: Option<&Value>) -> Result<Scripted, Trouble> {
+        let mut scripted = Scripted::open(&self.store, row, script, used)?;
         let variable = |name: &str| (self.facts)(&crate::record::fact_of(name)).as_str().map(ToOwned::to_owned);
-        script.look_up(variable).map_err(|missing| unusable(missing.to_string()))?;
-        script.played_since(row.started_ms);
-        if used.is_some_and(|used| !script.seek(used)) {
-            return Err(unusable("the recorded position does not belong to this script".into()));
-        }
-        let mut steps = BTreeSet::new();
-        for part in self.store.parts(row.workflow)? {
-            let program = self.program(row.workflow, &part)?;
-            steps.extend(program.iter().flat_map(|program| program.steps.iter().map(|step| step.id.clone())));
-        }
-        let mut scripted = Scripted {
-            script,
-            steps,
-            secrets: Secrets::default(),
-            reserved: BTreeMap::new(),
-            given: BTreeMap::new(),
-            unanswered: BTreeSet::new(),
-        };
+        scripted.script.look_up(variable).map_err(|missing| unusable(row, missing.to_string()))?;
         scripted.mask(self.private.values());
         Ok(scripted)
     }

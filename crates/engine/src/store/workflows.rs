@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use super::{Store, Trouble};
+use crate::hexadecimal::hexadecimal;
 
 /// A workflow in the store: a document and the programs it became. The same content has the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,22 +65,18 @@ impl Store {
     /// Keeps a workflow, once. Call it outside of any change.
     pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, Trouble> {
         let document = workflow.document;
-        let text = [&document.name, &document.dialect, &document.origin, &document.text];
-        let document_hash = hash(text.map(String::as_bytes));
-        let mut parts: Vec<(&str, [u8; 32], Vec<u8>)> = Vec::new();
         let children = workflow.children.iter().map(|(name, program)| (&**name, program));
+        let mut programs: Vec<(String, Vec<u8>)> = Vec::new();
         for (name, program) in [("", workflow.program)].into_iter().chain(children) {
             let bytes =
                 codec::encode_program(program).map_err(|error| Trouble::Bytes { run: document.name.clone(), error })?;
-            parts.push((name, hash([bytes.as_slice()]), bytes));
+            programs.push((name.to_owned(), bytes));
         }
-        let names = parts.iter().flat_map(|(name, hash, _)| [name.as_bytes(), hash.as_slice()]);
-        let whole = hash([document_hash.as_slice()].into_iter().chain(names));
-        if let Some(known) = self.known(&whole)? {
+        if let Some(known) = self.known(&hash_of(document, &programs))? {
             return Ok(known);
         }
         self.begin()?;
-        let saved = self.insert(document, &document_hash, &parts, &whole, now_ms);
+        let saved = self.insert_parts(document, &programs, now_ms);
         let saved = saved.and_then(|number| self.commit().map(|()| number));
         if saved.is_err() {
             self.roll_back();
@@ -87,33 +84,39 @@ impl Store {
         saved
     }
 
+    /// The hash of a workflow with these programs, in hexadecimal.
+    pub(super) fn hash_of(document: &Document, programs: &[(String, Vec<u8>)]) -> String {
+        hexadecimal(&hash_of(document, programs))
+    }
+
     fn known(&self, hash: &[u8; 32]) -> Result<Option<WorkflowNo>, Trouble> {
         let mut found = self.db.prepare_cached("SELECT workflow FROM workflows WHERE hash = ?1")?;
         Ok(found.query_row([hash.as_slice()], |row| row.get(0)).optional()?.map(WorkflowNo))
     }
 
-    fn insert(
+    /// Stores a workflow within a change, once.
+    pub(super) fn insert_parts(
         &self,
         document: &Document,
-        document_hash: &[u8; 32],
-        parts: &[(&str, [u8; 32], Vec<u8>)],
-        whole: &[u8; 32],
+        programs: &[(String, Vec<u8>)],
         now_ms: i64,
     ) -> Result<WorkflowNo, Trouble> {
-        // Another process may have been faster.
-        if let Some(known) = self.known(whole)? {
+        let whole = hash_of(document, programs);
+        if let Some(known) = self.known(&whole)? {
             return Ok(known);
         }
+        let document_hash = document_hash(document);
         let sql = "INSERT OR IGNORE INTO documents (hash, name, dialect, origin, text, added_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let Document { name, dialect, origin, text } = document;
         self.db.execute(sql, params![document_hash, name, dialect, origin, text, now_ms])?;
         let sql = "INSERT INTO workflows (hash, document, added_ms) VALUES (?1, ?2, ?3)";
         self.db.execute(sql, params![whole, document_hash, now_ms])?;
         let workflow = self.db.last_insert_rowid();
-        for (name, hash, bytes) in parts {
-            self.db.execute("INSERT OR IGNORE INTO programs (hash, bytes) VALUES (?1, ?2)", params![hash, bytes])?;
+        for (name, bytes) in programs {
+            let digest = hash([bytes.as_slice()]);
+            self.db.execute("INSERT OR IGNORE INTO programs (hash, bytes) VALUES (?1, ?2)", params![digest, bytes])?;
             let sql = "INSERT INTO parts (workflow, name, program) VALUES (?1, ?2, ?3)";
-            self.db.execute(sql, params![workflow, name, hash])?;
+            self.db.execute(sql, params![workflow, name, digest])?;
         }
         Ok(WorkflowNo(workflow))
     }
@@ -188,6 +191,17 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
 fn is_prefix(name: &str, hash: &str) -> bool {
     const SHORTEST: usize = 6;
     name.len() >= SHORTEST && hash.starts_with(name)
+}
+
+fn document_hash(document: &Document) -> [u8; 32] {
+    hash([&document.name, &document.dialect, &document.origin, &document.text].map(String::as_bytes))
+}
+
+/// The hash of a document with its programs. The document's own program, whose name is empty, comes first.
+fn hash_of(document: &Document, programs: &[(String, Vec<u8>)]) -> [u8; 32] {
+    let digests: Vec<[u8; 32]> = programs.iter().map(|(_, bytes)| hash([bytes.as_slice()])).collect();
+    let names = programs.iter().zip(&digests).flat_map(|((name, _), digest)| [name.as_bytes(), digest.as_slice()]);
+    hash([document_hash(document).as_slice()].into_iter().chain(names))
 }
 
 /// The hash of parts, each with its length, so that no two lists of parts have the same bytes.

@@ -172,7 +172,11 @@ impl Value {
             Self::Null => serializer.serialize_unit_variant(STORED, 0, "Null"),
             Self::Bool(bool) => serializer.serialize_newtype_variant(STORED, 1, "Bool", bool),
             Self::Int(int) => serializer.serialize_newtype_variant(STORED, 2, "Int", int),
-            Self::Float(float) => serializer.serialize_newtype_variant(STORED, 3, "Float", float),
+            // Equal values have equal bytes: a float that is an integer is read back as one.
+            Self::Float(float) => match Self::number(*float) {
+                Self::Float(float) => serializer.serialize_newtype_variant(STORED, 3, "Float", &float),
+                other => other.store(serializer),
+            },
             Self::Str(text) => serializer.serialize_newtype_variant(STORED, 4, "Str", &**text),
             Self::List(items) => serializer.serialize_newtype_variant(STORED, 5, "List", &**items),
             Self::Object(object) => serializer.serialize_newtype_variant(STORED, 6, "Object", &Entries(object)),

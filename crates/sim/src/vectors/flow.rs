@@ -51,6 +51,9 @@ fn ran(vector: &Value) -> Value {
         return object([("status", Value::from(format!("not started: {refused}")))]);
     }
     host.go_on(&mut script);
+    if let Some(problem) = stage::exchange_problem(&host) {
+        return object([("status", Value::from(problem))]);
+    }
     let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
     let error = result("error");
     let of_error = |key: &str| error.get(key).cloned().unwrap_or_default();

@@ -74,7 +74,12 @@ impl<'p> Run<'p> {
             let refused = self.answer(answer);
             self.stands(format!("resume[{index}]"), refused);
         }
-        self.told()
+        let problem = stage::exchange_problem(&self.host);
+        let mut told = self.told();
+        if let Some(problem) = problem {
+            told.insert("status".into(), Value::from(problem));
+        }
+        told
     }
 
     fn answer(&mut self, answer: &Value) -> Option<&'static str> {

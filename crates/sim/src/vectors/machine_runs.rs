@@ -92,7 +92,7 @@ fn outcome(vector: &Value) -> Value {
     let result = |key: &str| ran.result.get(key).cloned().unwrap_or_default();
     let (path, branches) = visited(program, &ran);
     fields([
-        ("status", result("status")),
+        ("status", ran.exchange_problem.clone().map_or_else(|| result("status"), Value::from)),
         ("kinds", Value::from(vec![result("kind")])),
         ("message", result("message")),
         ("exit_code", result("exit_code")),

@@ -14,7 +14,7 @@ mod steps_runs;
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::Value;
 
-pub use stage::{Hosting, host_on};
+pub use stage::{Hosting, host_on, round_trip};
 
 /// What became of one vector.
 #[derive(Debug)]

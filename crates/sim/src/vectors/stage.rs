@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use branchpoint_core::ir::Program;
 use branchpoint_engine::Memory;
+use branchpoint_engine::store::{ExchangeTrouble, Filter, Store};
 
 /// Which host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,35 @@ pub(super) fn memory(program: &Program, now_ms: i64) -> Memory<'_> {
     let id = format!("run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let memory = Memory::kept(&file, id, program, now_ms);
     if hosting() == Hosting::Crashing { memory.crashing() } else { memory }
+}
+
+/// Exports the runs of a store, imports them into an empty one, and compares the two exports. None: they are equal.
+pub fn round_trip(store: &Store) -> Option<String> {
+    let first = match exported(store) {
+        Ok(first) => first,
+        Err(problem) => return Some(format!("the run cannot be exported: {problem}")),
+    };
+    let other = Store::in_memory().expect("there is memory for a small database");
+    if let Err(problem) = other.import(first.as_slice(), 0) {
+        return Some(format!("the run cannot be imported: {problem}"));
+    }
+    match exported(&other) {
+        Ok(second) if second == first => None,
+        Ok(_) => Some("the imported run is exported with other bytes".into()),
+        Err(problem) => Some(format!("the imported run cannot be exported: {problem}")),
+    }
+}
+
+fn exported(store: &Store) -> Result<Vec<u8>, ExchangeTrouble> {
+    let runs: Vec<_> = store.runs(&Filter::default())?.iter().rev().map(|run| run.run).collect();
+    let mut bytes = Vec::new();
+    store.export(&runs, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The problem with exporting and importing a run. Stores in files hold the runs of many vectors, and are left out.
+pub(super) fn exchange_problem(memory: &Memory<'_>) -> Option<String> {
+    if hosting() == Hosting::Plain { round_trip(memory.store()) } else { None }
 }
 
 /// A fresh directory that goes when it is no longer needed.

@@ -50,6 +50,7 @@ fn problems(vector: &Value, expected: &Value) -> Vec<String> {
     memory.go_on(&mut script);
     let mut problems = events::feed(vector, &mut memory, &mut script);
     problems.extend(compare::ended(expected, &told(program, &memory)));
+    problems.extend(stage::exchange_problem(&memory));
     problems
 }
 

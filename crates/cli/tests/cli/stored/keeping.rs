@@ -73,16 +73,19 @@ fn runs_are_carried_elsewhere_and_go_on_there() {
     let bench = Bench::new();
     bench.asks("letter");
     let (lines, stderr) = bench.expect(0, &["runs", "export"]);
-    has(&stderr, &["1 runs were written"]);
+    has(&stderr, &["Exported 1 runs"]);
     std::fs::write(bench.folder.path().join("runs.jsonl"), &lines).expect("there is room");
-    has(&bench.expect(0, &["runs", "import", "runs.jsonl"]).1, &["`letter` is here already", "0 runs"]);
-    has(&bench.expect(0, &["runs", "import", "runs.jsonl", "--store", "new.db"]).1, &["1 runs were taken in"]);
+    has(&bench.expect(0, &["runs", "import", "runs.jsonl"]).1, &["`letter` already exists", "Imported 0 runs"]);
+    has(&bench.expect(0, &["runs", "import", "runs.jsonl", "--store", "new.db"]).1, &["Imported 1 runs"]);
     bench.expect(0, &["approvals", "approve", "letter", "--as", "ada", "--store", "new.db"]);
     bench.expect(0, &["approvals", "approve", "letter", "--as", "bob", "--store", "new.db"]);
     has(&bench.expect(0, &["runs", "show", "letter", "--store", "new.db"]).0, &["completed"]);
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["waiting_people"]);
     std::fs::write(bench.folder.path().join("bad.jsonl"), "{}\n").expect("there is room");
-    has(&bench.expect(1, &["runs", "import", "bad.jsonl"]).1, &["line 1", "no file of runs"]);
+    has(
+        &bench.expect(1, &["runs", "import", "bad.jsonl"]).1,
+        &["line 1", "not a file of exported runs", "nothing was imported"],
+    );
 }
 
 #[test]
