@@ -29,6 +29,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// A time that a command waits for by itself.
 const SHORT_MS: i64 = 60_000;
 
+/// How often an event is handed to a run that another process opens or leaves at the moment.
+const GIVE_ATTEMPTS: u32 = 100;
+
 /// What is said when another process drives a run and is silent.
 const UNHEARD: &str = "the process that drives this run does not answer, and nothing was changed; stop it (`branchpoint doctor` names it), then try again";
 
@@ -126,19 +129,20 @@ impl Drive {
 
     /// Hands an event to a run, whoever drives it; or tells why the run does not take it.
     pub(crate) fn give(&self, run: RunNo, event: &Event) -> Result<Result<TakenBy, String>> {
-        loop {
+        for _ in 0..GIVE_ATTEMPTS {
             match self.driver.hand(run, event.clone())? {
                 Ok(_) => return Ok(Ok(TakenBy::Us)),
                 Err(Refused::Driven) => match self.store.send(run, event)? {
                     Sent::Taken => return Ok(Ok(TakenBy::Another)),
                     Sent::Refused(reason) => return Ok(Err(reason)),
                     Sent::Unheard => return Ok(Err(UNHEARD.into())),
-                    // It has just left: now nobody is in the way.
-                    Sent::Undriven => {}
+                    // The other process has just left the run, or is about to open it.
+                    Sent::Undriven => std::thread::sleep(NAP),
                 },
                 Err(refused) => return Ok(Err(refused.to_string())),
             }
         }
+        Ok(Err(UNHEARD.into()))
     }
 
     /// Drives a run, tells its steps, and lets go of it. None: somebody pressed Ctrl-C.
@@ -182,14 +186,18 @@ impl Drive {
         if until == Until::People || status != Status::WaitingTimer {
             return Ok(false);
         }
-        let due_ms = self.store.next_due_ms(run)?;
-        Ok(due_ms.is_none_or(|due_ms| due_ms > moment::now_ms() + SHORT_MS))
+        Ok(is_far(self.store.next_due_ms(run)?))
     }
 
     /// Lets go of everything.
     pub(crate) fn leave(self) -> Result<()> {
         Ok(self.driver.leave(GRACE)?)
     }
+}
+
+/// Whether a command does not wait for this time by itself.
+pub(crate) fn is_far(due_ms: Option<i64>) -> bool {
+    due_ms.is_none_or(|due_ms| due_ms > moment::now_ms() + SHORT_MS)
 }
 
 /// Tells how a run stands that was driven: the result on stdout, the rest on stderr. The exit status is that of `run`.

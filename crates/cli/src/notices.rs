@@ -117,7 +117,7 @@ impl Drop for Notices {
     }
 }
 
-/// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command}`.
+/// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command, outcome}`.
 fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
     let question = store.question_masked(notice.run, notice.request)?.context("the question is gone")?;
     let part = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
@@ -142,6 +142,7 @@ fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
         ("recipients", recipients),
         ("choices", choices),
         ("command", how),
+        ("outcome", notice.outcome.clone().unwrap_or_default()),
     ];
     let fields: Object = fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
     Ok(format!("{:?}\n", Value::from(fields)))

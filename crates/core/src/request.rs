@@ -191,7 +191,7 @@ impl Request {
     }
 
     /// When something is due next: a reminder before the deadline, or the deadline.
-    pub(crate) fn next_due_ms(&self) -> Option<i64> {
+    pub fn next_due_ms(&self) -> Option<i64> {
         let reminder = self.reminder.and_then(|(every, most)| {
             let at = self.asked_ms.saturating_add(every.saturating_mul(i64::from(self.reminded) + 1));
             (self.reminded < most && self.deadline_ms.is_none_or(|deadline| at < deadline)).then_some(at)

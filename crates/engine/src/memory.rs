@@ -405,8 +405,8 @@ impl<'p> Memory<'p> {
                 self.questions.push(question);
             }
             (People::Reminded(_), Some(question)) => question.reminded_ms.push(now_ms),
-            (People::Closed, Some(question)) => question.open = false,
-            (People::Asked(_), Some(_)) | (People::Reminded(_) | People::Closed, None) => {}
+            (People::Closed(_), Some(question)) => question.open = false,
+            (People::Asked(_), Some(_)) | (People::Reminded(_) | People::Closed(_), None) => {}
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::opened::Opened;
 use crate::project::{Reach, StoreArguments};
 use crate::table::{facts, table};
 use crate::{masked, moment, terminal};
-use open::{Asked, Open};
+use open::Open;
 use vote::Said;
 
 /// List and answer what runs ask people
@@ -55,7 +55,7 @@ enum Command {
     },
     /// Show a question with the votes so far
     Show {
-        /// A run that asks one question, or RUN/N
+        /// A run with one open approval, RUN/N or RUN/STEP
         approval: String,
     },
     /// Say yes
@@ -64,7 +64,7 @@ enum Command {
     Reject(Answer),
     /// Vote for one of the choices
     Vote {
-        /// A run that asks one question, or RUN/N
+        /// A run with one open approval, RUN/N or RUN/STEP
         approval: String,
         /// One of its choices
         choice: String,
@@ -74,7 +74,7 @@ enum Command {
     },
     /// Call a question off; only the owner and the admins of branchpoint.toml may
     Cancel {
-        /// A run that asks one question, or RUN/N
+        /// A run with one open approval, RUN/N or RUN/STEP
         approval: String,
         /// Why
         #[arg(long, value_name = "TEXT", alias = "comment")]
@@ -84,7 +84,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Answer {
-    /// A run that asks one question, or RUN/N
+    /// A run with one open approval, RUN/N or RUN/STEP
     approval: String,
     /// A word with the vote
     #[arg(long, value_name = "TEXT")]
@@ -118,16 +118,25 @@ fn list(opened: &Opened, mine: Option<&str>, json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if open.is_empty() {
-        terminal::tell("Nothing waits for people.\n");
+        terminal::tell(&mine.map_or("Nothing waits for people.\n".to_owned(), |user| {
+            format!("Nothing waits for {user}. Without --mine, all open approvals are listed.\n")
+        }));
         return Ok(ExitCode::SUCCESS);
     }
     let now_ms = moment::now_ms();
     let rows = open.iter().map(|open| {
         let waits_for = open.waits_for().map_or("anybody".to_owned(), |users| users.join(", "));
-        let deadline =
-            open.deadline_ms().map(|at_ms| format!("in {}", moment::took(at_ms - now_ms))).unwrap_or_default();
+        let deadline = open.question.deadline_ms().map(|at_ms| {
+            let overdue = open.question.is_overdue(now_ms);
+            if overdue {
+                format!("overdue by {}", moment::took(now_ms - at_ms))
+            } else {
+                format!("in {}", moment::took(at_ms - now_ms))
+            }
+        });
         let asked = format!("{} ago", moment::took(now_ms - open.asked_ms));
-        Ok([open.name(), opened.store.document(open.row.workflow)?.name, open.step(), asked, deadline, waits_for])
+        let (step, deadline) = (open.question.step.to_string(), deadline.unwrap_or_default());
+        Ok([open.name(), opened.store.document(open.row.workflow)?.name, step, asked, deadline, waits_for])
     });
     let rows = rows.collect::<Result<Vec<_>>>()?;
     terminal::print_styled(&table(["APPROVAL", "WORKFLOW", "STEP", "ASKED", "DEADLINE", "WAITS FOR"], &rows))?;
@@ -144,12 +153,12 @@ fn show(opened: &Opened, approval: &str, json: bool) -> Result<ExitCode> {
     let mut lines = vec![
         ("approval", open.name()),
         ("run", open.row.id.clone()),
-        ("step", open.step()),
+        ("step", open.question.step.to_string()),
         ("asked", moment::at(open.asked_ms)),
-        ("question", open.prompt()),
+        ("question", open.question.prompt.clone()),
         ("choices", open.choices().join(", ")),
     ];
-    if let Asked::Vote { asked, .. } = &open.asked {
+    if let Some(asked) = &open.question.request {
         lines.push(("asks", asked.recipients.join(", ")));
         lines.push(("needs", format!("{} votes for one choice", asked.required)));
         let votes = asked.votes.iter().map(|vote| {
@@ -159,7 +168,8 @@ fn show(opened: &Opened, approval: &str, json: bool) -> Result<ExitCode> {
         let votes: Vec<String> = votes.collect();
         lines.push(("votes", if votes.is_empty() { "none yet".into() } else { votes.join("\n") }));
     }
-    lines.extend(open.deadline_ms().map(|at_ms| ("deadline", moment::at(at_ms))));
+    let overdue = if open.question.is_overdue(moment::now_ms()) { ", overdue" } else { "" };
+    lines.extend(open.question.deadline_ms().map(|at_ms| ("deadline", format!("{}{overdue}", moment::at(at_ms)))));
     let first = open.choices().into_iter().next().unwrap_or_default();
     let user = open.waits_for().and_then(|users| users.into_iter().next());
     lines.push(("to answer", command(&open.name(), &first, user.as_deref())));
@@ -173,7 +183,7 @@ fn told(opened: &Opened, open: &Open) -> Result<Value> {
     let secrets = opened.store.secrets(open.row.run)?;
     let texts = |list: Vec<String>| Value::from(list.into_iter().map(Value::from).collect::<Vec<_>>());
     let (mut votes, mut recipients, mut required) = (Vec::new(), Value::Null, Value::Null);
-    if let Asked::Vote { asked, .. } = &open.asked {
+    if let Some(asked) = &open.question.request {
         recipients = texts(asked.recipients.iter().map(ToString::to_string).collect());
         required = Value::Int(i64::from(asked.required));
         votes.extend(asked.votes.iter().map(|vote| {
@@ -189,14 +199,15 @@ fn told(opened: &Opened, open: &Open) -> Result<Value> {
         ("approval", Value::from(open.name())),
         ("run", Value::from(open.row.id.as_str())),
         ("workflow", Value::from(opened.store.document(open.row.workflow)?.name)),
-        ("step", Value::from(open.step())),
-        ("question", Value::from(&*secrets.mask(&open.prompt()))),
+        ("step", Value::Str(open.question.step.clone())),
+        ("question", Value::from(&*secrets.mask(&open.question.prompt))),
         ("choices", secrets.mask_value(&texts(open.choices()))),
         ("recipients", recipients),
         ("required", required),
         ("votes", secrets.mask_value(&Value::from(votes))),
         ("waits_for", open.waits_for().map_or(Value::Null, texts)),
         ("asked", moment::iso(open.asked_ms)),
-        ("deadline", open.deadline_ms().map_or(Value::Null, moment::iso)),
+        ("deadline", open.question.deadline_ms().map_or(Value::Null, moment::iso)),
+        ("overdue", Value::Bool(open.question.is_overdue(moment::now_ms()))),
     ]))
 }

@@ -1,117 +1,86 @@
-//! Questions that are open: those with votes, and those that one answer settles.
+//! Open approvals, and how the command line names them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Offer, Request, RequestNo};
 use branchpoint_engine::host::Look;
-use branchpoint_engine::store::{Filter, Question, Run, RunNo, Store};
+use branchpoint_engine::people::{OpenQuestion, QuestionKey, RESUME};
+use branchpoint_engine::store::{Filter, Run, RunNo, Store};
 use branchpoint_expr::Value;
 
+use crate::foreground::reference;
+use crate::moment;
 use crate::opened::Opened;
 
-/// The signal that settles an approval by one answer.
-pub(super) const RESUME: &str = "resume";
-
-/// An open question.
+/// An open approval.
 pub(super) struct Open {
     pub(super) row: Run,
     pub(super) asked_ms: i64,
-    pub(super) asked: Asked,
-}
-
-/// What is asked.
-pub(super) enum Asked {
-    /// People vote.
-    Vote { request: RequestNo, spec: Value, asked: Box<Request> },
-    /// Somebody answers.
-    Answer {
-        /// What waits, by its id in the document.
-        node: String,
-        prompt: String,
-    },
+    pub(super) question: OpenQuestion,
 }
 
 impl Open {
     /// How it is named on the command line.
     pub(super) fn name(&self) -> String {
-        match &self.asked {
-            Asked::Vote { request, .. } => format!("{}/{}", self.row.id, request.0),
-            Asked::Answer { node, .. } => format!("{}/{node}", self.row.id),
-        }
-    }
-
-    pub(super) fn step(&self) -> String {
-        match &self.asked {
-            Asked::Vote { spec, .. } => spec.get("step").map(Value::to_string).unwrap_or_default(),
-            Asked::Answer { node, .. } => node.clone(),
-        }
-    }
-
-    pub(super) fn prompt(&self) -> String {
-        match &self.asked {
-            Asked::Vote { spec, .. } => spec.get("prompt").map(Value::to_string).unwrap_or_default(),
-            Asked::Answer { prompt, .. } => prompt.clone(),
-        }
+        reference(&self.row.id, &self.question.key)
     }
 
     pub(super) fn choices(&self) -> Vec<String> {
-        match &self.asked {
-            Asked::Vote { asked, .. } => asked.choices.iter().map(ToString::to_string).collect(),
-            Asked::Answer { .. } => vec!["approve".into(), "reject".into()],
-        }
+        self.question.choices().iter().map(ToString::to_string).collect()
     }
 
-    /// Who was asked and has not voted; none if anybody may answer.
+    /// Who has not voted; none if anybody may answer.
     pub(super) fn waits_for(&self) -> Option<Vec<String>> {
-        let Asked::Vote { asked, .. } = &self.asked else { return None };
-        let silent = asked.recipients.iter().filter(|user| !asked.votes.iter().any(|vote| vote.user == **user));
-        Some(silent.map(ToString::to_string).collect())
+        let silent = || self.question.silent().iter().map(ToString::to_string).collect();
+        self.question.request.as_ref().map(|_| silent())
     }
 
-    pub(super) fn deadline_ms(&self) -> Option<i64> {
-        match &self.asked {
-            Asked::Vote { asked, .. } => asked.deadline_ms,
-            Asked::Answer { .. } => None,
+    /// Whether a part of a name means it: its number, or the id of its step.
+    fn is_named(&self, name: &str) -> bool {
+        match &self.question.key {
+            QuestionKey::Vote(request) => request.0.to_string() == name || &*self.question.step == name,
+            QuestionKey::Approval(node) => &**node == name,
+            QuestionKey::Line => false,
         }
     }
 }
 
 /// Everything that waits for people, the oldest first.
 pub(super) fn all(store: &Store) -> Result<Vec<Open>> {
-    let mut questions: BTreeMap<RunNo, Vec<Question>> = BTreeMap::new();
-    for question in store.open_questions()? {
-        questions.entry(question.run).or_default().push(question);
-    }
+    let mut runs: Vec<RunNo> = store.open_questions()?.into_iter().map(|question| question.run).collect();
+    runs.extend(answerable(store)?);
+    runs.sort_unstable();
+    runs.dedup();
     let mut open = Vec::new();
-    for (run, questions) in questions {
-        open.extend(voted(&store.look(run)?, questions));
+    for run in runs {
+        open.extend(of_run(store, &store.look(run)?)?);
     }
-    open.extend(answered(store)?);
     open.sort_by_key(|open| open.asked_ms);
     Ok(open)
 }
 
-/// The questions of a run that are put to a vote.
-fn voted(look: &Look, questions: Vec<Question>) -> Vec<Open> {
-    let offers = look.offers();
-    let open = questions.into_iter().filter_map(|question| {
-        let asked = offers.iter().find_map(|offer| match offer {
-            Offer::Vote { request, asked } if *request == question.request => Some(asked.clone()),
+/// The approvals of one run.
+fn of_run(store: &Store, look: &Look) -> Result<Vec<Open>> {
+    let asked = store.questions(look.row.run)?.into_iter().map(|question| (question.request, question.asked_ms));
+    let asked: BTreeMap<_, _> = asked.collect();
+    let questions = OpenQuestion::of(look, store)?.into_iter().filter(|question| question.key != QuestionKey::Line);
+    let open = questions.map(|question| {
+        let asked_ms = match &question.key {
+            QuestionKey::Vote(request) => asked.get(request).copied(),
             _ => None,
-        })?;
-        let asked = Asked::Vote { request: question.request, spec: question.spec, asked: Box::new(asked) };
-        Some(Open { row: look.row.clone(), asked_ms: question.asked_ms, asked })
+        };
+        Open { row: look.row.clone(), asked_ms: asked_ms.unwrap_or(look.row.touched_ms), question }
     });
-    open.collect()
+    Ok(open.collect())
 }
 
-/// Approvals of runs that take an answer. Only runs whose program has that signal are looked at: sessions wait for people too.
-fn answered(store: &Store) -> Result<Vec<Open>> {
+/// Runs that wait for an answer which is not a vote. Only runs whose program has that signal are looked at: sessions wait for
+/// people too.
+fn answerable(store: &Store) -> Result<Vec<RunNo>> {
     let mut takes: BTreeMap<(branchpoint_engine::store::WorkflowNo, String), bool> = BTreeMap::new();
-    let mut open = Vec::new();
+    let mut runs = Vec::new();
     let filter = Filter { status: Some(Status::WaitingPeople), children: true, ..Filter::default() };
     for row in store.runs(&filter)? {
         let key = (row.workflow, row.part.clone());
@@ -120,40 +89,17 @@ fn answered(store: &Store) -> Result<Vec<Open>> {
             takes.insert(key.clone(), program.is_some_and(|program| takes_answers(&program)));
         }
         if takes[&key] {
-            open.extend(answerable(&store.look(row.run)?));
+            runs.push(row.run);
         }
     }
-    Ok(open)
+    Ok(runs)
 }
 
 fn takes_answers(program: &Program) -> bool {
     program.signals.iter().any(|signal| &*signal.name == RESUME)
 }
 
-fn answerable(look: &Look) -> Vec<Open> {
-    let takes = look.offers().iter().any(|offer| matches!(offer, Offer::Signal { name, .. } if &**name == RESUME));
-    let result = look.result().filter(|_| takes).unwrap_or_default();
-    let waiting = result.get("waiting").and_then(Value::as_list).unwrap_or_default();
-    let open = waiting.iter().map(|node| {
-        let node = node.to_string();
-        let asked = Asked::Answer { prompt: prompt(&result, &node), node };
-        Open { row: look.row.clone(), asked_ms: look.row.touched_ms, asked }
-    });
-    open.collect()
-}
-
-/// What an approval shows to the person: the newest that the log says of it.
-fn prompt(result: &Value, node: &str) -> String {
-    let logs = result.get("logs").and_then(Value::as_list).unwrap_or_default();
-    let asks = |entry: &&Value| {
-        let text = |key: &str| entry.get(key).and_then(Value::as_str);
-        text("nodeId") == Some(node) && text("type") == Some("wait_input")
-    };
-    let newest = logs.iter().rev().find(asks);
-    newest.and_then(|entry| entry.get("content")).map(Value::to_string).unwrap_or_default()
-}
-
-/// The question of a name: a run that asks one, or RUN/N.
+/// The approval of a name: a run with one approval, RUN/N or RUN/STEP.
 pub(super) fn named(opened: &Opened, name: &str) -> Result<Open> {
     let split = name.rsplit_once('/');
     let (run, which) = match opened.run(name) {
@@ -165,31 +111,61 @@ pub(super) fn named(opened: &Opened, name: &str) -> Result<Open> {
     };
     let mut open = Vec::new();
     gather(&opened.store, run.run, &mut open)?;
-    let names: Vec<String> = open.iter().map(Open::name).collect();
-    let is_meant = |open: &Open| match &open.asked {
-        Asked::Vote { request, .. } => which.is_none_or(|which| request.0.to_string() == which),
-        Asked::Answer { node, .. } => which.is_none_or(|which| node == which),
-    };
-    open.retain(is_meant);
+    let names: Vec<String> = open.iter().map(|open| format!("{} ({})", open.name(), open.question.step)).collect();
+    open.retain(|open| which.is_none_or(|which| open.is_named(which)));
     match open.len() {
         1 => Ok(open.remove(0)),
-        0 if names.is_empty() => bail!(
-            "run `{}` asks nobody: it is {}\nhelp: `branchpoint approvals list` lists what waits for people",
-            run.id,
-            opened.store.stands(run.run)?.as_str()
-        ),
-        _ => bail!("run `{}` asks these questions, and one must be named:\n  {}", run.id, names.join("\n  ")),
+        0 if names.is_empty() || which.is_some() => {
+            if let Some(expired) = expired(&opened.store, run.run, which)? {
+                bail!("{expired}");
+            }
+            let status = opened.store.stands(run.run)?;
+            if names.is_empty() {
+                bail!(
+                    "run `{}` has no open approval: it is {}\nhelp: `branchpoint approvals list` lists open approvals",
+                    run.id,
+                    status.as_str()
+                );
+            }
+            bail!(
+                "run `{}` has no open approval `{}`; it has:\n  {}",
+                run.id,
+                which.unwrap_or_default(),
+                names.join("\n  ")
+            )
+        }
+        _ => bail!("run `{}` has several open approvals; name one:\n  {}", run.id, names.join("\n  ")),
     }
 }
 
-/// The open questions of a run and of those that it has called.
-fn gather(store: &Store, run: RunNo, open: &mut Vec<Open>) -> Result<()> {
-    let look = store.look(run)?;
-    let questions = store.questions(run)?.into_iter().filter(|question| question.closed_ms.is_none()).collect();
-    open.extend(voted(&look, questions));
-    if look.status() == Status::WaitingPeople && takes_answers(&look.program) {
-        open.extend(answerable(&look));
+/// The newest approval of a run whose deadline has passed, as a message.
+fn expired(store: &Store, run: RunNo, which: Option<&str>) -> Result<Option<String>> {
+    let id = store.row(run)?.id;
+    for question in store.questions(run)?.into_iter().rev() {
+        let step = question.spec.get("step").and_then(Value::as_str).unwrap_or_default();
+        let number = question.request.0.to_string();
+        if which.is_some_and(|which| which != number && which != step) {
+            continue;
+        }
+        let timeout_ms = match question.spec.get("timeout_ms") {
+            Some(Value::Int(timeout_ms)) => *timeout_ms,
+            _ => return Ok(None),
+        };
+        let deadline_ms = question.asked_ms.saturating_add(timeout_ms);
+        let expired = question.closed_ms.is_some_and(|closed_ms| closed_ms >= deadline_ms);
+        return Ok(expired.then(|| late(&format!("{id}/{number}"), deadline_ms)));
     }
+    Ok(None)
+}
+
+/// The message for a vote after the deadline.
+pub(super) fn late(name: &str, deadline_ms: i64) -> String {
+    format!("the deadline of `{name}` passed at {}", moment::at(deadline_ms))
+}
+
+/// The open approvals of a run and of those that it has called.
+fn gather(store: &Store, run: RunNo, open: &mut Vec<Open>) -> Result<()> {
+    open.extend(of_run(store, &store.look(run)?)?);
     for child in store.children(run)?.into_iter().filter(|child| !child.status.is_final()) {
         gather(store, child.run, open)?;
     }

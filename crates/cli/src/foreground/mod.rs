@@ -342,7 +342,9 @@ fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_engine::D
         let told = match act {
             Act::Told { run, notes } => Heard::Told(*run, notes.clone()),
             Act::Stands { run, status, .. } => Heard::Stands(*run, *status),
-            Act::People { run, request, what, .. } => Heard::Question(*run, *request, *what == People::Closed),
+            Act::People { run, request, what, .. } => {
+                Heard::Question(*run, *request, matches!(what, People::Closed(_)))
+            }
             Act::Noted { text, .. } => Heard::Printed(Printed::at_once(&format!("{text}\n"))),
             Act::Broken { why, .. } => Heard::Printed(Printed::at_once(&format!("{why}\n"))),
             Act::Perform { .. } | Act::Withdraw { .. } | Act::Answered { .. } => return,

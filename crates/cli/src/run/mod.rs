@@ -4,6 +4,7 @@ mod answers;
 mod declared;
 mod dry;
 mod dry_outcome;
+mod existing;
 mod inputs;
 mod outcome;
 mod people;
@@ -27,6 +28,7 @@ use branchpoint_expr::{Dialect, Object, Value};
 use jiff::Timestamp;
 
 pub(crate) use self::answers::Answers;
+use self::existing::Wanted;
 use self::inputs::Input;
 use self::tape::Tape;
 use crate::foreground::{Foreground, Left, Manner};
@@ -150,30 +152,48 @@ impl Arguments {
         let tape = self.record.as_deref().map(Tape::new).transpose()?;
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
-        let number = save(&project.open(&self.store)?, workflow, now_ms)?;
         let secrets = secrets_of(workflow, &input, &facts);
-        let facts = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        let input = with_id(workflow.dialect, input, &id);
+        let store = project.open(&self.store)?;
+        let wanted = |number| Wanted {
+            workflow: number,
+            name: format!("`{}` from {}", name_of(workflow), origin_of(workflow)),
+            input: &input,
+            facts: &facts,
+            script: answers.written(),
+            secrets: &secrets,
+        };
+        // A start that is refused stores nothing.
+        if let Some(existing) = store.run(&id)? {
+            existing::check(&store, &existing, &wanted(saved(&store, workflow)?))?;
+        }
+        let number = save(&store, workflow, now_ms)?;
+        let given = facts.clone();
+        let given = given.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         let manner = Manner { user, quiet: self.quiet };
         let mut foreground = Foreground::open(project, &self.store, manner)?;
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
             folder: env::current_dir()?.display().to_string().into(),
-            facts,
-            secrets,
+            facts: given,
+            secrets: secrets.clone(),
             script: answers.written().cloned(),
             watched: !self.detach,
             detached: self.detach,
-            ..Start::new(number, id.clone(), with_id(workflow.dialect, input, &id))
+            ..Start::new(number, id.clone(), input.clone())
         };
         let Taken { run, new } = match foreground.driver().start(start)? {
             Ok(taken) => taken,
             Err(refused) => bail!("the run cannot start: {refused}"),
         };
-        if !new && !self.quiet {
+        if !new {
+            // Another process may have started it a moment ago.
             let row = foreground.store().row(run)?;
-            let other =
-                if row.workflow == number { "" } else { ", of another version of this workflow or of another one" };
-            foreground.say(&format!("The run `{id}` was started before{other}. Nothing is started twice.\n"));
+            existing::check(foreground.store(), &row, &wanted(Some(number)))?;
+            let what = if row.status.is_final() { "showing its result" } else { "continuing it" };
+            if !self.quiet {
+                foreground.say(&format!("Run `{id}` already exists; {what}.\n"));
+            }
         }
         if self.detach {
             foreground.leave()?;
@@ -217,16 +237,29 @@ fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
 
 /// Keeps the workflow with everything that its runs need.
 fn save(store: &Store, workflow: &Workflow, now_ms: i64) -> Result<store::WorkflowNo> {
-    let document = Document {
-        name: name_of(workflow),
-        dialect: workflow.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default(),
-        origin: fs::canonicalize(&workflow.source.origin)
-            .map_or_else(|_| workflow.source.origin.clone(), |path| path.display().to_string()),
-        text: workflow.source.text.clone(),
-    };
-    let children = children_of(workflow)?;
+    let (document, children) = (document_of(workflow), children_of(workflow)?);
     let kept = store::Workflow { document: &document, program: &workflow.program, children: &children };
     store.save(kept, now_ms).context("the workflow cannot be kept")
+}
+
+/// The number of the workflow, if the store has it.
+fn saved(store: &Store, workflow: &Workflow) -> Result<Option<store::WorkflowNo>> {
+    let (document, children) = (document_of(workflow), children_of(workflow)?);
+    Ok(store.saved(store::Workflow { document: &document, program: &workflow.program, children: &children })?)
+}
+
+fn document_of(workflow: &Workflow) -> Document {
+    Document {
+        name: name_of(workflow),
+        dialect: workflow.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default(),
+        origin: origin_of(workflow),
+        text: workflow.source.text.clone(),
+    }
+}
+
+fn origin_of(workflow: &Workflow) -> String {
+    let origin = &workflow.source.origin;
+    fs::canonicalize(origin).map_or_else(|_| origin.clone(), |path| path.display().to_string())
 }
 
 /// The programs of the runs that it calls: other workflows, and turns of agents.

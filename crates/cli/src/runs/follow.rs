@@ -9,9 +9,11 @@ use branchpoint_core::{StepRecord, StepStatus, steps};
 use branchpoint_engine::Stop;
 use branchpoint_engine::store::{RunNo, Store};
 
+use super::show::pending;
 use super::told::Told;
+use crate::drive::is_far;
 use crate::opened::Opened;
-use crate::{exit, interrupt, terminal};
+use crate::{exit, interrupt, moment, terminal};
 
 /// How often it is looked whether somebody has written.
 const NAP: Duration = Duration::from_millis(50);
@@ -78,8 +80,18 @@ fn is_open(record: &StepRecord) -> bool {
     matches!(record.status, StepStatus::Running | StepStatus::Waiting(_))
 }
 
-pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
-    let (store, row) = (&opened.store, opened.run(name)?);
+#[derive(clap::Args)]
+pub(super) struct Watch {
+    /// The id of the run, or a beginning or end of it that no other has
+    run: String,
+
+    /// Keep watching while the run waits
+    #[arg(long)]
+    keep: bool,
+}
+
+pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<ExitCode> {
+    let (store, row) = (&opened.store, opened.run(&arguments.run)?);
     let stop = Stop::default();
     let word = stop.clone();
     interrupt::hear(move || word.set())?;
@@ -102,9 +114,32 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
                 return Ok(ExitCode::from(code));
             }
         }
+        // A timer comes closer without anybody writing.
+        if !arguments.keep && waits_long(store, row.run)? {
+            terminal::tell(&waiting(store, row.run, &row.id)?);
+            return Ok(ExitCode::from(exit::WAITING));
+        }
         if stop.is_set() {
             return Ok(ExitCode::from(exit::INTERRUPTED));
         }
         std::thread::sleep(NAP);
     }
+}
+
+/// Whether a run waits for people, or for a time that is more than a minute away.
+fn waits_long(store: &Store, run: RunNo) -> Result<bool> {
+    Ok(match store.stands(run)? {
+        Status::WaitingPeople => true,
+        Status::WaitingTimer => is_far(store.next_due_ms(run)?),
+        _ => false,
+    })
+}
+
+/// What a run waits for, and how to continue it.
+fn waiting(store: &Store, run: RunNo, id: &str) -> Result<String> {
+    let keep = format!("`branchpoint runs watch {id} --keep` keeps watching");
+    Ok(match store.next_due_ms(run)?.filter(|_| matches!(store.stands(run), Ok(Status::WaitingTimer))) {
+        Some(due_ms) => format!("Run `{id}` waits until {}; {keep}.\n", moment::at(due_ms)),
+        None => format!("Run `{id}` waits for people; {keep}.\n{}", pending(store, run)?),
+    })
 }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::store::{Document, Filter, Run, Store, WorkflowNo};
+use branchpoint_engine::people::OpenQuestion;
+use branchpoint_engine::store::{Document, Filter, Run, RunNo, Store, WorkflowNo};
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;
@@ -112,19 +113,28 @@ impl Listed<'_> {
     }
 }
 
+/// Who has not voted on the open questions of a run and of those that it has called, by step.
+fn missing_votes(store: &Store, run: RunNo) -> Result<Vec<String>> {
+    let (secrets, now_ms) = (store.secrets(run)?, moment::now_ms());
+    let questions = OpenQuestion::of(&store.look(run)?, store)?.into_iter();
+    let votes = questions.filter(|question| question.request.is_some()).map(|question| {
+        let overdue = if question.is_overdue(now_ms) { " (overdue)" } else { "" };
+        secrets.mask(&format!("{}: {}{overdue}", question.step, question.silent().join(", "))).into_owned()
+    });
+    let mut votes: Vec<String> = votes.collect();
+    for child in store.children(run)?.into_iter().filter(|child| !child.status.is_final()) {
+        votes.extend(missing_votes(store, child.run)?);
+    }
+    Ok(votes)
+}
+
 /// How a run stands together with its children, and what it waits for.
 pub(super) fn waits(store: &Store, run: &Run, alive: &[i64]) -> Result<(Status, String)> {
     let status = store.stands(run.run)?;
     let waits = match status {
         Status::WaitingPeople => {
-            let open = super::show::open_questions(store, run.run)?;
-            let told = open.iter().map(|(_, question)| {
-                let step = question.spec.get("step").and_then(Value::as_str).unwrap_or("people");
-                let waits = format!("{step}: {}", question.recipients().join(", "));
-                Ok(store.secrets(question.run)?.mask(&waits).into_owned())
-            });
-            let told = told.collect::<Result<Vec<String>>>()?;
-            if told.is_empty() { "a signal".to_owned() } else { told.join("; ") }
+            let votes = missing_votes(store, run.run)?;
+            if votes.is_empty() { "a signal".to_owned() } else { votes.join("; ") }
         }
         Status::WaitingTimer => {
             store.next_due_ms(run.run)?.map(|due_ms| format!("until {}", moment::at(due_ms))).unwrap_or_default()

@@ -20,7 +20,7 @@ use crate::opened::Opened;
 use crate::project::StoreArguments;
 use crate::terminal;
 pub(crate) use follow::Follower;
-pub(crate) use show::pending;
+pub(crate) use show::{pending, start as start_of};
 
 /// List, show, trace, explain, watch, cancel, resume, retry and fork runs
 #[derive(clap::Args)]
@@ -51,7 +51,7 @@ enum Command {
     /// Tell why a step went the way it did
     Explain(explain::Arguments),
     /// Follow a run until it ends or waits
-    Watch(Named),
+    Watch(follow::Watch),
     /// End a run
     Cancel(cancel::Arguments),
     /// Drive a run on that nobody drives
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Show(named) => show::run(&opened, &named.run, json),
         Command::Trace(named) => trace::run(&opened, &named.run, json),
         Command::Explain(which) => explain::run(&opened, which, json),
-        Command::Watch(named) => follow::run(&opened, &named.run, json),
+        Command::Watch(which) => follow::run(&opened, which, json),
         Command::Cancel(which) => cancel::run(opened, store, which, json),
         Command::Resume(which) => from::resume(opened, store, which, json),
         Command::Retry(which) => from::retry(opened, store, which, json),

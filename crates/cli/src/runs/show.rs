@@ -104,7 +104,7 @@ fn script(store: &Store, row: &Run) -> Result<Option<String>> {
 }
 
 /// What a run was started with: its input and its facts.
-pub(super) fn start(store: &Store, row: &Run) -> Result<(Value, Object)> {
+pub(crate) fn start(store: &Store, row: &Run) -> Result<(Value, Object)> {
     let first = store.journal(row.run)?.into_iter().next();
     Ok(match first {
         Some((_, Event::Start { input, facts, .. }, _)) => (input, facts),

@@ -53,7 +53,7 @@ impl Line {
                 let what = match what {
                     People::Asked(_) => "asked",
                     People::Reminded(_) => "reminded",
-                    People::Closed => "settled",
+                    People::Closed(_) => "settled",
                 };
                 Some(Self::Question(*run, id.clone(), *request, what))
             }

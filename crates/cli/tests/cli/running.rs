@@ -103,7 +103,7 @@ fn starting_twice_under_one_id_starts_once() {
     exits(&first, 0);
     exits(&second, 0);
     assert_eq!((out(&first), out(&second)), ("counted\n".to_owned(), "counted\n".to_owned()));
-    assert!(err(&second).contains("was started before"), "{}", err(&second));
+    assert!(err(&second).contains("Run `k` already exists; showing its result."), "{}", err(&second));
     assert_eq!(place.read("counted"), "once\n");
     exits(&place.run(&["run", "count.yaml", "--id", "other"]), 0);
     assert_eq!(place.read("counted"), "once\nonce\n");
@@ -293,6 +293,30 @@ fn what_cannot_be_run_says_what_can() {
     exits(&place.run(&["run", "missing.yaml"]), 1);
     exits(&place.run(&["run"]), 1);
     exits(&place.run(&["runn"]), 1);
+}
+
+#[test]
+fn a_second_start_that_differs_is_an_error_that_shows_the_difference() {
+    let greet = "name: greet\ninputs: [{name: who}, {name: TOKEN_x, default: none}]\nstates:\n  initial: end\n  end: {type: terminal, message: \"hello {{inputs.who}}\"}\n";
+    let place = Place::new(&[("greet.yaml", greet), ("count.yaml", COUNT)]);
+    let secret = "TOKEN_x=very-secret-word";
+    exits(&place.run(&["run", "greet.yaml", "--id", "d1", "-i", "who=ada", "-i", secret]), 0);
+    let again = place.run(&["run", "greet.yaml", "--id", "d1", "-i", "who=ada", "-i", secret]);
+    exits(&again, 0);
+    assert_eq!(out(&again), "hello ada\n");
+    let other = place.run(&["run", "greet.yaml", "--id", "d1", "-i", "who=bob", "-i", "TOKEN_x=another-secret-word"]);
+    exits(&other, 1);
+    let told = err(&other);
+    assert!(told.contains("run `d1` already exists"), "{told}");
+    assert!(told.contains("input.who: the run has ada, this start has bob"), "{told}");
+    assert!(told.contains("input.TOKEN_x") && !told.contains("secret-word"), "{told}");
+    assert_eq!(out(&other), "");
+    let other = place.run(&["run", "count.yaml", "--id", "d1"]);
+    exits(&other, 1);
+    assert!(err(&other).contains("workflow: the run has `greet` from"), "{}", err(&other));
+    assert_eq!(place.read("counted"), "", "nothing was run");
+    let listed = place.run(&["workflows", "list"]);
+    assert!(!out(&listed).contains("count"), "the refused workflow is not stored: {}", out(&listed));
 }
 
 #[test]

@@ -108,8 +108,8 @@ pub enum People {
     Asked(Value),
     /// These have not answered.
     Reminded(Vec<Arc<str>>),
-    /// It is settled, or not asked any more.
-    Closed,
+    /// It has ended: how it was settled, or none if it was withdrawn.
+    Closed(Option<Value>),
 }
 
 /// Names an order, so that its answer is found. Whoever drives the host makes it up.

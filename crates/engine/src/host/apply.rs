@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use branchpoint_core::ir::Status;
-use branchpoint_core::{Again, Command, EffectNo, Event, Failed, RequestNo, Stamp, TimerNo, advance, status};
+use branchpoint_core::{
+    Again, Command, EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, What, advance, offers, status,
+};
 
 use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
 use super::{Act, Asker, Host, Order, People, Readiness, Refused, Taken};
+use crate::secrets::Secrets;
 use crate::store::{RunNo, Trouble};
 use crate::zones::offsets_s;
 
@@ -112,7 +115,8 @@ impl Host {
             seed: self.seed.map_or(open.state.seq(), |seed| seed >> 11),
             offsets_s,
             fuel,
-            record: open.watched,
+            // Whoever is notified of the end of a question is told how it was settled.
+            record: open.watched || self.notifies && settles_question(&event),
         };
         let (event, mut packed) = match open.packing.event(&stamp, &event) {
             Ok(packed) => (event, packed),
@@ -161,7 +165,13 @@ impl Host {
         if outcome.more {
             self.unfinished.push_back(run);
         }
-        if !outcome.trace.is_empty() {
+        let resolved = outcome.trace.iter().find_map(|note| match &note.what {
+            What::Resolved(output) => Some(output),
+            _ => None,
+        });
+        let secrets = Secrets::from_values(open.packing.secrets.to_vec());
+        self.resolved = resolved.filter(|_| self.notifies).map(|output| secrets.mask_value(output));
+        if open.watched && !outcome.trace.is_empty() {
             self.acts.push(Act::Told { run, notes: outcome.trace });
         }
         for command in outcome.commands {
@@ -205,12 +215,22 @@ impl Host {
             }
             Command::Remind { request, users } => {
                 self.store.remind(run, request);
-                self.tell_people(run, request, People::Reminded(users));
+                // After downtime several reminders are due at once, or the deadline has passed: only the last one is sent.
+                let asked = offers(&open.program, &open.state).into_iter().find_map(|offer| match offer {
+                    Offer::Vote { request: of, asked } if of == request => Some(asked),
+                    _ => None,
+                });
+                let next_due_ms = asked.and_then(|asked| asked.next_due_ms());
+                if next_due_ms.is_none_or(|due_ms| due_ms > self.turn_ms) {
+                    self.tell_people(run, request, People::Reminded(users));
+                }
             }
             Command::Retract { request } => {
                 open.questions.remove(&request);
                 self.store.close_question(run, request, now_ms);
-                self.tell_people(run, request, People::Closed);
+                // The question that an event settles is the first that it closes.
+                let outcome = self.resolved.take();
+                self.tell_people(run, request, People::Closed(outcome));
             }
             Command::Finish { .. } => {
                 if open.parent.is_some() {
@@ -223,12 +243,7 @@ impl Host {
 
     fn tell_people(&mut self, run: RunNo, request: RequestNo, what: People) {
         if self.notifies {
-            let (event, users) = match &what {
-                People::Asked(_) => ("asked", &[][..]),
-                People::Reminded(users) => ("reminded", users.as_slice()),
-                People::Closed => ("ended", &[][..]),
-            };
-            self.store.keep_notice(self.owner.number, run, request, event, users);
+            self.store.keep_notice(self.owner.number, run, request, &what);
         }
         let id = self.open.get(&run).map(|open| open.id.clone()).unwrap_or_default();
         self.acts.push(Act::People { run, id, request, what });
@@ -290,6 +305,15 @@ impl Open {
     fn has_outgrown_snapshot(&self) -> bool {
         let bytes = u64::try_from(self.snapshot_bytes).unwrap_or(u64::MAX);
         self.tail_bytes > self.snapshot_bytes.max(SNAPSHOT_BYTES) || self.tail_ops > bytes.max(SNAPSHOT_OPS)
+    }
+}
+
+/// Whether an event can settle a question.
+fn settles_question(event: &Event) -> bool {
+    match event {
+        Event::Signal { name, .. } => matches!(&**name, "vote" | "cancel_request"),
+        Event::TimerFired(_) => true,
+        _ => false,
     }
 }
 

@@ -120,6 +120,10 @@ pub struct Host {
     touched: Vec<RunNo>,
     /// Open runs that have ended in this turn.
     ended: Vec<RunNo>,
+    /// How the event that is being applied has settled a question.
+    resolved: Option<Value>,
+    /// The time of this turn.
+    turn_ms: i64,
     acts: Vec<Act>,
     /// Events that go into the inbox of other runs with this turn.
     posts: Vec<(RunNo, Event)>,
@@ -222,6 +226,8 @@ impl Host {
             unfinished: VecDeque::new(),
             touched: Vec::new(),
             ended: Vec::new(),
+            resolved: None,
+            turn_ms: now_ms,
             acts: Vec::new(),
             posts: Vec::new(),
             new_ids: BTreeMap::new(),

@@ -40,6 +40,7 @@ impl Host {
                 return Ok(Vec::new());
             }
             self.turns += 1;
+            self.turn_ms = now_ms;
             match self.claim(now_ms) {
                 // Another process writes for long; nothing was begun, so the next turn does it.
                 Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),

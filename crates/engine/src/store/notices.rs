@@ -8,9 +8,10 @@ use branchpoint_expr::Value;
 use rusqlite::params;
 
 use super::{RunNo, Store, Trouble};
+use crate::host::People;
 
 /// Something that people outside are to be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     number: i64,
     /// The run that asks.
@@ -21,22 +22,23 @@ pub struct Notice {
     pub event: String,
     /// Who was reminded.
     pub users: Vec<Arc<str>>,
+    /// How a question that has ended was settled; none if it was withdrawn.
+    pub outcome: Option<Value>,
 }
 
 impl Store {
-    pub(crate) fn keep_notice(
-        &self,
-        owner: i64,
-        run: RunNo,
-        request: RequestNo,
-        event: &'static str,
-        users: &[Arc<str>],
-    ) {
+    pub(crate) fn keep_notice(&self, owner: i64, run: RunNo, request: RequestNo, what: &People) {
+        let (event, users, outcome) = match what {
+            People::Asked(_) => ("asked", &[][..], None),
+            People::Reminded(users) => ("reminded", users.as_slice(), None),
+            People::Closed(outcome) => ("ended", &[][..], outcome.as_ref()),
+        };
         let users = Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>());
-        let users = format!("{users:?}");
+        let (users, outcome) = (format!("{users:?}"), outcome.map(|outcome| format!("{outcome:?}")));
         self.defer(run, move |store| {
-            let sql = "INSERT INTO notices (owner, run, request, event, users) VALUES (?1, ?2, ?3, ?4, ?5)";
-            let values = params![owner, run.0, request.0, event, users];
+            let sql =
+                "INSERT INTO notices (owner, run, request, event, users, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let values = params![owner, run.0, request.0, event, users, outcome];
             Ok(store.db.prepare_cached(sql)?.execute(values).map(drop)?)
         });
     }
@@ -45,7 +47,7 @@ impl Store {
     pub fn notices(&self, owner: i64) -> Result<Vec<Notice>, Trouble> {
         let sql = "UPDATE notices SET owner = ?1 WHERE owner NOT IN (SELECT owner FROM owners)";
         self.db.prepare_cached(sql)?.execute([owner])?;
-        let sql = "SELECT notice, run, request, event, users FROM notices WHERE owner = ?1 ORDER BY notice";
+        let sql = "SELECT notice, run, request, event, users, outcome FROM notices WHERE owner = ?1 ORDER BY notice";
         let mut found = self.db.prepare_cached(sql)?;
         let notices = found.query_map([owner], |row| {
             let users: Vec<String> = serde_json::from_str(row.get_ref(4)?.as_str()?).unwrap_or_default();
@@ -55,6 +57,7 @@ impl Store {
                 request: RequestNo(row.get(2)?),
                 event: row.get(3)?,
                 users: users.into_iter().map(Arc::from).collect(),
+                outcome: row.get::<_, Option<String>>(5)?.and_then(|outcome| serde_json::from_str(&outcome).ok()),
             })
         })?;
         Ok(notices.collect::<Result<_, _>>()?)

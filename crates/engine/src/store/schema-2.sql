@@ -9,3 +9,6 @@ CREATE TABLE run_scripts (
     used          TEXT,
     live_ms       INTEGER
 );
+
+-- How a question that has ended was settled, as JSON; null if it was withdrawn, and for other notices.
+ALTER TABLE notices ADD COLUMN outcome TEXT;

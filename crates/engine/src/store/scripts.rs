@@ -82,7 +82,13 @@ impl Store {
         });
     }
 
-    fn write_script(&self, run: RunNo, script: &Packed, from: i64, used: Option<String>) -> Result<(), Trouble> {
+    pub(super) fn write_script(
+        &self,
+        run: RunNo,
+        script: &Packed,
+        from: i64,
+        used: Option<String>,
+    ) -> Result<(), Trouble> {
         self.keep_apart(run, script)?;
         let digest = hash([script.bytes.as_slice()]);
         let sql = "INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)";
@@ -92,6 +98,12 @@ impl Store {
         let sql = "INSERT OR REPLACE INTO run_scripts (run, hash, packed, from_position, used)
             VALUES (?1, ?2, ?3, ?4, ?5)";
         Ok(self.db.prepare_cached(sql)?.execute(params![run.0, digest, script.packed, from, used]).map(drop)?)
+    }
+
+    /// The place of the newest event in the journal of all runs.
+    pub(super) fn last_position(&self) -> Result<i64, Trouble> {
+        let sql = "SELECT coalesce(max(position), 0) FROM events";
+        Ok(self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
     }
 
     /// The place in the journal of all runs of an event of a run.

@@ -61,17 +61,28 @@ pub struct Listed {
     pub runs: u64,
 }
 
+impl Workflow<'_> {
+    /// The bytes of its programs by name, its own first.
+    fn encoded(&self) -> Result<Vec<(String, Vec<u8>)>, Trouble> {
+        let children = self.children.iter().map(|(name, program)| (&**name, program));
+        let encoded = [("", self.program)].into_iter().chain(children).map(|(name, program)| {
+            let bytes = codec::encode_program(program);
+            let bytes = bytes.map_err(|error| Trouble::Bytes { run: self.document.name.clone(), error })?;
+            Ok((name.to_owned(), bytes))
+        });
+        encoded.collect()
+    }
+}
+
 impl Store {
+    /// The number of a workflow that was saved before.
+    pub fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, Trouble> {
+        self.known(&hash_of(workflow.document, &workflow.encoded()?))
+    }
+
     /// Keeps a workflow, once. Call it outside of any change.
     pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, Trouble> {
-        let document = workflow.document;
-        let children = workflow.children.iter().map(|(name, program)| (&**name, program));
-        let mut programs: Vec<(String, Vec<u8>)> = Vec::new();
-        for (name, program) in [("", workflow.program)].into_iter().chain(children) {
-            let bytes =
-                codec::encode_program(program).map_err(|error| Trouble::Bytes { run: document.name.clone(), error })?;
-            programs.push((name.to_owned(), bytes));
-        }
+        let (document, programs) = (workflow.document, workflow.encoded()?);
         if let Some(known) = self.known(&hash_of(document, &programs))? {
             return Ok(known);
         }

@@ -3,6 +3,7 @@
 mod agents;
 mod golden;
 mod kept;
+mod notices;
 mod processes;
 mod scripted;
 

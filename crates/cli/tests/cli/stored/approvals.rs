@@ -14,7 +14,7 @@ fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
     bench.asks("letter");
     has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "review", "ask", "ada, bob"]);
     let (stdout, stderr) = bench.expect(0, &["approvals", "approve", "letter", "--as", "ada", "--comment", "fine"]);
-    has(&stderr, &["Taken from ada", "waits for people"]);
+    has(&stderr, &["Recorded ada's vote (1 of 2).", "waits for people"]);
     assert_eq!(stdout, "");
     has(
         &bench.expect(0, &["approvals", "show", "letter"]).0,
@@ -22,16 +22,45 @@ fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
     );
     has(&bench.expect(0, &["approvals", "list"]).0, &["  bob"]);
     assert_eq!(bench.json(&["approvals", "list", "--mine", "--as", "ada", "--json"]), serde_json::json!([]));
-    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["voted already for `approve`"]);
-    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "eve"]).1, &["eve is not asked", "ada, bob"]);
+    has(&bench.expect(0, &["approvals", "list", "--mine", "--as", "ada"]).1, &["Nothing waits for ada."]);
+    assert_eq!(bench.json(&["runs", "list", "--json"])[0]["waits_for"], "ask: bob", "ada has voted");
+    has(&bench.expect(0, &["approvals", "show", "letter/ask"]).0, &["Send hello the letter?"]);
+    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["already voted for `approve`"]);
     has(
-        &bench.expect(1, &["approvals", "vote", "letter", "Approve", "--as", "bob"]).1,
-        &["none of the choices", "deny"],
+        &bench.expect(1, &["approvals", "approve", "letter", "--as", "eve"]).1,
+        &["Rejected: eve is not an approver (approvers: ada, bob)"],
     );
+    has(&bench.expect(1, &["approvals", "vote", "letter", "Approve", "--as", "bob"]).1, &["unknown choice", "deny"]);
     has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "bob"]).1, &["has completed"]);
     let (stdout, _) = bench.expect(0, &["runs", "trace", "letter"]);
     has(&stdout, &["ask → approve: 2 votes for `approve` (ada, bob), 2 required", "from ada: vote"]);
-    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "bob"]).1, &["asks nobody", "completed"]);
+    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "bob"]).1, &["no open approval", "completed"]);
+}
+
+/// Asks ada and bob for a minute.
+const BRIEF: &str = r#"name: brief
+steps:
+  - {id: ask, step_type: human_in_the_loop, prompt_template: "Now?", timeout_seconds: 60, timeout_outcome: emit_timeout}
+  - {id: end, step_type: text, template: "{{step.ask.output.outcome}}"}
+"#;
+
+#[test]
+fn an_overdue_approval_says_so_and_is_settled_by_whoever_opens_the_run() {
+    let bench = Bench::new();
+    for id in ["late", "other"] {
+        bench.start_ago(7_200_000, id, ("brief", BRIEF), Dialect::Steps, &json(r#"{"input": "x"}"#), "{}");
+    }
+    has(&bench.expect(0, &["approvals", "list"]).0, &["overdue by 1 h 59 min"]);
+    has(&bench.expect(0, &["approvals", "show", "late"]).0, &[", overdue"]);
+    assert_eq!(bench.json(&["approvals", "show", "late", "--json"])["overdue"], true);
+    has(&bench.expect(0, &["runs", "list"]).0, &["ask: ada, bob (overdue)"]);
+    has(
+        &bench.expect(1, &["approvals", "approve", "late", "--as", "ada"]).1,
+        &["Rejected: the deadline of `late/", "passed at"],
+    );
+    has(&bench.expect(0, &["runs", "show", "late"]).0, &["completed", "timeout"]);
+    has(&bench.expect(1, &["approvals", "approve", "late", "--as", "ada"]).1, &["the deadline of `late/", "passed at"]);
+    assert_eq!(bench.expect(0, &["runs", "resume", "other"]).0, "timeout\n");
 }
 
 #[test]
@@ -69,7 +98,7 @@ fn approvals_of_graphs_are_answered() {
     bench.start("g1", ("publish", graph), Dialect::Graph, &json("null"), "{}");
     has(&bench.expect(0, &["approvals", "list"]).0, &["g1/review", "publish", "anybody"]);
     has(&bench.expect(0, &["approvals", "show", "g1"]).0, &["Publish this?", "approve, reject"]);
-    has(&bench.expect(1, &["approvals", "vote", "g1", "perhaps"]).1, &["takes approve or reject"]);
+    has(&bench.expect(1, &["approvals", "vote", "g1", "perhaps"]).1, &["accepts only approve or reject"]);
     has(&bench.expect(1, &["approvals", "cancel", "g1", "--as", "ada"]).1, &["cannot be called off"]);
     has(&bench.expect(1, &["approvals", "approve", "g1/other"]).1, &["g1/review"]);
     has(&bench.expect(0, &["approvals", "approve", "g1", "--as", "ada", "--comment", "ok"]).1, &["has completed"]);
@@ -103,7 +132,7 @@ fn a_run_that_another_process_drives_is_answered_there() {
     has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);
     has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process drives", "runs watch letter"]);
     has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "ada"]).1, &["goes on in another process"]);
-    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["voted already"]);
+    has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["already voted"]);
     has(&bench.expect(0, &["runs", "cancel", "letter"]).1, &["letter"]);
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["cancelled"]);
     worker.leave(std::time::Duration::ZERO).expect("the worker ends");

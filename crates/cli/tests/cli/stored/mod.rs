@@ -90,7 +90,20 @@ impl Bench {
     }
 
     /// Starts a run and leaves it when it rests, or at the first call that the script has no answer for.
-    pub(super) fn start(&self, id: &str, (name, text): (&str, &str), dialect: Dialect, input: &Value, script: &str) {
+    pub(super) fn start(&self, id: &str, document: (&str, &str), dialect: Dialect, input: &Value, script: &str) {
+        self.start_ago(0, id, document, dialect, input, script);
+    }
+
+    /// The same, some milliseconds ago.
+    pub(super) fn start_ago(
+        &self,
+        ago_ms: i64,
+        id: &str,
+        (name, text): (&str, &str),
+        dialect: Dialect,
+        input: &Value,
+        script: &str,
+    ) {
         let loaded = load_from(text, Some(dialect), &Callee);
         let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
         let store = self.store();
@@ -101,7 +114,7 @@ impl Bench {
             text: text.into(),
         };
         let workflow = Workflow { document: &document, program: &program, children: &loaded.children };
-        let now_ms = jiff::Timestamp::now().as_millisecond();
+        let now_ms = jiff::Timestamp::now().as_millisecond() - ago_ms;
         let workflow = store.save(workflow, now_ms).expect("it is kept");
         let none = Arc::new(|_: &str| Value::Null);
         let mut host = Host::new(store, "test", Drives::Named, none, now_ms).expect("a host can be made");

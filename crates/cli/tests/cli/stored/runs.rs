@@ -189,3 +189,14 @@ fn a_run_is_watched_while_another_process_drives_it() {
     assert_eq!(watched.status.code(), Some(3), "{told}");
     has(&told, &["first (command)", "second (command)", "has ended: failed"]);
 }
+
+#[test]
+fn watching_ends_when_the_run_waits() {
+    let bench = Bench::new();
+    bench.asks("letter");
+    let (_, stderr) = bench.expect(5, &["runs", "watch", "letter"]);
+    has(&stderr, &["Run `letter` waits for people", "--keep", "branchpoint approvals vote letter/"]);
+    let later = "name: later\nsteps:\n  - {id: pause, step_type: wait, duration: 1h}\n";
+    bench.start("later", ("later", later), Dialect::Steps, &json(r#"{"input": "x"}"#), "{}");
+    has(&bench.expect(5, &["runs", "watch", "later"]).1, &["Run `later` waits until"]);
+}

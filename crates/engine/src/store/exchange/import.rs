@@ -65,9 +65,11 @@ impl Store {
             imported.runs.push(row.id);
         }
         // Events that are imported are counted in `used`, so scripts are bound when all of them are there.
+        self.write_out()?;
+        let last = self.last_position()?;
         for (run, id, ImportScript { script, used, live_ms }) in scripts {
             let packed = Packing::default().value(&script).map_err(|error| Trouble::Bytes { run: id, error })?;
-            self.bind_script(run, &packed, Some(&used))?;
+            self.write_script(run, &packed, last, Some(format!("{used:?}")))?;
             if let Some(live_ms) = live_ms {
                 self.set_live(run, live_ms)?;
             }

@@ -1,0 +1,74 @@
+//! A second start under the id of a run: it must be of the same workflow, with the same inputs.
+
+use anyhow::{Result, bail};
+use branchpoint_engine::Secrets;
+use branchpoint_engine::store::{Run, Store, WorkflowNo};
+use branchpoint_expr::{Object, Value};
+
+use crate::masked;
+use crate::runs::start_of;
+
+/// What a run would be started with.
+pub(crate) struct Wanted<'a> {
+    /// The workflow, if the store has it.
+    pub(crate) workflow: Option<WorkflowNo>,
+    /// The name and the origin of the workflow.
+    pub(crate) name: String,
+    pub(crate) input: &'a Value,
+    pub(crate) facts: &'a Object,
+    pub(crate) script: Option<&'a Value>,
+    pub(crate) secrets: &'a Secrets,
+}
+
+/// Facts that say who runs the workflow where, and not what it works on.
+const OF_HOST: [&str; 1] = ["account"];
+
+/// Refuses a start that differs from the run of its id, and shows the differences.
+pub(crate) fn check(store: &Store, run: &Run, wanted: &Wanted<'_>) -> Result<()> {
+    let mut differences = Vec::new();
+    if wanted.workflow != Some(run.workflow) {
+        let document = store.document(run.workflow)?;
+        let was = format!("`{}` from {}", document.name, document.origin);
+        let version = if was == wanted.name { " in another version" } else { "" };
+        differences.push(format!("workflow: the run has {was}, this start has {}{version}", wanted.name));
+    }
+    let mut secrets = store.secrets(run.run)?;
+    secrets.add(wanted.secrets.values());
+    let (input, facts) = start_of(store, run)?;
+    differences.extend(differing("input", &input, wanted.input, &secrets));
+    for (name, fact) in wanted.facts.iter().filter(|(name, _)| !OF_HOST.contains(&&***name)) {
+        let was = facts.get(name).cloned().unwrap_or_default();
+        differences.extend(differing(name, &was, fact, &secrets));
+    }
+    match (store.script(run.run)?, wanted.script) {
+        (Some(bound), Some(script)) if bound.script != *script => differences.push("script: another one".into()),
+        (None, Some(_)) => differences.push("script: the run has none".into()),
+        _ => {}
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "run `{}` already exists, and this start differs from it\n  {}\nhelp: choose another --id, or repeat the first start",
+        run.id,
+        differences.join("\n  ")
+    );
+}
+
+/// How two values differ, field by field.
+fn differing(name: &str, was: &Value, now: &Value, secrets: &Secrets) -> Vec<String> {
+    if was == now {
+        return Vec::new();
+    }
+    let (Some(before), Some(after)) = (was.as_object(), now.as_object()) else {
+        return vec![difference(name, Some(was), Some(now), secrets)];
+    };
+    let names = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
+    let changed = names.filter(|key| before.get(*key) != after.get(*key));
+    changed.map(|key| difference(&format!("{name}.{key}"), before.get(key), after.get(key), secrets)).collect()
+}
+
+fn difference(name: &str, was: Option<&Value>, now: Option<&Value>, secrets: &Secrets) -> String {
+    let show = |value: Option<&Value>| value.map_or("no value".to_owned(), |value| masked::line(secrets, value));
+    format!("{name}: the run has {}, this start has {}", show(was), show(now))
+}
