@@ -28,6 +28,8 @@ struct Wanted {
 /// What became of the claims of the turn.
 #[derive(Default)]
 pub(super) struct Claims {
+    /// How many orders, from the front of the queue, the claims are for.
+    pub(super) orders: usize,
     /// Runs that cannot be driven here, and why.
     refused: std::collections::HashMap<RunNo, Refused>,
     /// Items that this process takes.
@@ -53,7 +55,7 @@ pub(super) enum Readiness {
 
 impl Host {
     pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        self.claims = Claims::default();
+        self.claims = Claims { orders: self.queue.len().min(ORDERS_PER_TURN), ..Claims::default() };
         let mut wanted = self.wanted();
         let is_closed_due = self.closed_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
         if is_closed_due {
@@ -73,7 +75,7 @@ impl Host {
 
     fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
-        for order in self.queue.iter().take(ORDERS_PER_TURN) {
+        for order in self.queue.iter().take(self.claims.orders) {
             match order {
                 Order::Take(run, event, asker) => {
                     let open = self.open.get(run);

@@ -54,7 +54,8 @@ impl Host {
 
     fn compute(&mut self, now_ms: i64) -> Result<(), Trouble> {
         self.turn_ops = 0;
-        for _ in 0..self.queue.len().min(ORDERS_PER_TURN) {
+        // What opening runs has queued is claimed in the next turn.
+        for _ in 0..self.claims.orders {
             if self.is_out_of_ops() {
                 break;
             }

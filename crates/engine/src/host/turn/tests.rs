@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use branchpoint_core::Event;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::ir::{Effect, Program, Status};
 use branchpoint_expr::Value;
 
 use super::{OPS_PER_EVENT, OPS_PER_TURN};
@@ -31,6 +31,18 @@ fn calling() -> Program {
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
     let what = b.effect(effect("tool"));
+    let call = b.do_(what, null, None, end, None);
+    b.begin(ROOT, &[call]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run that calls another and ends.
+fn parent() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let spec = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
+    let what = b.effect(Effect { spec, ..effect(Effect::CHILD_RUN) });
     let call = b.do_(what, null, None, end, None);
     b.begin(ROOT, &[call]);
     b.finish().expect("the program is valid")
@@ -61,9 +73,13 @@ fn open(file: &Path) -> Store {
 }
 
 fn save(store: &Store, name: &str, program: &Program) -> WorkflowNo {
+    save_with(store, name, program, &BTreeMap::new())
+}
+
+fn save_with(store: &Store, name: &str, program: &Program, children: &BTreeMap<Arc<str>, Program>) -> WorkflowNo {
     let text = |text: &str| text.to_owned();
     let document = Document { name: text(name), dialect: text("test"), origin: text("test"), text: String::new() };
-    store.save(Workflow { document: &document, program, children: &BTreeMap::new() }, 0).expect("it can be kept")
+    store.save(Workflow { document: &document, program, children }, 0).expect("it can be kept")
 }
 
 fn start(host: &mut Host, workflow: WorkflowNo, id: &str) -> RunNo {
@@ -287,4 +303,24 @@ fn a_run_whose_id_is_used_meanwhile_is_discarded_before_it_is_written() {
         2,
         "the start and one slice of the faster one"
     );
+}
+
+#[test]
+fn a_child_that_a_killed_process_has_not_started_is_started_by_the_next() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let children = BTreeMap::from([("child".into(), calling())]);
+    let workflow = save_with(host.store(), "parent", &parent(), &children);
+    let run = start(&mut host, workflow, "run");
+    assert!(host.store().children(run).expect("they are listed").is_empty(), "it starts in the next turn");
+    // As a kill does: nothing is closed.
+    drop(host);
+    let mut host = place.quiet_host();
+    host.wake(run, false, Ticket(1));
+    let mut calls = 0;
+    while host.next_ms().is_some() {
+        let acts = host.turn(0).expect("the store works");
+        calls += acts.iter().filter(|act| matches!(act, Act::Perform { .. })).count();
+    }
+    assert_eq!((host.store().children(run).expect("they are listed").len(), calls), (1, 1));
 }
