@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::ir::SEMANTICS;
-use branchpoint_engine::store::{Health, Store};
+use branchpoint_engine::store::{Health, KeyState, Store};
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;
@@ -90,9 +90,6 @@ fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Findin
     if let Err(trouble) = processes(&opened.store, findings) {
         findings.push(broken("processes", format!("{trouble:#}")));
     }
-    let key = crate::store::key_of(&opened).map(|key| format!("{} is there", key.display()));
-    findings
-        .push(fine("key of secrets", key.unwrap_or_else(|| "none; it is made with the first sealed secret".into())));
 }
 
 fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
@@ -104,6 +101,16 @@ fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
         let told = format!("{path} is damaged: {}; bring back a copy", health.damage.join("; "));
         findings.push(broken("store", told));
     }
+    findings.push(match &health.key {
+        KeyState::None => fine("key of secrets", "none; it is made with the first sealed secret".into()),
+        KeyState::Fits => fine("key of secrets", "opens what is sealed".into()),
+        KeyState::Unusable(why) => broken("key of secrets", why.clone()),
+    });
+    findings.extend(health.open_files.iter().map(|(file, mode)| {
+        let file = file.display();
+        let told = format!("{file} can be used by others (mode {mode:o}); `chmod go= {file}` takes that away");
+        odd("file rights", told)
+    }));
     let log = if *log_bytes > LARGE_LOG_BYTES { odd } else { fine };
     findings.push(log("log", format!("{log_bytes} bytes")));
     findings.push(match health.disk_bytes {

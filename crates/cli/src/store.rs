@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use branchpoint_engine::store::KeyState;
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;
@@ -31,7 +32,7 @@ enum Command {
         /// The new file
         file: PathBuf,
     },
-    /// Read the whole file and tell what is damaged
+    /// Check the file, its programs, events and key for damage
     Check,
     /// Print where the store is
     Path,
@@ -51,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             } else {
                 terminal::tell(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
             }
-            if key_of(&opened).is_some() {
+            if opened.store.key_path().is_some_and(|key| key.is_file()) {
                 terminal::tell(
                     "Sealed secrets need the key beside the store, which is no part of the copy: keep it apart.\n",
                 );
@@ -67,21 +68,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// The key file, if there is one.
-pub(crate) fn key_of(opened: &Opened) -> Option<PathBuf> {
-    let mut name = opened.store.path()?.as_os_str().to_owned();
-    name.push("-key");
-    let key = PathBuf::from(name);
-    key.is_file().then_some(key)
-}
-
 fn check(opened: &Opened, json: bool) -> Result<ExitCode> {
     let health = opened.store.health(moment::now_ms(), 60_000)?;
     if json {
         let damage = health.damage.iter().map(|line| Value::from(line.as_str())).collect::<Vec<_>>();
+        let key = match &health.key {
+            KeyState::None => Value::Null,
+            KeyState::Fits => Value::from("fits"),
+            KeyState::Unusable(why) => Value::from(why.as_str()),
+        };
         let told = masked::object([
             ("version", masked::count(health.version)),
             ("damage", Value::from(damage)),
+            ("key", key),
             ("file_bytes", masked::count(health.file_bytes)),
             ("log_bytes", masked::count(health.log_bytes)),
         ]);
@@ -90,8 +89,12 @@ fn check(opened: &Opened, json: bool) -> Result<ExitCode> {
         for line in &health.damage {
             terminal::complain(line);
         }
+        if let KeyState::Unusable(why) = &health.key {
+            terminal::complain(&format!("sealed secrets cannot be opened: {why}"));
+        }
         let verdict = if health.damage.is_empty() { "whole" } else { "damaged; bring back a copy" };
         terminal::print(&format!("The store is {verdict}.\n"))?;
     }
-    Ok(if health.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::SYSTEM) })
+    let is_sound = health.damage.is_empty() && !matches!(health.key, KeyState::Unusable(_));
+    Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(exit::SYSTEM) })
 }

@@ -57,6 +57,11 @@ impl State {
         Some(pending)
     }
 
+    /// Counts all values anew. A host calls this after it has replaced values by others of another size, such as by `***`.
+    pub fn recount_held(&mut self) {
+        self.held = self.count_held();
+    }
+
     /// Whether [`Self::held_bytes`] is what counting gives. Only small runs are counted: this runs after every event.
     pub(crate) fn held_agrees(&self) -> bool {
         const SMALL: usize = 64;

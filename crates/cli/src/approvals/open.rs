@@ -13,6 +13,7 @@ use branchpoint_expr::Value;
 use crate::foreground::reference;
 use crate::moment;
 use crate::opened::Opened;
+use crate::terminal;
 
 /// An open approval.
 pub(super) struct Open {
@@ -55,10 +56,23 @@ pub(super) fn all(store: &Store) -> Result<Vec<Open>> {
     runs.dedup();
     let mut open = Vec::new();
     for run in runs {
-        open.extend(of_run(store, &store.look(run)?)?);
+        if let Some(look) = looked_at(store, run)? {
+            open.extend(of_run(store, &look)?);
+        }
     }
     open.sort_by_key(|open| open.asked_ms);
     Ok(open)
+}
+
+/// A run as it stands; none, with a warning, if it cannot be opened: it must not hide the others.
+fn looked_at(store: &Store, run: RunNo) -> Result<Option<Look>> {
+    match store.look(run) {
+        Err(trouble) if trouble.is_of_one_run() => {
+            terminal::tell(&format!("warning: run `{}` cannot be opened: {trouble}\n", store.row(run)?.id));
+            Ok(None)
+        }
+        look => Ok(Some(look?)),
+    }
 }
 
 /// The approvals of one run.
@@ -85,7 +99,11 @@ fn answerable(store: &Store) -> Result<Vec<RunNo>> {
     for row in store.runs(&filter)? {
         let key = (row.workflow, row.part.clone());
         if !takes.contains_key(&key) {
-            let program = store.program(row.workflow, &row.part)?;
+            let program = match store.program(row.workflow, &row.part) {
+                // The run is reported when somebody looks at it.
+                Err(trouble) if trouble.is_of_one_run() => None,
+                program => program?,
+            };
             takes.insert(key.clone(), program.is_some_and(|program| takes_answers(&program)));
         }
         if takes[&key] {

@@ -41,7 +41,11 @@ impl Follower {
 
     /// Leaves out what has happened up to now.
     pub(crate) fn beginning_now(mut self, store: &Store, run: RunNo) -> Result<Self> {
-        let (look, notes) = store.retell(run)?;
+        let (look, notes) = match store.retell(run) {
+            // The steps of a run that cannot be opened are not known.
+            Err(trouble) if trouble.is_of_one_run() => return Ok(Self { silent: true, ..self }),
+            told => told?,
+        };
         let records = steps(&look.program, &notes, look.status());
         self.shown = records.iter().filter(|record| ran(record)).take_while(|record| !is_open(record)).count();
         Ok(self)

@@ -6,6 +6,7 @@ use anyhow::Result;
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_engine::Secrets;
+use branchpoint_engine::host::Look;
 use branchpoint_engine::people::QuestionKey;
 use branchpoint_engine::store::{Question, Run, RunNo, Store};
 use branchpoint_expr::{Object, Value};
@@ -25,7 +26,7 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
         terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let look = store.look(row.run)?;
+    let (look, problem) = looked_at(store, row.run)?;
     let secrets = store.secrets(row.run)?;
     let document = store.document(row.workflow)?;
     let (status, waits) = waits(store, &row, &alive(store)?)?;
@@ -56,9 +57,10 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     if !row.folder.is_empty() {
         facts.push(("folder", row.folder.clone()));
     }
-    facts.extend(spent::words(look.state.usage()).map(|used| ("used", used)));
-    facts.push(("input", masked::line(&secrets, &start(store, &row)?.0)));
-    if status.is_final() {
+    facts.extend(problem.map(|problem| ("problem", problem)));
+    facts.extend(look.as_ref().and_then(|look| spent::words(look.state.usage())).map(|used| ("used", used)));
+    facts.extend(start(store, &row).ok().map(|(input, _)| ("input", masked::line(&secrets, &input))));
+    if let Some(look) = look.filter(|_| status.is_final()) {
         facts.push(end(status, &look.result().unwrap_or_default(), &secrets));
     } else if !waits.is_empty() {
         facts.push(("waits for", waits));
@@ -73,6 +75,15 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     }
     terminal::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A run as it stands, and what is wrong with it. One that cannot be opened is shown as far as its rows go.
+fn looked_at(store: &Store, run: RunNo) -> Result<(Option<Look>, Option<String>)> {
+    match store.look(run) {
+        Ok(look) => Ok((Some(look), store.withheld(run)?.map(|why| format!("its secrets are withheld: {why}")))),
+        Err(trouble) if trouble.is_of_one_run() => Ok((None, Some(trouble.to_string()))),
+        Err(trouble) => Err(trouble.into()),
+    }
 }
 
 fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
@@ -114,11 +125,11 @@ pub(crate) fn start(store: &Store, row: &Run) -> Result<(Value, Object)> {
 
 /// Everything as JSON.
 fn told(store: &Store, row: &Run) -> Result<Value> {
-    let (secrets, look) = (store.secrets(row.run)?, store.look(row.run)?);
+    let (secrets, (look, problem)) = (store.secrets(row.run)?, looked_at(store, row.run)?);
     let document = store.document(row.workflow)?;
     let (status, waits) = waits(store, row, &alive(store)?)?;
     let (events, bytes) = store.journal_size(row.run)?;
-    let (input, facts) = start(store, row)?;
+    let (input, facts) = start(store, row).unwrap_or_default();
     let children = store.children(row.run)?;
     let children = children.iter().map(|child| {
         masked::object([
@@ -155,10 +166,11 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
         ("folder", Value::from(row.folder.as_str())),
         ("events", masked::count(events)),
         ("bytes", masked::count(bytes)),
-        ("usage", spent::object(look.state.usage())),
+        ("problem", problem.map_or(Value::Null, Value::from)),
+        ("usage", look.as_ref().map_or(Value::Null, |look| spent::object(look.state.usage()))),
         ("input", secrets.mask_value(&input)),
         ("facts", secrets.mask_value(&Value::from(facts))),
-        ("result", secrets.mask_value(&look.result().unwrap_or_default())),
+        ("result", secrets.mask_value(&look.as_ref().and_then(Look::result).unwrap_or_default())),
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ("questions", Value::from(questions.collect::<Vec<_>>())),
         ("children", Value::from(children.collect::<Vec<_>>())),

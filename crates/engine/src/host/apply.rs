@@ -7,6 +7,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_core::{
     Again, Command, EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, What, advance, offers, status,
 };
+use branchpoint_expr::Kind;
 
 use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
@@ -34,7 +35,13 @@ impl Host {
         match self.readiness(run, asker) {
             Some(Readiness::Ready) => {}
             Some(Readiness::Refused(refused)) => {
-                self.answer(asker, Err(refused));
+                let outcome = match event {
+                    Event::Cancel { reason } if matches!(refused, Refused::Broken(_)) => {
+                        self.cancel_broken(run, reason, now_ms)?
+                    }
+                    _ => Err(refused),
+                };
+                self.answer(asker, outcome);
                 return Ok(());
             }
             Some(Readiness::NextTurn) => {
@@ -130,8 +137,17 @@ impl Host {
             },
         };
         let private = self.private.found(&packed, &open.packing);
+        let mut event = event;
         if !private.is_empty() {
-            self.seal_too(run, private)?;
+            match self.seal_too(run, private) {
+                Ok(()) => {}
+                // A secret is never stored as it is. Only this run is concerned.
+                Err(Trouble::Sealed(why)) => match unsealable(&event, &why) {
+                    Some(failed) => event = failed,
+                    None => return Ok(Err(Refused::Unstorable(Trouble::Sealed(why).to_string()))),
+                },
+                Err(trouble) => return Err(trouble),
+            }
             packed = self.open[&run]
                 .packing
                 .event(&stamp, &event)
@@ -339,8 +355,20 @@ pub(super) fn key_of(event: &Event) -> Option<Arc<str>> {
 
 /// An answer that cannot be stored is a failed attempt; other events are refused.
 fn unstorable(event: &Event, error: &branchpoint_core::codec::CodecError) -> Option<Event> {
+    failed(event, "too_deep", &error.to_string())
+}
+
+/// An answer with a secret that cannot be sealed is a failed attempt; other events are refused.
+fn unsealable(event: &Event, why: &str) -> Option<Event> {
+    failed(
+        event,
+        Kind::KeyUnavailable.as_str(),
+        &format!("the response contains a secret that cannot be sealed: {why}"),
+    )
+}
+
+fn failed(event: &Event, kind: &str, message: &str) -> Option<Event> {
     let Event::Settled { effect, attempt, usage, .. } = *event else { return None };
-    let failed =
-        Failed { kind: "too_deep".into(), message: error.to_string().into(), again: Again::Never, answered: true };
+    let failed = Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true };
     Some(Event::Settled { effect, attempt, result: Err(failed), usage })
 }

@@ -102,7 +102,15 @@ impl Host {
         let flight = self.open.get_mut(&parent.run).and_then(|open| open.flights.get_mut(&effect));
         let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
         let Some((_, call)) = flight.child.take() else { return Ok(()) };
-        let child = self.look(&row)?.state;
+        let child = match self.look(&row) {
+            Ok(look) => look.state,
+            // What it came to cannot be read; its parent goes on all the same.
+            Err(trouble) if trouble.is_of_one_run() => {
+                self.settle(parent.run, &call, Answer::failed("child", trouble.to_string()));
+                return Ok(());
+            }
+            Err(trouble) => return Err(trouble),
+        };
         let result = child.result().map(|(_, result)| result.clone()).unwrap_or_default();
         self.tell_of_agent(parent.run, &call, Told::End(&result))?;
         // What a child has used up counts in its parent too, however it ended.

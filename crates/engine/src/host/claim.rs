@@ -162,7 +162,7 @@ impl Host {
 
     /// Opens a run that was claimed. One whose own bytes cannot be used is reported and let go: it must not stop the others.
     fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Refused>, Trouble> {
-        match self.opened(row) {
+        match self.open_with(row, None) {
             Err(trouble) if trouble.is_of_one_run() => {
                 let why = trouble.to_string();
                 self.store.let_go(row.run, self.owner.number);

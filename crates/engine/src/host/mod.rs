@@ -9,6 +9,7 @@
 
 mod act;
 mod apply;
+mod broken;
 mod children;
 mod claim;
 mod fork;
@@ -37,7 +38,7 @@ use crate::judge::judge;
 use crate::local::SecretStore;
 use crate::runner::{Answer, Call};
 use crate::secrets::SharedSecrets;
-use crate::store::{Key, Owner, Part, RunNo, Store, Trouble, WorkflowNo};
+use crate::store::{Owner, Part, RunNo, Store, Trouble, WorkflowNo};
 pub use act::{Act, People, Refused, Taken, Ticket};
 use claim::{Claims, Readiness};
 pub use look::Look;
@@ -104,7 +105,6 @@ pub struct Host {
     scripts: HashMap<RunNo, Scripted>,
     /// Runs whose questions a script answers in the next turn.
     answerable: BTreeSet<RunNo>,
-    key: Option<Key>,
     programs: HashMap<(WorkflowNo, Part), Arc<Program>>,
     open: HashMap<RunNo, Box<Open>>,
     /// The timers of open runs.
@@ -216,7 +216,6 @@ impl Host {
             sent: BTreeSet::new(),
             scripts: HashMap::new(),
             answerable: BTreeSet::new(),
-            key: None,
             programs: HashMap::new(),
             open: HashMap::new(),
             timers: BTreeSet::new(),

@@ -100,21 +100,24 @@ impl Open {
 }
 
 impl Host {
-    /// Brings a run that this process has claimed into memory. What it waits for is performed again.
-    pub(super) fn opened(&mut self, row: &Run) -> Result<Result<(), Refused>, Trouble> {
+    /// Brings a run that this process has claimed into memory. What it waits for is performed again; nothing is performed for a run
+    /// whose secrets are withheld.
+    pub(super) fn open_with(&mut self, row: &Run, withheld: Option<Packing>) -> Result<Result<(), Refused>, Trouble> {
         let run = row.run;
         let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
             return Ok(Err(Refused::NoPart(row.part.clone())));
         };
-        let packing = self.packing(run)?;
+        let detached = withheld.is_some();
+        let packing = withheld.map_or_else(|| self.packing(run), Ok)?;
         let kept = self.store.kept(run, &packing)?;
-        let script = if row.status.is_final() { None } else { self.load_script(row)? };
+        let script = if detached || row.status.is_final() { None } else { self.load_script(row)? };
         let mut open = Box::new(Open::new(row, program, packing));
         if script.is_some() {
             let questions = self.store.questions(run)?.into_iter().filter(|question| question.closed_ms.is_none());
             open.questions = questions.map(|question| (question.request, question.spec)).collect();
         }
         open.script = script;
+        open.detached = detached;
         open.snapshot_bytes = kept.snapshot_bytes;
         open.tail_bytes = kept.tail_bytes;
         let ops = kept.state.ops();
@@ -173,12 +176,8 @@ impl Host {
         Ok(Some(program))
     }
 
-    pub(super) fn packing(&mut self, run: RunNo) -> Result<Packing, Trouble> {
-        let sealed = self.store.sealed(run)?;
-        if sealed.is_empty() {
-            return Ok(Packing::default());
-        }
-        let packing = Packing::new(self.key()?.opened(&sealed)?);
+    pub(super) fn packing(&self, run: RunNo) -> Result<Packing, Trouble> {
+        let packing = self.store.packing_with_key(run)?;
         self.share_secrets(&packing);
         Ok(packing)
     }
@@ -218,7 +217,10 @@ pub(crate) fn followed(
 impl Store {
     /// The state of a run, without driving it.
     pub(super) fn state_of(&self, row: &Run, program: &Program) -> Result<State, Trouble> {
-        let kept = self.kept(row.run, &self.packing(row.run)?)?;
-        folded(program, kept.state, kept.tail, &row.id)
+        let packing = self.packing(row.run)?;
+        let kept = self.kept(row.run, &packing)?;
+        let state = folded(program, kept.state, kept.tail, &row.id);
+        // Without its secrets a run may have decided otherwise.
+        state.map_err(|strayed| packing.withheld.as_deref().map_or(strayed, |why| Trouble::Sealed(why.into())))
     }
 }

@@ -52,11 +52,13 @@ impl Host {
 
     /// Seals more secrets of a run. Those that it has keep their numbers.
     pub(super) fn seal_too(&mut self, run: RunNo, found: Vec<String>) -> Result<(), Trouble> {
-        let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
+        let Some(open) = self.open.get(&run) else { return Ok(()) };
         let secrets: Vec<String> = open.packing.secrets.iter().cloned().chain(found).collect();
+        // Nothing changes if they cannot be sealed.
+        self.seal(run, &secrets)?;
         let packing = Packing::new(secrets.as_slice());
-        open.packing = packing.clone();
+        self.open.get_mut(&run).into_iter().for_each(|open| open.packing = packing.clone());
         self.share_secrets(&packing);
-        self.seal(run, &secrets)
+        Ok(())
     }
 }

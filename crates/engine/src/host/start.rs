@@ -133,7 +133,14 @@ impl Host {
             None => start.parent.and_then(|parent| self.open.get(&parent.run)).and_then(|parent| parent.script),
         };
         self.store.insert_run_later(row.clone(), program.semantics);
-        self.seal(run, &secrets)?;
+        match self.seal(run, &secrets) {
+            Err(trouble @ Trouble::Sealed(_)) => {
+                self.drop_script(script);
+                self.forget_new(&start.id, run);
+                return Ok(Err(Refused::Broken(trouble.to_string())));
+            }
+            sealed => sealed?,
+        }
         let recorded = script.and_then(|root| self.scripts.get(&root)).and_then(Scripted::facts);
         let facts = program.facts.iter().map(|name| {
             let given = start.facts.get(&**name).or_else(|| recorded?.get(name)).cloned();
@@ -193,15 +200,6 @@ impl Host {
         if secrets.is_empty() {
             return Ok(());
         }
-        self.key()?;
-        let key = self.key.as_ref().expect("it was just made");
-        self.store.seal(key, run, secrets)
-    }
-
-    pub(super) fn key(&mut self) -> Result<&Key, Trouble> {
-        if self.key.is_none() {
-            self.key = Some(Key::of(&self.store)?);
-        }
-        Ok(self.key.as_ref().expect("it was just made"))
+        self.store.seal(&Key::for_sealing(&self.store)?, run, secrets)
     }
 }

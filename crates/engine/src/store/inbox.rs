@@ -67,7 +67,10 @@ impl Store {
 
     /// Leaves an event for whoever drives a run, now or later.
     pub(crate) fn post(&self, run: RunNo, event: &Event) -> Result<i64, Trouble> {
-        self.insert_item(run, &packed_item(run, &self.packing(run)?, event)?)
+        // Without the key nothing more can be sealed; a cancellation holds no value of the run.
+        let packing =
+            if matches!(event, Event::Cancel { .. }) { self.packing(run)? } else { self.packing_with_key(run)? };
+        self.insert_item(run, &packed_item(run, &packing, event)?)
     }
 
     /// The same, when the turn commits: see [`Store::write_posts`].

@@ -293,14 +293,26 @@ impl Store {
         Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
 
-    /// How the values of a run are put back. Without a key, its secrets stay hidden.
+    /// How the values of a run are read. Without their key, its secrets are withheld: `***` stands in their place.
     pub(crate) fn packing(&self, run: RunNo) -> Result<Packing, Trouble> {
+        match self.packing_with_key(run) {
+            Err(Trouble::Sealed(why)) => Ok(Packing::withheld(why)),
+            packing => packing,
+        }
+    }
+
+    /// The same for whoever goes on with the run: its secrets must be there.
+    pub(crate) fn packing_with_key(&self, run: RunNo) -> Result<Packing, Trouble> {
         let sealed = self.sealed(run)?;
         if sealed.is_empty() {
             return Ok(Packing::default());
         }
-        let secrets = super::Key::of(self)?.opened(&sealed)?;
-        Ok(Packing::new(secrets))
+        Ok(Packing::new(super::Key::of(self)?.opened(&sealed)?))
+    }
+
+    /// Why the secrets of a run cannot be read; none if they can, or if it has none.
+    pub fn withheld(&self, run: RunNo) -> Result<Option<String>, Trouble> {
+        Ok(self.packing(run)?.withheld.as_deref().map(ToOwned::to_owned))
     }
 }
 

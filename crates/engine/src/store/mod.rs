@@ -14,6 +14,7 @@
 //! | `sessions` | which run is which session |
 //! | `exchange` | runs as JSON lines |
 //! | `upkeep`, `health` | retention, copies, and how the file is |
+//! | `permissions` | who may use the files |
 //!
 //! Nothing here knows what an event means: that is the business of [`crate::host`].
 
@@ -25,6 +26,7 @@ mod journal;
 mod notices;
 mod owner;
 mod pack;
+mod permissions;
 mod rest;
 mod runs;
 mod schema;
@@ -34,8 +36,8 @@ mod sessions;
 mod upkeep;
 mod workflows;
 
-use std::cell::RefCell;
-use std::fs;
+use std::cell::{OnceCell, RefCell};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,8 +54,10 @@ pub use journal::Question;
 pub use notices::Notice;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
+use permissions::{private_file, private_folder};
 pub use runs::{Filter, Parent, Run, RunNo};
 pub use scripts::RunScript;
+pub use seal::KeyState;
 pub(crate) use seal::{Key, random};
 pub use sessions::KeptSession;
 pub use upkeep::{Prune, Pruned};
@@ -151,7 +155,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// Whether it concerns what is stored of one run only.
-    pub(crate) fn is_of_one_run(&self) -> bool {
+    pub fn is_of_one_run(&self) -> bool {
         matches!(
             self,
             Self::Bytes { .. } | Self::Strayed { .. } | Self::Missing(_) | Self::Sealed(_) | Self::Script { .. }
@@ -191,13 +195,22 @@ pub struct Store {
     path: Option<PathBuf>,
     durability: Durability,
     batch: RefCell<Batch>,
+    /// The key of a store in memory.
+    memory_key: OnceCell<[u8; 32]>,
 }
 
 impl Store {
     /// Opens a store, and makes it if there is none.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, Trouble> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).map_err(|error| Trouble::File { path: folder.into(), error })?;
+            private_folder(folder).map_err(|error| Trouble::File { path: folder.into(), error })?;
+        }
+        // SQLite gives its log and its index the rights of the file.
+        match private_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Trouble::File { path: path.into(), error });
+            }
+            _ => {}
         }
         let mut db = Connection::open(path)?;
         db.busy_handler(Some(wait_for_writer))?;
@@ -211,7 +224,7 @@ impl Store {
         db.set_prepared_statement_cache_capacity(64);
         // The files beside it are those of the real file, by whatever name it was opened.
         let path = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        Ok(Self { db, path: Some(path), durability, batch: RefCell::default() })
+        Ok(Self { db, path: Some(path), durability, batch: RefCell::default(), memory_key: OnceCell::new() })
     }
 
     /// A store that is gone with the process: for runs that are only tried.
@@ -219,7 +232,13 @@ impl Store {
         let mut db = Connection::open_in_memory()?;
         schema::migrate(&mut db)?;
         db.set_prepared_statement_cache_capacity(64);
-        Ok(Self { db, path: None, durability: Durability::Normal, batch: RefCell::default() })
+        Ok(Self {
+            db,
+            path: None,
+            durability: Durability::Normal,
+            batch: RefCell::default(),
+            memory_key: OnceCell::new(),
+        })
     }
 
     /// Opens a store that is there, to look at it.
@@ -229,7 +248,13 @@ impl Store {
                 .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
         db.busy_handler(Some(wait_for_writer))?;
         let real = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        let mut store = Self { db, path: Some(real), durability: Durability::Full, batch: RefCell::default() };
+        let mut store = Self {
+            db,
+            path: Some(real),
+            durability: Durability::Full,
+            batch: RefCell::default(),
+            memory_key: OnceCell::new(),
+        };
         schema::migrate(&mut store.db)?;
         store.db.pragma_update(None, "query_only", true)?;
         store.db.set_prepared_statement_cache_capacity(64);

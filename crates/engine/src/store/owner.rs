@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::params;
 
+use super::permissions::{lock_file, lock_folder};
+use super::upkeep::beside;
 use super::{Store, Trouble};
 
 /// This process, as long as it drives runs.
@@ -37,10 +39,9 @@ impl Store {
         let number = self.db.last_insert_rowid();
         let Some(path) = self.lock_path(number) else { return Ok(Owner { number, lock: None }) };
         let trouble = |error| Trouble::File { path: path.clone(), error };
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(trouble)?;
-        }
-        let file = File::create(&path).map_err(trouble)?;
+        let store = self.path().unwrap_or(&path);
+        lock_folder(store, &owners_folder(store)).map_err(trouble)?;
+        let file = lock_file(store, &path).map_err(trouble)?;
         file.lock().map_err(trouble)?;
         Ok(Owner { number, lock: Some((file, path)) })
     }
@@ -99,8 +100,6 @@ impl Drop for Owner {
     }
 }
 
-fn owners_folder(store: &Path) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push("-owners");
-    name.into()
+pub(super) fn owners_folder(store: &Path) -> PathBuf {
+    beside(store, "-owners")
 }

@@ -42,6 +42,8 @@ impl Packed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packing {
     pub(crate) secrets: Arc<[String]>,
+    /// Why the secrets cannot be read, if they cannot.
+    pub(crate) withheld: Option<Arc<str>>,
     /// Finds the secrets in texts, in every form; built when first needed.
     finder: Arc<OnceLock<Option<Finder>>>,
 }
@@ -51,7 +53,12 @@ type Result<T> = std::result::Result<T, codec::CodecError>;
 impl Packing {
     /// A packing with these secrets; their order gives them their numbers.
     pub(crate) fn new(secrets: impl Into<Arc<[String]>>) -> Self {
-        Self { secrets: secrets.into(), finder: Arc::default() }
+        Self { secrets: secrets.into(), ..Self::default() }
+    }
+
+    /// A packing of a run whose secrets cannot be read: they stay hidden.
+    pub(crate) fn withheld(why: String) -> Self {
+        Self { withheld: Some(why.into()), ..Self::default() }
     }
 
     fn finder(&self) -> Option<&Finder> {
@@ -218,7 +225,11 @@ impl Store {
 
     /// Puts large values and secrets back in their places.
     pub(crate) fn unpack_event(&self, packing: &Packing, event: &mut Event) -> std::result::Result<(), Trouble> {
-        self.unpack_all(packing, |map| map_event(event, map))
+        self.unpack_all(packing, |map| map_event(event, map))?;
+        if let Event::Adopt(state) = event {
+            state.recount_held();
+        }
+        Ok(())
     }
 
     pub(crate) fn unpack_command(&self, packing: &Packing, command: &mut Command) -> std::result::Result<(), Trouble> {
@@ -226,7 +237,12 @@ impl Store {
     }
 
     pub(crate) fn unpack_state(&self, packing: &Packing, state: &mut State) -> std::result::Result<(), Trouble> {
-        self.unpack_all(packing, |map| state.map_values(map))
+        self.unpack_all(packing, |map| state.map_values(map))?;
+        // Secrets that are withheld have another size.
+        if packing.withheld.is_some() {
+            state.recount_held();
+        }
+        Ok(())
     }
 
     pub(crate) fn unpack_value(&self, packing: &Packing, value: &mut Value) -> std::result::Result<(), Trouble> {

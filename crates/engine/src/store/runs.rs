@@ -220,6 +220,20 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.execute(params![run.0, owner]).map(drop)?)
     }
 
+    /// Ends the rows of a run that cannot be opened, as cancelled, when the turn commits. Its journal stays as it is.
+    pub(crate) fn end_rows(&self, run: RunNo, now_ms: i64) {
+        self.defer(run, move |store| {
+            for table in ["timers", "outbox", "notices"] {
+                store.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run.0])?;
+            }
+            let sql = "UPDATE requests SET closed_ms = ?2 WHERE run = ?1 AND closed_ms IS NULL";
+            store.db.prepare_cached(sql)?.execute(params![run.0, now_ms])?;
+            let sql = "UPDATE runs SET status = ?3, touched_ms = max(touched_ms, ?2), owner = NULL WHERE run = ?1";
+            let values = params![run.0, now_ms, Status::Cancelled.as_str()];
+            Ok(store.db.prepare_cached(sql)?.execute(values).map(drop)?)
+        });
+    }
+
     /// A run took events, and its status and owner stay.
     pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) {
         self.batch.borrow_mut().touch(run, seq, touched_ms);

@@ -8,7 +8,8 @@ use super::Trouble;
 const APPLICATION: i32 = 0x4272_5074;
 
 /// Every change of the tables, in order. The version of a store is how many it has seen.
-const MIGRATIONS: [&str; 2] = [include_str!("schema-1.sql"), include_str!("schema-2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema-1.sql"), include_str!("schema-2.sql"), include_str!("schema-3.sql")];
 
 /// Brings a store up to date; a new file becomes a store.
 pub(super) fn migrate(db: &mut Connection) -> Result<(), Trouble> {

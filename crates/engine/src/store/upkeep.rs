@@ -7,6 +7,7 @@ use branchpoint_core::ir::Status;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, params};
 
+use super::permissions::private_file;
 use super::{RunNo, Store, Trouble};
 
 /// How many runs are looked at in one change, so that nobody who drives runs waits long for the store.
@@ -171,6 +172,7 @@ impl Store {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(trouble(error)),
             _ => {}
         }
+        drop(private_file(path).map_err(trouble)?);
         let mut copy = Connection::open(path)?;
         let backup = Backup::new(&self.db, &mut copy)?;
         // All pages in one step: readers do not block writers, and steps would begin anew whenever somebody has written.

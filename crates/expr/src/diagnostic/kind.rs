@@ -476,6 +476,8 @@ kinds! {
     Runner = "runner",
     /// A question to people reaches nobody.
     HitlNoRecipients = "hitl_no_recipients",
+    /// A response contains a secret that cannot be sealed.
+    KeyUnavailable = "key_unavailable",
 }
 
 impl fmt::Display for Kind {

@@ -16,10 +16,11 @@ use branchpoint_expr::Kind;
 use page::{Page, Seen};
 
 /// Pages about what other crates find: their examples are checked there, as are whole documents.
-const FOUND_ELSEWHERE: [&str; 14] = [
+const FOUND_ELSEWHERE: [&str; 15] = [
     "call_depth",
     "exhausted",
     "hitl_no_recipients",
+    "key_unavailable",
     "max_steps",
     "no_runner",
     "op_limit",

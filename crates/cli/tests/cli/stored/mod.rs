@@ -2,6 +2,7 @@
 
 mod approvals;
 mod keeping;
+mod keys;
 mod runs;
 mod sessions;
 
