@@ -1,6 +1,8 @@
 //! What a run came to, in words: its exit status, what it gave, and why it failed. Each dialect names the parts of its results in
 //! its own way; whoever tells of a run finds them here.
 
+use std::fmt::Write as _;
+
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
@@ -71,7 +73,8 @@ pub(crate) fn warnings(result: &Value) -> String {
     };
     let mut lines: String = all.iter().take(MOST).map(line).collect();
     if let Some(more) = all.len().checked_sub(MOST).filter(|more| *more > 0) {
-        lines.push_str(&format!("warning: {more} more warnings are in the result\n"));
+        // Writing into a text cannot fail.
+        let _ = writeln!(lines, "warning: {more} more warnings are in the result");
     }
     lines
 }

@@ -60,7 +60,7 @@ fn a_name_is_declared_once_and_not_inside_another() {
 #[test]
 fn types_defaults_and_values_fit_each_other() {
     let entry = |fields: &str, expect: &[(&str, &str)]| {
-        check(Dialect::Flow, &format!(r#"[{{"name": "x", {fields}}}]"#), expect)
+        check(Dialect::Flow, &format!(r#"[{{"name": "x", {fields}}}]"#), expect);
     };
     for (ty, good, bad) in [
         ("text", r#""a""#, "1"),

@@ -96,12 +96,11 @@ pub(crate) fn divide(inputs: &Object) -> Divided {
         // The system stores `NAME=value`, with a NUL at the end.
         let bytes = name.len() + value.len() + 2;
         let reason = reason(name, &value).or_else(|| (total + bytes > TOTAL_BYTES).then_some(Reason::Total));
-        match reason {
-            Some(reason) => divided.left_out.push((name.to_string(), reason)),
-            None => {
-                total += bytes;
-                divided.variables.push((name.to_string(), value));
-            }
+        if let Some(reason) = reason {
+            divided.left_out.push((name.to_string(), reason));
+        } else {
+            total += bytes;
+            divided.variables.push((name.to_string(), value));
         }
     }
     divided

@@ -3,6 +3,8 @@
 //! A declaration is an object `{name, path, type, required, default, enum}`; `path` is where the input is in the object of given
 //! values. Documents cannot call these functions by name.
 
+use std::fmt::Write as _;
+
 use crate::Kind;
 use crate::diagnostic::nearest;
 use crate::fault::Outcome;
@@ -190,12 +192,13 @@ impl<'a> Problems<'_, 'a> {
         let mut message = format!("there is no input `{name}`");
         if self.suggested < SUGGESTED {
             self.suggested += 1;
+            // Writing into a text cannot fail.
             if let Some(meant) = nearest(name, declared.iter().map(|declaration| declaration.name)) {
-                message.push_str(&format!("; did you mean `{meant}`?"));
+                let _ = write!(message, "; did you mean `{meant}`?");
             } else if self.suggested == 1 {
                 let names: Vec<_> = declared.iter().map(|declaration| format!("`{}`", declaration.name)).collect();
                 let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                message.push_str(&format!("; declared inputs: {names}"));
+                let _ = write!(message, "; declared inputs: {names}");
             }
         }
         self.add(Kind::UnknownInput, &message)

@@ -22,16 +22,11 @@ impl Lower<'_> {
         let mut writes = vec![Write::Put(self.slots.begin, begin)];
         writes.extend(self.fresh_line("nil"));
         let graph = self.graph;
-        let first = match &graph.inputs {
-            Some(declared) => {
-                let first = self.b.set(writes, enter, None);
-                self.check_inputs(declared, first)
-            }
-            None => {
-                writes.push(self.put(self.slots.started, "given.input", &[]));
-                self.b.set(writes, enter, None)
-            }
-        };
+        if graph.inputs.is_none() {
+            writes.push(self.put(self.slots.started, "given.input", &[]));
+        }
+        let first = self.b.set(writes, enter, None);
+        let first = graph.inputs.as_ref().map_or(first, |declared| self.check_inputs(declared, first));
         [first, self.listener()]
     }
 
