@@ -88,7 +88,9 @@ impl Walk<'_> {
         }
         match self.calls.load(call, document) {
             Ok((mut program, found)) => {
-                program.iter_mut().for_each(|program| program.locate(&called.text));
+                if let Some(program) = &mut program {
+                    program.locate(&called.text);
+                }
                 findings.extend(told(found, call));
                 self.programs.extend(program.map(|program| (Arc::clone(&call.name), program)));
                 self.around.push(Arc::clone(&call.name));

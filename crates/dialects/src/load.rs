@@ -89,7 +89,9 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
         Dialect::Session => session::load(&document),
         Dialect::Graph => graph::load(&document),
     };
-    program.iter_mut().for_each(|program| program.locate(source));
+    if let Some(program) = &mut program {
+        program.locate(source);
+    }
     let diagnostics = match dialect {
         Dialect::Steps | Dialect::Flow => diagnostics.into_iter().map(crate::help::with_help).collect(),
         _ => diagnostics,

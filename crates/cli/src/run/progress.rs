@@ -44,7 +44,7 @@ fn reasons(program: &Program, record: &StepRecord, secrets: &Secrets) -> String 
     let branches = record.decisions.iter().flat_map(|decided| &decided.branches);
     let explained = branches.filter_map(|branch| branch.explanation.as_ref());
     let sentence = |why: &Explanation| why.sentence.render(|value| shown(&secrets.mask_value(value)));
-    explained.map(|explanation| format!("  {indent}{}\n", sentence(explanation))).collect()
+    explained.fold(String::new(), |text, explanation| format!("{text}  {indent}{}\n", sentence(explanation)))
 }
 
 fn is_open(record: &StepRecord) -> bool {

@@ -66,7 +66,7 @@ fn decide_again(told: &Told, records: &[usize], arguments: &Arguments, json: boo
     for record in records.iter().map(|index| &told.records[*index]) {
         let by_conditions = record.decisions.iter().rfind(|decided| !decided.reads.is_empty());
         let Some(decided) = by_conditions.or(record.decisions.last()) else { continue };
-        decisions.push((decided, what_if(program, decided, &changes).map_err(not_changeable)?));
+        decisions.push((decided, what_if(program, decided, &changes).map_err(|refused| not_changeable(&refused))?));
     }
     if decisions.is_empty() {
         bail!("step `{}` has decided nothing in this run", arguments.step);
@@ -99,8 +99,8 @@ fn parse_change(text: &str) -> Result<(String, Value)> {
     Ok((path.trim().to_owned(), value))
 }
 
-fn not_changeable(refused: NotChangeable) -> anyhow::Error {
-    match &refused {
+fn not_changeable(refused: &NotChangeable) -> anyhow::Error {
+    match refused {
         NotChangeable::NotRead { reads, .. } => anyhow!("{refused}\nhelp: it reads {}", reads.join(", ")),
         NotChangeable::NoConditions(_) => anyhow!("{refused}"),
     }

@@ -134,22 +134,20 @@ impl Machine<'_> {
         let Some(at) = self.state.strands.get(&by).map(|strand| strand.at) else { return };
         let Some(decides) = self.recorded(at) else { return };
         let decision = &self.program.decisions[decides.decision.index()];
-        let basis = match decision.kind {
-            DecisionKind::Join => {
-                let states = frame.results.iter().map(|result| match result {
-                    EntryResult::Done(_) => InputState::Arrived,
-                    EntryResult::None => InputState::Empty,
-                    EntryResult::Failed => InputState::Failed,
-                    EntryResult::Open => InputState::Cancelled,
-                });
-                Basis::Inputs { inputs: decision.inputs.iter().cloned().zip(states).collect(), error: error.cloned() }
-            }
-            _ => {
-                let count = u32::try_from(frame.results.len()).unwrap_or(u32::MAX);
-                let failed = (0_u32..).zip(&frame.results).filter(|(_, result)| matches!(result, EntryResult::Failed));
-                let failed = failed.map(|(at, _)| at).take(FAILED_LISTED).collect();
-                Basis::Items { count, failed, error: error.cloned() }
-            }
+        let error_value = error.cloned();
+        let basis = if decision.kind == DecisionKind::Join {
+            let states = frame.results.iter().map(|result| match result {
+                EntryResult::Done(_) => InputState::Arrived,
+                EntryResult::None => InputState::Empty,
+                EntryResult::Failed => InputState::Failed,
+                EntryResult::Open => InputState::Cancelled,
+            });
+            Basis::Inputs { inputs: decision.inputs.iter().cloned().zip(states).collect(), error: error_value }
+        } else {
+            let count = u32::try_from(frame.results.len()).unwrap_or(u32::MAX);
+            let failed = (0_u32..).zip(&frame.results).filter(|(_, result)| matches!(result, EntryResult::Failed));
+            let failed = failed.map(|(at, _)| at).take(FAILED_LISTED).collect();
+            Basis::Items { count, failed, error: error_value }
         };
         let exit = if error.is_some() { FRAME_FAILED } else { 0 };
         self.decided_by_rule(by, at, exit, || basis);

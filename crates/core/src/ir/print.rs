@@ -109,7 +109,7 @@ impl Printer<'_> {
         if let Some(decides) = &place.decides {
             let exits =
                 decides.exits.iter().map(|exit| exit.map_or_else(|| "-".to_owned(), |branch| branch.to_string()));
-            line += &format!("   ; decision {} [{}]", decides.decision.0, exits.collect::<Vec<_>>().join(" "));
+            line = format!("{line}   ; decision {} [{}]", decides.decision.0, exits.collect::<Vec<_>>().join(" "));
         }
         line
     }

@@ -319,11 +319,11 @@ fn by_inputs(inputs: &[(Arc<str>, InputState)], error: Option<&Value>) -> String
     for (state, words) in others {
         let names = named(state);
         if !names.is_empty() {
-            text += &format!("; {words}: {}", names.join(", "));
+            text = format!("{text}; {words}: {}", names.join(", "));
         }
     }
     if let Some(error) = error {
-        text += &format!(" ({})", message(error));
+        text = format!("{text} ({})", message(error));
     }
     text
 }

@@ -97,7 +97,7 @@ impl Display for Phrase {
 
 impl PartialEq<str> for Phrase {
     fn eq(&self, other: &str) -> bool {
-        self.to_string() == other
+        self.render(|value| shown(value.view())) == other
     }
 }
 

@@ -153,13 +153,11 @@ impl Recorded {
         let mut roots: Vec<(Name, Value)> = Vec::new();
         for read in ordered {
             let Some(value) = &read.value else { continue };
-            let at = match roots.iter().position(|(name, _)| *name == read.root) {
-                Some(at) => at,
-                None => {
-                    roots.push((read.root.clone(), Value::Null));
-                    roots.len() - 1
-                }
-            };
+            let known = roots.iter().position(|(name, _)| *name == read.root);
+            let at = known.unwrap_or_else(|| {
+                roots.push((read.root.clone(), Value::Null));
+                roots.len() - 1
+            });
             grow(&mut roots[at].1, &read.keys, value);
         }
         Self(roots)

@@ -174,7 +174,7 @@ steps:
 ";
     check!("for-each", document, r#"[{"n": 1}, {"n": 2}]"#, "{call: [ok]}", &[]);
     check!("for-each-empty", document, "[]", "{}", &[]);
-    check!("for-each-failed", document, r#"[{"n": 2}, {"n": 3}]"#, r#"{call: [{$error: broken}]}"#, &[]);
+    check!("for-each-failed", document, r#"[{"n": 2}, {"n": 3}]"#, "{call: [{$error: broken}]}", &[]);
 }
 
 #[test]

@@ -86,12 +86,11 @@ impl Builder {
     /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues
     /// at a later place; see [`Decides::exits`].
     pub fn decides(&mut self, place: PlaceId, decision: DecisionId, exits: impl Into<Vec<Option<u32>>>) {
-        match self.labels.get_mut(place.index()) {
-            Some(label) => label.decides = Some(Decides { decision, exits: exits.into() }),
-            None => {
-                let message = "a decision names a place that does not exist";
-                self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
-            }
+        if let Some(label) = self.labels.get_mut(place.index()) {
+            label.decides = Some(Decides { decision, exits: exits.into() });
+        } else {
+            let message = "a decision names a place that does not exist";
+            self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
         }
     }
 }
