@@ -148,9 +148,9 @@ fn a_damaged_file_is_imported_whole_or_not_at_all() {
             let mut lines = lines.clone();
             lines[index] = &changed;
             match imported(&lines.join("\n")) {
-                Err((store, _)) => {
+                Err(failed) => {
                     refused += 1;
-                    assert_eq!(counts(&store), (0, 0), "line {index} changed to {changed:.200}");
+                    assert_eq!(counts(&failed.0), (0, 0), "line {index} changed to {changed:.200}");
                 }
                 Ok((store, _)) => assert_eq!(counts(&store), whole, "line {index} changed to {changed:.200}"),
             }
@@ -158,18 +158,18 @@ fn a_damaged_file_is_imported_whole_or_not_at_all() {
     }
     assert!(refused > lines.len() * 4, "{refused} of {} files were refused", lines.len() * 7);
     for end in [1, both.len() / 3, both.len() / 2, both.len() - 20] {
-        let (store, _) = imported(&both[..end]).expect_err("it is truncated");
-        assert_eq!(counts(&store), (0, 0), "the first {end} bytes");
+        let failed = imported(&both[..end]).expect_err("it is truncated");
+        assert_eq!(counts(&failed.0), (0, 0), "the first {end} bytes");
     }
 }
 
-type Import<T> = Result<(Store, T), (Store, ExchangeTrouble)>;
+type Import<T> = Result<(Store, T), Box<(Store, ExchangeTrouble)>>;
 
 fn imported(text: &str) -> Import<Vec<String>> {
     let store = Store::in_memory().expect("there is memory");
     match store.import(text.as_bytes(), 0) {
         Ok(imported) => Ok((store, imported.runs)),
-        Err(trouble) => Err((store, trouble)),
+        Err(trouble) => Err(Box::new((store, trouble))),
     }
 }
 
@@ -203,7 +203,7 @@ fn an_imported_run_continues_with_its_script() {
     let store = store_with(WAITS, "r", Some(script));
     let text = exported(&store);
     assert_eq!(round_trip(&store), None);
-    let (store, runs) = imported(&text).map_err(|(_, trouble)| trouble).expect("it is sound");
+    let (store, runs) = imported(&text).map_err(|failed| failed.1).expect("it is sound");
     assert_eq!(runs, ["r"]);
     let run = store.run("r").expect("it reads").expect("it is there");
     assert_eq!(run.status, Status::Running);

@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.dry_run {
         return dry::run(workflow, input, facts, answers, project.max_ops(), arguments.json);
     }
-    arguments.start(&project, user, &workflow, &answers, input, facts)
+    arguments.start(&project, user, &workflow, &answers, input, &facts)
 }
 
 impl Arguments {
@@ -147,19 +147,19 @@ impl Arguments {
         workflow: &Workflow,
         answers: &Answers,
         input: Value,
-        facts: Object,
+        facts: &Object,
     ) -> Result<ExitCode> {
         let tape = self.record.as_deref().map(Tape::new).transpose()?;
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
-        let secrets = secrets_of(workflow, &input, &facts);
+        let secrets = secrets_of(workflow, &input, facts);
         let input = with_id(workflow.dialect, input, &id);
         let store = project.open(&self.store)?;
         let wanted = |number| Wanted {
             workflow: number,
             name: format!("`{}` from {}", name_of(workflow), origin_of(workflow)),
             input: &input,
-            facts: &facts,
+            facts,
             script: answers.written(),
             secrets: &secrets,
         };

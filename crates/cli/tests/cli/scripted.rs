@@ -13,11 +13,11 @@ steps:
   - {id: end, step_type: text, template: "{{step.after.output}}, {{step.again.output.outcome}}"}
 "#;
 
-const SCRIPT: &str = r#"
+const SCRIPT: &str = r"
 before: [{$exit: 0, stdout: first}]
 after: [{$exit: 0, stdout: second}]
 again: [approve]
-"#;
+";
 
 fn waiting() -> Place {
     let place = Place::new(&[("ask.yaml", ASK), ("script.yaml", SCRIPT)]);

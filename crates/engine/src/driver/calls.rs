@@ -38,6 +38,9 @@ pub(super) struct Done {
     pub(super) answer: Answer,
 }
 
+/// A call that may begin: whose it is, and the delayed answer of its run's script.
+type Next = ((RunNo, WorkflowNo), Call, Option<Box<Reply>>);
+
 /// A call that waits for its turn, or for the answer of its run's script.
 struct Waiting {
     run: RunNo,
@@ -86,7 +89,7 @@ impl Calls {
     }
 
     /// The next call that may begin; workflows take turns, so that a busy one does not keep others waiting.
-    pub(super) fn next(&mut self) -> Option<((RunNo, WorkflowNo), Call, Option<Box<Reply>>)> {
+    pub(super) fn next(&mut self) -> Option<Next> {
         while self.threads < self.limits.calls {
             let (workflow, Waiting { run, call, reply }) = self.first_waiting()?;
             let key = (run, call.effect);

@@ -29,7 +29,7 @@ impl Host {
         (from, events): (RunNo, u64),
         id: String,
         watched: bool,
-        with: ContinueWith,
+        with: &ContinueWith,
         now_ms: i64,
     ) -> Result<Result<Taken, Refused>, Trouble> {
         let row = self.store.row(from)?;

@@ -355,7 +355,7 @@ impl Host {
         events: u64,
         open: &Open,
         fork: &Run,
-        with: ContinueWith,
+        with: &ContinueWith,
     ) -> Result<Option<RunNo>, Trouble> {
         let root = self.store.root_of(from.run)?;
         let Some(bound) = self.store.script(root)? else { return Ok(None) };
@@ -368,7 +368,7 @@ impl Host {
         let packed = open.packing.value(&bound.script);
         let packed = packed.map_err(|error| Trouble::Bytes { run: fork.id.clone(), error })?;
         self.store.bind_script(fork.run, packed, open.state.seq(), Some(&scripted.script.position()));
-        if with == ContinueWith::Runners || bound.live_ms.is_some() {
+        if *with == ContinueWith::Runners || bound.live_ms.is_some() {
             self.store.set_live_later(fork.run, fork.started_ms);
             return Ok(None);
         }

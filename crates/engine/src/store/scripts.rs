@@ -69,7 +69,7 @@ impl Store {
     pub(crate) fn rebind_script(&self, run: RunNo, script: &Packed, used: Option<&Value>) -> Result<(), Trouble> {
         let sql = "SELECT coalesce(max(position), 0) FROM events";
         let from_position = self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        self.write_script(run, script, from_position, used.map(|used| format!("{used:?}")))
+        self.write_script(run, script, from_position, used.map(|used| format!("{used:?}")).as_deref())
     }
 
     /// Binds a script to a root run that is new in this turn, when the turn commits. Answers for its first `events` events are those
@@ -78,7 +78,7 @@ impl Store {
         let used = used.map(|used| format!("{used:?}"));
         self.defer(run, move |store| {
             let from_position = if events == 0 { 0 } else { store.position_of(run, events)? };
-            store.write_script(run, &script, from_position, used)
+            store.write_script(run, &script, from_position, used.as_deref())
         });
     }
 
@@ -87,7 +87,7 @@ impl Store {
         run: RunNo,
         script: &Packed,
         from: i64,
-        used: Option<String>,
+        used: Option<&str>,
     ) -> Result<(), Trouble> {
         self.keep_apart(run, script)?;
         let digest = hash([script.bytes.as_slice()]);

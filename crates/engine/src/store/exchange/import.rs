@@ -69,7 +69,7 @@ impl Store {
         let last = self.last_position()?;
         for (run, id, ImportScript { script, used, live_ms }) in scripts {
             let packed = Packing::default().value(&script).map_err(|error| Trouble::Bytes { run: id, error })?;
-            self.write_script(run, &packed, last, Some(format!("{used:?}")))?;
+            self.write_script(run, &packed, last, Some(&format!("{used:?}")))?;
             if let Some(live_ms) = live_ms {
                 self.set_live(run, live_ms)?;
             }
