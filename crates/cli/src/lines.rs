@@ -55,7 +55,9 @@ pub(crate) fn line(program: &Program, record: &StepRecord, secrets: &Secrets, ma
     if let Some(branch) = &record.branch {
         add(format!(" → {branch}"));
         let reason = reason(record, secrets).filter(|_| manner.live);
-        reason.into_iter().for_each(|reason| add(format!(" ({reason})")));
+        if let Some(reason) = reason {
+            add(format!(" ({reason})"));
+        }
     }
     if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null && !manner.heading) {
         // A step of a flow leaves variables behind beside what it gave; its data say enough.

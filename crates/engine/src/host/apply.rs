@@ -37,7 +37,7 @@ impl Host {
             Some(Readiness::Refused(refused)) => {
                 let outcome = match event {
                     Event::Cancel { reason } if matches!(refused, Refused::Broken(_)) => {
-                        self.cancel_broken(run, reason, now_ms)?
+                        self.cancel_broken(run, reason.as_ref(), now_ms)?
                     }
                     _ => Err(refused),
                 };

@@ -14,7 +14,7 @@ impl Host {
     pub(super) fn cancel_broken(
         &mut self,
         run: RunNo,
-        reason: Option<Arc<str>>,
+        reason: Option<&Arc<str>>,
         now_ms: i64,
     ) -> Result<Result<Taken, Refused>, Trouble> {
         let packing = self.store.packing(run)?;
@@ -30,7 +30,7 @@ impl Host {
         &mut self,
         run: RunNo,
         packing: &Packing,
-        reason: Option<Arc<str>>,
+        reason: Option<&Arc<str>>,
         now_ms: i64,
     ) -> Result<bool, Trouble> {
         let row = self.store.row(run)?;
@@ -45,7 +45,7 @@ impl Host {
             if self.open.get(&run).is_none_or(|open| open.state.result().is_some()) {
                 break;
             }
-            if self.apply(run, Event::Cancel { reason: reason.clone() }, now_ms)?.is_err() {
+            if self.apply(run, Event::Cancel { reason: reason.cloned() }, now_ms)?.is_err() {
                 self.open.remove(&run);
                 return Ok(false);
             }

@@ -35,9 +35,14 @@ pub(crate) enum Encoding {
     Base64 { url_safe: bool, before: u8 },
     /// In hexadecimal.
     Hex { lower: bool },
-    /// In a JSON string, with escapes for what is not ASCII, for slashes, and for `<`, `>` and `&`.
-    Json { ascii: bool, slash: bool, html: bool, lower: bool },
+    /// In a JSON string.
+    Json(JsonEscapes),
 }
+
+/// What a writer of JSON escapes beside quotes, backslashes and control characters: what is not ASCII, slashes, and `<`, `>` and
+/// `&`; and whether its escapes have small letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JsonEscapes([bool; 4]);
 
 impl Encoding {
     /// Every way to write a whole secret.
@@ -47,13 +52,8 @@ impl Encoding {
         });
         let base64 = (0..3).flat_map(|before| flags().map(move |url_safe| Self::Base64 { url_safe, before }));
         let hex = flags().map(|lower| Self::Hex { lower });
-        let json = (0..16).map(|bits: u8| Self::json(bits));
+        let json = (0..16).map(|bits: u8| Self::Json(JsonEscapes([0, 1, 2, 3].map(|at| bits & (1 << at) != 0))));
         [Self::Plain].into_iter().chain(percent).chain(base64).chain(hex).chain(json)
-    }
-
-    fn json(bits: u8) -> Self {
-        let bit = |at: u8| bits & (1 << at) != 0;
-        Self::Json { ascii: bit(0), slash: bit(1), html: bit(2), lower: bit(3) }
     }
 
     /// The secret in this encoding. None if it is too short or too long for it.
@@ -69,7 +69,7 @@ impl Encoding {
             Self::Base64 { url_safe: false, before } => Some(base64_within(&STANDARD_NO_PAD, secret, before)),
             Self::Base64 { url_safe: true, before } => Some(base64_within(&URL_SAFE_NO_PAD, secret, before)),
             Self::Hex { lower } => Some(hex(secret, lower)),
-            Self::Json { ascii, slash, html, lower } => Some(json(secret, ascii, slash, html, lower)),
+            Self::Json(escapes) => Some(json(secret, escapes)),
         }
     }
 
@@ -87,7 +87,7 @@ impl fmt::Display for Encoding {
             Self::Percent { plain, plus, lower } => write!(f, "p{plain}{}", bits(&[plus, lower])),
             Self::Base64 { url_safe, before } => write!(f, "b{before}{}", bits(&[url_safe])),
             Self::Hex { lower } => write!(f, "h{}", bits(&[lower])),
-            Self::Json { ascii, slash, html, lower } => write!(f, "j{}", bits(&[ascii, slash, html, lower])),
+            Self::Json(JsonEscapes(escapes)) => write!(f, "j{}", bits(&escapes)),
         }
     }
 }
@@ -143,7 +143,9 @@ impl Finder {
         let forms: Vec<Form> =
             known.into_iter().map(|(text, (secret, encoding))| Form { text, secret, encoding }).collect();
         let mut first = [false; 256];
-        forms.iter().for_each(|form| first[usize::from(form.text.as_bytes()[0])] = true);
+        for form in &forms {
+            first[usize::from(form.text.as_bytes()[0])] = true;
+        }
         // Every occurrence is wanted, those that overlap others too.
         let automaton =
             AhoCorasick::builder().match_kind(MatchKind::Standard).build(forms.iter().map(|form| &form.text));
@@ -283,7 +285,7 @@ fn push_hex(text: &mut String, byte: u8, lower: bool) {
 }
 
 /// The secret as a part of a JSON string.
-fn json(secret: &str, ascii: bool, slash: bool, html: bool, lower: bool) -> String {
+fn json(secret: &str, JsonEscapes([ascii, slash, html, lower]): JsonEscapes) -> String {
     let mut encoded = String::new();
     for c in secret.chars() {
         let short = match c {
