@@ -37,11 +37,10 @@ impl<'s> Progress<'s> {
 
 /// Why a step took its branch: a line for each condition that was evaluated.
 fn reasons(program: &Program, record: &StepRecord, secrets: &Secrets) -> String {
-    if record.branch.is_none() {
-        return String::new();
-    }
+    let Some(taken) = &record.branch else { return String::new() };
     let indent = "  ".repeat(lines::inner_depth(program, record.step) + 1);
-    let branches = record.decisions.iter().flat_map(|decided| &decided.branches);
+    let decided = record.decisions.iter().rfind(|decided| decided.chosen().is_some_and(|chosen| chosen.name == *taken));
+    let branches = decided.into_iter().flat_map(|decided| &decided.branches);
     let explained = branches.filter_map(|branch| branch.explanation.as_ref());
     let sentence = |why: &Explanation| why.sentence.render(|value| shown(&secrets.mask_value(value)));
     explained.fold(String::new(), |text, explanation| format!("{text}  {indent}{}\n", sentence(explanation)))

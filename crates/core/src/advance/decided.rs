@@ -15,13 +15,13 @@ impl Machine<'_> {
     /// The `Decide` at a place was left by an exit; none is a failure that ends the decision.
     pub(super) fn decided_by_conditions(&mut self, no: StrandNo, at: PlaceId, exit: Option<usize>) {
         let Some(decides) = self.recorded(at) else { return };
-        let chosen = match exit {
+        let (chosen, before) = match exit {
             Some(exit) => match decides.exits.get(exit) {
-                Some(Some(branch)) => Some(*branch),
+                Some(Some(branch)) => (Some(*branch), &decides.exits[..exit]),
                 // The decision continues at a later place.
                 _ => return,
             },
-            None => None,
+            None => (None, &[][..]),
         };
         let program = self.program;
         let decision = &program.decisions[decides.decision.index()];
@@ -45,8 +45,13 @@ impl Machine<'_> {
                         *record = record.clone().explained(explained);
                     }
                 }
-                None if is_chosen => record.outcome = BranchOutcome::True,
-                None if chosen.is_some() && branch.text.is_some() => record.outcome = BranchOutcome::False,
+                None if is_chosen => {
+                    record.outcome = BranchOutcome::True;
+                    open = false;
+                }
+                None if !branch.is_default && (open || before.contains(&Some(index))) => {
+                    record.outcome = BranchOutcome::False;
+                }
                 None => {}
             }
         }
@@ -107,7 +112,7 @@ impl Machine<'_> {
                 let declared = decision.branches.iter().find(|branch| branch.name == name);
                 let outcome = if &*name == outcome { BranchOutcome::True } else { BranchOutcome::False };
                 let target = declared.and_then(|branch| branch.target.clone());
-                BranchRecord { name, text, target, position: None, outcome, explanation: None }
+                BranchRecord { name, text, is_default: false, target, position: None, outcome, explanation: None }
             })
             .collect();
         let chosen = branches.iter().position(|branch| branch.outcome == BranchOutcome::True);
@@ -134,20 +139,24 @@ impl Machine<'_> {
         let Some(at) = self.state.strands.get(&by).map(|strand| strand.at) else { return };
         let Some(decides) = self.recorded(at) else { return };
         let decision = &self.program.decisions[decides.decision.index()];
-        let error_value = error.cloned();
-        let basis = if decision.kind == DecisionKind::Join {
-            let states = frame.results.iter().map(|result| match result {
-                EntryResult::Done(_) => InputState::Arrived,
-                EntryResult::None => InputState::Empty,
-                EntryResult::Failed => InputState::Failed,
-                EntryResult::Open => InputState::Cancelled,
-            });
-            Basis::Inputs { inputs: decision.inputs.iter().cloned().zip(states).collect(), error: error_value }
-        } else {
-            let count = u32::try_from(frame.results.len()).unwrap_or(u32::MAX);
-            let failed = (0_u32..).zip(&frame.results).filter(|(_, result)| matches!(result, EntryResult::Failed));
-            let failed = failed.map(|(at, _)| at).take(FAILED_LISTED).collect();
-            Basis::Items { count, failed, error: error_value }
+        let basis = match decision.kind {
+            // The retry policy records its attempts.
+            DecisionKind::Retry => return,
+            DecisionKind::Join => {
+                let states = frame.results.iter().map(|result| match result {
+                    EntryResult::Done(_) => InputState::Arrived,
+                    EntryResult::None => InputState::Empty,
+                    EntryResult::Failed => InputState::Failed,
+                    EntryResult::Open => InputState::Cancelled,
+                });
+                Basis::Inputs { inputs: decision.inputs.iter().cloned().zip(states).collect(), error: error.cloned() }
+            }
+            _ => {
+                let count = u32::try_from(frame.results.len()).unwrap_or(u32::MAX);
+                let failed = (0_u32..).zip(&frame.results).filter(|(_, result)| matches!(result, EntryResult::Failed));
+                let failed = failed.map(|(at, _)| at).take(FAILED_LISTED).collect();
+                Basis::Items { count, failed, error: error.cloned() }
+            }
         };
         let exit = if error.is_some() { FRAME_FAILED } else { 0 };
         self.decided_by_rule(by, at, exit, || basis);
@@ -162,6 +171,7 @@ impl Machine<'_> {
         let branch = |name: &str, taken: bool| BranchRecord {
             name: name.into(),
             text: None,
+            is_default: false,
             target: None,
             position: None,
             outcome: if taken { BranchOutcome::True } else { BranchOutcome::False },
@@ -192,10 +202,11 @@ impl Machine<'_> {
     }
 
     fn counted(&self, no: StrandNo, count: Count) -> Option<(u64, Option<u64>)> {
-        match self.value(no, count.value) {
-            Ok(Value::Int(int)) => Some((u64::try_from(int).ok()?, count.limit)),
+        let number = |expr| match self.value(no, expr) {
+            Ok(Value::Int(int)) => u64::try_from(int).ok(),
             _ => None,
-        }
+        };
+        Some((number(count.value)?, count.limit.and_then(number)))
     }
 
     fn note_decision(&mut self, no: StrandNo, decided: Decided) {

@@ -269,6 +269,10 @@ impl Machine<'_> {
         }
         let Some(by) = frame.entered_by else { return self.root_failed(error) };
         let fail = spec.fail;
+        // A frame whose time is up has not used up its attempts.
+        if let Some(retry) = spec.retry.filter(|retry| attempt == retry.max_attempts && attempt > 1) {
+            self.frame_attempt_failed(no, retry.max_attempts, error.clone(), None);
+        }
         if let Some(frame) = self.take_frame(no) {
             self.decided_by_frame(&frame, Some(&error));
         }

@@ -192,9 +192,13 @@ impl Machine<'_> {
         while let Some(inner) = strand {
             let Some(frame) = self.state.frames.get(&inner.frame) else { break };
             let scope = self.program.scope(frame.scope);
-            if let Some(Rounds { step, round }) = scope.rounds {
+            if let Some(Rounds { step, round, items }) = scope.rounds {
                 let (index, item) = match round {
-                    Some(slot) => (self.round(frame, inner.entry, slot), None),
+                    Some(slot) => {
+                        let index = self.round(frame, inner.entry, slot);
+                        let items = items.and_then(|slot| self.seen_from(frame, inner.entry, slot));
+                        (index, items.and_then(|items| items.as_list()?.get(index as usize).cloned()))
+                    }
                     None => (inner.entry, frame.items.get(inner.entry as usize).cloned()),
                 };
                 iterations.push(Iteration { step, index, item });
@@ -207,18 +211,22 @@ impl Machine<'_> {
 
     /// The round that a slot counts, as seen from an entry of a frame.
     fn round(&self, frame: &Frame, entry: u32, slot: SlotId) -> u32 {
-        let Home::Frame(scope, index) = self.program.slot(slot).home else { return 0 };
-        let found = if frame.scope == scope {
-            Some((frame, entry))
-        } else {
-            let by = frame.entered_by.and_then(|by| self.state.strands.get(&by));
-            by.and_then(|by| self.state.frame_of(by.frame, by.entry, scope))
-        };
-        let value = found.and_then(|(frame, entry)| values(self.program, frame, entry).get(index as usize)?.as_ref());
-        match value {
+        match self.seen_from(frame, entry, slot) {
             Some(Value::Int(round)) => u32::try_from(*round).unwrap_or(u32::MAX),
             _ => 0,
         }
+    }
+
+    /// The value of a slot of a frame, as seen from an entry of that frame or of one inside.
+    fn seen_from<'s>(&'s self, frame: &'s Frame, entry: u32, slot: SlotId) -> Option<&'s Value> {
+        let Home::Frame(scope, index) = self.program.slot(slot).home else { return None };
+        let (frame, entry) = if frame.scope == scope {
+            (frame, entry)
+        } else {
+            let by = frame.entered_by.and_then(|by| self.state.strands.get(&by))?;
+            self.state.frame_of(by.frame, by.entry, scope)?
+        };
+        values(self.program, frame, entry).get(index as usize)?.as_ref()
     }
 
     /// The id of a step, for error objects.

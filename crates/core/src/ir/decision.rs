@@ -72,8 +72,10 @@ pub struct Branch {
     pub name: Arc<str>,
     /// The author's condition. Without one it is taken by a rule, or when no condition is true.
     pub condition: Option<ConditionId>,
-    /// The condition or the rule in words; none for the branch that is taken when no condition is true.
+    /// The condition or the rule in words; none for a default that needs no reason.
     pub text: Option<Arc<str>>,
+    /// Whether it is taken when no condition is true.
+    pub is_default: bool,
     /// The step, state or node that it leads to.
     pub target: Option<Arc<str>>,
     /// Line and column of the condition in the document, counted from 1.
@@ -86,7 +88,7 @@ pub struct Count {
     /// The number so far.
     pub value: ExprId,
     /// The most there may be.
-    pub limit: Option<u64>,
+    pub limit: Option<ExprId>,
 }
 
 /// The decision that the op of a place takes.
@@ -108,6 +110,8 @@ pub struct Rounds {
     pub step: StepId,
     /// The slot that counts the rounds, from 0; none in a scope of items, whose entries are the rounds.
     pub round: Option<super::SlotId>,
+    /// The slot of the list whose elements are the items of the rounds that `round` counts.
+    pub items: Option<super::SlotId>,
 }
 
 impl Program {

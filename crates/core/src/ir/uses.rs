@@ -20,7 +20,8 @@ pub(super) fn of_place(program: &Program, place: &Place, mut visit: impl FnMut(U
     let decision = place.decides.as_ref().and_then(|decides| program.decisions.get(decides.decision.index()));
     if let Some(decision) = decision {
         decision.branches.iter().filter_map(|branch| branch.condition).map(Use::Guard).for_each(&mut visit);
-        decision.count.map(|count| Use::Value(count.value)).into_iter().for_each(&mut visit);
+        let counted = decision.count.iter().flat_map(|count| [Some(count.value), count.limit]).flatten();
+        counted.map(Use::Value).for_each(&mut visit);
     }
     for mark in &place.marks {
         if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {

@@ -35,8 +35,10 @@ pub struct Decided {
 pub struct BranchRecord {
     /// Its name.
     pub name: Arc<str>,
-    /// The condition or the rule in words; none for the branch that is taken when no condition is true.
+    /// The condition or the rule in words; none for a default that needs no reason.
     pub text: Option<Arc<str>>,
+    /// Whether it is taken when no condition is true.
+    pub is_default: bool,
     /// The step, state or node that it leads to.
     pub target: Option<Arc<str>>,
     /// Line and column of the condition in the document, counted from 1.
@@ -159,6 +161,7 @@ impl BranchRecord {
         Self {
             name: branch.name.clone(),
             text: branch.text.clone(),
+            is_default: branch.is_default,
             target: branch.target.clone(),
             position: branch.position,
             outcome: BranchOutcome::NotEvaluated,
@@ -221,7 +224,9 @@ impl Decided {
             return explanation.sentence.clone();
         }
         match (self.kind, self.count, &chosen.text) {
-            (DecisionKind::Loop, Some((_, Some(limit))), Some(_)) => {
+            (DecisionKind::Loop, Some((_, Some(limit))), Some(_))
+                if explained(BranchOutcome::True).next().is_some() =>
+            {
                 format!("the condition is still true, but the limit of {} is reached", rounds(limit)).into()
             }
             (DecisionKind::Retry, Some((count, Some(limit))), Some(_)) => format!("retry {count} of {limit}").into(),
@@ -229,11 +234,15 @@ impl Decided {
                 1 => "the only retry is used up".into(),
                 limit => format!("all {limit} retries are used up").into(),
             },
+            (_, _, Some(reason)) if chosen.is_default && explained(BranchOutcome::False).next().is_some() => {
+                format!("no condition matched, and {reason}").into()
+            }
             (_, _, Some(rule)) => Phrase::from(&**rule),
             _ => {
                 let mut untrue = explained(BranchOutcome::False);
                 match (untrue.next(), untrue.next()) {
                     (Some(only), None) => only.sentence.clone(),
+                    (None, _) if explained(BranchOutcome::Error).next().is_none() => "there is no condition".into(),
                     _ => "no condition matched".into(),
                 }
             }

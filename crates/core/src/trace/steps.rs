@@ -188,9 +188,11 @@ impl Records {
         at
     }
 
-    /// A decision belongs to the open record of its step; before the step begins, it waits for it.
+    /// A decision belongs to the open record of its step; before the step begins, it waits for it. A transition is decided
+    /// after the step has ended.
     fn decide(&mut self, note: &Note, decided: &Decided) -> Option<usize> {
-        let open = self.newest(note, decided.step).filter(|at| self.list[*at].ended_ms.is_none());
+        let is_open = |record: &StepRecord| record.ended_ms.is_none() || decided.kind == DecisionKind::Transition;
+        let open = self.newest(note, decided.step).filter(|at| is_open(&self.list[*at]));
         let Some(at) = open else {
             let early = self.early.entry((decided.step, note.path.clone())).or_default();
             // Only the newest matter: a step that never begins must not gather them.

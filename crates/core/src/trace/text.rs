@@ -72,7 +72,9 @@ impl BranchRecord {
             BranchOutcome::NotEvaluated => "–",
         };
         let text = self.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
-        let target = self.target.as_ref().map(|target| format!(" → {target}")).unwrap_or_default();
+        // A transition is named after the state that it leads to.
+        let target = self.target.as_ref().filter(|target| **target != self.name);
+        let target = target.map(|target| format!(" → {target}")).unwrap_or_default();
         let place = self.position.map(|(line, column)| format!("  ({origin}:{line}:{column})")).unwrap_or_default();
         let skipped = if self.outcome == BranchOutcome::NotEvaluated { ", not evaluated" } else { "" };
         let _ = writeln!(out, "  {mark} {}{text}{target}{skipped}{place}", self.name);

@@ -3,7 +3,7 @@
 use branchpoint_expr::{Recorded, Value, change, nearest};
 
 use super::{Basis, BranchOutcome, BranchRecord, Decided};
-use crate::ir::{DecisionKind, Index, Program};
+use crate::ir::{Branch, Decision, DecisionKind, Index, Program};
 
 /// Why a decision cannot be taken with a changed value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,8 +40,14 @@ pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]
     }
     let context = Recorded::of(&reads);
     let mut branches: Vec<BranchRecord> = decision.branches.iter().map(BranchRecord::of).collect();
-    let mut chosen = None;
-    for (index, branch) in decision.branches.iter().enumerate() {
+    let limit = limit_reached(decision, decided);
+    let conditions = match limit {
+        // The limit is checked before the condition.
+        Some(limit) if !decision.branches[..limit].iter().any(|branch| branch.condition.is_some()) => &[][..],
+        _ => &decision.branches,
+    };
+    let mut chosen = if conditions.is_empty() { limit } else { None };
+    for (index, branch) in conditions.iter().enumerate() {
         let Some(condition) = branch.condition else { continue };
         let explained = program.conditions[condition.index()].explain(&context);
         let outcome = explained.outcome.clone();
@@ -55,20 +61,26 @@ pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]
     }
     let failed = branches.iter().any(|branch| branch.outcome == BranchOutcome::Error);
     if !failed {
-        let at_limit = decided.count.is_some_and(|(count, limit)| limit.is_some_and(|limit| count >= limit));
-        let rule = decision.branches.iter().position(|branch| branch.condition.is_none() && branch.text.is_some());
-        if decision.kind == DecisionKind::Loop && chosen.is_some() && at_limit {
-            chosen = rule.or(chosen);
+        if chosen.is_some() {
+            chosen = limit.or(chosen);
         }
-        let default =
-            || decision.branches.iter().position(|branch| branch.condition.is_none() && branch.text.is_none());
-        chosen = chosen.or_else(default);
+        chosen = chosen.or_else(|| decision.branches.iter().position(|branch| branch.is_default));
     }
     if let Some(chosen) = chosen {
+        let rules = branches[..chosen].iter_mut().filter(|branch| branch.explanation.is_none());
+        rules.for_each(|branch| branch.outcome = BranchOutcome::False);
         branches[chosen].outcome = BranchOutcome::True;
     }
     let chosen = chosen.and_then(|chosen| u32::try_from(chosen).ok());
     Ok(Decided { branches, chosen, reads, ..decided.clone() })
+}
+
+/// The branch of a loop's limit, if the loop has made all its rounds.
+fn limit_reached(decision: &Decision, decided: &Decided) -> Option<usize> {
+    let (count, limit) = decided.count?;
+    let at_limit = decision.kind == DecisionKind::Loop && limit.is_some_and(|limit| count >= limit);
+    let is_limit = |branch: &Branch| branch.condition.is_none() && !branch.is_default;
+    decision.branches.iter().position(is_limit).filter(|_| at_limit)
 }
 
 impl Basis {

@@ -55,7 +55,7 @@ pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Fai
     };
     match &report.failed {
         Some(failed) if failed.again.is_worth_it() && i64::from(call.attempt) < last => Err(failed.clone()),
-        _ => Ok(report.value()),
+        _ => Ok(report.value((last > 1).then_some(call.attempt))),
     }
 }
 
@@ -66,11 +66,13 @@ struct Report {
 }
 
 impl Report {
-    fn value(self) -> Value {
+    /// The answer. Of a failure that may have had attempts before it, `attempt` is the number of the last one.
+    fn value(self, attempt: Option<u32>) -> Value {
+        let attempt = attempt.filter(|_| self.failed.is_some()).map(|attempt| ("attempt", Value::Int(attempt.into())));
         let error = self.failed.map_or(Value::Null, |failed| {
             object([("kind", Value::Str(failed.kind)), ("message", Value::Str(failed.message))])
         });
-        let fields = self.fields.into_iter().chain([("error", error)]);
+        let fields = self.fields.into_iter().chain(attempt).chain([("error", error)]);
         Value::from(fields.map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
     }
 

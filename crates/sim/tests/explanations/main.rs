@@ -2,6 +2,7 @@
 //!
 //! A snapshot is accepted only after someone has read it and found it right and readable.
 
+mod machine;
 mod steps;
 
 use std::fmt::Write;
@@ -20,6 +21,8 @@ enum Then {
     CancelRequest(&'static str),
     /// The clock moves on by so many milliseconds.
     Wait(i64),
+    /// The user writes a line.
+    Line(&'static str),
 }
 
 /// A document and everything that its run depends on.
@@ -65,6 +68,7 @@ impl Case<'_> {
                 Then::Vote(user, choice, comment) => host.vote(request(), user, choice, *comment).expect("a vote"),
                 Then::CancelRequest(reason) => host.call_off(request(), Some(reason)).expect("a request"),
                 Then::Wait(ms) => host.advance_clock(*ms, &mut script),
+                Then::Line(line) => host.signal("line", (*line).into(), None).expect("someone waits for a line"),
             }
             host.go_on(&mut script);
         }

@@ -26,6 +26,8 @@
 
 use std::sync::Arc;
 
+use branchpoint_expr::Value;
+
 use super::super::validate::{Invalid, Wrong};
 use super::super::{
     Branch, ConditionId, Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, PlaceId, StepId,
@@ -50,19 +52,20 @@ impl Builder {
     ) -> u32 {
         let known = condition.and_then(|condition| self.program.conditions.get(condition.index()));
         let text = known.map(|condition| condition.text().into());
-        self.push_branch(
-            decision,
-            Branch { name: name.into(), condition, text, target: target.map(Into::into), position: None },
-        )
+        let is_default = condition.is_none();
+        let target = target.map(Into::into);
+        self.push_branch(decision, Branch { name: name.into(), condition, text, is_default, target, position: None })
+    }
+
+    /// The branch that is taken when no condition is true, with a reason: "the state succeeded".
+    pub fn default_branch(&mut self, decision: DecisionId, name: &str, reason: &str, target: Option<&str>) -> u32 {
+        let branch = rule(name, reason, target);
+        self.push_branch(decision, Branch { is_default: true, ..branch })
     }
 
     /// A branch that a rule takes instead of a condition: "after 5 rounds".
     pub fn rule_branch(&mut self, decision: DecisionId, name: &str, rule: &str, target: Option<&str>) -> u32 {
-        let (name, text) = (name.into(), Some(rule.into()));
-        self.push_branch(
-            decision,
-            Branch { name, condition: None, text, target: target.map(Into::into), position: None },
-        )
+        self.push_branch(decision, self::rule(name, rule, target))
     }
 
     fn push_branch(&mut self, decision: DecisionId, branch: Branch) -> u32 {
@@ -80,7 +83,13 @@ impl Builder {
 
     /// How often a loop or a retry has come round, and the most there may be.
     pub fn counts(&mut self, decision: DecisionId, value: ExprId, limit: Option<u64>) {
+        let limit = limit.and_then(|limit| i64::try_from(limit).ok()).map(|limit| self.value(Value::Int(limit)));
         self.program.decisions[decision.index()].count = Some(Count { value, limit });
+    }
+
+    /// As [`Self::counts`], with a limit that is known only in the run.
+    pub fn counts_to(&mut self, decision: DecisionId, value: ExprId, limit: ExprId) {
+        self.program.decisions[decision.index()].count = Some(Count { value, limit: Some(limit) });
     }
 
     /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues
@@ -92,5 +101,16 @@ impl Builder {
             let message = "a decision names a place that does not exist";
             self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
         }
+    }
+}
+
+fn rule(name: &str, rule: &str, target: Option<&str>) -> Branch {
+    Branch {
+        name: name.into(),
+        condition: None,
+        text: Some(rule.into()),
+        is_default: false,
+        target: target.map(Into::into),
+        position: None,
     }
 }

@@ -80,7 +80,7 @@ impl Check<'_> {
             uses::of_scope(scope, |used| self.used(used));
             if let Some(rounds) = scope.rounds {
                 self.step(Some(rounds.step));
-                rounds.round.into_iter().for_each(|slot| self.used(Use::Slot(slot)));
+                [rounds.round, rounds.items].into_iter().flatten().for_each(|slot| self.used(Use::Slot(slot)));
             }
             if let Entries::Each { item, index, .. } = &scope.start {
                 self.used(Use::Slot(*item));
@@ -99,7 +99,8 @@ impl Check<'_> {
         for decision in &program.decisions {
             self.step(Some(decision.step));
             decision.branches.iter().filter_map(|branch| branch.condition).for_each(|used| self.used(Use::Guard(used)));
-            decision.count.iter().for_each(|count| self.used(Use::Value(count.value)));
+            let counted = decision.count.iter().flat_map(|count| [Some(count.value), count.limit]).flatten();
+            counted.for_each(|value| self.used(Use::Value(value)));
         }
         program.views.iter().for_each(|view| self.used(Use::Value(view.value)));
         program.on_cancel.iter().for_each(|place| self.place_id(*place));

@@ -1,7 +1,7 @@
 //! Commands, and what every call of the outside has: attempts, limits, and an answer that is judged.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Backoff, Effect, Exit, ExprId, PlaceId, Retry, Write};
+use branchpoint_core::ir::{Backoff, DecisionKind, Effect, Exit, ExprId, PlaceId, Retry, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
@@ -65,8 +65,13 @@ impl<'d> Lower<'d> {
         outcomes: Outcomes,
     ) -> PlaceId {
         let retry = retry(here.state);
-        let error = self.test("answer.error != nil", &[]);
-        let judged = self.b.decide([(error, outcomes.bad)], outcomes.ok, None);
+        let judged = match retry {
+            Some(retry) => self.last_attempt(here, retry, outcomes),
+            None => {
+                let error = self.test("answer.error != nil", &[]);
+                self.b.decide([(error, outcomes.bad)], outcomes.ok, None)
+            }
+        };
         let unheard = self.timed_out_or(failure_kind(&effect), "\"\"", outcomes.bad);
         if limit.is_none() || retry.is_none() {
             let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
@@ -90,6 +95,24 @@ impl<'d> Lower<'d> {
         let inner = self.b.do_(what, input, Some(self.slots.answer), leave, None);
         self.b.begin(scope, &[inner]);
         self.b.enter(scope)
+    }
+
+    /// Judges the answer of the last attempt. The core records the attempts before it; this one's failure is an answer.
+    fn last_attempt(&mut self, here: Here<'d>, retry: Retry, outcomes: Outcomes) -> PlaceId {
+        let most = retry.max_attempts;
+        let tests = [format!("(answer.attempt ?? 0) >= {most}"), "answer.attempt != nil".to_owned(), "true".to_owned()];
+        let arms = tests.map(|test| (self.test(&format!("answer.error != nil && {test}"), &[]), outcomes.bad));
+        let decide = self.b.decide(arms, outcomes.ok, None);
+        let decision = self.b.decision(here.step, DecisionKind::Retry);
+        let codes = here.state.retry.as_ref().is_some_and(|retry| !retry.exit_codes.is_empty());
+        let refused = match (codes, &here.state.what) {
+            (true, raw::What::Command(_)) => "the exit code is not in retryable_exit_codes",
+            _ => "another attempt would not help",
+        };
+        let rules = [format!("all {most} attempts failed"), refused.to_owned()];
+        let [last, refused] = rules.map(|rule| Some(self.b.rule_branch(decision, "fail", &rule, None)));
+        self.b.decides(decide, decision, [last, refused, None, None]);
+        decide
     }
 
     /// A place that does nothing but write.

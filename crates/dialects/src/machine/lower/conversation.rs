@@ -1,7 +1,7 @@
 //! Agents that are talked to: turns until a stop condition holds, the turns are used up, or the user has nothing to say.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Arm, Early, Effect, Exit, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{Arm, DecisionKind, Early, Effect, Exit, PlaceId, ScopeId, SlotId, Write};
 use branchpoint_expr::{Condition, Dialect, Options, Value};
 
 use super::Lower;
@@ -63,6 +63,12 @@ impl<'d> Lower<'d> {
         let start = self.turns(here, agent, talk, outcomes.bad);
         self.b.begin(scope, &[start]);
         let enter = self.b.enter(scope);
+        if retry(here.state).is_some() {
+            // The policy records every attempt under the decision of the place.
+            let decision = self.b.decision(here.step, DecisionKind::Retry);
+            let fail = self.b.rule_branch(decision, "fail", "no attempt is left", None);
+            self.b.decides(enter, decision, [None, Some(fail)]);
+        }
         let enter = self.need_session(agent, enter, outcomes);
         self.asked(here, agent, enter, outcomes)
     }
@@ -95,7 +101,7 @@ impl<'d> Lower<'d> {
         let answer = self.b.read(self.slots.answer);
         let done = self.b.leave(talk.scope, Exit::Done(Some(answer)));
         let more = self.next_message(here, agent, talk, (ask, done, bad));
-        let stops = self.stops(agent, talk, done, more);
+        let stops = self.stops(here, agent, talk, (done, more));
         let stored = self.reply(here, talk, stops);
 
         let error =
@@ -161,17 +167,28 @@ impl<'d> Lower<'d> {
         [Write::Put(inputs, coerced), self.put(inputs, text, &names)]
     }
 
-    fn stops(&mut self, agent: &Agent, talk: Talk, done: PlaceId, more: PlaceId) -> PlaceId {
+    fn stops(&mut self, here: Here<'d>, agent: &Agent, talk: Talk, (done, more): (PlaceId, PlaceId)) -> PlaceId {
         let conversation = agent.conversation.as_ref();
-        let mut arms = Vec::new();
-        for stop in conversation.iter().flat_map(|conversation| &conversation.stops) {
-            arms.push((self.guard(talk.scope, stop), done));
+        let decision = self.b.decision(here.step, DecisionKind::Loop);
+        let (mut arms, mut exits) = (Vec::new(), Vec::new());
+        let stops = conversation.map_or(&[][..], |conversation| &conversation.stops);
+        for (at, stop) in stops.iter().enumerate() {
+            let guard = self.guard(talk.scope, stop);
+            let name = if stops.len() == 1 { "stop".to_owned() } else { format!("stop-{at}") };
+            exits.push(Some(self.b.branch(decision, &name, Some(guard), None)));
+            arms.push((guard, done));
         }
         let most = conversation.and_then(|conversation| conversation.max_turns).unwrap_or(MAX_TURNS);
         arms.push((self.test(&format!("turn >= {most}"), &talk.names()), done));
+        exits.push(Some(self.b.rule_branch(decision, "limit", "max_turns is reached", None)));
+        exits.push(Some(self.b.default_branch(decision, "continue", "max_turns is not reached", None)));
+        let turn = self.b.read(talk.turn);
+        self.b.counts(decision, turn, u64::try_from(most).ok());
         let error = self.talk_failed(talk, r#"{"kind": "condition", "message": failure.message, "output": response}"#);
         let fail = Some(self.fail_to(error));
-        self.b.decide(arms, more, fail)
+        let decide = self.b.decide(arms, more, fail);
+        self.b.decides(decide, decision, exits);
+        decide
     }
 
     /// The user's line, or the prompt again with the context that is injected.
@@ -184,7 +201,7 @@ impl<'d> Lower<'d> {
     ) -> PlaceId {
         let again = self.prompt_again(here, agent, talk, (ask, bad));
         self.b.fact("user_attached");
-        let line = self.user_line(talk, ask, done);
+        let line = self.user_line(here, talk, ask, done);
         let attached = self.test("facts.user_attached == true", &[]);
         self.b.decide([(attached, line)], again, None)
     }
@@ -210,7 +227,7 @@ impl<'d> Lower<'d> {
         self.expand(talk.scope, &injected.0, self.slots.line, message, unexpanded)
     }
 
-    fn user_line(&mut self, talk: Talk, ask: PlaceId, done: PlaceId) -> PlaceId {
+    fn user_line(&mut self, here: Here<'d>, talk: Talk, ask: PlaceId, done: PlaceId) -> PlaceId {
         let signal = match self.line {
             Some(signal) => signal,
             None => self.b.signal("line", Early::Refuse),
@@ -221,6 +238,10 @@ impl<'d> Lower<'d> {
         let said = self.then(vec![message], ask);
         let blank = self.test(r#"line == nil || trim(string(line)) == """#, &[]);
         let judged = self.b.decide([(blank, done)], said, None);
+        let decision = self.b.decision(here.step, DecisionKind::Wait);
+        let end = self.b.rule_branch(decision, "end", "the line is blank, or the input has ended", None);
+        let line = self.b.rule_branch(decision, "continue", "the user wrote a line", None);
+        self.b.decides(judged, decision, [Some(end), Some(line)]);
         self.b.wait([Arm::Signal { signal, check: None, into: Some(self.slots.line), next: judged }], None)
     }
 

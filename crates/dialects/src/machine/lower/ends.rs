@@ -112,7 +112,7 @@ impl<'d> Lower<'d> {
         let document = self.document;
         let of = &document.states[state];
         let Some(OnFailure::Inline { message, status, span }) = &of.on_failure else { return self.ends.failed };
-        let name = format!("__inline_error_{}", of.name);
+        let name = inline_name(&of.name);
         let step = self.b.step(&name, "terminal", None, (span.start, span.end));
         let here = Here { context: ROOT_CONTEXT, at: state, state: of, step };
         let end = self.ended_badly(step, self.ends.failed);
@@ -161,4 +161,9 @@ impl<'d> Lower<'d> {
         let template = plain(Some(message)).expect("a message was given");
         self.expand(self.scope(here.context), &template, self.slots.request, expanded, raw)
     }
+}
+
+/// The name of the terminal state that an inline failure acts as.
+pub(super) fn inline_name(state: &str) -> String {
+    format!("__inline_error_{state}")
 }

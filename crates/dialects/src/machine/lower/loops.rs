@@ -1,7 +1,7 @@
 //! Loops: a cycle of places in a scope of its own, in which the states of the body are lowered once more.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, Mark, PlaceId, ScopeId, SlotId};
+use branchpoint_core::ir::{self, ConditionId, DecisionKind, Exit, Mark, PlaceId, ScopeId, SlotId, Write};
 use branchpoint_expr::Value;
 
 use super::Lower;
@@ -50,11 +50,16 @@ impl<'d> Lower<'d> {
         };
         let done = self.put(self.slots.answer, &format!(r#"{{"output": {TOLD}}}"#), &rounds.names());
         let done = self.then(vec![done], outcomes.ok);
-        let failed = self.loop_failed(rounds, outcomes);
+        let failed = self.loop_failed(here, rounds, outcomes);
         let spec = ScopeSpec {
             time_limit_ms: here.state.timeout_ms,
             next: Some(done),
             fail: Some(self.fail_to(failed)),
+            rounds: Some(ir::Rounds {
+                step: here.step,
+                round: Some(rounds.index),
+                items: matches!(round.over, Times::Each(_)).then_some(rounds.items),
+            }),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(outer, spec);
@@ -91,6 +96,12 @@ impl<'d> Lower<'d> {
             Some(guard) => {
                 let guard = self.guard(scope, guard);
                 self.b.at(body_end).decide([(guard, done)], next, fail);
+                let decision = self.b.decision(here.step, DecisionKind::Loop);
+                let stops = self.b.branch(decision, "break", Some(guard), None);
+                let goes_on = self.b.branch(decision, "no break", None, None);
+                let begun = self.b.read(rounds.begun);
+                self.b.counts(decision, begun, None);
+                self.b.decides(body_end, decision, [Some(stops), Some(goes_on)]);
             }
             None => {
                 self.b.at(body_end).set([], next, None);
@@ -103,20 +114,14 @@ impl<'d> Lower<'d> {
         let begin = self.put(rounds.begun, "begun + 1", &rounds.names());
         let begin = self.then(vec![begin], body);
         let ahead = match &round.over {
-            Times::Each(_) => {
-                let left = self.test("index < len(items)", &rounds.names());
-                self.b.decide([(left, begin)], done, None)
-            }
+            Times::Each(_) => self.next_item(here, round, rounds, (begin, done)),
             Times::While(guard) => {
-                let capped = self.then(Vec::new(), done);
-                self.b.mark(capped, Mark::Warn(here.step, "max_iterations".into()));
                 let holds = match guard {
                     Some(guard) => self.guard(scope, guard),
                     None => self.test("false", &[]),
                 };
                 let look = self.b.decide([(holds, begin)], done, fail);
-                let over = self.test("index >= most", &rounds.names());
-                self.b.decide([(over, capped)], look, None)
+                self.next_round(here, round, rounds, (holds, look, done))
             }
         };
         let told = self.loop_object(here, matches!(round.over, Times::Each(_)), rounds);
@@ -124,8 +129,52 @@ impl<'d> Lower<'d> {
         again
     }
 
+    /// Another round for as long as items are left.
+    fn next_item(
+        &mut self,
+        here: Here<'d>,
+        round: &Loop,
+        rounds: Rounds,
+        (begin, done): (PlaceId, PlaceId),
+    ) -> PlaceId {
+        let left = self.test("index < len(items)", &rounds.names());
+        let none = self.test("len(items) == 0", &rounds.names());
+        let decide = self.b.decide([(left, begin), (none, done)], done, None);
+        let decision = self.b.decision(here.step, DecisionKind::Loop);
+        let more = self.b.rule_branch(decision, "continue", "an item is left", first_of(round));
+        let empty = self.b.rule_branch(decision, "empty", "there are no items", None);
+        let end = self.b.rule_branch(decision, "end", "every item is done", None);
+        let (index, count) = (self.b.read(rounds.index), self.formula("len(items)", &rounds.names()));
+        self.b.counts_to(decision, index, count);
+        self.b.decides(decide, decision, [Some(more), Some(empty), Some(end)]);
+        decide
+    }
+
+    /// Another round for as long as the condition is true, which `look` decides, up to the limit.
+    fn next_round(
+        &mut self,
+        here: Here<'d>,
+        round: &Loop,
+        rounds: Rounds,
+        (holds, look, done): (ConditionId, PlaceId, PlaceId),
+    ) -> PlaceId {
+        let capped = self.then(Vec::new(), done);
+        self.b.mark(capped, Mark::Warn(here.step, "max_iterations".into()));
+        let over = self.test("index >= most", &rounds.names());
+        let decide = self.b.decide([(over, capped)], look, None);
+        let decision = self.b.decision(here.step, DecisionKind::Loop);
+        let limit = self.b.rule_branch(decision, "limit", &limit_rule(round), None);
+        let more = self.b.branch(decision, "continue", Some(holds), first_of(round));
+        let end = self.b.branch(decision, "end", None, None);
+        let (index, most) = (self.b.read(rounds.index), self.b.read(rounds.most));
+        self.b.counts_to(decision, index, most);
+        self.b.decides(decide, decision, [Some(limit), None]);
+        self.b.decides(look, decision, [Some(more), Some(end)]);
+        decide
+    }
+
     /// What the document calls `loop` in a round.
-    fn loop_object(&mut self, here: Here<'d>, each: bool, rounds: Rounds) -> branchpoint_core::ir::Write {
+    fn loop_object(&mut self, here: Here<'d>, each: bool, rounds: Rounds) -> Write {
         let outer = self.loop_around(here.context);
         let parent = if outer.is_some() { "outer" } else { "nil" };
         let (item, length, last) =
@@ -140,14 +189,20 @@ impl<'d> Lower<'d> {
     }
 
     /// The loop could not go on.
-    fn loop_failed(&mut self, rounds: Rounds, outcomes: Outcomes) -> PlaceId {
+    fn loop_failed(&mut self, here: Here<'d>, rounds: Rounds, outcomes: Outcomes) -> PlaceId {
         let text = format!(
             r#"{{"output": {TOLD}, "exit_code": failure.kind == "timeout" ? -1 : 1,
                 "error": {{"kind": {}, "message": failure.message}}}}"#,
             kind_or("loop"),
         );
         let answer = self.put(self.slots.answer, &text, &rounds.names());
-        self.then(vec![answer], outcomes.bad)
+        let failed = self.then(vec![answer], outcomes.bad);
+        if here.state.timeout_ms.is_none() {
+            return failed;
+        }
+        let late = self.loop_ends(here.step, ("timeout", "the time limit was reached"), None, failed);
+        let is_late = self.test(r#"failure.kind == "timeout""#, &[]);
+        self.b.decide([(is_late, late)], failed, None)
     }
 
     /// How often the loop goes round, and over what, before it begins.
@@ -167,7 +222,7 @@ impl<'d> Lower<'d> {
         let next = match &round.max_iterations {
             None => {
                 let most = self.b.value(Value::Int(WHILE_ROUNDS.into()));
-                self.b.set([branchpoint_core::ir::Write::Put(rounds.most, most)], next, None)
+                self.b.set([Write::Put(rounds.most, most)], next, None)
             }
             Some(written) => {
                 let message = format!("`max_iterations` is not a whole number from 1 to {MOST_ROUNDS}");
@@ -194,7 +249,12 @@ impl<'d> Lower<'d> {
             let cut = self.then(vec![cut], enter);
             self.b.mark(cut, Mark::Warn(here.step, "max_iterations".into()));
             let over = self.test("len(items) > most", &rounds.names());
-            return self.b.decide([(over, cut)], enter, None);
+            let decide = self.b.decide([(over, cut)], enter, None);
+            let decision = self.b.decision(here.step, DecisionKind::Loop);
+            let rule = "there are more items than max_iterations allows; the rest is left out";
+            let limit = self.b.rule_branch(decision, "limit", rule, None);
+            self.b.decides(decide, decision, [Some(limit), None]);
+            return decide;
         }
         let refused = self.loop_refused(&format!("there are more than {MOST_ROUNDS} items"), outcomes);
         let over = self.test(&format!("len(items) > {MOST_ROUNDS}"), &rounds.names());
@@ -208,5 +268,20 @@ impl<'d> Lower<'d> {
         );
         let answer = self.put(self.slots.answer, &text, &[]);
         self.then(vec![answer], outcomes.bad)
+    }
+}
+
+/// The state with which a round begins.
+fn first_of(round: &Loop) -> Option<&str> {
+    round.body.first().map(|state| state.text().as_ref())
+}
+
+/// When a `while` loop has made all its rounds, in words.
+fn limit_rule(round: &Loop) -> String {
+    let written = round.max_iterations.as_ref().map(|most| most.text().trim().parse::<u32>());
+    match written.unwrap_or(Ok(WHILE_ROUNDS)) {
+        Ok(1) => "the limit of 1 round is reached".to_owned(),
+        Ok(most) => format!("the limit of {most} rounds is reached"),
+        Err(_) => "max_iterations is reached".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Parallel states: a frame with one entry for each branch.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, OnFail, PlaceId, Want};
+use branchpoint_core::ir::{DecisionKind, Exit, OnFail, PlaceId, Want};
 
 use super::Lower;
 use super::commands::retry;
@@ -36,7 +36,27 @@ impl<'d> Lower<'d> {
         let branches: Vec<usize> = parallel.branches.iter().filter_map(|name| document.state(name.text())).collect();
         let places: Vec<PlaceId> = branches.into_iter().map(|branch| self.state_place(context, branch)).collect();
         self.b.begin(scope, &places);
-        self.b.enter(scope)
+        let enter = self.b.enter(scope);
+        self.joins(here, parallel, enter);
+        enter
+    }
+
+    /// Declares what arrives where the branches come together.
+    fn joins(&mut self, here: Here<'d>, parallel: &Parallel, enter: PlaceId) {
+        let (completed, failed) = match parallel.strategy {
+            Strategy::AllSucceed => ("every branch succeeds", Some("a branch failed")),
+            Strategy::AnySucceed => ("one branch succeeds", Some("every branch failed")),
+            Strategy::BestEffort => ("every branch ends", None),
+        };
+        let late = here.state.timeout_ms.map(|_| "the time limit was reached");
+        let failed: Vec<&str> = failed.into_iter().chain(late).collect();
+        let failed = Some(failed.join(", or ")).filter(|rule| !rule.is_empty());
+        let decision = self.b.decision(here.step, DecisionKind::Join);
+        let known = parallel.branches.iter().filter(|name| self.document.state(name.text()).is_some());
+        self.b.inputs(decision, known.map(|name| name.text().clone()));
+        let exits = [("completed", Some(completed)), ("failed", failed.as_deref())];
+        let exits = exits.map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule?, None)));
+        self.b.decides(enter, decision, exits);
     }
 
     /// A branch has ended: its own ways on choose nothing.

@@ -1,13 +1,14 @@
 //! Choosing the next state: transitions in order, then the named ways, judged by every loop around.
 
-use branchpoint_core::ir::{DecisionKind, Exit, Mark, PlaceId, StepId};
+use std::sync::Arc;
+
+use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, Mark, PlaceId, StepId};
 use branchpoint_expr::{Object, Value};
 
-use super::Lower;
 use super::context::{ContextId, Within};
-use super::loops;
 use super::slots::quoted;
 use super::state::Here;
+use super::{Lower, ends, loops};
 use crate::machine::raw::{OnFailure, Text};
 
 /// Where a state goes on.
@@ -18,100 +19,182 @@ pub(super) enum Target {
     Inline(usize),
 }
 
+/// What a transition leads to: the name in explanations, the reason, and the place.
+struct Next {
+    name: Arc<str>,
+    reason: String,
+    target: Option<Target>,
+    place: PlaceId,
+}
+
 impl<'d> Lower<'d> {
     pub(super) fn after_success(&mut self, here: Here<'d>) -> PlaceId {
         if let Within::Branch = self.context(here.context).within {
             return self.branch_end(here.context, true);
         }
         let on_complete = here.state.as_loop().and_then(|round| round.on_complete.as_ref());
-        if let Some(target) = on_complete.and_then(|name| self.named(name)) {
-            return self.go(here.context, here.at, target, true);
-        }
-        let named = here.state.on_success.as_ref().and_then(|name| self.named(name));
-        self.transitions(here, true, named)
+        let Some(target) = on_complete.and_then(|name| self.named(name)) else { return self.transitions(here, true) };
+        let place = self.go(here.context, here.at, target, true);
+        let decision = self.b.decision(here.step, DecisionKind::Transition);
+        let name = self.target_name(target);
+        let branch = self.b.default_branch(decision, &name, "the loop completed (on_complete)", Some(&name));
+        let decide = self.b.decide([], place, None);
+        self.b.decides(decide, decision, [Some(branch)]);
+        decide
     }
 
     pub(super) fn after_failure(&mut self, here: Here<'d>) -> PlaceId {
         if let Within::Branch = self.context(here.context).within {
             return self.branch_end(here.context, false);
         }
-        let named = if here.state.continue_on_error {
-            here.state.on_success.as_ref().and_then(|name| self.named(name))
-        } else {
-            match &here.state.on_failure {
-                Some(OnFailure::State(name)) => self.named(name),
-                Some(OnFailure::Inline { .. }) => Some(Target::Inline(here.at)),
-                None => None,
-            }
-        };
-        self.transitions(here, false, named)
+        self.transitions(here, false)
     }
 
     fn named(&self, name: &Text) -> Option<Target> {
         self.document.state(name.text()).map(Target::State)
     }
 
+    /// The state that a target leads to, as explanations name it.
+    fn target_name(&self, target: Target) -> Arc<str> {
+        match target {
+            Target::State(at) => self.document.states[at].name.clone(),
+            Target::Inline(at) => ends::inline_name(&self.document.states[at].name).into(),
+        }
+    }
+
     /// Ordered guards; the first entry without one ends them. An error ends the run: no later entry is used.
-    fn transitions(&mut self, here: Here<'d>, ok: bool, named: Option<Target>) -> PlaceId {
-        let (mut arms, mut default) = (Vec::new(), None);
-        let mut decision = None;
-        let mut exits = Vec::new();
+    fn transitions(&mut self, here: Here<'d>, ok: bool) -> PlaceId {
+        if self.has_no_transitions(here) {
+            return self.no_next(here, ok).place;
+        }
+        let decision = self.b.decision(here.step, DecisionKind::Transition);
+        let (mut arms, mut exits, mut default) = (Vec::new(), Vec::new(), None);
         for way in &here.state.transitions {
             let Some(target) = way.target.as_ref().and_then(|name| self.named(name)) else { continue };
             let place = self.go(here.context, here.at, target, ok);
+            let name = self.target_name(target);
             let Some(guard) = &way.guard else {
-                default = Some(place);
+                default = Some((self.b.branch(decision, &name, None, Some(&name)), name, place));
                 break;
             };
-            let marked = self.b.set([], place, None);
-            let taken = way.target.as_ref().map_or_else(|| "".into(), |name| name.text().clone());
             let guard = self.guard(self.scope(here.context), guard);
-            let decision = *decision.get_or_insert_with(|| self.b.decision(here.step, DecisionKind::Transition));
-            exits.push(Some(self.b.branch(decision, &taken, Some(guard), Some(&taken))));
-            self.b.mark(marked, Mark::Branch(here.step, taken));
-            arms.push((guard, marked));
+            exits.push(Some(self.b.branch(decision, &name, Some(guard), Some(&name))));
+            arms.push((guard, self.branch_mark(here.step, name, place)));
         }
-        let otherwise = match (default, named) {
-            (Some(default), _) => default,
-            (None, Some(target)) => self.go(here.context, here.at, target, ok),
-            (None, None) => self.nowhere(here, ok),
-        };
-        if arms.is_empty() {
-            return otherwise;
+        let (default, name, mut otherwise) = default.unwrap_or_else(|| self.by_outcome(here, ok, decision));
+        exits.push(Some(default));
+        let mut fail = None;
+        if !arms.is_empty() {
+            otherwise = self.branch_mark(here.step, name, otherwise);
+            let kind = branchpoint_expr::Kind::ConditionError.as_str();
+            let error = self.failed_run(here, kind, "failure.message", "nil");
+            fail = Some(self.fail_to(error));
         }
-        let kind = branchpoint_expr::Kind::ConditionError.as_str();
-        let error = self.failed_run(here, kind, "failure.message", "nil");
-        let fail = Some(self.fail_to(error));
         let decide = self.b.decide(arms, otherwise, fail);
-        if let Some(decision) = decision {
-            exits.push(Some(self.b.branch(decision, "default", None, None)));
-            self.b.decides(decide, decision, exits);
-        }
+        self.b.decides(decide, decision, exits);
         decide
     }
 
-    /// No way on is named.
-    fn nowhere(&mut self, here: Here<'d>, ok: bool) -> PlaceId {
-        match self.context(here.context).within {
-            Within::Loop { .. } if ok || here.state.continue_on_error => self.next_in_body(here.context, here.at),
-            Within::Loop { .. } => {
-                let scope = self.scope(here.context);
-                let text = format!(
-                    r#"{{"kind": "loop", "message": {} + string(answer.error.message ?? "")}}"#,
-                    quoted(&format!("`{}` failed: ", here.state.name)),
-                );
-                let error = self.formula(&text, &[]);
-                self.b.leave(scope, Exit::Fail(error))
+    /// States of a loop's body need no transitions: the order of the body decides.
+    fn has_no_transitions(&self, here: Here<'d>) -> bool {
+        let state = here.state;
+        let in_body = matches!(self.context(here.context).within, Within::Loop { .. });
+        in_body && state.transitions.is_empty() && state.on_success.is_none() && state.on_failure.is_none()
+    }
+
+    fn branch_mark(&mut self, step: StepId, name: Arc<str>, place: PlaceId) -> PlaceId {
+        let marked = self.b.set([], place, None);
+        self.b.mark(marked, Mark::Branch(step, name));
+        marked
+    }
+
+    /// No transition matched: `on_success` and `on_failure` follow, both shown, one of them taken.
+    fn by_outcome(&mut self, here: Here<'d>, ok: bool, decision: DecisionId) -> (u32, Arc<str>, PlaceId) {
+        let state = here.state;
+        let on_success = state.on_success.as_ref().and_then(|name| self.named(name));
+        let on_failure = match &state.on_failure {
+            // It is never used.
+            _ if state.continue_on_error => None,
+            Some(OnFailure::State(name)) => self.named(name),
+            Some(OnFailure::Inline { .. }) => Some(Target::Inline(here.at)),
+            None => None,
+        };
+        let continued = !ok && state.continue_on_error;
+        let success = if continued {
+            "the state failed with continue_on_error set (on_success)"
+        } else {
+            "the state succeeded (on_success)"
+        };
+        let named = [(on_success, success, ok || continued), (on_failure, "the state failed (on_failure)", !ok)];
+        let mut taken = None;
+        for (target, reason, applies) in named {
+            let Some(target) = target else { continue };
+            let name = self.target_name(target);
+            if applies {
+                let branch = self.b.default_branch(decision, &name, reason, Some(&name));
+                taken = Some((branch, name, self.go(here.context, here.at, target, ok)));
+            } else {
+                self.b.rule_branch(decision, &name, reason, Some(&name));
             }
+        }
+        taken.unwrap_or_else(|| {
+            let next = self.no_next(here, ok);
+            let target = next.target.map(|target| self.target_name(target));
+            let branch = self.b.default_branch(decision, &next.name, &next.reason, target.as_deref());
+            (branch, next.name, next.place)
+        })
+    }
+
+    /// Nothing names the next state: in a body its order decides, elsewhere the run fails.
+    fn no_next(&mut self, here: Here<'d>, ok: bool) -> Next {
+        let missing = if ok || here.state.continue_on_error { "on_success" } else { "on_failure" };
+        let reason = format!("there is no {missing}");
+        let fails = |name: &str, reason, place| Next { name: name.into(), reason, target: None, place };
+        match self.context(here.context).within {
+            Within::Loop { state, .. } if ok || here.state.continue_on_error => {
+                let next = self.after_in_body(state, here.at);
+                let (at, reason) = next.map_or((state, "the body is complete"), |next| (next, "the body continues"));
+                let (name, target) = (self.document.states[at].name.clone(), Some(Target::State(at)));
+                Next { name, reason: reason.to_owned(), target, place: self.next_in_body(here.context, here.at) }
+            }
+            Within::Loop { .. } => fails("loop_failed", reason, self.fail_loop(here)),
             Within::Root | Within::Branch if ok => {
                 let message = r#"("`" + STATE + "` succeeded, and none of its ways on matches")"#;
-                self.failed_run(here, "no_transition", message, "nil")
+                fails("no_transition", reason, self.failed_run(here, "no_transition", message, "nil"))
             }
             Within::Root | Within::Branch => {
                 let message = "answer.error.message";
-                self.failed_run(here, "step_failed", message, "error")
+                fails("step_failed", reason, self.failed_run(here, "step_failed", message, "error"))
             }
         }
+    }
+
+    /// A state of the body failed and names no next state: the loop fails with it.
+    fn fail_loop(&mut self, here: Here<'d>) -> PlaceId {
+        let text = format!(
+            r#"{{"kind": "loop", "message": {} + string(answer.error.message ?? "")}}"#,
+            quoted(&format!("`{}` failed: ", here.state.name)),
+        );
+        let error = self.formula(&text, &[]);
+        let leave = self.b.leave(self.scope(here.context), Exit::Fail(error));
+        let step = self.context(here.context).step;
+        let rule = format!("`{}` failed and has no on_failure", here.state.name);
+        step.map_or(leave, |step| self.loop_ends(step, ("failed", &rule), None, leave))
+    }
+
+    /// Records why a loop ends other than by its own conditions.
+    pub(super) fn loop_ends(
+        &mut self,
+        step: StepId,
+        (name, rule): (&str, &str),
+        target: Option<&str>,
+        next: PlaceId,
+    ) -> PlaceId {
+        let decision = self.b.decision(step, DecisionKind::Loop);
+        let branch = self.b.rule_branch(decision, name, rule, target);
+        let decide = self.b.decide([], next, None);
+        self.b.decides(decide, decision, [Some(branch)]);
+        decide
     }
 
     /// Goes on at a target, as the context of the state that goes judges it. The place lies in the scope of that context.
@@ -140,14 +223,18 @@ impl<'d> Lower<'d> {
         let Within::Loop { state, body_end, .. } = self.context(context).within else {
             return self.branch_end(context, true);
         };
-        let document = self.document;
-        let body = document.states[state].as_loop().map_or(&[][..], |round| &round.body);
-        let here = body.iter().position(|member| document.state(member.text()) == Some(from));
-        let next = here.and_then(|here| document.state(body.get(here + 1)?.text()));
-        match next {
+        match self.after_in_body(state, from) {
             Some(next) => self.state_place(context, next),
             None => body_end,
         }
+    }
+
+    /// The state that follows another one in the body of a loop.
+    fn after_in_body(&self, round: usize, from: usize) -> Option<usize> {
+        let document = self.document;
+        let body = document.states[round].as_loop().map_or(&[][..], |round| &round.body);
+        let here = body.iter().position(|member| document.state(member.text()) == Some(from))?;
+        document.state(body.get(here + 1)?.text())
     }
 
     /// The loop ends here, and its own context judges where the run goes on.
@@ -172,6 +259,11 @@ impl<'d> Lower<'d> {
         let outside = self.b.set([stored], hooked, None);
         let mark = if ok { Mark::End(step, None) } else { self.left_failed(step, &left.name, from) };
         self.b.mark(outside, mark);
+        let name = self.target_name(target);
+        let member = &document.states[from].name;
+        let failed = if ok { "" } else { "failed and " };
+        let rule = format!("`{member}` {failed}leads to `{name}`, which is outside of the body");
+        let outside = self.loop_ends(step, ("left", &rule), Some(&name), outside);
         self.b.leave(scope, Exit::Goto(outside))
     }
 

@@ -50,7 +50,7 @@ impl Lower<'_, '_> {
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
-                rounds: Some(Rounds { step: self.ids[no], round: None }),
+                rounds: Some(Rounds { step: self.ids[no], round: None, items: None }),
                 ..ScopeSpec::default()
             },
         )

@@ -31,7 +31,7 @@ impl Lower<'_, '_> {
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
-                rounds: Some(Rounds { step: self.ids[no], round: Some(round) }),
+                rounds: Some(Rounds { step: self.ids[no], round: Some(round), items: None }),
                 ..ScopeSpec::default()
             },
         );
