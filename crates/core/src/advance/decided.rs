@@ -56,9 +56,14 @@ impl Machine<'_> {
             }
         }
         let count = decision.count.and_then(|count| self.counted(no, count));
+        let basis = match decision.answer {
+            Some(answer) => {
+                Basis::Answer { sender: self.sender.clone(), value: self.value(no, answer).unwrap_or_default() }
+            }
+            None => Basis::Conditions,
+        };
         let (step, kind) = (decision.step, decision.kind);
         let decision = Some(decides.decision);
-        let basis = Basis::Conditions;
         self.note_decision(no, Decided { decision, step, kind, at_ms: 0, branches, chosen, basis, count, reads });
     }
 

@@ -18,6 +18,8 @@ mod wait;
 mod width;
 mod withdraw;
 
+use std::sync::Arc;
+
 use branchpoint_expr::Value;
 
 use crate::command::Command;
@@ -105,7 +107,8 @@ pub(crate) fn advance_noting(
     let clock = Clock::new(program, stamp);
     let outcome = Outcome::default();
     let fuel = granted(program, stamp);
-    let mut machine = Machine { program, state, stamp, clock, payload: Value::Null, outcome, notes, fuel };
+    let mut machine =
+        Machine { program, state, stamp, clock, payload: Value::Null, sender: None, outcome, notes, fuel };
     machine.take(event)?;
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
@@ -123,6 +126,8 @@ pub(crate) struct Machine<'m> {
     clock: Clock,
     /// The payload of the signal that is being checked.
     payload: Value,
+    /// Who sent the signal that is being applied, for the trace.
+    sender: Option<Arc<str>>,
     outcome: Outcome,
     /// Takes what a person is told.
     notes: &'m mut dyn FnMut(Note),
@@ -144,7 +149,10 @@ impl Machine<'_> {
             Event::Start { input, facts, depth, max_ops } => self.start(&input, facts, depth, max_ops),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
             Event::TimerFired(timer) => self.timer_fired(timer),
-            Event::Signal { name, payload, sender, .. } => self.signal(&name, payload, sender),
+            Event::Signal { name, payload, sender, .. } => {
+                self.sender.clone_from(&sender);
+                self.signal(&name, payload, sender)
+            }
             Event::Cancel { reason } => {
                 self.cancel(reason);
                 Ok(())

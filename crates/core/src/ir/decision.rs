@@ -23,6 +23,8 @@ pub struct Decision {
     pub inputs: Vec<Arc<str>>,
     /// The rounds of a loop or the retries so far.
     pub count: Option<Count>,
+    /// What a person answered, for a decision that an answer takes instead of conditions.
+    pub answer: Option<ExprId>,
 }
 
 /// What kind of decision it is: one set of words for all dialects.

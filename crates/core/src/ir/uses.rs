@@ -22,6 +22,7 @@ pub(super) fn of_place(program: &Program, place: &Place, mut visit: impl FnMut(U
         decision.branches.iter().filter_map(|branch| branch.condition).map(Use::Guard).for_each(&mut visit);
         let counted = decision.count.iter().flat_map(|count| [Some(count.value), count.limit]).flatten();
         counted.map(Use::Value).for_each(&mut visit);
+        decision.answer.map(Use::Value).into_iter().for_each(&mut visit);
     }
     for mark in &place.marks {
         if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {

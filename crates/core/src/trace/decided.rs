@@ -117,6 +117,13 @@ pub enum Basis {
     },
     /// A moment that came.
     Time,
+    /// What a person answered.
+    Answer {
+        /// Who answered, if it is known.
+        sender: Option<Arc<str>>,
+        /// The answer.
+        value: Value,
+    },
     /// A signal that someone sent.
     Signal {
         /// Its name.
@@ -207,6 +214,10 @@ impl Decided {
                 let rule = self.chosen().and_then(|chosen| chosen.text.as_deref());
                 rule.unwrap_or("the time was reached").into()
             }
+            Basis::Answer { sender, value } => {
+                let answered = format!("{} answered ", sender.as_deref().unwrap_or("someone"));
+                Phrase::from(answered).value(value.clone())
+            }
             Basis::Signal { name } => format!("signal `{name}` arrived").into(),
         }
     }
@@ -239,11 +250,16 @@ impl Decided {
             }
             (_, _, Some(rule)) => Phrase::from(&**rule),
             _ => {
+                let errors = explained(BranchOutcome::Error).count();
                 let mut untrue = explained(BranchOutcome::False);
                 match (untrue.next(), untrue.next()) {
-                    (Some(only), None) => only.sentence.clone(),
-                    (None, _) if explained(BranchOutcome::Error).next().is_none() => "there is no condition".into(),
-                    _ => "no condition matched".into(),
+                    (Some(only), None) if errors == 0 => only.sentence.clone(),
+                    (None, _) if errors == 0 => "there is no condition".into(),
+                    _ => match errors {
+                        0 => "no condition matched".into(),
+                        1 => "no condition matched, and 1 cannot be evaluated".into(),
+                        errors => format!("no condition matched, and {errors} cannot be evaluated").into(),
+                    },
                 }
             }
         }

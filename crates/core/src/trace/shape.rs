@@ -73,6 +73,10 @@ impl Decided {
                 ]);
                 ("attempt", Value::from(details))
             }
+            Basis::Answer { sender, value } => {
+                let sender = sender.clone().map_or(Value::Null, Value::Str);
+                ("answer", Value::from(object([("user", sender), ("value", redact.value(value))])))
+            }
             Basis::Signal { name } => ("signal", Value::Str(name.clone())),
         };
         fields.insert(key.into(), details);

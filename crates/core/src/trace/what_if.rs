@@ -92,6 +92,7 @@ impl Basis {
             Self::Inputs { .. } => "what arrived at a join",
             Self::Items { .. } => "the number of items",
             Self::Attempt { .. } => "a retry policy",
+            Self::Answer { .. } => "the answer of a person",
             Self::Time => "a time",
             Self::Signal { .. } => "a signal",
         }

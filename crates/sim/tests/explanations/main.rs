@@ -2,7 +2,9 @@
 //!
 //! A snapshot is accepted only after someone has read it and found it right and readable.
 
+mod graph;
 mod machine;
+mod session;
 mod steps;
 
 use std::fmt::Write;
@@ -19,6 +21,8 @@ enum Then {
     Vote(&'static str, &'static str, Option<&'static str>),
     /// An operator cancels the only open request.
     CancelRequest(&'static str),
+    /// Someone sends a signal: name, payload as JSON, sender.
+    Signal(&'static str, &'static str, Option<&'static str>),
     /// The clock moves on by so many milliseconds.
     Wait(i64),
     /// The user writes a line.
@@ -67,6 +71,7 @@ impl Case<'_> {
             match then {
                 Then::Vote(user, choice, comment) => host.vote(request(), user, choice, *comment).expect("a vote"),
                 Then::CancelRequest(reason) => host.call_off(request(), Some(reason)).expect("a request"),
+                Then::Signal(name, payload, sender) => host.signal(name, value(payload), *sender).expect("a signal"),
                 Then::Wait(ms) => host.advance_clock(*ms, &mut script),
                 Then::Line(line) => host.signal("line", (*line).into(), None).expect("someone waits for a line"),
             }

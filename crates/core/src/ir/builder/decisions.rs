@@ -37,7 +37,7 @@ use super::{Builder, count, push};
 impl Builder {
     /// A decision of a step, without branches so far.
     pub fn decision(&mut self, step: StepId, kind: DecisionKind) -> DecisionId {
-        let decision = Decision { step, kind, branches: Vec::new(), inputs: Vec::new(), count: None };
+        let decision = Decision { step, kind, branches: Vec::new(), inputs: Vec::new(), count: None, answer: None };
         DecisionId(push(&mut self.program.decisions, decision))
     }
 
@@ -90,6 +90,11 @@ impl Builder {
     /// As [`Self::counts`], with a limit that is known only in the run.
     pub fn counts_to(&mut self, decision: DecisionId, value: ExprId, limit: ExprId) {
         self.program.decisions[decision.index()].count = Some(Count { value, limit: Some(limit) });
+    }
+
+    /// The value that a person answered, for a decision that an answer takes instead of conditions.
+    pub fn answer(&mut self, decision: DecisionId, value: ExprId) {
+        self.program.decisions[decision.index()].answer = Some(value);
     }
 
     /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues

@@ -101,6 +101,7 @@ impl Check<'_> {
             decision.branches.iter().filter_map(|branch| branch.condition).for_each(|used| self.used(Use::Guard(used)));
             let counted = decision.count.iter().flat_map(|count| [Some(count.value), count.limit]).flatten();
             counted.for_each(|value| self.used(Use::Value(value)));
+            decision.answer.iter().for_each(|answer| self.used(Use::Value(*answer)));
         }
         program.views.iter().for_each(|view| self.used(Use::Value(view.value)));
         program.on_cancel.iter().for_each(|place| self.place_id(*place));

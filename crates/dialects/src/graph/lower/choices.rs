@@ -1,6 +1,6 @@
 //! Nodes that choose a way: `if` by what came before, approvals by a person.
 
-use branchpoint_core::ir::{DecisionKind, Failure, Mark, PlaceId, Write};
+use branchpoint_core::ir::{DecisionId, DecisionKind, Failure, Mark, PlaceId, Write};
 use branchpoint_expr::{Located, Value};
 
 use super::super::wiring::Way;
@@ -16,20 +16,41 @@ impl Lower<'_> {
             let check = self.log("logic_check", "'no conditions: no'", &[self.id(node)]);
             next = self.b.set([check], next, None);
         }
-        let decision = self.b.decision(self.steps[node], DecisionKind::Branch);
-        for (index, condition) in self.conditions[node].clone().into_iter().enumerate() {
-            self.b.branch(decision, &format!("condition-{index}"), Some(condition), None);
-        }
-        let otherwise = self.b.branch(decision, "false", None, None);
+        let branches = self.declare_choice(node);
         for (index, written) in conditions.iter().enumerate().rev() {
             next = self.tried(node, index, written, next);
-            let unmatched = (index + 1 == conditions.len()).then_some(otherwise);
-            self.b.decides(next, decision, [u32::try_from(index).ok(), unmatched]);
+            if let Some((decision, otherwise)) = branches {
+                let unmatched = (index + 1 == conditions.len()).then_some(otherwise);
+                self.b.decides(next, decision, [u32::try_from(index).ok(), unmatched]);
+            }
         }
         let writes = [self.begin_log(node), self.put(self.slots.text, "lower(string(prev ?? ''))", &[])];
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
         place
+    }
+
+    /// Declares the branches of an `if` for its explanation: the decision, and the branch that is left when no condition is
+    /// true. An `if` without conditions decides nothing.
+    fn declare_choice(&mut self, node: usize) -> Option<(DecisionId, u32)> {
+        let conditions = self.conditions[node].clone();
+        if conditions.is_empty() {
+            return None;
+        }
+        let decision = self.b.decision(self.steps[node], DecisionKind::Branch);
+        for (index, condition) in conditions.into_iter().enumerate() {
+            let target = self.target(node, &Way::Condition(index));
+            self.b.branch(decision, &format!("condition-{index}"), Some(condition), target.as_deref());
+        }
+        let target = self.target(node, &Way::Otherwise);
+        Some((decision, self.b.branch(decision, "false", None, target.as_deref())))
+    }
+
+    /// The ids of the nodes that a way leads to, for explanations; none where the line ends.
+    fn target(&self, node: usize, way: &Way) -> Option<String> {
+        let after: Vec<&str> =
+            self.graph.after(node, way).into_iter().map(|node| &*self.graph.nodes[node].id).collect();
+        (!after.is_empty()).then(|| after.join(", "))
     }
 
     fn tried(&mut self, node: usize, index: usize, written: &Located, next: PlaceId) -> PlaceId {
@@ -75,10 +96,21 @@ impl Lower<'_> {
         self.b.decide([(paused, asked)], begun, None)
     }
 
-    /// Where the line goes on after a person's answer.
-    pub(super) fn decided(&mut self, node: usize, way: &Way, name: &str) -> PlaceId {
-        let next = self.follow(node, way);
-        self.took(node, name, next)
+    /// Continues after a person's answer to an approval: `begin.how` says whether it approves.
+    pub(super) fn settle_approval(&mut self, node: usize) -> PlaceId {
+        let decision = self.b.decision(self.steps[node], DecisionKind::Approval);
+        let [approve, reject] = [(Way::Approve, "approve"), (Way::Reject, "reject")].map(|(way, name)| {
+            let target = self.target(node, &way);
+            let branch = self.b.rule_branch(decision, name, &format!("the answer is {name}"), target.as_deref());
+            let next = self.follow(node, &way);
+            (self.took(node, name, next), branch)
+        });
+        let answer = self.formula("get(state, id + '_approval')", &[self.id(node)]);
+        self.b.answer(decision, answer);
+        let approved = self.test("begin.how == 'approve'", &[]);
+        let decide = self.b.decide([(approved, approve.0)], reject.0, None);
+        self.b.decides(decide, decision, [Some(approve.1), Some(reject.1)]);
+        decide
     }
 }
 

@@ -7,7 +7,6 @@ use branchpoint_core::ir::{Arm, Early, PlaceId, Status, Write};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use super::super::raw::What;
-use super::super::wiring::Way;
 use super::Lower;
 use crate::inputs::Declared;
 
@@ -70,10 +69,7 @@ impl Lower<'_> {
             let said = [self.id(*node)];
             arms.push((self.test("begin.node == id && begin.how == 'run'", &said), self.entries[*node]));
             if matches!(self.graph.nodes[*node].what, What::Approval(_)) {
-                for (way, name) in [(Way::Approve, "approve"), (Way::Reject, "reject")] {
-                    let test = format!("begin.node == id && begin.how == '{name}'");
-                    arms.push((self.test(&test, &said), self.decided(*node, &way, name)));
-                }
+                arms.push((self.test("begin.node == id", &said), self.settle_approval(*node)));
             }
         }
         self.b.decide(arms, self.end, None)

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::builder::{ROOT, effect};
-use branchpoint_core::ir::{Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Write};
+use branchpoint_core::ir::{DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Write};
 use branchpoint_expr::Value;
 
 use super::super::raw::{Agent, Policy, Step, Template};
@@ -163,7 +163,11 @@ impl Lower<'_, '_> {
             (self.test("at >= len(reply.toolCalls)"), model),
             (self.test(&format!("reply.toolCalls[at].name in {OFFERED}")), run),
         ];
-        self.b.at(each).decide(arms, refuse, None);
+        let gate = self.b.at(each).decide(arms, refuse, None);
+        let decision = self.b.decision(tool, DecisionKind::Gate);
+        let passed = self.b.rule_branch(decision, "passed", "the active step offers the tool", None);
+        let blocked = self.b.rule_branch(decision, "blocked", "the active step does not offer the tool", None);
+        self.b.decides(gate, decision, [None, Some(passed), Some(blocked)]);
     }
 
     /// A call that ran counts as used, whatever came back.

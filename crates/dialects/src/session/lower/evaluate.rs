@@ -8,6 +8,9 @@ use super::super::raw::Step;
 use super::Lower;
 use crate::report::Report;
 
+/// The id of the step that stands for the session as a whole in traces: it decides which of the document's steps is active.
+const SESSION: &str = "session";
+
 impl Lower<'_, '_> {
     /// The steps in document order, each a decision of its own: a condition that cannot be evaluated does not hold, and
     /// the steps after it are still asked.
@@ -17,22 +20,27 @@ impl Lower<'_, '_> {
         let asked = agent.steps.iter().zip(steps).filter_map(|(step, id)| Some((step, id, step.conditions?)));
         let asked: Vec<_> = asked.collect();
         let first = |at: usize, evaluate: PlaceId| (at == 0).then_some(evaluate);
-        let decision = asked.first().map(|(_, id, _)| self.b.decision(*id, DecisionKind::Transition));
+        let session = self.b.step(SESSION, SESSION, None, (0, 0));
+        let decision = self.b.decision(session, DecisionKind::Transition);
         let mut candidates = Vec::new();
         for (step, id, conditions) in asked {
             let sequence = step.sequence;
             let compiled = self
                 .b
                 .condition_with(ROOT, Dialect::Session, |options| Condition::history(conditions, sequence, options));
-            let (Some(holds), Some(decision)) = (report.compiled(compiled), decision) else { continue };
+            let Some(holds) = report.compiled(compiled) else { continue };
             let branch = self.b.branch(decision, &step.name, Some(holds), Some(&step.name));
-            candidates.push((step, id, holds, (decision, branch)));
+            candidates.push((step, id, holds, branch));
         }
-        let mut next = self.nothing_new(first(candidates.len(), self.evaluate), decision);
+        let mut next = self.nothing_new(first(candidates.len(), self.evaluate), (session, decision));
         for (at, candidate) in candidates.into_iter().enumerate().rev() {
-            next = self.candidate(candidate, first(at, self.evaluate), next);
+            next = self.candidate(candidate, (session, decision), first(at, self.evaluate), next);
         }
+        let event = self.b.read(self.slots.got);
+        self.b.mark(self.evaluate, Mark::Begin(session, Some(event)));
+        let active = self.b.read(self.slots.active);
         let evaluated = self.evaluated;
+        self.b.mark(evaluated, Mark::End(session, Some(active)));
         let (record, recorded) = (self.record, self.went_on());
         let is_tool = self.test("after == 'record'");
         self.b.at(evaluated).decide([(is_tool, record)], recorded, None);
@@ -45,7 +53,8 @@ impl Lower<'_, '_> {
     /// One step: it becomes active if all its conditions hold, else the next one is asked.
     fn candidate(
         &mut self,
-        (step, id, holds, (decision, branch)): (&Step<'_>, StepId, ConditionId, (DecisionId, u32)),
+        (step, id, holds, branch): (&Step<'_>, StepId, ConditionId, u32),
+        (session, decision): (StepId, DecisionId),
         place: Option<PlaceId>,
         next: PlaceId,
     ) -> PlaceId {
@@ -54,7 +63,7 @@ impl Lower<'_, '_> {
         self.said.pop();
         let failed = self.b.set([Write::Push(self.slots.problems, noted)], next, None);
         self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
-        let active = self.activate(step, id);
+        let active = self.activate(step, session);
         let fail = Failure { to: failed, error: Some(self.slots.problem) };
         let decide = self.begin_at(place).decide([(holds, active)], next, Some(fail));
         // The next step is asked after one that does not hold, and after one that cannot be evaluated.
@@ -63,10 +72,10 @@ impl Lower<'_, '_> {
     }
 
     /// A step that is active already stays as it is; any other begins its sequence.
-    fn activate(&mut self, step: &Step<'_>, id: StepId) -> PlaceId {
+    fn activate(&mut self, step: &Step<'_>, session: StepId) -> PlaceId {
         let because = format!("step {}: {}", step.name, step.conditions.map(why).unwrap_or_default());
         let place = self.become_step(Value::Str(step.name.clone()), because);
-        self.b.mark(place, Mark::Branch(id, "active".into()));
+        self.b.mark(place, Mark::Branch(session, step.name.clone()));
         place
     }
 
@@ -84,7 +93,7 @@ impl Lower<'_, '_> {
     }
 
     /// No step's conditions hold: the active step stays if it still exists, else the default step is the start.
-    fn nothing_new(&mut self, place: Option<PlaceId>, decision: Option<DecisionId>) -> PlaceId {
+    fn nothing_new(&mut self, place: Option<PlaceId>, (session, decision): (StepId, DecisionId)) -> PlaceId {
         let target = self.agent.default.map(|step| self.agent.steps[step].name.clone());
         let (name, because) = match self.agent.default {
             Some(step) => {
@@ -95,14 +104,14 @@ impl Lower<'_, '_> {
             None => (Value::Null, "no step: no conditions hold, and there is no default step".to_owned()),
         };
         let default = self.become_step(name, because);
+        self.b.mark(default, Mark::Branch(session, "default".into()));
+        let unchanged = self.b.set([], self.evaluated, None);
+        self.b.mark(unchanged, Mark::Branch(session, "unchanged".into()));
         let exists = self.test("active in names");
-        let evaluated = self.evaluated;
-        let decide = self.begin_at(place).decide([(exists, evaluated)], default, None);
-        if let Some(decision) = decision {
-            let unchanged = self.b.branch(decision, "unchanged", None, None);
-            let start = self.b.branch(decision, "default", None, target.as_deref());
-            self.b.decides(decide, decision, [Some(unchanged), Some(start)]);
-        }
+        let decide = self.begin_at(place).decide([(exists, unchanged)], default, None);
+        let exits = [("unchanged", None), ("default", target.as_deref())];
+        let exits = exits.map(|(name, target)| Some(self.b.branch(decision, name, None, target)));
+        self.b.decides(decide, decision, exits);
         decide
     }
 
