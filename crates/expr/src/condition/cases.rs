@@ -118,6 +118,11 @@ impl Cases {
 }
 
 impl Unit<'_> {
+    pub(super) fn same(&mut self, subject: &Located, value: &Located) -> Id {
+        let [left, right] = [subject, value].map(|located| self.template_value(located, Single::Value).id);
+        self.program.test(Test { rule: Rule::Same, left, right: Some(right), now: None }, value.span)
+    }
+
     pub(super) fn one_case(&mut self, switch: &Located, case: &Located) -> Id {
         let value_type = self.value_type(switch, &TYPES).unwrap_or(ValueType::Text);
         let input = self.input_text(case.span);

@@ -88,6 +88,12 @@ impl Condition {
         Self::spelled(options, |unit| unit.one_case(switch, case))
     }
 
+    /// Compiles whether two values of a document are equal, or have the same text form without regard to case: one case of a
+    /// switch that compares so.
+    pub fn same(subject: &Located, value: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::spelled(options, |unit| unit.same(subject, value))
+    }
+
     /// Compiles the history conditions of a session's step; all must hold.
     pub fn history(conditions: &Located, sequence: Option<&Located>, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.history(conditions, sequence))

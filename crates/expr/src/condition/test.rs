@@ -4,6 +4,7 @@ use super::target::TargetTest;
 use super::typed::TypedTest;
 use serde::{Deserialize, Serialize};
 
+use crate::builtins::same;
 use crate::fault::Outcome;
 use crate::program::Id;
 use crate::value::View;
@@ -25,6 +26,8 @@ pub(crate) struct Test {
 pub(crate) enum Rule {
     Typed(TypedTest),
     Target(TargetTest),
+    /// Equal, or of the same text form without regard to case.
+    Same,
 }
 
 impl Test {
@@ -33,6 +36,7 @@ impl Test {
         match &self.rule {
             Rule::Typed(test) => test.holds(work, left, right),
             Rule::Target(test) => test.holds(work, left, right, now),
+            Rule::Same => same(work, left, right),
         }
     }
 
@@ -41,6 +45,7 @@ impl Test {
         match &self.rule {
             Rule::Typed(test) => test.operator.as_str(),
             Rule::Target(test) => test.operator.as_str(),
+            Rule::Same => "equals",
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A snapshot is accepted only after someone has read it and found it right and readable.
 
+mod flow;
 mod graph;
 mod machine;
 mod session;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use branchpoint_core::ir::{DecisionKind, ExprId, Mark, PlaceId, Write};
-use branchpoint_expr::{Dialect, Kind, Located, Shape, Value};
+use branchpoint_core::ir::{ConditionId, DecisionKind, ExprId, Mark, PlaceId, Write};
+use branchpoint_expr::{Condition, Dialect, Kind, Located, Shape, Value};
 
 use super::super::raw::{Case, Step, Test};
 use super::{Around, Lower, Ways, literal};
@@ -16,6 +16,7 @@ impl Lower {
         around: &Around,
         ways: Ways,
     ) -> PlaceId {
+        let targets = [yes, no].map(first_id);
         let [yes, no] = [(yes, true), (no, false)].map(|(blocks, result)| {
             let data = self.formula(&format!(r#"{{"condition_result": {result}}}"#));
             self.way(blocks, if result { "true" } else { "false" }, data, around, ways)
@@ -23,8 +24,8 @@ impl Lower {
         let condition = condition.map(|condition| self.test(around.scope, condition));
         let arms: Vec<_> = condition.iter().map(|condition| (*condition, yes)).collect();
         let decision = self.b.decision(ways.step, DecisionKind::Branch);
-        let taken = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), None)));
-        let otherwise = self.b.branch(decision, "false", None, None);
+        let taken = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), targets[0])));
+        let otherwise = self.b.branch(decision, "false", None, targets[1]);
         let decide = self.b.decide(arms, no, Some(ways.fail));
         self.b.decides(decide, decision, taken.into_iter().chain([Some(otherwise)]).collect::<Vec<_>>());
         decide
@@ -41,6 +42,8 @@ impl Lower {
     ) -> PlaceId {
         let [subject, values] = ["subject", "cases"].map(|name| self.b.slot(around.scope, name, Some(Value::Null)));
         let slots = [("subject", subject), ("cases", values)];
+        let decision = self.b.decision(ways.step, DecisionKind::Switch);
+        let mut exits = Vec::new();
         let mut arms = Vec::new();
         for (index, case) in cases.iter().enumerate() {
             let matched = format!(
@@ -50,16 +53,28 @@ impl Lower {
             let way = self.way(&case.blocks, &marker(case, index), data, around, ways);
             let same = self.b.test(&format!("sameAs($subject, $cases[{index}])"), Dialect::Flow, &slots);
             arms.push((same, way));
+            let case_test = case.value.and_then(|value| self.case_test(around, variable, value));
+            exits.push(Some(self.b.branch(decision, &marker(case, index), case_test, first_id(&case.blocks))));
         }
+        exits.push(Some(self.b.branch(decision, "default", None, first_id(otherwise))));
         let data = self.formula(r#"{"condition_result": "default", "matched_case": "default"}"#);
         let otherwise = self.way(otherwise, "default", data, around, ways);
         let decide = self.b.decide(arms, otherwise, Some(ways.fail));
+        self.b.decides(decide, decision, exits);
         let mut writes = vec![Write::Clear(values), Write::Put(subject, self.template(around.scope, variable))];
         for value in cases.iter().filter_map(|case| case.value) {
             writes.push(Write::Push(values, self.template(around.scope, value)));
         }
         self.duplicates(cases);
         self.b.set(writes, decide, Some(ways.fail))
+    }
+
+    /// What a case compares, as its author wrote it, for explanations. Problems of the templates are reported where they are
+    /// expanded.
+    fn case_test(&mut self, around: &Around, variable: &Located, value: &Located) -> Option<ConditionId> {
+        let compiled =
+            self.b.condition_with(around.scope, Dialect::Flow, |options| Condition::same(variable, value, options));
+        compiled.ok()
     }
 
     /// A case that an earlier one always hides is refused.
@@ -114,6 +129,11 @@ impl Lower {
         writes.push(Write::Put(self.data, output));
         self.b.set(writes, ways.end, Some(ways.fail))
     }
+}
+
+/// The id of the first of some blocks: where a branch leads.
+pub(super) fn first_id<'s>(blocks: &'s [Step<'_>]) -> Option<&'s str> {
+    blocks.first().map(|step| &*step.name)
 }
 
 /// A case as its author tells it from the others: by its value, which may be long.

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{ConditionId, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{
+    self, ConditionId, DecisionId, DecisionKind, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Write,
+};
 use branchpoint_expr::{Dialect, Kind, Located, Value};
 
 use super::super::raw::{Loop, Rounds};
+use super::branches::first_id;
 use super::{Around, Lost, Lower, MOST_WARNINGS, Ways, literal};
 
 /// A loop over numbers or a list without a cap of its own has at most so many rounds.
@@ -23,6 +26,8 @@ struct Cycle<'a> {
     ways: Ways,
     /// How many rounds have begun.
     round: SlotId,
+    /// The position of the round that runs, counted from 0.
+    index: SlotId,
     /// How many there are to be, in loops that know.
     total: SlotId,
     /// The cap.
@@ -39,23 +44,29 @@ struct Cycle<'a> {
     head: PlaceId,
 }
 
+/// The decision of a loop and its branches; no limit where the loop has none of its own.
+struct Declared {
+    decision: DecisionId,
+    again: u32,
+    limit: Option<u32>,
+    end: u32,
+}
+
 impl Lower {
     pub(super) fn repeat(&mut self, repeat: &Loop<'_>, name: &Arc<str>, around: &Around, ways: Ways) -> PlaceId {
         let cycle = self.cycle(&repeat.rounds, name, around, ways);
         let round = self.round(repeat, &cycle);
-        let due = self.due(repeat, &cycle, round);
-        match &repeat.rounds {
-            Rounds::While(test) => {
-                let holds = self.test(around.scope, *test);
-                let done = self.b.leave(cycle.scope, Exit::Done(None));
-                self.b.at(cycle.head).decide([(holds, due)], done, Some(cycle.fail));
-            }
-            Rounds::For { .. } | Rounds::Each { .. } => {
-                let more = self.of(&cycle, "$round < $total");
-                let done = self.b.leave(cycle.scope, Exit::Done(None));
-                self.b.at(cycle.head).decide([(more, due)], done, None);
-            }
-        }
+        let (continues, fail) = match &repeat.rounds {
+            Rounds::While(test) => (self.test(around.scope, *test), Some(cycle.fail)),
+            Rounds::For { .. } | Rounds::Each { .. } => (self.of(&cycle, "$round < $total"), None),
+        };
+        let declared = self.declare_loop(repeat, &cycle, continues);
+        let due = self.due(repeat, &cycle, round, &declared);
+        let done = self.b.leave(cycle.scope, Exit::Done(None));
+        let head = self.b.at(cycle.head).decide([(continues, due)], done, fail);
+        // Where there is a limit, that another round is due is decided only after it was checked.
+        let first = declared.limit.is_none().then_some(declared.again);
+        self.b.decides(head, declared.decision, [first, Some(declared.end)]);
         let start = self.settings(repeat, &cycle);
         self.b.begin(cycle.scope, &[start]);
         self.b.enter(cycle.scope)
@@ -66,8 +77,19 @@ impl Lower {
         let entries = self.b.slot(around.scope, "entries", Some(Value::from(Vec::new())));
         let data = self.formula_with("$entries", &[("entries", entries)]);
         let after = self.b.set([Write::Put(self.data, data), Write::Clear(entries)], ways.end, None);
-        let scope =
-            self.b.scope(around.scope, ScopeSpec { next: Some(after), fail: Some(ways.fail), ..ScopeSpec::default() });
+        // For explanations: which round it is, and its item. They are slots of the scope around, which is known before the loop's.
+        let index = self.b.slot(around.scope, "loop_index", Some(Value::Int(0)));
+        let items = matches!(rounds, Rounds::Each { .. })
+            .then(|| self.b.slot(around.scope, "loop_items", Some(Value::from(Vec::new()))));
+        let scope = self.b.scope(
+            around.scope,
+            ScopeSpec {
+                next: Some(after),
+                fail: Some(ways.fail),
+                rounds: Some(ir::Rounds { step: ways.step, round: Some(index), items }),
+                ..ScopeSpec::default()
+            },
+        );
         let slot = |lower: &mut Self, name, first| lower.b.slot(scope, name, Some(first));
         let names: Vec<&Arc<str>> = match rounds {
             Rounds::For { counter, .. } => vec![counter],
@@ -90,7 +112,8 @@ impl Lower {
             round: slot(self, "round", Value::Int(0)),
             total: slot(self, "total", Value::Int(0)),
             most: slot(self, "most", Value::Null),
-            at: slot(self, "at", Value::Null),
+            index,
+            at: items.unwrap_or_else(|| slot(self, "at", Value::Null)),
             step: slot(self, "step", Value::Int(1)),
             entries,
             touched: slot(self, "touched", empty),
@@ -135,8 +158,9 @@ impl Lower {
             }
             _ => {}
         }
+        let position = self.formula_of(cycle, "$round");
         let next = self.formula_of(cycle, "$round + 1");
-        writes.push(Write::Put(cycle.round, next));
+        writes.extend([Write::Put(cycle.index, position), Write::Put(cycle.round, next)]);
         self.b.set(writes, blocks, None)
     }
 
@@ -159,15 +183,51 @@ impl Lower {
         self.b.set(writes, cycle.head, None)
     }
 
-    /// A round is due; the cap may say otherwise.
-    fn due(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, round: PlaceId) -> PlaceId {
-        if repeat.most.is_none() && !matches!(repeat.rounds, Rounds::While(_)) {
+    /// Declares why the loop continues or ends, for explanations.
+    fn declare_loop(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, continues: ConditionId) -> Declared {
+        let decision = self.b.decision(cycle.ways.step, DecisionKind::Loop);
+        let target = first_id(&repeat.blocks);
+        let left = match &repeat.rounds {
+            Rounds::While(_) => None,
+            Rounds::For { .. } => Some(["numbers are left", "no numbers are left"]),
+            Rounds::Each { .. } => Some(["items are left", "no items are left"]),
+        };
+        let again = match left {
+            None => self.b.branch(decision, "continue", Some(continues), target),
+            Some([more, _]) if repeat.is_capped() => {
+                let rule = format!("{more}, and the limit is not reached");
+                self.b.rule_branch(decision, "continue", &rule, target)
+            }
+            Some([more, _]) => self.b.rule_branch(decision, "continue", more, target),
+        };
+        let limit =
+            repeat.is_capped().then(|| self.b.rule_branch(decision, "limit", "the limit of rounds is reached", None));
+        let end = match left {
+            None => self.b.branch(decision, "end", None, None),
+            Some([_, none]) => self.b.rule_branch(decision, "end", none, None),
+        };
+        let round = self.b.read(cycle.round);
+        match limit {
+            Some(_) => {
+                let most = self.b.read(cycle.most);
+                self.b.counts_to(decision, round, most);
+            }
+            None => self.b.counts(decision, round, None),
+        }
+        Declared { decision, again, limit, end }
+    }
+
+    /// A round is due, unless the limit of rounds is reached.
+    fn due(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, round: PlaceId, declared: &Declared) -> PlaceId {
+        if !repeat.is_capped() {
             return round;
         }
         let capped = self.b.leave(cycle.scope, Exit::Done(None));
         self.b.mark(capped, Mark::Warn(cycle.ways.step, Kind::MaxIterations.as_str().into()));
         let over = self.of(cycle, "$round >= $most");
-        self.b.decide([(over, capped)], round, None)
+        let decide = self.b.decide([(over, capped)], round, None);
+        self.b.decides(decide, declared.decision, [declared.limit, Some(declared.again)]);
+        decide
     }
 
     /// The settings are expanded once, before the first round.
@@ -180,11 +240,7 @@ impl Lower {
             Rounds::While(_) => {}
         }
         self.most(repeat, cycle, &mut writes);
-        let next = if repeat.most.is_none() && !matches!(repeat.rounds, Rounds::While(_)) {
-            self.too_many(cycle)
-        } else {
-            cycle.head
-        };
+        let next = if repeat.is_capped() { cycle.head } else { self.too_many(cycle) };
         self.b.set(writes, next, Some(cycle.fail))
     }
 
@@ -271,6 +327,13 @@ impl Lower {
 
     fn formula_of(&mut self, cycle: &Cycle<'_>, text: &str) -> branchpoint_core::ir::ExprId {
         self.formula_with(text, &cycle.slots())
+    }
+}
+
+impl Loop<'_> {
+    /// Whether it ends with a warning after a number of rounds. The others do not begin if they would be too long.
+    fn is_capped(&self) -> bool {
+        self.most.is_some() || matches!(self.rounds, Rounds::While(_))
     }
 }
 
