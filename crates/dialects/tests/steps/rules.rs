@@ -90,7 +90,7 @@ fn guards() {
     step_refused("{id: a, step_type: prompt_call, retry: {max_attempts: 2, delay: x}}", "bad_duration", "x");
     step_refused("{id: a, step_type: prompt_call, output_schema: {type: word}}", "bad_schema", "{type: word");
     step_refused("{id: a, step_type: prompt_call, output_schema: text}", "bad_schema", "text");
-    let outside = r##"{$ref: "https://example.com/a.json"}"##;
+    let outside = r#"{$ref: "https://example.com/a.json"}"#;
     step_refused(&format!("{{id: a, step_type: prompt_call, output_schema: {outside}}}"), "bad_schema", "{$ref");
     for levels in [14, 25, 60] {
         let level =
