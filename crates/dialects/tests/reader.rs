@@ -358,7 +358,7 @@ fn what_aliases_add_is_bounded_in_bytes_whatever_their_shape() {
     let objects = format!("- &a {{k: {text}}}\n- {{b: *a, c: {{d: *a, e: [*a, *a, *a, *a, *a, *a, *a]}}}}\n");
     too_much_from_aliases(&objects, "*a");
     // Merge keys are ordinary keys, and their values count like others.
-    let merged: String = (0..9).map(|n| format!("o{n}:\n  <<: *a\n")).collect();
+    let merged = (0..9).map(|n| format!("o{n}:\n  <<: *a\n")).collect::<Vec<_>>().concat();
     too_much_from_aliases(&format!("base: &a\n  k: {text}\n{merged}"), "*a");
 }
 

@@ -76,7 +76,9 @@ impl Host {
 
     /// Takes the commands of an event that was handed in.
     pub(crate) fn take(&mut self, commands: &[Command]) {
-        commands.iter().for_each(|command| self.keep(command));
+        for command in commands {
+            self.keep(command);
+        }
     }
 
     fn keep(&mut self, command: &Command) {

@@ -3,7 +3,7 @@
 use branchpoint_core::codec::encode_state;
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Arm, Early, Failure, Limits, OnFail, PlaceId, Program, Write};
-use branchpoint_core::{Event, Rejected, Stamp, State, advance};
+use branchpoint_core::{Event, Rejected, Stamp, State, Usage, advance};
 use branchpoint_expr::{Dialect, Value};
 
 use crate::host::{Host, Make, retry};
@@ -56,7 +56,7 @@ fn a_value_that_doubles_has_a_limit_by_default() {
     while host.end.is_none() {
         // The state is not encoded between the steps: near the limit that takes a while.
         let (effect, attempt) = host.find("count");
-        let event = Event::Settled { effect, attempt, result: Ok(Value::Null), usage: Default::default() };
+        let event = Event::Settled { effect, attempt, result: Ok(Value::Null), usage: Usage::default() };
         let outcome = advance(&host.program, &mut host.state, &Stamp { now_ms: 1_000, ..Stamp::default() }, event);
         host.flights.clear();
         host.take(&outcome.unwrap().commands);

@@ -79,12 +79,11 @@ impl<T: Fillable, Id: Copy> Formulas<T, Id> {
         compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
     ) -> Result<&mut Known<T, Id>, Problems> {
         let same = self.texts.entry(written.text.into()).or_default();
-        let position = match same.iter().position(|known| known.is(written)) {
-            Some(position) => position,
-            None => {
-                same.push(Known::new(written, compile)?);
-                same.len() - 1
-            }
+        let position = if let Some(position) = same.iter().position(|known| known.is(written)) {
+            position
+        } else {
+            same.push(Known::new(written, compile)?);
+            same.len() - 1
         };
         Ok(&mut same[position])
     }
