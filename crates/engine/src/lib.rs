@@ -41,7 +41,7 @@ pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, 
 pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use judge::judge;
 pub use local::{Local, SecretStore};
-pub use memory::{Memory, Question};
+pub use memory::{Memory, NoteListener, Question};
 pub use models::Models;
 pub use open_files::allow_many_open_files;
 pub use outside::Outside;

@@ -23,6 +23,9 @@ use calls::{Calls, Working};
 /// The id of the run, unless there are others in its store.
 const RUN: &str = "run";
 
+/// Takes the notes of a run.
+pub type NoteListener = Box<dyn FnMut(&Note)>;
+
 /// One run and everything it has asked for.
 pub struct Memory<'p> {
     program: &'p Program,
@@ -34,6 +37,8 @@ pub struct Memory<'p> {
     at_rest: State,
     now_ms: i64,
     notes: Vec<Note>,
+    /// Takes notes instead of the list.
+    listener: Option<NoteListener>,
     calls: Calls,
     /// The runs of calls, by their ids.
     runs: HashMap<Arc<str>, RunNo>,
@@ -87,6 +92,7 @@ impl<'p> Memory<'p> {
             at_rest: State::new(),
             now_ms,
             notes: Vec::new(),
+            listener: None,
             calls: Calls::default(),
             runs: HashMap::new(),
             questions: Vec::new(),
@@ -99,6 +105,13 @@ impl<'p> Memory<'p> {
     #[must_use]
     pub fn calling(mut self, programs: &BTreeMap<Arc<str>, Program>) -> Self {
         self.children.clone_from(programs);
+        self
+    }
+
+    /// The same run, whose notes are handed over as they come instead of being kept: a loop may make more than there is memory for.
+    #[must_use]
+    pub fn telling(mut self, listener: NoteListener) -> Self {
+        self.listener = Some(listener);
         self
     }
 
@@ -219,7 +232,7 @@ impl<'p> Memory<'p> {
         }
     }
 
-    /// Everything that was told, in order.
+    /// Everything that was told, in order, unless a listener takes it.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -383,7 +396,10 @@ impl<'p> Memory<'p> {
             Act::Told { run, notes } => {
                 // The first notes come before the number of the run is known.
                 if self.run.is_none_or(|own| own == run) {
-                    self.notes.extend(notes);
+                    match &mut self.listener {
+                        Some(listener) => notes.iter().for_each(listener),
+                        None => self.notes.extend(notes),
+                    }
                 }
             }
             Act::People { run, request, what, .. } => {

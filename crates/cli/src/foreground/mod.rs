@@ -37,6 +37,9 @@ use crate::project::{Project, StoreArguments};
 /// How often spinners move and somebody looks whether a run of another process has ended.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How many ops of its past are replayed for the view when a run is taken up.
+const PAST_OPS: u64 = 100_000;
+
 /// A wait that is shorter is not worth a line.
 const NOTABLE_MS: i64 = 1_000;
 
@@ -130,7 +133,8 @@ impl Foreground {
     /// Takes up a run that was there before, and follows it. If another process drives it, its end is awaited.
     pub(crate) fn take_up(&mut self, run: RunNo) -> Result<Left> {
         self.here.masks().add(self.store.secrets(run)?.values().to_vec());
-        let (look, notes) = self.store.retell(run)?;
+        let mut notes = Vec::new();
+        let look = self.store.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.look;
         if look.row.status.is_final() {
             return Ok(Left::Ended(Box::new(look)));
         }

@@ -226,7 +226,7 @@ impl View {
         let Some(seen) = self.runs.get_mut(&run) else { return };
         let items = &seen.items;
         for (at, bar) in &mut seen.open {
-            let record = &seen.records.list()[*at];
+            let Some(record) = seen.records.get(*at) else { continue };
             if bar.is_none() && room > 0 {
                 room -= 1;
                 *bar = Some(bars.add(new_bar(record)));
@@ -265,7 +265,7 @@ impl Seen {
     /// Adds a note, and gives the lines that it makes.
     fn add(&mut self, note: &Note) -> String {
         let Some(at) = self.records.add(note) else { return String::new() };
-        self.told.resize(self.records.list().len(), false);
+        self.told.resize(self.records.count(), false);
         match &note.what {
             What::Began(step, _) => {
                 let lines = self.headings(*step, &note.path);
@@ -308,7 +308,8 @@ impl Seen {
             return String::new();
         }
         let manner = lines::Manner { depth: self.depth, heading, live: true };
-        lines::line(&self.program, &self.records.list()[at], &self.masks.secrets(), manner)
+        let line = |record| lines::line(&self.program, record, &self.masks.secrets(), manner);
+        self.records.get(at).map(line).unwrap_or_default()
     }
 
     /// The lines of the steps around one that begins, as far as they have none.
@@ -340,7 +341,7 @@ impl Seen {
         let mut parent = self.program.steps[step.index()].parent;
         while let Some(around) = parent {
             if let Some(at) = self.around(around, path) {
-                let outer = self.records.list()[at].path.len();
+                let outer = self.records.get(at).map_or(0, |record| record.path.len());
                 if let (Some(positions), Some(position)) = (self.items.get_mut(&at), path.get(outer)) {
                     let open = positions.entry(*position).or_default();
                     *open = if began { *open + 1 } else { open.saturating_sub(1) };
@@ -353,14 +354,15 @@ impl Seen {
     /// The lines of what had not ended when the run did, except for steps whose inner ones have told enough.
     fn rest(self, status: Status) -> String {
         // A step that asked nobody for anything was not kept from ending.
-        let worked = |at: &usize| status != Status::Completed || !self.records.list()[*at].attempts.is_empty();
+        let called = |at: &usize| self.records.get(*at).is_some_and(|record| !record.attempts.is_empty());
+        let worked = |at: &usize| status != Status::Completed || called(at);
         let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.told[*at] && worked(at)).collect();
         let (program, depth, secrets) = (self.program, self.depth, self.masks.secrets());
         let records = self.records.ended(&program, status);
         let manner = lines::Manner { depth, heading: false, live: true };
         let lines = open
             .into_iter()
-            .filter_map(|at| records.get(at))
+            .filter_map(|at| records.get(&at))
             .map(|record| lines::line(&program, record, &secrets, manner));
         lines.collect()
     }

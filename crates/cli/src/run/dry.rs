@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_engine::{Memory, Secrets};
+use branchpoint_engine::Memory;
 use branchpoint_expr::{Object, Value};
 use jiff::Timestamp;
 
@@ -33,18 +33,18 @@ pub(crate) fn run(
     let program = workflow.program;
     answers.mask_with(secrets.clone());
     let host = Memory::new(&program, Timestamp::now().as_millisecond());
-    let mut host = host.calling(&children).with_max_ops(max_ops);
+    let progress = Progress::new(&secrets);
+    let mut host = host.calling(&children).with_max_ops(max_ops).telling(progress.listener());
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
-    drive(&program, &mut host, &mut answers, &secrets);
+    drive(&program, &mut host, &mut answers, progress);
     dry_outcome::tell(&program, &host, &answers, json, &secrets)
 }
 
 /// Lets the run go on until it has ended, or only people can make it go on.
-fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, secrets: &Secrets) {
-    let mut progress = Progress::new(secrets);
+fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, mut progress: Progress<'_>) {
     loop {
         host.go_on(answers);
-        progress.show(program, host, false);
+        progress.show(program);
         match (host.status(), host.next_timer_ms()) {
             (Status::WaitingTimer, Some(due_ms)) => {
                 // Nobody wants to sit and wait: the clock of a run in memory is its own.
@@ -52,7 +52,7 @@ fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, secret
                 host.until(due_ms, answers);
             }
             (Status::WaitingPeople, _) if people::answer(program, host, answers) => {}
-            _ => return progress.show(program, host, true),
+            _ => return progress.finish(program, host.status()),
         }
     }
 }

@@ -1,37 +1,69 @@
 //! The steps of a run that is only tried, a line each.
 
-use branchpoint_core::ir::Program;
-use branchpoint_core::{StepRecord, StepStatus, steps};
-use branchpoint_engine::{Memory, Secrets};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Records, StepRecord, StepStatus};
+use branchpoint_engine::{NoteListener, Secrets};
 use branchpoint_expr::{Explanation, shown};
 
 use crate::{lines, terminal};
 
 /// What was shown already.
 pub(crate) struct Progress<'s> {
-    /// How many steps were shown.
-    shown: usize,
+    /// The steps, as the run tells of them.
+    records: Rc<RefCell<Records>>,
+    /// The number of the first record that was not shown.
+    next: usize,
     secrets: &'s Secrets,
 }
 
 impl<'s> Progress<'s> {
     pub(crate) fn new(secrets: &'s Secrets) -> Self {
-        Self { shown: 0, secrets }
+        Self { records: Rc::default(), next: 0, secrets }
+    }
+
+    /// Takes the notes of the run.
+    pub(crate) fn listener(&self) -> NoteListener {
+        let records = Rc::clone(&self.records);
+        Box::new(move |note| {
+            let _ = records.borrow_mut().add(note);
+        })
     }
 
     /// Shows the steps that have ended since the last time. One that still runs is shown when it has ended, and those after
     /// it keep their order; when nothing more comes, all are shown.
-    pub(crate) fn show(&mut self, program: &Program, host: &Memory<'_>, nothing_more: bool) {
-        let records = steps(program, host.notes(), host.status());
-        let ran = records.iter().filter(|record| !matches!(record.status, StepStatus::Skipped(_)));
-        let new = ran.skip(self.shown).take_while(|record| nothing_more || !is_open(record));
-        let told = |record| {
-            lines::line(program, record, self.secrets, lines::Manner::default())
-                + &reasons(program, record, self.secrets)
-        };
-        let lines: Vec<String> = new.map(told).collect();
-        self.shown += lines.len();
-        terminal::tell(&self.secrets.mask(&lines.concat()));
+    pub(crate) fn show(&mut self, program: &Program) {
+        let records = self.records.borrow();
+        while self.next < records.count() {
+            match records.get(self.next) {
+                Some(record) if is_open(record) => break,
+                Some(record) => self.tell(program, record),
+                None => {}
+            }
+            self.next += 1;
+        }
+    }
+
+    /// Shows all steps that were not shown: nothing more comes.
+    pub(crate) fn finish(self, program: &Program, status: Status) {
+        let records = self.records.take();
+        let omitted = records.omitted();
+        for (_, record) in records.ended(program, status).range(self.next..) {
+            self.tell(program, record);
+        }
+        if omitted > 0 {
+            terminal::tell(&format!("… {omitted} earlier steps are left out; the newest are shown\n"));
+        }
+    }
+
+    fn tell(&self, program: &Program, record: &StepRecord) {
+        if matches!(record.status, StepStatus::Skipped(_)) {
+            return;
+        }
+        let line = lines::line(program, record, self.secrets, lines::Manner::default());
+        terminal::tell(&self.secrets.mask(&(line + &reasons(program, record, self.secrets))));
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use branchpoint_core::ir::Status;
-use branchpoint_core::{StepRecord, StepStatus, steps};
+use branchpoint_core::{StepRecord, StepStatus};
 use branchpoint_engine::Stop;
-use branchpoint_engine::store::{RunNo, Store};
+use branchpoint_engine::store::{RunNo, Store, Trouble};
 
 use super::show::pending;
-use super::told::Told;
+use super::told::{LeftOut, Told};
 use crate::drive::is_far;
 use crate::opened::Opened;
 use crate::{exit, interrupt, moment, terminal};
@@ -23,6 +23,8 @@ const NAP: Duration = Duration::from_millis(50);
 pub(crate) struct Follower {
     shown: usize,
     seq: u64,
+    /// What was left out then: a run that executes very much is only shown in part.
+    left_out: LeftOut,
     /// Whether each step is an object of JSON.
     json: bool,
     /// Whether nothing is shown.
@@ -41,14 +43,19 @@ impl Follower {
 
     /// Leaves out what has happened up to now.
     pub(crate) fn beginning_now(mut self, store: &Store, run: RunNo) -> Result<Self> {
-        let (look, notes) = match store.retell(run) {
+        match Told::of(store, run) {
             // The steps of a run that cannot be opened are not known.
-            Err(trouble) if trouble.is_of_one_run() => return Ok(Self { silent: true, ..self }),
-            told => told?,
-        };
-        let records = steps(&look.program, &notes, look.status());
-        self.shown = records.iter().filter(|record| ran(record)).take_while(|record| !is_open(record)).count();
+            Err(error) if error.downcast_ref().is_some_and(Trouble::is_of_one_run) => self.silent = true,
+            told => self.skip(&told?),
+        }
         Ok(self)
+    }
+
+    /// Leaves out what has ended by now.
+    fn skip(&mut self, told: &Told) {
+        let ran = told.records.iter().filter(|record| ran(record));
+        self.shown = ran.take_while(|record| !is_open(record)).count();
+        self.left_out = told.left_out;
     }
 
     /// Shows the steps that have ended since the last time; when nothing more comes, all of them.
@@ -59,6 +66,10 @@ impl Follower {
         }
         self.seq = seq;
         let told = Told::of(store, run)?;
+        if told.left_out != self.left_out {
+            self.skip(&told);
+            terminal::tell("… some steps are left out: the run executes more than can be shown\n");
+        }
         let new: Vec<usize> = (0..told.records.len())
             .filter(|index| ran(&told.records[*index]))
             .skip(self.shown)

@@ -47,7 +47,7 @@ enum Command {
     /// Show what is known about a run
     Show(Named),
     /// Print what happened in a run, step by step
-    Trace(Named),
+    Trace(trace::Arguments),
     /// Tell why a step went the way it did
     Explain(explain::Arguments),
     /// Follow a run until it ends or waits
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::List(which) => list::run(&opened, which, json),
         Command::Show(named) => show::run(&opened, &named.run, json),
-        Command::Trace(named) => trace::run(&opened, &named.run, json),
+        Command::Trace(which) => trace::run(&opened, which, json),
         Command::Explain(which) => explain::run(&opened, which, json),
         Command::Watch(which) => follow::run(&opened, which, json),
         Command::Cancel(which) => cancel::run(opened, store, which, json),

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use branchpoint_core::ir::{DecisionKind, Index, StepId};
-use branchpoint_core::{EffectNo, Event, Note, Redact, StepRecord, StepStatus, StrandNo, What, steps};
+use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
+use branchpoint_core::{EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
 use branchpoint_engine::Secrets;
-use branchpoint_engine::host::Look;
+use branchpoint_engine::host::{Look, Replayed};
 use branchpoint_engine::store::{RunNo, Store};
 use branchpoint_expr::{Value, shown};
 
@@ -20,6 +20,9 @@ pub(super) struct Told {
     pub(super) records: Vec<StepRecord>,
     /// The record around each record.
     pub(super) around: Vec<Option<usize>>,
+    /// The records inside each record.
+    pub(super) inner: Vec<Vec<usize>>,
+    pub(super) left_out: LeftOut,
     /// What people have decided, with the record that has asked.
     decided: Vec<(usize, Value)>,
     /// Which record has made which call.
@@ -29,22 +32,101 @@ pub(super) struct Told {
     pub(super) secrets: Secrets,
 }
 
+/// What is not shown of a run.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// Events before the part that is shown.
+    pub(super) before: u64,
+    /// Events after it.
+    pub(super) after: u64,
+    /// Steps in between.
+    pub(super) steps: usize,
+}
+
+impl LeftOut {
+    /// Lines that say what is left out, and how to see it.
+    pub(super) fn lines(self, run: &str, last: u64) -> String {
+        let mut lines = String::new();
+        if self.before > 0 {
+            let _ = writeln!(
+                lines,
+                "… what happened in the first {} events is left out; `branchpoint runs trace {run} --from 0` shows the beginning",
+                self.before
+            );
+        }
+        if self.steps > 0 {
+            let _ = writeln!(lines, "… {} steps that have ended are left out; the newest are shown", self.steps);
+        }
+        if self.after > 0 {
+            let _ = writeln!(
+                lines,
+                "… {} events follow; `branchpoint runs trace {run} --from {last}` continues here",
+                self.after
+            );
+        }
+        lines
+    }
+}
+
+/// What is gathered from notes as they come.
+#[derive(Default)]
+struct Gathered {
+    records: Records,
+    callers: BTreeMap<EffectNo, usize>,
+    decided: Vec<(usize, Value)>,
+}
+
+impl Gathered {
+    fn add(&mut self, note: &Note) {
+        let record = self.records.add(note).or_else(|| self.records.innermost_of(note.strand));
+        match (&note.what, record) {
+            (What::Attempt { effect, .. }, Some(record)) => drop(self.callers.insert(*effect, record)),
+            (What::Resolved(outcome), Some(record)) => self.decided.push((record, outcome.clone())),
+            _ => {}
+        }
+    }
+}
+
+/// How many ops are replayed to show a run. Only loops execute so many, and all their rounds look the same.
+const MAX_OPS: u64 = 100_000;
+
 impl Told {
+    /// What happened in a run; of a long one, the newest part.
     pub(super) fn of(store: &Store, run: RunNo) -> Result<Self> {
-        let (look, notes) = store.retell(run)?;
+        Self::after(store, run, None)
+    }
+
+    /// What happened in a run after so many events. Memory is bounded: of steps that have ended, the newest are kept.
+    pub(super) fn after(store: &Store, run: RunNo, from: Option<u64>) -> Result<Self> {
         let secrets = store.secrets(run)?;
-        let records = steps(&look.program, &notes, look.status());
+        let mut gathered = Gathered::default();
+        let Replayed { look, first, last, is_whole } =
+            store.replay_part(run, from, MAX_OPS, &mut |note| gathered.add(&note))?;
+        let left_out = LeftOut { before: first, after: look.state.seq() - last, steps: gathered.records.omitted() };
+        let Gathered { records, callers, decided } = gathered;
+        let records = if is_whole { records } else { records.of_part() };
+        // What a part does not show the end of has not ended in it.
+        let status = if left_out.after == 0 { look.status() } else { Status::Running };
+        let records = records.ended(&look.program, status);
+        let index: BTreeMap<usize, usize> = records.keys().copied().zip(0..).collect();
         let mut told = Self {
             around: Vec::new(),
-            decided: Vec::new(),
-            callers: BTreeMap::new(),
+            inner: Vec::new(),
+            decided: decided.into_iter().filter_map(|(at, value)| Some((*index.get(&at)?, value))).collect(),
+            callers: callers.into_iter().filter_map(|(effect, at)| Some((effect, *index.get(&at)?))).collect(),
             sent: sent(store, run, &secrets)?,
             look,
-            records,
+            records: records.into_values().collect(),
+            left_out,
             secrets,
         };
         told.around = told.arranged();
-        told.follow(&notes);
+        told.inner = vec![Vec::new(); told.records.len()];
+        for (index, around) in told.around.iter().enumerate() {
+            if let Some(around) = around {
+                told.inner[*around].push(index);
+            }
+        }
         Ok(told)
     }
 
@@ -65,40 +147,6 @@ impl Told {
             newest.insert((record.step, &record.path), index);
         }
         around
-    }
-
-    /// Finds out which record has asked people and made calls: records are in the order in which notes begin them.
-    fn follow(&mut self, notes: &[Note]) {
-        let mut count = 0;
-        let mut newest: BTreeMap<(StepId, &[u32]), usize> = BTreeMap::new();
-        let mut open: BTreeMap<StrandNo, Vec<usize>> = BTreeMap::new();
-        for note in notes {
-            let of_strand = open.entry(note.strand).or_default();
-            match &note.what {
-                What::Began(step, _) => {
-                    newest.insert((*step, &note.path), count);
-                    of_strand.push(count);
-                    count += 1;
-                }
-                What::Skipped(..) => count += 1,
-                What::Ended(step, _) | What::Failed(step, _) => {
-                    let ended = newest.get(&(*step, &*note.path));
-                    of_strand.retain(|known| Some(known) != ended);
-                }
-                What::Attempt { step, effect, .. } => {
-                    let of_step = step.and_then(|step| newest.get(&(step, &*note.path)).copied());
-                    if let Some(index) = of_step.or_else(|| of_strand.last().copied()) {
-                        self.callers.insert(*effect, index);
-                    }
-                }
-                What::Resolved(outcome) => {
-                    if let Some(index) = of_strand.last() {
-                        self.decided.push((*index, outcome.clone()));
-                    }
-                }
-                _ => {}
-            }
-        }
     }
 
     /// How many steps are around a record.

@@ -8,24 +8,34 @@ use branchpoint_core::EffectNo;
 use branchpoint_engine::store::{Run, Store};
 use branchpoint_expr::Value;
 
-use super::told::Told;
+use super::told::{LeftOut, Told};
 use crate::opened::Opened;
 use crate::{masked, moment, terminal};
 
-pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
-    let (store, row) = (&opened.store, opened.run(name)?);
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// The id of the run, or a beginning or end of it that no other has
+    run: String,
+
+    /// Show what happened after this many events of a long run, instead of its newest part
+    #[arg(long, value_name = "EVENTS")]
+    from: Option<u64>,
+}
+
+pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+    let (store, row) = (&opened.store, opened.run(&arguments.run)?);
     if json {
-        let trace = as_json(store, &row)?;
+        let trace = as_json(store, &row, arguments.from)?;
         terminal::print(&(serde_json::to_string_pretty(&trace)? + "\n"))?;
     } else {
-        terminal::print_styled(&text(store, &row, 0)?)?;
+        terminal::print_styled(&text(store, &row, arguments.from, 0)?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A run with its steps, so many steps deep in others.
-fn text(store: &Store, row: &Run, depth: usize) -> Result<String> {
-    let told = Told::of(store, row.run)?;
+fn text(store: &Store, row: &Run, from: Option<u64>, depth: usize) -> Result<String> {
+    let told = Told::after(store, row.run, from)?;
     let children = Children::of(store, row, &told)?;
     let indent = "  ".repeat(depth);
     let name = if row.part.is_empty() { store.document(row.workflow)?.name } else { row.part.clone() };
@@ -36,8 +46,11 @@ fn text(store: &Store, row: &Run, depth: usize) -> Result<String> {
     for index in tops {
         below(store, &told, &children, index, depth + 1, &mut text)?;
     }
+    for line in told.left_out.lines(&row.id, told.look.state.seq() - told.left_out.after).lines() {
+        let _ = writeln!(text, "{indent}  {line}");
+    }
     for child in &children.nowhere {
-        text += &self::text(store, child, depth + 1)?;
+        text += &self::text(store, child, None, depth + 1)?;
     }
     for (at_ms, who, what) in &told.sent {
         let who = who.as_deref().map(|who| format!(" from {who}")).unwrap_or_default();
@@ -49,7 +62,7 @@ fn text(store: &Store, row: &Run, depth: usize) -> Result<String> {
 fn below(store: &Store, told: &Told, children: &Children, index: usize, depth: usize, text: &mut String) -> Result<()> {
     *text += &told.line(index, depth);
     for (_, child) in children.of_records.iter().filter(|(of, _)| *of == index) {
-        *text += &self::text(store, child, depth + 2)?;
+        *text += &self::text(store, child, None, depth + 2)?;
     }
     for inner in inside(told, index) {
         below(store, told, children, inner, depth + 1, text)?;
@@ -58,7 +71,7 @@ fn below(store: &Store, told: &Told, children: &Children, index: usize, depth: u
 }
 
 fn inside(told: &Told, index: usize) -> impl Iterator<Item = usize> {
-    (index + 1..told.records.len()).filter(move |inner| told.around[*inner] == Some(index))
+    told.inner[index].iter().copied()
 }
 
 /// The runs that a run has called.
@@ -83,12 +96,12 @@ impl Children {
     }
 }
 
-fn as_json(store: &Store, row: &Run) -> Result<Value> {
-    let told = Told::of(store, row.run)?;
+fn as_json(store: &Store, row: &Run, from: Option<u64>) -> Result<Value> {
+    let told = Told::after(store, row.run, from)?;
     let children = Children::of(store, row, &told)?;
     let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
     let steps = tops.map(|index| record(store, &told, &children, index)).collect::<Result<Vec<_>>>()?;
-    let others = children.nowhere.iter().map(|child| as_json(store, child)).collect::<Result<Vec<_>>>()?;
+    let others = children.nowhere.iter().map(|child| as_json(store, child, None)).collect::<Result<Vec<_>>>()?;
     let sent = told.sent.iter().map(|(at_ms, who, what)| {
         let who = who.as_deref().map_or(Value::Null, Value::from);
         masked::object([("at", moment::iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
@@ -103,6 +116,7 @@ fn as_json(store: &Store, row: &Run) -> Result<Value> {
         ("steps", Value::from(steps)),
         ("runs", Value::from(others)),
         ("sent", Value::from(sent.collect::<Vec<_>>())),
+        ("left_out", left_out(told.left_out)),
     ]))
 }
 
@@ -110,8 +124,21 @@ fn record(store: &Store, told: &Told, children: &Children, index: usize) -> Resu
     let mut fields = told.record_json(index).as_object().cloned().unwrap_or_default();
     let inner = inside(told, index).map(|inner| record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
     let runs = children.of_records.iter().filter(|(of, _)| *of == index);
-    let runs = runs.map(|(_, child)| as_json(store, child)).collect::<Result<Vec<_>>>()?;
+    let runs = runs.map(|(_, child)| as_json(store, child, None)).collect::<Result<Vec<_>>>()?;
     fields.insert("steps".into(), Value::from(inner));
     fields.insert("runs".into(), Value::from(runs));
     Ok(Value::from(fields))
+}
+
+/// What is not shown: events before and after the part, and steps in it. Null if everything is shown.
+fn left_out(left_out: LeftOut) -> Value {
+    if left_out == LeftOut::default() {
+        return Value::Null;
+    }
+    let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+    masked::object([
+        ("events_before", number(left_out.before)),
+        ("events_after", number(left_out.after)),
+        ("steps", number(left_out.steps as u64)),
+    ])
 }

@@ -1,6 +1,12 @@
 //! Runs that loop without effects: they are bounded, and keep nobody else from working.
 
-use super::running::{Place, err, exits};
+use std::thread;
+use std::time::Duration;
+
+use branchpoint_core::ir::Status;
+use branchpoint_engine::store::Store;
+
+use super::running::{Place, err, exits, out, signal};
 
 /// A hundred million rounds that do nothing.
 const ROUNDS: &str = r#"
@@ -43,4 +49,70 @@ fn a_run_that_loops_ends_at_the_operators_limit() {
         exits(&tried, 3);
         assert!(err(&tried).contains("[op_limit]"), "{}", err(&tried));
     }
+}
+
+const ASKING: &str = r#"
+name: asking
+steps:
+  - {id: ok, step_type: human_in_the_loop, prompt: "Fine?", child_steps: [{id: after, step_type: text}]}
+"#;
+
+/// Waits until a run has executed something, so that it surely loops.
+fn await_events(place: &Place, id: &str) {
+    for _ in 0..3000 {
+        let store = Store::read_only(&place.store()).expect("it opens");
+        let run = store.run(id).expect("it reads").expect("it is there");
+        if run.seq > 3 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("run `{id}` never goes on");
+}
+
+#[test]
+fn while_runs_loop_people_vote_and_everything_can_be_cancelled_traced_and_stopped() {
+    let files = [("rounds.yaml", ROUNDS), ("cycle.yaml", CYCLE), ("asking.yaml", ASKING)];
+    let place = Place::new(&files);
+    for (file, id) in [("rounds.yaml", "rounds"), ("cycle.yaml", "cycle"), ("asking.yaml", "asking")] {
+        exits(&place.run(&["run", file, "--detach", "--id", id]), 0);
+    }
+    let mut worker = place.spawn(&["work"]);
+    for id in ["rounds", "cycle"] {
+        await_events(&place, id);
+    }
+    let trace = place.run(&["runs", "trace", "rounds"]);
+    exits(&trace, 0);
+    assert!(out(&trace).contains("nothing"), "{}", out(&trace));
+    let started = place.run(&["run", "asking.yaml", "--id", "another"]);
+    exits(&started, 5);
+    exits(&place.run(&["approvals", "approve", "asking", "--as", "ada"]), 0);
+    exits(&place.run(&["approvals", "approve", "another", "--as", "ada"]), 0);
+    exits(&place.run(&["runs", "cancel", "cycle"]), 0);
+    let store = Store::read_only(&place.store()).expect("it opens");
+    let status = |id: &str| store.run(id).expect("it reads").expect("it is there").status;
+    assert_eq!((status("cycle"), status("rounds")), (Status::Cancelled, Status::Running));
+    assert!(signal("TERM", &worker.id().to_string()));
+    assert!(worker.wait().expect("it ends").success());
+    // Nobody drives it now, so this process does.
+    exits(&place.run(&["runs", "cancel", "rounds"]), 0);
+    assert_eq!(status("rounds"), Status::Cancelled);
+}
+
+#[test]
+fn what_is_left_out_of_a_trace_is_said() {
+    let place = Place::new(&FILES);
+    exits(&place.run(&["run", "rounds.yaml", "--detach", "--id", "r"]), 0);
+    exits(&place.run(&["runs", "resume", "r", "--json"]), 3);
+    let whole = place.run(&["runs", "trace", "r"]);
+    exits(&whole, 0);
+    assert!(!out(&whole).contains("left out"));
+    let trace = place.run(&["runs", "trace", "r", "--from", "1"]);
+    exits(&trace, 0);
+    let said =
+        "what happened in the first 1 events is left out; `branchpoint runs trace r --from 0` shows the beginning";
+    assert!(out(&trace).contains(said) && out(&trace).len() < out(&whole).len(), "{}", out(&trace));
+    let trace = place.run(&["runs", "trace", "r", "--from", "1", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&trace.stdout).expect("it is JSON");
+    assert_eq!(json["left_out"]["events_before"], 1);
 }

@@ -1,6 +1,6 @@
 //! The list of steps that a person sees: one record for each time a step ran, skipped ones shown as skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
@@ -51,6 +51,9 @@ pub struct StepRecord {
     pub items: Option<u32>,
 }
 
+/// How many records of steps that have ended are kept at least.
+const RECORDS_KEPT: usize = 10_000;
+
 /// How many decisions of one run of a step are kept from its beginning, and as many from its end: a loop may make millions.
 pub(super) const DECISIONS_KEPT: usize = 50;
 
@@ -84,17 +87,29 @@ pub enum StepStatus {
 
 /// Adds notes up to the list of steps, in the order in which they began; those that never ran come last.
 pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecord> {
-    let mut records = Records::default();
+    let mut records = Records { room: usize::MAX, ..Records::default() };
     for note in notes {
         records.add(note);
     }
-    records.ended(program, status)
+    records.ended(program, status).into_values().collect()
 }
 
 /// The steps of a run while it goes on: notes are added as they come, and none is looked at twice.
+///
+/// All records of steps that have not ended are kept, and the newest of the others: a loop may make millions.
 #[derive(Debug, Default)]
 pub struct Records {
-    list: Vec<StepRecord>,
+    /// By number, in the order in which their steps began.
+    list: BTreeMap<usize, StepRecord>,
+    /// The number of the next record.
+    next: usize,
+    /// How many records there may be before old ones are omitted.
+    room: usize,
+    /// How many records were omitted, and of which steps.
+    omitted: usize,
+    omitted_steps: BTreeSet<StepId>,
+    /// Whether the notes are those of a part of the run.
+    partial: bool,
     /// By step and place: its newest record, and how often it has run there.
     newest: BTreeMap<(StepId, Vec<u32>), (usize, u32)>,
     /// By strand: the records that it has begun and not ended, the innermost last.
@@ -106,20 +121,70 @@ pub struct Records {
 }
 
 impl Records {
-    /// The records so far, in the order in which their steps began.
-    pub fn list(&self) -> &[StepRecord] {
-        &self.list
+    /// The same records, of a part of a run only: steps without a record may have run before or after it.
+    #[must_use]
+    pub fn of_part(mut self) -> Self {
+        self.partial = true;
+        self
     }
 
-    /// All records of a run of that status: of one that is over, nothing is left open, and what never ran comes last.
-    pub fn ended(self, program: &Program, status: Status) -> Vec<StepRecord> {
+    /// The record of a number, unless it was omitted.
+    pub fn get(&self, number: usize) -> Option<&StepRecord> {
+        self.list.get(&number)
+    }
+
+    /// How many records there are, with those that were omitted.
+    pub fn count(&self) -> usize {
+        self.next
+    }
+
+    /// How many records were omitted.
+    pub fn omitted(&self) -> usize {
+        self.omitted
+    }
+
+    /// The record that a strand has begun last and not ended.
+    pub fn innermost_of(&self, strand: StrandNo) -> Option<usize> {
+        self.open.get(&strand)?.last().copied()
+    }
+
+    /// All records of a run of that status, by number: of one that is over, nothing is left open, and what never ran comes last.
+    pub fn ended(self, program: &Program, status: Status) -> BTreeMap<usize, StepRecord> {
         let mut records = self.list;
         if matches!(status, Status::Completed | Status::Failed | Status::Cancelled) {
             settle(program, &mut records, status);
-            let never_ran = never_ran(program, &records, status);
-            records.extend(never_ran);
+            if !self.partial {
+                let never_ran = never_ran(program, &records, &self.omitted_steps, status);
+                records.extend((self.next..).zip(never_ran));
+            }
         }
         records
+    }
+
+    fn push(&mut self, record: StepRecord) -> usize {
+        let number = self.next;
+        self.next += 1;
+        self.list.insert(number, record);
+        if self.list.len() > self.room.max(2 * RECORDS_KEPT) {
+            self.omit_old();
+        }
+        number
+    }
+
+    /// Omits old records of steps that have ended. Rarely, so that it costs little for each record.
+    fn omit_old(&mut self) {
+        let oldest_kept = self.next.saturating_sub(RECORDS_KEPT);
+        let (steps, before) = (&mut self.omitted_steps, self.list.len());
+        self.list.retain(|number, record| {
+            let kept = *number >= oldest_kept || record.ended_ms.is_none();
+            if !kept {
+                steps.insert(record.step);
+            }
+            kept
+        });
+        self.omitted += before - self.list.len();
+        self.newest.retain(|_, (number, _)| self.list.contains_key(number));
+        self.room = self.list.len() + RECORDS_KEPT;
     }
 
     /// Adds a note, and tells which record it is about.
@@ -129,8 +194,7 @@ impl Records {
             What::Skipped(step, reason) => {
                 let record = blank(*step, note, 0, StepStatus::Skipped(reason.clone()));
                 let decisions = self.early.remove(&(*step, note.path.clone())).unwrap_or_default();
-                self.list.push(StepRecord { ended_ms: Some(note.at_ms), decisions, ..record });
-                Some(self.list.len() - 1)
+                Some(self.push(StepRecord { ended_ms: Some(note.at_ms), decisions, ..record }))
             }
             What::Ended(step, output) => {
                 self.end(note, *step, StepStatus::Completed, |record| record.output.clone_from(output))
@@ -178,21 +242,19 @@ impl Records {
     }
 
     fn begin(&mut self, note: &Note, step: StepId, input: Option<&Value>) -> usize {
-        let at = self.list.len();
         let (newest, runs) = self.newest.entry((step, note.path.clone())).or_default();
-        (*newest, *runs) = (at, *runs + 1);
-        self.open.entry(note.strand).or_default().push(at);
+        (*newest, *runs) = (self.next, *runs + 1);
+        self.open.entry(note.strand).or_default().push(self.next);
         let decisions = self.early.remove(&(step, note.path.clone())).unwrap_or_default();
         let record = blank(step, note, *runs, StepStatus::Running);
-        self.list.push(StepRecord { input: input.cloned(), decisions, ..record });
-        at
+        self.push(StepRecord { input: input.cloned(), decisions, ..record })
     }
 
     /// A decision belongs to the open record of its step; before the step begins, it waits for it. A transition is decided
     /// after the step has ended.
     fn decide(&mut self, note: &Note, decided: &Decided) -> Option<usize> {
         let is_open = |record: &StepRecord| record.ended_ms.is_none() || decided.kind == DecisionKind::Transition;
-        let open = self.newest(note, decided.step).filter(|at| is_open(&self.list[*at]));
+        let open = self.newest(note, decided.step).filter(|at| self.list.get(at).is_some_and(is_open));
         let Some(at) = open else {
             let early = self.early.entry((decided.step, note.path.clone())).or_default();
             // Only the newest matter: a step that never begins must not gather them.
@@ -202,7 +264,7 @@ impl Records {
             early.push(decided.clone());
             return None;
         };
-        let record = &mut self.list[at];
+        let record = self.list.get_mut(&at)?;
         // A gate has no steps of its own that could carry the mark of a branch.
         if decided.kind == DecisionKind::Gate
             && let Some(chosen) = decided.chosen()
@@ -242,7 +304,7 @@ impl Records {
 
     fn change(&mut self, note: &Note, step: StepId, tell: impl FnOnce(&mut StepRecord)) -> Option<usize> {
         let at = self.newest(note, step)?;
-        tell(&mut self.list[at]);
+        tell(self.list.get_mut(&at)?);
         Some(at)
     }
 
@@ -252,8 +314,8 @@ impl Records {
 
     /// Changes the record that a strand has begun last and not ended.
     fn innermost(&mut self, strand: StrandNo, tell: impl FnOnce(&mut StepRecord)) -> Option<usize> {
-        let at = *self.open.get(&strand)?.last()?;
-        tell(&mut self.list[at]);
+        let at = self.innermost_of(strand)?;
+        tell(self.list.get_mut(&at)?);
         Some(at)
     }
 }
@@ -283,16 +345,16 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
 
 /// What had not ended when the run did: in a failed run, whatever is around a failed step has failed with it, and if no step
 /// says that it failed, all of them have. The others were withdrawn.
-fn settle(program: &Program, records: &mut [StepRecord], status: Status) {
+fn settle(program: &Program, records: &mut BTreeMap<usize, StepRecord>, status: Status) {
     let mut failed = vec![false; program.steps.len()];
-    for record in records.iter().filter(|record| record.status == StepStatus::Failed) {
+    for record in records.values().filter(|record| record.status == StepStatus::Failed) {
         let mut step = Some(record.step);
         while let Some(around) = step.filter(|step| !std::mem::replace(&mut failed[step.index()], true)) {
             step = program.steps[around.index()].parent;
         }
     }
     let nobody = !failed.contains(&true);
-    for record in records {
+    for record in records.values_mut() {
         if matches!(record.status, StepStatus::Running | StepStatus::Waiting(_)) {
             let with_it = status == Status::Failed && (nobody || failed[record.step.index()]);
             record.status = if with_it { StepStatus::Failed } else { StepStatus::Cancelled };
@@ -301,17 +363,22 @@ fn settle(program: &Program, records: &mut [StepRecord], status: Status) {
 }
 
 /// Steps without a record did not run; why is told by how the run ended.
-fn never_ran(program: &Program, records: &[StepRecord], status: Status) -> Vec<StepRecord> {
+fn never_ran(
+    program: &Program,
+    records: &BTreeMap<usize, StepRecord>,
+    omitted: &BTreeSet<StepId>,
+    status: Status,
+) -> Vec<StepRecord> {
     let reason: Arc<str> = match status {
         Status::Failed => "after_failure".into(),
         Status::Cancelled => "cancelled".into(),
         _ => "arm_not_taken".into(),
     };
     let mut ran = vec![false; program.steps.len()];
-    for record in records {
-        ran[record.step.index()] = true;
+    for step in records.values().map(|record| &record.step).chain(omitted) {
+        ran[step.index()] = true;
     }
-    let at_ms = records.iter().filter_map(|record| record.ended_ms).max().unwrap_or_default();
+    let at_ms = records.values().filter_map(|record| record.ended_ms).max().unwrap_or_default();
     let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), iterations: Vec::new(), what: What::Woke };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
     let told = told(records);
@@ -332,9 +399,9 @@ fn skipped_around(program: &Program, told: &BTreeMap<StepId, Option<Arc<str>>>, 
 }
 
 /// The steps that have a record, and why the first of those that were skipped was.
-fn told(records: &[StepRecord]) -> BTreeMap<StepId, Option<Arc<str>>> {
+fn told(records: &BTreeMap<usize, StepRecord>) -> BTreeMap<StepId, Option<Arc<str>>> {
     let mut told: BTreeMap<StepId, Option<Arc<str>>> = BTreeMap::new();
-    for record in records {
+    for record in records.values() {
         let skipped = match &record.status {
             StepStatus::Skipped(reason) => Some(reason.clone()),
             _ => None,

@@ -148,5 +148,5 @@ fn a_step_that_goes_through_items_tells_how_many() {
     let mut records = Records::default();
     let changed: Vec<_> = notes.iter().map(|note| records.add(note)).collect();
     assert!(changed.contains(&Some(0)));
-    assert_eq!(records.list()[0].items, Some(2));
+    assert_eq!(records.get(0).and_then(|record| record.items), Some(2));
 }

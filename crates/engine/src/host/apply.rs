@@ -19,7 +19,7 @@ use crate::zones::offsets_s;
 /// A snapshot is not worth writing before the events since the last one have so many bytes, or have executed so many ops: whoever opens
 /// the run reads the bytes and repeats the ops.
 const SNAPSHOT_BYTES: usize = 16 * 1024;
-const SNAPSHOT_OPS: u64 = 200_000;
+pub(super) const SNAPSHOT_OPS: u64 = 200_000;
 
 impl Host {
     /// Hands an event to a run, after the timers that are due by then. One that is at work hears it when that is finished.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{Note, Offer, State, offers, replay, status, view};
+use branchpoint_core::{Note, Offer, State, Strayed, offers, replay, replay_event, status, view};
 use branchpoint_expr::Value;
 
-use super::Host;
+use super::{Host, followed};
 use crate::store::{Run, RunNo, Store, Trouble};
 
 /// A run as it stands.
@@ -42,6 +42,19 @@ impl Look {
     }
 }
 
+/// A part of a run that was replayed.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The run as it stands.
+    pub look: Look,
+    /// How many events came before the part.
+    pub first: u64,
+    /// The number of the last event of the part.
+    pub last: u64,
+    /// Whether the part is the whole run.
+    pub is_whole: bool,
+}
+
 /// The result object of a run that has ended; else what its program shows of it meanwhile.
 pub(super) fn result_of(program: &Program, state: &State) -> Option<Value> {
     state.result().map(|(_, result)| result.clone()).or_else(|| view_of(program, state, "result"))
@@ -62,19 +75,59 @@ impl Store {
         Ok(Look { row, program: Arc::new(program), state })
     }
 
-    /// Everything that happened in a run, told again from its journal.
+    /// Replays a part of a run from its journal, and hands over what happened in it, note by note.
+    ///
+    /// The work is bounded: a run may have executed more ops than anybody wants to wait for. Without `from`, the part is the newest; it
+    /// begins at a snapshot, or at the start of a run that is short enough.
+    pub fn replay_part(
+        &self,
+        run: RunNo,
+        from: Option<u64>,
+        max_ops: u64,
+        notes: &mut dyn FnMut(Note),
+    ) -> Result<Replayed, Trouble> {
+        let look = self.look(run)?;
+        let packing = self.packing(run)?;
+        let ops = look.state.ops();
+        let mut state = match from {
+            Some(from) => self.snapshot_before(run, &packing, |state| state.seq() <= from.min(look.state.seq()))?,
+            None if ops <= max_ops => State::new(),
+            None => self.snapshot_before(run, &packing, |state| state.ops().saturating_add(max_ops) <= ops)?,
+        };
+        let first = from.unwrap_or(state.seq()).clamp(state.seq(), look.state.seq());
+        let mut recorded_from = state.ops();
+        for (stamp, event, mark) in self.events_after(run, &packing, state.seq())? {
+            // Another process may have written more since the run was looked at.
+            if state.seq() == look.state.seq() {
+                break;
+            }
+            if state.seq() < first {
+                followed(&look.program, &mut state, &stamp, event, mark, &look.row.id)?;
+                recorded_from = state.ops();
+                continue;
+            }
+            if from.is_some() && state.ops() - recorded_from > max_ops {
+                break;
+            }
+            let position = usize::try_from(state.seq()).unwrap_or(usize::MAX);
+            let replayed = replay_event(&look.program, &mut state, position, (stamp, event, mark), notes);
+            replayed.map_err(|strayed| strayed_at(&look.row.id, &strayed))?;
+        }
+        Ok(Replayed { first, last: state.seq(), is_whole: first == 0 && state.seq() == look.state.seq(), look })
+    }
+
+    /// Everything that happened in a run, told again from its journal. All of it is in memory: for runs that are known to be short.
     pub fn retell(&self, run: RunNo) -> Result<(Look, Vec<Note>), Trouble> {
         let look = self.look(run)?;
         let told = replay(&look.program, State::new(), self.journal(run)?);
-        let (_, notes) = told.map_err(|strayed| {
-            let (seq, reason) = match &strayed {
-                branchpoint_core::Strayed::Refused { position, .. }
-                | branchpoint_core::Strayed::Otherwise { position } => (*position as u64 + 1, strayed.to_string()),
-            };
-            Trouble::Strayed { run: look.row.id.clone(), seq, reason }
-        })?;
+        let (_, notes) = told.map_err(|strayed| strayed_at(&look.row.id, &strayed))?;
         Ok((look, notes))
     }
+}
+
+fn strayed_at(run: &str, strayed: &Strayed) -> Trouble {
+    let (Strayed::Refused { position, .. } | Strayed::Otherwise { position }) = strayed;
+    Trouble::Strayed { run: run.to_owned(), seq: *position as u64 + 1, reason: strayed.to_string() }
 }
 
 impl Host {

@@ -41,7 +41,7 @@ use crate::secrets::SharedSecrets;
 use crate::store::{Owner, Part, RunNo, Store, Trouble, WorkflowNo};
 pub use act::{Act, People, Refused, Taken, Ticket};
 use claim::{Claims, Readiness};
-pub use look::Look;
+pub use look::{Look, Replayed};
 use open::Open;
 pub(crate) use open::followed;
 use private::Private;

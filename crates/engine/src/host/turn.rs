@@ -24,10 +24,10 @@ pub(super) const ORDERS_PER_TURN: usize = 4_096;
 
 /// How many ops a turn spends on orders and timers before it leaves the rest to the next one, and how many it spends on runs whose
 /// last event is not finished. In such a turn, one commit is shared by so much work.
-const OPS_PER_TURN: u64 = 100_000;
+const OPS_PER_TURN: u64 = 20_000;
 
 /// How many ops a run executes for one event before the others have their turn.
-pub(super) const OPS_PER_EVENT: u32 = 10_000;
+pub(super) const OPS_PER_EVENT: u32 = 5_000;
 
 /// The smallest slice of a run that continues: below it, opening the slice costs more than the work.
 const MIN_SLICE: u32 = 1_000;

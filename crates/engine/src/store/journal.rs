@@ -90,9 +90,39 @@ impl Store {
 
     /// The same, with secrets as that packing has them.
     pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
-        let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 ORDER BY seq";
+        self.events_after(run, packing, 0)
+    }
+
+    /// The newest snapshot of a run that is as old as is asked for, or the state of a run that has not begun.
+    pub(crate) fn snapshot_before(
+        &self,
+        run: RunNo,
+        packing: &Packing,
+        is_old: impl Fn(&State) -> bool,
+    ) -> Result<State, Trouble> {
+        let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC";
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query([run.0])?;
+        while let Some(row) = rows.next()? {
+            let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            let state = self.state(run, packing, row.get(0)?, bytes)?;
+            if is_old(&state) {
+                return Ok(state);
+            }
+        }
+        Ok(State::new())
+    }
+
+    /// The events of a run after one of them, with their check words.
+    pub(crate) fn events_after(
+        &self,
+        run: RunNo,
+        packing: &Packing,
+        seq: u64,
+    ) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
+        let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq";
+        let mut found = self.db.prepare_cached(sql)?;
+        let mut rows = found.query(params![run.0, seq])?;
         let mut events = Vec::new();
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use branchpoint_core::Event;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Effect, Program, Status};
+use branchpoint_core::ir::{Effect, Mark, Program, Status};
 use branchpoint_expr::Value;
 
 use super::{OPS_PER_EVENT, OPS_PER_TURN};
+use crate::host::apply::SNAPSHOT_OPS;
 use crate::host::{Act, Drives, Facts, Host, Start, Taken, Ticket};
 use crate::store::{Document, Durability, RunNo, Sent, Store, Workflow, WorkflowNo};
 
@@ -21,6 +22,17 @@ fn spinning() -> Program {
     b.fact("account");
     let again = b.reserve();
     b.at(again).set([], again, None);
+    b.begin(ROOT, &[again]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run that never rests, and tells of each op.
+fn marked() -> Program {
+    let mut b = Builder::new();
+    let step = b.step("again", "test", None, (0, 0));
+    let again = b.reserve();
+    b.at(again).set([], again, None);
+    b.mark(again, Mark::Begin(step, None));
     b.begin(ROOT, &[again]);
     b.finish().expect("the program is valid")
 }
@@ -136,10 +148,10 @@ fn opening_a_run_that_only_computes_repeats_little_of_it() {
     let mut host = place.quiet_host();
     let workflow = save(host.store(), "spinning", &spinning());
     let run = start(&mut host, workflow, "run");
-    for _ in 0..30 {
+    for _ in 0..60 {
         host.turn(0).expect("the store works");
         let newest = host.store().kept(run, &Default::default()).expect("it reads").state.ops();
-        assert!(ops(&host, run) - newest <= 4 * OPS_PER_TURN, "the snapshot is {newest} ops old");
+        assert!(ops(&host, run) - newest <= SNAPSHOT_OPS + OPS_PER_TURN, "the snapshot is {newest} ops old");
     }
 }
 
@@ -323,4 +335,32 @@ fn a_child_that_a_killed_process_has_not_started_is_started_by_the_next() {
         calls += acts.iter().filter(|act| matches!(act, Act::Perform { .. })).count();
     }
     assert_eq!((host.store().children(run).expect("they are listed").len(), calls), (1, 1));
+}
+
+#[test]
+fn a_long_run_is_replayed_in_parts() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "marked", &marked());
+    let run = start(&mut host, workflow, "run");
+    for _ in 0..20 {
+        host.turn(0).expect("the store works");
+    }
+    let store = open(&place.file());
+    let replay = |from: Option<u64>| {
+        let mut notes = 0_u64;
+        let part = store.replay_part(run, from, 2 * OPS_PER_TURN, &mut |_| notes += 1).expect("it can be replayed");
+        (part, notes)
+    };
+    let (newest, notes) = replay(None);
+    assert!(newest.first > 0 && newest.last == newest.look.state.seq() && !newest.is_whole, "{newest:?}");
+    assert!((OPS_PER_TURN..=SNAPSHOT_OPS + 3 * OPS_PER_TURN).contains(&notes), "{notes} notes");
+    let (mut from, mut all) = (0, 0);
+    while from < newest.last {
+        let (part, notes) = replay(Some(from));
+        assert!(part.first == from && part.last > from, "{part:?}");
+        assert!(notes <= 4 * OPS_PER_TURN, "{notes} notes in one part");
+        (from, all) = (part.last, all + notes);
+    }
+    assert_eq!(all, newest.look.state.ops(), "each op has its note, in one of the parts");
 }
