@@ -134,7 +134,12 @@ fn what_is_no_file_or_too_long_is_not_read() {
     std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
     std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
     let read = |path: &str| local.perform(&call("read", &format!("{path:?}")), &Stop::default());
-    for (path, why) in [("pipe", "no file"), ("/dev/zero", "no file"), (".", "no file"), ("long", "more than")] {
+    for (path, why) in [
+        ("pipe", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
+        (".", "not a regular file"),
+        ("long", "more than"),
+    ] {
         let answer = read(path);
         assert!(matches!(&answer, Some(Answer::Failed(failed)) if failed.message.contains(why)), "{path}: {answer:?}");
     }

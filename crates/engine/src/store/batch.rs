@@ -43,8 +43,10 @@ struct RowChange {
 /// A write that is seldom enough to have a statement of its own.
 struct Deferred {
     run: RunNo,
-    write: Box<dyn FnOnce(&Store) -> Result<(), Trouble> + Send>,
+    write: DeferredWrite,
 }
+
+type DeferredWrite = Box<dyn FnOnce(&Store) -> Result<(), Trouble> + Send>;
 
 impl fmt::Debug for Deferred {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -381,7 +381,7 @@ mod tests {
     fn encoded_secrets_are_stand_ins_too() {
         use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
         let percent = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI%2F%2B%26%C3%A9%22%3C1234567890%3EIiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4";
-        let hex: String = TOKEN.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let hex = crate::hexadecimal::hexadecimal(TOKEN.as_bytes());
         let json = serde_json::to_string(TOKEN).expect("it is text");
         let mut texts = vec![percent.to_owned(), percent.to_lowercase(), hex.clone(), hex.to_uppercase(), json];
         texts[1] = percent.replace("%2F", "%2f").replace("%2B", "%2b").replace("%C3%A9", "%c3%a9");

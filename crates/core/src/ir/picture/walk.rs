@@ -241,9 +241,9 @@ impl Walk<'_> {
             _ => None,
         });
         let label = match marker {
-            Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
             // That a way leads to the step that it names can be seen.
-            Some(name) if self.titles.contains(name) => condition.to_owned(),
+            Some(name) if !condition.is_empty() && self.titles.contains(name) => condition.to_owned(),
+            Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
             Some(name) => format!("{name}: {condition}"),
             None => condition.to_owned(),
         };

@@ -65,12 +65,11 @@ impl<'d> Lower<'d> {
         outcomes: Outcomes,
     ) -> PlaceId {
         let retry = retry(here.state);
-        let judged = match retry {
-            Some(retry) => self.last_attempt(here, retry, outcomes),
-            None => {
-                let error = self.test("answer.error != nil", &[]);
-                self.b.decide([(error, outcomes.bad)], outcomes.ok, None)
-            }
+        let judged = if let Some(retry) = retry {
+            self.last_attempt(here, retry, outcomes)
+        } else {
+            let error = self.test("answer.error != nil", &[]);
+            self.b.decide([(error, outcomes.bad)], outcomes.ok, None)
         };
         let unheard = self.timed_out_or(failure_kind(&effect), "\"\"", outcomes.bad);
         if limit.is_none() || retry.is_none() {
