@@ -150,7 +150,7 @@ fn opening_a_run_that_only_computes_repeats_little_of_it() {
     let run = start(&mut host, workflow, "run");
     for _ in 0..60 {
         host.turn(0).expect("the store works");
-        let newest = host.store().kept(run, &Default::default()).expect("it reads").state.ops();
+        let newest = host.store().kept(run, &crate::store::Packing::default()).expect("it reads").state.ops();
         assert!(ops(&host, run) - newest <= SNAPSHOT_OPS + OPS_PER_TURN, "the snapshot is {newest} ops old");
     }
 }
@@ -279,7 +279,7 @@ fn an_id_that_several_processes_use_at_once_is_started_once() {
         assert_eq!(runs.len(), 1, "all of them name the same run");
     }
     let store = open(&place.file());
-    let rows = store.runs(&Default::default()).expect("they are listed");
+    let rows = store.runs(&crate::store::Filter::default()).expect("they are listed");
     assert_eq!(rows.len(), IDS);
     assert!(
         rows.iter().all(|row| store.journal(row.run).expect("it reads").len() == 1),
