@@ -33,7 +33,7 @@ const SHORT_MS: i64 = 60_000;
 const GIVE_ATTEMPTS: u32 = 100;
 
 /// What is said when another process drives a run and is silent.
-const UNHEARD: &str = "the process that drives this run does not answer, and nothing was changed; stop it (`branchpoint doctor` names it), then try again";
+const UNHEARD: &str = "the run is busy, or the process that drives it does not answer; nothing was changed\nhelp: try again, or stop the process that drives it (`branchpoint doctor` names it)";
 
 /// A driver for the runs that a command names, and the store beside it.
 pub(crate) struct Drive {

@@ -22,8 +22,8 @@ use crate::store::Trouble;
 /// How many orders one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
 pub(super) const ORDERS_PER_TURN: usize = 4_096;
 
-/// How many ops a turn spends on orders and timers before it leaves the rest to the next one, and how many it spends on runs whose
-/// last event is not finished. In such a turn, one commit is shared by so much work.
+/// How many ops a turn spends on orders, on timers, and on runs whose last event is not finished, before it leaves the rest of each to
+/// the next turn: enough work for one commit, little enough that nobody waits long for it.
 const OPS_PER_TURN: u64 = 20_000;
 
 /// How many ops a run executes for one event before the others have their turn.
@@ -56,7 +56,7 @@ impl Host {
         self.turn_ops = 0;
         // What opening runs has queued is claimed in the next turn.
         for _ in 0..self.claims.orders {
-            if self.is_out_of_ops() {
+            if self.turn_ops >= OPS_PER_TURN {
                 break;
             }
             let Some(order) = self.queue.pop_front() else { break };
@@ -70,17 +70,14 @@ impl Host {
         self.write_rows()
     }
 
-    /// Whether orders and timers have had their share of this turn.
-    pub(super) fn is_out_of_ops(&self) -> bool {
-        self.turn_ops >= OPS_PER_TURN
-    }
-
-    /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others.
+    /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others. They have a
+    /// share of their own: many orders must not put them off.
     fn fire_timers(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        let until = self.turn_ops.saturating_add(OPS_PER_TURN);
         let due = self.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(ORDERS_PER_TURN);
         let due: Vec<RunNo> = due.map(|(_, run, _)| *run).collect();
         for run in due {
-            if self.is_out_of_ops() {
+            if self.turn_ops >= until {
                 break;
             }
             self.fire_due(run, now_ms)?;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use branchpoint_core::Event;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Effect, Mark, Program, Status};
+use branchpoint_core::ir::{Arm, Effect, Mark, Program, Status};
 use branchpoint_expr::Value;
 
 use super::{OPS_PER_EVENT, OPS_PER_TURN};
 use crate::host::apply::SNAPSHOT_OPS;
 use crate::host::{Act, Drives, Facts, Host, Start, Taken, Ticket};
-use crate::store::{Document, Durability, RunNo, Sent, Store, Workflow, WorkflowNo};
+use crate::store::{Document, Durability, Filter, Packing, RunNo, Sent, Store, Workflow, WorkflowNo};
 
 /// A run that never rests.
 fn spinning() -> Program {
@@ -45,6 +45,17 @@ fn calling() -> Program {
     let what = b.effect(effect("tool"));
     let call = b.do_(what, null, None, end, None);
     b.begin(ROOT, &[call]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run that ends ten milliseconds after its start.
+fn waiting() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let delay_ms = b.value(10);
+    let wait = b.wait([Arm::After { delay_ms, next: end }], None);
+    b.begin(ROOT, &[wait]);
     b.finish().expect("the program is valid")
 }
 
@@ -150,7 +161,7 @@ fn opening_a_run_that_only_computes_repeats_little_of_it() {
     let run = start(&mut host, workflow, "run");
     for _ in 0..60 {
         host.turn(0).expect("the store works");
-        let newest = host.store().kept(run, &crate::store::Packing::default()).expect("it reads").state.ops();
+        let newest = host.store().kept(run, &Packing::default()).expect("it reads").state.ops();
         assert!(ops(&host, run) - newest <= SNAPSHOT_OPS + OPS_PER_TURN, "the snapshot is {newest} ops old");
     }
 }
@@ -279,7 +290,7 @@ fn an_id_that_several_processes_use_at_once_is_started_once() {
         assert_eq!(runs.len(), 1, "all of them name the same run");
     }
     let store = open(&place.file());
-    let rows = store.runs(&crate::store::Filter::default()).expect("they are listed");
+    let rows = store.runs(&Filter::default()).expect("they are listed");
     assert_eq!(rows.len(), IDS);
     assert!(
         rows.iter().all(|row| store.journal(row.run).expect("it reads").len() == 1),
@@ -363,4 +374,19 @@ fn a_long_run_is_replayed_in_parts() {
         (from, all) = (part.last, all + notes);
     }
     assert_eq!(all, newest.look.state.ops(), "each op has its note, in one of the parts");
+}
+
+#[test]
+fn timers_are_not_put_off_by_many_orders() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let (spinning, waiting) = (save(host.store(), "spinning", &spinning()), save(host.store(), "waiting", &waiting()));
+    let run = start(&mut host, waiting, "waiting");
+    for number in 0..100 {
+        host.start(Start::new(spinning, format!("run-{number}"), Value::Null), Ticket(number));
+    }
+    let acts = host.turn(20).expect("the store works");
+    let is_end = |act: &Act| matches!(act, Act::Stands { run: of, status: Status::Completed, .. } if *of == run);
+    assert!(acts.iter().any(is_end), "{acts:?}");
+    assert!(host.has_orders(), "there was more to do than fits into a turn");
 }
