@@ -83,6 +83,29 @@ fn a_decision_is_taken_once_more_with_other_values() {
 }
 
 #[test]
+fn a_transition_is_decided_once_more_with_other_values() {
+    let document = "name: sign
+states:
+  initial: check
+  check:
+    command: echo ok
+    transitions:
+      - {when: 'inputs.amount > 100', goto: ask}
+    on_success: done
+  ask: {type: terminal, message: ask first}
+  done: {type: terminal}
+";
+    let bench = Bench::new();
+    bench.start("small", ("sign", document), Dialect::Machine, &json(r#"{"amount": 50}"#), "{}");
+    bench.expect(0, &["runs", "resume", "small"]);
+    has(&bench.expect(0, &["runs", "trace", "small"]).0, &["→ done (no condition matched, and the state succeeded"]);
+    let (stdout, _) = bench.expect(0, &["runs", "explain", "small", "check"]);
+    has(&stdout, &["check → done (branch 2 of 2)", "✗ ask: inputs.amount > 100  (sign.yaml:7:17)", "is 50"]);
+    let (stdout, _) = bench.expect(0, &["runs", "explain", "small", "check", "--with", "inputs.amount=250"]);
+    has(&stdout, &["Another branch", "It was: check → done (branch 2 of 2)", "check → ask (branch 1 of 2)", "is 250"]);
+}
+
+#[test]
 fn a_run_that_nobody_drives_is_resumed() {
     let bench = Bench::new();
     let flag = bench.folder.path().join("flag");
