@@ -98,10 +98,10 @@ impl<'d> Lower<'d> {
                 self.b.at(body_end).decide([(guard, done)], next, fail);
                 let decision = self.b.decision(here.step, DecisionKind::Loop);
                 let stops = self.b.branch(decision, "break", Some(guard), None);
-                let goes_on = self.b.branch(decision, "no break", None, None);
+                let continues = self.b.branch(decision, "no break", None, None);
                 let begun = self.b.read(rounds.begun);
                 self.b.counts(decision, begun, None);
-                self.b.decides(body_end, decision, [Some(stops), Some(goes_on)]);
+                self.b.decides(body_end, decision, [Some(stops), Some(continues)]);
             }
             None => {
                 self.b.at(body_end).set([], next, None);
