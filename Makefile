@@ -67,7 +67,7 @@ bench: need-cargo ## our benchmarks
 	$(CARGO) bench $(LOCKED) -p branchpoint-dialects --bench load
 	$(CARGO) bench $(LOCKED) -p branchpoint-sim --bench sessions
 	$(CARGO) bench $(LOCKED) -p branchpoint-sim --bench store
-	$(CARGO) bench $(LOCKED) -p branchpoint-engine --bench models
+	$(CARGO) bench $(LOCKED) -p branchpoint-host --bench models
 
 .PHONY: bench-peers
 bench-peers: need-cargo ## the same conditions on other engines, beside ours (own lock file, builds for minutes)

@@ -1,7 +1,7 @@
 //! Any bytes as an export of runs: they are imported or refused, and the store stays usable either way.
 #![no_main]
 
-use branchpoint_engine::store::{Filter, Store};
+use branchpoint_host::store::{Filter, Store};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::ir::SEMANTICS;
-use branchpoint_engine::store::{Health, KeyState, Store};
 use branchpoint_expr::Value;
+use branchpoint_host::store::{Health, KeyState, Store};
 
 use crate::opened::Opened;
 use crate::project::{self, Project, StoreArguments};

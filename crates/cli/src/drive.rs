@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::host::{Act, ContinueWith, Drives, Host, Refused};
-use branchpoint_engine::store::{RunNo, Sent, Store};
-use branchpoint_engine::{Driver, Outside, Stop};
 use branchpoint_expr::Value;
+use branchpoint_host::Driver;
+use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused};
+use branchpoint_host::store::{RunNo, Sent, Store};
+use branchpoint_runners::{Outside, Stop};
 
 use crate::foreground::quoted;
 use crate::notices::Notices;

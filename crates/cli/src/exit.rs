@@ -3,7 +3,7 @@
 //! `eval` has its own, because its answer is its exit status: 0 true, 1 false, 2 anything else.
 
 use anyhow::Error;
-use branchpoint_engine::store::Trouble;
+use branchpoint_host::store::Trouble;
 
 /// Wrong arguments, or inputs that the workflow does not take.
 pub(crate) const USAGE: u8 = 1;

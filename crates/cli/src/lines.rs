@@ -5,8 +5,8 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_core::{StepRecord, StepStatus};
-use branchpoint_engine::Secrets;
 use branchpoint_expr::{Value, shown};
+use branchpoint_runners::Secrets;
 
 use crate::{spent, terminal};
 

@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(wrong) => return misunderstood(&wrong),
     };
-    branchpoint_engine::allow_many_open_files();
+    branchpoint_runners::allow_many_open_files();
     let answers = matches!(arguments.command, Command::Eval(_));
     let done = match arguments.command {
         Command::New(arguments) => new::run(&arguments),

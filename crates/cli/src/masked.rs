@@ -1,7 +1,7 @@
 //! What is shown of values: secrets masked, long ones cut.
 
-use branchpoint_engine::Secrets;
 use branchpoint_expr::{Object, Value};
+use branchpoint_runners::Secrets;
 
 use crate::lines::{LONGEST_ERROR, shortened};
 

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use branchpoint_core::EffectNo;
-use branchpoint_engine::host::{Act, Host};
-use branchpoint_engine::people::QuestionKey;
-use branchpoint_engine::store::{Durability, Notice, Store};
-use branchpoint_engine::tools::{Settings, Tools};
-use branchpoint_engine::{Answer, Call, Stop};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::host::{Act, Host};
+use branchpoint_host::people::QuestionKey;
+use branchpoint_host::store::{Durability, Notice, Store};
+use branchpoint_runners::tools::{Settings, Tools};
+use branchpoint_runners::{Answer, Call, Stop};
 
 use crate::foreground::{command, reference};
 use crate::project::Project;

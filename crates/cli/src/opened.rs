@@ -1,7 +1,7 @@
 //! A store that is there, and the runs in it by the names that people give them.
 
 use anyhow::{Result, bail};
-use branchpoint_engine::store::{Filter, Run, Store};
+use branchpoint_host::store::{Filter, Run, Store};
 
 use crate::moment;
 use crate::project::{Project, Reach, StoreArguments};

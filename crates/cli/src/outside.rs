@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
-use branchpoint_engine::host::Host;
-use branchpoint_engine::models::{Listener as Words, Piece};
-use branchpoint_engine::{Answer, Call, Local, Outside, Secrets, SharedSecrets, Stop};
 use branchpoint_expr::{Kind, Object, Value};
+use branchpoint_host::host::Host;
+use branchpoint_runners::models::{Listener as Words, Piece};
+use branchpoint_runners::{Answer, Call, Local, Outside, Secrets, SharedSecrets, Stop};
 
 use crate::login;
 use crate::project::Project;

@@ -5,10 +5,11 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_engine::agent::Bounds;
-use branchpoint_engine::host::MAX_OPS;
-use branchpoint_engine::store::{Durability, Store};
-use branchpoint_engine::{Limits, Secrets, read_text_file};
+use branchpoint_host::Limits;
+use branchpoint_host::host::MAX_OPS;
+use branchpoint_host::store::{Durability, Store};
+use branchpoint_runners::agent::Bounds;
+use branchpoint_runners::{Secrets, read_text_file};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use branchpoint_core::ir::Status;
-use branchpoint_engine::store::Prune;
 use branchpoint_expr::Value;
+use branchpoint_host::store::Prune;
 
 use crate::opened::Opened;
 use crate::project::StoreArguments;

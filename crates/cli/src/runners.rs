@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use branchpoint_core::ir::Effect;
-use branchpoint_engine::models;
-use branchpoint_engine::tools::{self, Commands, Tools};
-use branchpoint_engine::{Answer, Call, Local, Models, Stop, agents};
 use branchpoint_expr::{Kind, Value};
+use branchpoint_runners::models;
+use branchpoint_runners::tools::{self, Commands, Tools};
+use branchpoint_runners::{Answer, Call, Local, Models, Stop, agents};
 use serde::de::DeserializeOwned;
 
 use crate::project::{FILE, Project};

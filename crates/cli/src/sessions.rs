@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ir::Status;
-use branchpoint_engine::gate::{Gate, KeptSessions, Request, TTL_S};
-use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::store::KeptSession;
 use branchpoint_expr::Value;
+use branchpoint_host::gate::{Gate, KeptSessions, Request, TTL_S};
+use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::store::KeptSession;
 
 use crate::opened::Opened;
 use crate::project::StoreArguments;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use branchpoint_dialects::limits;
-use branchpoint_engine::{ReadError, read_text, read_text_file};
+use branchpoint_runners::{ReadError, read_text, read_text_file};
 
 /// The longest document that is read, in bytes.
 pub(crate) const DOCUMENT_BYTES: u64 = limits::DOCUMENT_BYTES as u64;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use branchpoint_engine::store::KeyState;
 use branchpoint_expr::Value;
+use branchpoint_host::store::KeyState;
 
 use crate::opened::Opened;
 use crate::project::StoreArguments;

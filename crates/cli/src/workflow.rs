@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
-use branchpoint_engine::{ReadError, read_regular_text_file};
 use branchpoint_expr::{Dialect, Severity};
+use branchpoint_runners::{ReadError, read_regular_text_file};
 
 use crate::source::{DOCUMENT_BYTES, Source, is_stdin};
 use crate::{dialects, exit, explain, terminal};

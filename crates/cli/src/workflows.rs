@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_engine::store::{Document, Filter, Listed, Store};
 use branchpoint_expr::Value;
+use branchpoint_host::store::{Document, Filter, Listed, Store};
 
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
@@ -151,7 +151,7 @@ fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<
     };
     let document = document(&workflow);
     let store = Project::find()?.open(arguments)?;
-    let kept = branchpoint_engine::store::Workflow {
+    let kept = branchpoint_host::store::Workflow {
         document: &document,
         program: &workflow.program,
         children: &workflow.children,

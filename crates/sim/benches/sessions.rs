@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Instant;
 
 use branchpoint_dialects::load;
-use branchpoint_engine::gate::{Gate, Request, Sessions, TTL_S};
+use branchpoint_host::gate::{Gate, Request, Sessions, TTL_S};
 
 const SESSIONS: usize = 10_000;
 const EVENTS: usize = 100;

@@ -13,10 +13,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::vectors::round_trip;
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{EffectNo, Event, Note, Offer};
-use branchpoint_engine::host::{Act, Drives, Facts, Host, Start, Ticket};
-use branchpoint_engine::store::{Document, Durability, RunNo, Store, Workflow};
-use branchpoint_engine::{Answer, Call, Outside, Stop};
 use branchpoint_expr::Value;
+use branchpoint_host::host::{Act, Drives, Facts, Host, Start, Ticket};
+use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
+use branchpoint_runners::{Answer, Call, Outside, Stop};
 
 /// How long the loop sleeps at most.
 const NAP: Duration = Duration::from_millis(10);

@@ -1,8 +1,8 @@
 //! A cassette is YAML that the reader takes, and holds what was put into it.
 
 use branchpoint_dialects::read;
-use branchpoint_engine::{Script, cassette};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::{Script, cassette};
 
 #[test]
 fn every_text_comes_back_from_a_cassette() {

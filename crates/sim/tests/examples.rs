@@ -8,8 +8,9 @@ use branchpoint_core::codec::{decode_program, encode_program};
 use branchpoint_core::ir::{Index, StepId};
 use branchpoint_core::{State, StepStatus, What, replay, steps};
 use branchpoint_dialects::{Library, load, load_from, read};
-use branchpoint_engine::{Answer, Call, Local, Memory, Outside, Runner, Script, Stop};
 use branchpoint_expr::{Object, Value, render_terminal};
+use branchpoint_host::{Script, VirtualDriver};
+use branchpoint_runners::{Answer, Call, Local, Outside, Runner, Stop};
 use branchpoint_sim::live::Live;
 
 fn examples(folder: &str) -> Vec<PathBuf> {
@@ -35,7 +36,7 @@ fn told(path: &Path) -> String {
     let program = loaded.program.expect("nothing was found");
     let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
     let script = read(&script).expect("the script is YAML").to_value();
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("an example runs without input");
     host.go_on(&mut Script::read(&script).expect("the script is one"));
     // A run is pinned to the bytes of its program: what is read back from them tells the same story.

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use branchpoint_core::codec::{decode_program, encode_program};
 use branchpoint_core::{State, replay};
 use branchpoint_dialects::{LoadOptions, load_with, read};
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms};
+use branchpoint_host::{Script, VirtualDriver};
 
 /// An example, what it is run with, the vote if it is not the one of the script, and the output.
 const RUNS: &[(&str, &str, Option<&str>, &str)] = &[
@@ -71,7 +71,7 @@ fn run(name: &str, metadata: &str, vote: Option<&str>) -> String {
     assert!(loaded.diagnostics.is_empty(), "{name}: {:?}", loaded.diagnostics);
     let program = loaded.program.unwrap();
     let mut script = Script::read(&script).unwrap();
-    let mut host = Memory::new(&program, instant_ms("2026-02-18T12:00:00Z").unwrap());
+    let mut host = VirtualDriver::new(&program, instant_ms("2026-02-18T12:00:00Z").unwrap());
     host.start(Value::from("a long enough input"), facts(metadata)).unwrap();
     host.go_on(&mut script);
     if let Some(question) = host.questions().first().cloned() {

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_dialects::{Library, load_from};
-use branchpoint_engine::host::{Act, Drives, Host, Start, Ticket};
-use branchpoint_engine::store::{Document, ExchangeTrouble, Filter, Store, Workflow};
-use branchpoint_engine::{Answer, Call, Memory, Runner};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::VirtualDriver;
+use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
+use branchpoint_host::store::{Document, ExchangeTrouble, Filter, Store, Workflow};
+use branchpoint_runners::{Answer, Call, Runner};
 use branchpoint_sim::vectors::round_trip;
 
 /// The files below a folder.
@@ -50,7 +51,7 @@ fn every_example_is_exported_and_imported_with_equal_bytes() {
         let Ok(source) = fs::read_to_string(&path) else { continue };
         let loaded = load_from(&source, None, &Beside(path.parent().expect("it is in a folder")));
         let Some(program) = loaded.program else { continue };
-        let mut memory = Memory::new(&program, 0).calling(&loaded.children).with_max_ops(100_000);
+        let mut memory = VirtualDriver::new(&program, 0).calling(&loaded.children).with_max_ops(100_000);
         if memory.start(Value::from(Object::default()), Object::default()).is_err() {
             continue;
         }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, preflight, read};
-use branchpoint_engine::{Answer, Call, Memory, Runner, Script, agent, refusal_code};
 use branchpoint_expr::{Object, Value, render_terminal};
+use branchpoint_host::{Script, VirtualDriver, refusal_code};
+use branchpoint_runners::{Answer, Call, Runner, agent};
 
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/graph");
@@ -36,12 +37,12 @@ fn answer(written: &Value) -> Value {
     }
 }
 
-fn result(host: &Memory<'_>) -> Value {
+fn result(host: &VirtualDriver<'_>) -> Value {
     host.result().cloned().or_else(|| host.view("result")).expect("a run has a result at any moment")
 }
 
 /// How a run stands: its log, then the rest.
-fn told(host: &Memory<'_>) -> String {
+fn told(host: &VirtualDriver<'_>) -> String {
     let result = result(host);
     let text = |entry: &Value, key: &str| entry.get(key).map(ToString::to_string).unwrap_or_default();
     let logs = result.get("logs").and_then(Value::as_list).unwrap_or_default();
@@ -67,7 +68,7 @@ fn examples_end_as_they_are_known_to() {
         let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
         let script = read(&script).expect("the script is YAML").to_value();
         let mut agents = Script::read(script.get("agents").expect("the agents answer")).expect("the script is one");
-        let mut host = Memory::new(&program, 0);
+        let mut host = VirtualDriver::new(&program, 0);
         host.start(Value::Null, Object::default()).expect("a graph runs without input");
         host.go_on(&mut agents);
         for written in script.get("resume").and_then(Value::as_list).unwrap_or_default() {
@@ -86,10 +87,10 @@ const APPROVAL: &str = r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "p", "
 #[test]
 fn an_answer_that_is_refused_says_why_and_changes_nothing() {
     let program = loaded(APPROVAL);
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
     let before = told(&host);
-    let refused = |host: &mut Memory<'_>, written: &str| {
+    let refused = |host: &mut VirtualDriver<'_>, written: &str| {
         let answer = answer(&serde_json::from_str(written).expect("this is JSON"));
         let waiting = result(host).get("waiting").cloned().unwrap_or_default();
         host.signal("resume", answer.clone(), None).err().map(|refused| refusal_code(&refused, &answer, &waiting))
@@ -121,7 +122,7 @@ fn an_installation_sets_the_model_and_the_limit() {
             "connections": [{"source": "s", "target": "a"}, {"source": "a", "target": "a"},
                 {"source": "a", "target": "k", "sourceHandle": "subagent"}]}"#,
     );
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     let given = [("model", Value::from("small")), ("stepLimit", Value::Int(3)), ("runId", Value::from("r1"))];
     host.start(object(given), Object::default()).unwrap();
     let mut asked = Asked(Vec::new());
@@ -159,7 +160,7 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
         r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "a", "type": "agent"}],
             "connections": [{"source": "s", "target": "a"}]}"#,
     );
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
     host.go_on(&mut Failing);
     assert_eq!(host.now_ms(), 7);
@@ -206,7 +207,7 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
     );
     let parts = agent::parts([&program]).expect("there is no condition");
     let folder = tempfile::tempdir().expect("there is room");
-    let kept = |name: &str| Memory::kept(&folder.path().join(name), "r".to_owned(), &program, 0).calling(&parts);
+    let kept = |name: &str| VirtualDriver::kept(&folder.path().join(name), "r".to_owned(), &program, 0).calling(&parts);
     for mut host in [kept("whole.db"), kept("killed.db").crashing()] {
         host.start(Value::Null, Object::default()).unwrap();
         host.go_on(&mut Models);
@@ -244,7 +245,7 @@ fn a_condition_that_cannot_be_evaluated_fails_the_run() {
             {"id": "i", "type": "if", "data": {"conditions": [{"if": "input > 3"}]}}],
             "connections": [{"source": "s", "target": "i"}]}"#,
     );
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
     let error = result(&host).get("error").cloned().unwrap_or_default();
     assert_eq!(error.get("kind"), Some(&Value::from("condition_error")));

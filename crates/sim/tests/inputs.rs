@@ -2,8 +2,8 @@
 
 use branchpoint_core::ir::Status;
 use branchpoint_dialects::load;
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::{Script, VirtualDriver};
 
 fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("this is JSON")
@@ -14,7 +14,7 @@ fn run(document: &str, input: &str, facts: &str) -> (Status, String, String, Val
     let loaded = load(document, None);
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
     let program = loaded.program.expect("it loads");
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     let given = value(facts);
     let facts: Object =
         program.facts.iter().map(|fact| (fact.clone(), given.get(fact).cloned().unwrap_or_default())).collect();

@@ -9,10 +9,10 @@ use std::thread;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, read};
-use branchpoint_engine::gate::{Gate, KeptSessions, Request, Sessions};
-use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::store::{Document, Durability, Store, Workflow};
 use branchpoint_expr::{Dialect, Value};
+use branchpoint_host::gate::{Gate, KeptSessions, Request, Sessions};
+use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
 /// How long a session lives here that nobody touches.
 const TTL_S: i64 = 60;
@@ -67,7 +67,7 @@ fn every_example_is_answered_alike_with_a_crash_after_each_request() {
             let mut kept = kept(folder.path(), &program, tools.as_deref(), now_ms);
             let answer = kept.request("s", request(event), Some(&key), now_ms, explain).expect("it is taken");
             let told =
-                |answer: &branchpoint_engine::gate::Answer| format!("{:?} {:?}", answer.view("s"), answer.reasons());
+                |answer: &branchpoint_host::gate::Answer| format!("{:?} {:?}", answer.view("s"), answer.reasons());
             assert_eq!(told(&answer), told(&expected), "{}: event {index}", path.display());
             // The process dies here: nothing is closed.
             drop(kept);

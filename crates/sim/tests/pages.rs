@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use branchpoint_core::What;
 use branchpoint_core::ir::Index;
 use branchpoint_dialects::{Library, load_from, preflight, read};
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, render_terminal};
+use branchpoint_host::{Script, VirtualDriver};
 
 /// The words of a block that is a graph before its run.
 const PREFLIGHT: &str = "json graph preflight";
@@ -132,7 +132,7 @@ fn outcome(
         return (kinds, render_terminal(&loaded.diagnostics, text, &format!("{name}.{end}"), false));
     }
     let program = loaded.program.expect("what has no findings has a program");
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     let facts: Object = program.facts.iter().map(|fact| (fact.clone(), facts(fact))).collect();
     host.start(input.clone(), facts).expect("a run can start");
     host.go_on(&mut Script::read(script).expect("the page's script is one"));

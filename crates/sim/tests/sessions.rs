@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Again, Failed, What};
 use branchpoint_dialects::{load, read};
-use branchpoint_engine::gate::{Gate, Refused, Request, Sessions, TTL_S};
-use branchpoint_engine::{Answer, Call, Memory, Runner};
 use branchpoint_expr::{Object, Value, render_terminal};
+use branchpoint_host::VirtualDriver;
+use branchpoint_host::gate::{Gate, Refused, Request, Sessions, TTL_S};
+use branchpoint_runners::{Answer, Call, Runner};
 
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/session");
@@ -203,7 +204,7 @@ fn json(text: &str) -> Value {
 }
 
 /// A turn of the example's agent with a model that gives these replies.
-fn turn(host: &mut Memory<'_>, text: &str, replies: &[&str]) -> Model {
+fn turn(host: &mut VirtualDriver<'_>, text: &str, replies: &[&str]) -> Model {
     let mut model = Model { replies: replies.iter().map(|reply| json(reply)).collect(), asked: vec![], ran: vec![] };
     let payload = [("text".into(), Value::from(text))].into_iter().collect::<Object>();
     host.signal("turn", Value::from(payload), None).expect("it waits for a turn");
@@ -219,7 +220,7 @@ fn researcher() -> Program {
 #[test]
 fn a_turn_looks_at_each_call_when_its_turn_comes() {
     let program = researcher();
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
     let model = turn(
         &mut host,
@@ -250,7 +251,7 @@ fn a_turn_looks_at_each_call_when_its_turn_comes() {
 #[test]
 fn a_turn_makes_so_many_model_calls_and_no_more() {
     let program = researcher();
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
     let again = r#"{"text": "again", "toolCalls": [{"id": "1", "name": "search", "arguments": {}}]}"#;
     let model = turn(&mut host, "tides?", &[again; 4]);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_engine::host::Look;
-use branchpoint_engine::people::{OpenQuestion, QuestionKey, RESUME};
-use branchpoint_engine::store::{Filter, Run, RunNo, Store};
 use branchpoint_expr::Value;
+use branchpoint_host::host::Look;
+use branchpoint_host::people::{OpenQuestion, QuestionKey, RESUME};
+use branchpoint_host::store::{Filter, Run, RunNo, Store};
 
 use crate::foreground::reference;
 use crate::moment;
@@ -93,7 +93,7 @@ fn of_run(store: &Store, look: &Look) -> Result<Vec<Open>> {
 /// Runs that wait for an answer which is not a vote. Only runs whose program has that signal are looked at: sessions wait for
 /// people too.
 fn answerable(store: &Store) -> Result<Vec<RunNo>> {
-    let mut takes: BTreeMap<(branchpoint_engine::store::WorkflowNo, String), bool> = BTreeMap::new();
+    let mut takes: BTreeMap<(branchpoint_host::store::WorkflowNo, String), bool> = BTreeMap::new();
     let mut runs = Vec::new();
     let filter = Filter { status: Some(Status::WaitingPeople), children: true, ..Filter::default() };
     for row in store.runs(&filter)? {

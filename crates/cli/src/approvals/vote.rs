@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use branchpoint_core::Event;
-use branchpoint_engine::people::{QuestionKey, RESUME};
 use branchpoint_expr::Value;
+use branchpoint_host::people::{QuestionKey, RESUME};
 
 use super::open::{self, Open, late, text};
 use crate::drive::{Drive, Live, TakenBy, Until};

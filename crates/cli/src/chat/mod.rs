@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use branchpoint_engine::gate::{Gate, KeptSessions, TTL_S};
-use branchpoint_engine::host::{Drives, Host, Look};
-use branchpoint_engine::store::{RunNo, Store, Workflow as Kept, WorkflowNo};
 use branchpoint_expr::{Dialect, Value};
+use branchpoint_host::gate::{Gate, KeptSessions, TTL_S};
+use branchpoint_host::host::{Drives, Host, Look};
+use branchpoint_host::store::{RunNo, Store, Workflow as Kept, WorkflowNo};
 
 use self::turn::Turns;
 use self::words::Words;

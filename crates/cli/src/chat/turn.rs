@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::host::{ContinueWith, Look};
-use branchpoint_engine::store::RunNo;
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::host::{ContinueWith, Look};
+use branchpoint_host::store::RunNo;
 
 use super::Session;
 use super::words::Words;

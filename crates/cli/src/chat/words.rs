@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use branchpoint_engine::models::{Listener, Piece};
+use branchpoint_runners::models::{Listener, Piece};
 
 use crate::terminal::visible;
 

@@ -7,10 +7,10 @@ use std::thread;
 
 use anyhow::Result;
 use branchpoint_core::RequestNo;
-use branchpoint_engine::Driver;
-use branchpoint_engine::people::QuestionKey;
-use branchpoint_engine::store::RunNo;
 use branchpoint_expr::Value;
+use branchpoint_host::Driver;
+use branchpoint_host::people::QuestionKey;
+use branchpoint_host::store::RunNo;
 
 use super::questions::Open;
 use super::{Heard, View};
@@ -196,7 +196,7 @@ fn chosen<'l>(open: &Open, line: &'l str) -> Option<(String, Option<&'l str>)> {
 #[cfg(test)]
 mod tests {
     use branchpoint_core::{Request, RequestNo};
-    use branchpoint_engine::people::OpenQuestion;
+    use branchpoint_host::people::OpenQuestion;
 
     use super::*;
 

@@ -16,10 +16,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
-use branchpoint_engine::host::{Act, Drives, Host, Look, People, Refused};
-use branchpoint_engine::models::{self, Piece};
-use branchpoint_engine::store::{RunNo, Store};
-use branchpoint_engine::{Driver, SharedSecrets};
+use branchpoint_host::Driver;
+use branchpoint_host::host::{Act, Drives, Host, Look, People, Refused};
+use branchpoint_host::store::{RunNo, Store};
+use branchpoint_runners::SharedSecrets;
+use branchpoint_runners::models::{self, Piece};
 use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;
@@ -100,7 +101,7 @@ impl Foreground {
         let performs = outside::Manner { user: manner.user.clone(), attached: is_attended() };
         let here = Arc::new(Here::new(project, performs, ears)?);
         let facts = Arc::clone(&here);
-        let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
+        let facts = Arc::new(move |name: &str| branchpoint_runners::Outside::fact(&*facts, name));
         let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
         let host = here.furnish(host, project);
         let (notices, host) = Notices::new(project, &path, host)?;
@@ -340,7 +341,7 @@ impl Scene {
 }
 
 /// Hands on what concerns whoever watches.
-fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_engine::DriverListener {
+fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_host::DriverListener {
     Box::new(move |act| {
         notices.hear(act);
         let told = match act {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{RequestNo, offers};
-use branchpoint_engine::Memory;
-use branchpoint_engine::host::Look;
-use branchpoint_engine::people::{OpenQuestion, QuestionKey};
-use branchpoint_engine::store::{RunNo, Store, Trouble};
 use branchpoint_expr::{Object, Value, shell};
+use branchpoint_host::VirtualDriver;
+use branchpoint_host::host::Look;
+use branchpoint_host::people::{OpenQuestion, QuestionKey};
+use branchpoint_host::store::{RunNo, Store, Trouble};
 
 /// An open question of a run.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Open {
     }
 
     /// The open questions of a dry run, which has no id.
-    pub(crate) fn of_trial(program: &Program, trial: &Memory<'_>) -> Vec<Self> {
+    pub(crate) fn of_trial(program: &Program, trial: &VirtualDriver<'_>) -> Vec<Self> {
         let asked = trial.questions().iter().map(|question| (question.request, question.spec.clone())).collect();
         let result = trial.view("result").unwrap_or_default();
         let questions = OpenQuestion::list(&offers(program, trial.state()), &asked, &result).into_iter();

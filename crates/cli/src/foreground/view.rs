@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use branchpoint_core::ir::{Index, Program, Status, StepId};
 use branchpoint_core::{EffectNo, Note, Records, StepRecord, StepStatus, What};
-use branchpoint_engine::SharedSecrets;
-use branchpoint_engine::store::{RunNo, Store};
+use branchpoint_host::store::{RunNo, Store};
+use branchpoint_runners::SharedSecrets;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{lines, terminal};

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use branchpoint_core::ir::Program;
-use branchpoint_engine::{Answer, BadScript, Call, Runner, Script, Secrets};
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
+use branchpoint_host::{BadScript, Script};
+use branchpoint_runners::{Answer, Call, Runner, Secrets};
 use jiff::Timestamp;
 
 use crate::source::Source;

@@ -1,8 +1,8 @@
 //! The declared inputs of a workflow, as help for a run that was given wrong ones.
 
 use branchpoint_core::ir::{Index, Program};
-use branchpoint_engine::Secrets;
 use branchpoint_expr::Value;
+use branchpoint_runners::Secrets;
 
 /// The declared inputs as a table, with how to give them; none if the workflow declares none.
 pub(crate) fn help(program: &Program) -> Option<String> {

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_engine::Memory;
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::VirtualDriver;
 use jiff::Timestamp;
 
 use super::answers::Answers;
@@ -32,7 +32,7 @@ pub(crate) fn run(
     let children = if answers.is_recorded() { super::children_of(&workflow)? } else { BTreeMap::new() };
     let program = workflow.program;
     answers.mask_with(secrets.clone());
-    let host = Memory::new(&program, Timestamp::now().as_millisecond());
+    let host = VirtualDriver::new(&program, Timestamp::now().as_millisecond());
     let progress = Progress::new(&secrets);
     let mut host = host.calling(&children).with_max_ops(max_ops).telling(progress.listener());
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
@@ -41,7 +41,7 @@ pub(crate) fn run(
 }
 
 /// Lets the run go on until it has ended, or only people can make it go on.
-fn drive(program: &Program, host: &mut Memory<'_>, answers: &mut Answers, mut progress: Progress<'_>) {
+fn drive(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers, mut progress: Progress<'_>) {
     loop {
         host.go_on(answers);
         progress.show(program);

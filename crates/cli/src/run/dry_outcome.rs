@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_engine::{Memory, Secrets};
 use branchpoint_expr::Value;
+use branchpoint_host::VirtualDriver;
+use branchpoint_runners::Secrets;
 
 use super::answers::Answers;
 use super::{declared, people};
@@ -15,7 +16,7 @@ use crate::{ended, exit, terminal};
 /// Prints the result on stdout, what there is to say about it on stderr.
 pub(crate) fn tell(
     program: &Program,
-    host: &Memory<'_>,
+    host: &VirtualDriver<'_>,
     answers: &Answers,
     json: bool,
     secrets: &Secrets,

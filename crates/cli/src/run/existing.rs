@@ -1,9 +1,9 @@
 //! A second start under the id of a run: it must be of the same workflow, with the same inputs.
 
 use anyhow::{Result, bail};
-use branchpoint_engine::Secrets;
-use branchpoint_engine::store::{Run, Store, WorkflowNo};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::store::{Run, Store, WorkflowNo};
+use branchpoint_runners::Secrets;
 
 use crate::masked;
 use crate::runs::start_of;

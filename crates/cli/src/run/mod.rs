@@ -21,10 +21,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_core::ir::Program;
-use branchpoint_engine::host::{Start, Taken, new_id};
-use branchpoint_engine::store::{self, Document, Store};
-use branchpoint_engine::{Secrets, agent, cassette};
 use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_host::cassette;
+use branchpoint_host::host::{Start, Taken, new_id};
+use branchpoint_host::store::{self, Document, Store};
+use branchpoint_runners::{Secrets, agent};
 use jiff::Timestamp;
 
 pub(crate) use self::answers::Answers;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::SharedSecrets;
-use branchpoint_engine::host::Look;
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::host::Look;
+use branchpoint_runners::SharedSecrets;
 
 use crate::foreground::{Left, Open, quoted};
 use crate::project::Reach;

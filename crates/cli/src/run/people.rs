@@ -2,21 +2,22 @@
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Event, Rejected};
-use branchpoint_engine::people::{QuestionKey, written_votes};
-use branchpoint_engine::{Memory, Runner as _};
 use branchpoint_expr::Value;
+use branchpoint_host::VirtualDriver;
+use branchpoint_host::people::{QuestionKey, written_votes};
+use branchpoint_runners::Runner as _;
 
 use super::answers::Answers;
 use crate::foreground::Open;
 use crate::terminal;
 
 /// Answers the oldest thing for which there is an answer. False if there is none.
-pub(crate) fn answer(program: &Program, host: &mut Memory<'_>, answers: &mut Answers) -> bool {
+pub(crate) fn answer(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
     Open::of_trial(program, host).iter().any(|open| answered(open, program, host, answers))
 }
 
 /// True: the run can go on.
-fn answered(open: &Open, program: &Program, host: &mut Memory<'_>, answers: &mut Answers) -> bool {
+fn answered(open: &Open, program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
     let name = open.question.name_in(answers.script());
     answers.at(host.now_ms());
     let Some(said) = answers.said(&name, &open.question.spec, &open.shown()) else {
@@ -55,7 +56,7 @@ fn complain(open: &Open, answer: &str, refused: &Rejected) {
 
 fn hand(
     open: &Open,
-    host: &mut Memory<'_>,
+    host: &mut VirtualDriver<'_>,
     user: Option<&str>,
     choice: &Value,
     comment: Option<&str>,
@@ -67,7 +68,7 @@ fn hand(
 }
 
 /// Whether votes are still missing. What else is answered is answered at once.
-fn is_open(open: &Open, program: &Program, host: &Memory<'_>) -> bool {
+fn is_open(open: &Open, program: &Program, host: &VirtualDriver<'_>) -> bool {
     let key = &open.question.key;
     matches!(key, QuestionKey::Vote(_)) && Open::of_trial(program, host).iter().any(|other| other.question.key == *key)
 }

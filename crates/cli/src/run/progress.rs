@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Records, StepRecord, StepStatus};
-use branchpoint_engine::{NoteListener, Secrets};
 use branchpoint_expr::{Explanation, shown};
+use branchpoint_host::NoteListener;
+use branchpoint_runners::Secrets;
 
 use crate::{lines, terminal};
 

@@ -4,8 +4,8 @@ use std::process::{self, ExitCode};
 
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
-use branchpoint_engine::unserved;
 use branchpoint_expr::{Diagnostic, Located, Span, Value};
+use branchpoint_runners::runner_check;
 
 use super::answers::Answers;
 use crate::outside::{Ears, Here, Manner};
@@ -33,7 +33,7 @@ pub(crate) fn check(
     let lacks = |effect: &Effect, step: &str| {
         if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect) }
     };
-    let mut findings = unserved(&workflow.program, lacks);
+    let mut findings = runner_check(&workflow.program, lacks);
     drop(here);
     interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
     if checks.is_set() {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use branchpoint_engine::store::{ExchangeTrouble, Filter, Imported};
 use branchpoint_expr::Value;
+use branchpoint_host::store::{ExchangeTrouble, Filter, Imported};
 
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};

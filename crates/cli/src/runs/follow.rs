@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{StepRecord, StepStatus};
-use branchpoint_engine::Stop;
-use branchpoint_engine::store::{RunNo, Store, Trouble};
+use branchpoint_host::store::{RunNo, Store, Trouble};
+use branchpoint_runners::Stop;
 
 use super::show::pending;
 use super::told::{LeftOut, Told};

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Stamp, State, What, advance};
-use branchpoint_engine::host::{ContinueWith, Look, Refused, new_id};
-use branchpoint_engine::store::{Run, RunNo, Store};
 use branchpoint_expr::Value;
+use branchpoint_host::host::{ContinueWith, Look, Refused, new_id};
+use branchpoint_host::store::{Run, RunNo, Store};
 
 use super::Follower;
 use super::explain;

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::people::OpenQuestion;
-use branchpoint_engine::store::{Document, Filter, Run, RunNo, Store, WorkflowNo};
 use branchpoint_expr::Value;
+use branchpoint_host::people::OpenQuestion;
+use branchpoint_host::store::{Document, Filter, Run, RunNo, Store, WorkflowNo};
 
 use crate::opened::Opened;
 use crate::table::table;

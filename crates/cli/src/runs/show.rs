@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::Secrets;
-use branchpoint_engine::host::Look;
-use branchpoint_engine::people::QuestionKey;
-use branchpoint_engine::store::{Question, Run, RunNo, Store};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::host::Look;
+use branchpoint_host::people::QuestionKey;
+use branchpoint_host::store::{Question, Run, RunNo, Store};
+use branchpoint_runners::Secrets;
 
 use super::list::{alive, waits};
 use crate::foreground::{command, reference};

@@ -7,10 +7,10 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
 use branchpoint_core::{EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
-use branchpoint_engine::Secrets;
-use branchpoint_engine::host::{Look, Replayed};
-use branchpoint_engine::store::{RunNo, Store};
 use branchpoint_expr::{Value, shown};
+use branchpoint_host::host::{Look, Replayed};
+use branchpoint_host::store::{RunNo, Store};
+use branchpoint_runners::Secrets;
 
 use crate::{lines, masked, moment, spent, terminal};
 
@@ -96,7 +96,7 @@ impl Told {
         Self::after(store, run, None)
     }
 
-    /// What happened in a run after so many events. Memory is bounded: of steps that have ended, the newest are kept.
+    /// What happened in a run after so many events. The memory it uses is bounded: of steps that have ended, the newest are kept.
     pub(super) fn after(store: &Store, run: RunNo, from: Option<u64>) -> Result<Self> {
         let secrets = store.secrets(run)?;
         let mut gathered = Gathered::default();

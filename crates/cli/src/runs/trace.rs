@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::EffectNo;
-use branchpoint_engine::store::{Run, Store};
 use branchpoint_expr::Value;
+use branchpoint_host::store::{Run, Store};
 
 use super::told::{LeftOut, Told};
 use crate::opened::Opened;

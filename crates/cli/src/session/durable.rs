@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use branchpoint_core::ir::Program;
-use branchpoint_engine::gate::{Answer, Gate, KeptSessions, Request};
-use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::store::Workflow;
 use branchpoint_expr::Value;
+use branchpoint_host::gate::{Answer, Gate, KeptSessions, Request};
+use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::store::Workflow;
 
 use super::{Arguments, Gates, answered, document};
 use crate::project::Project;

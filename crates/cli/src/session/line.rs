@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use branchpoint_engine::gate::{Answer, Request};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::gate::{Answer, Request};
 
 /// The session of a line that names none.
 pub(crate) const MAIN: &str = "main";

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_dialects::load;
-use branchpoint_engine::gate::{Answer, Gate, Request, Sessions, TTL_S};
-use branchpoint_engine::read_line;
-use branchpoint_engine::store::Document;
 use branchpoint_expr::{Dialect, Value};
+use branchpoint_host::gate::{Answer, Gate, Request, Sessions, TTL_S};
+use branchpoint_host::store::Document;
+use branchpoint_runners::read_line;
 
 use crate::project::StoreArguments;
 use crate::source::{DOCUMENT_BYTES, Source, unread};

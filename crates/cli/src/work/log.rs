@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use branchpoint_core::RequestNo;
 use branchpoint_core::ir::Status;
-use branchpoint_engine::host::{Act, People};
-use branchpoint_engine::people::QuestionKey;
-use branchpoint_engine::store::{RunNo, Store};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::host::{Act, People};
+use branchpoint_host::people::QuestionKey;
+use branchpoint_host::store::{RunNo, Store};
 use jiff::Timestamp;
 
 use crate::foreground::reference;

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use branchpoint_core::ir::Status;
-use branchpoint_engine::host::{Act, People};
-use branchpoint_engine::store::{Store, Trouble};
-use branchpoint_engine::{Answer, Call, Outside, Stop};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::host::{Act, People};
+use branchpoint_host::store::{Store, Trouble};
+use branchpoint_runners::{Answer, Call, Outside, Stop};
 
 use crate::outside::Here;
 use crate::terminal;

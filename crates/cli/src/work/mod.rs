@@ -10,9 +10,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_engine::Driver;
-use branchpoint_engine::host::{Act, Drives, Host};
-use branchpoint_engine::store::Store;
+use branchpoint_host::Driver;
+use branchpoint_host::host::{Act, Drives, Host};
+use branchpoint_host::store::Store;
 use jiff::Timestamp;
 
 use self::log::{Format, Log};
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = store.path().context("a store in memory has nobody to work for")?.to_path_buf();
     let here = Arc::new(Here::for_worker(&project, Ears::of(|_| {}))?);
     let facts = Arc::clone(&here);
-    let facts = Arc::new(move |name: &str| branchpoint_engine::Outside::fact(&*facts, name));
+    let facts = Arc::new(move |name: &str| branchpoint_runners::Outside::fact(&*facts, name));
     let host = Host::new(store, "work", Drives::All, facts, Timestamp::now().as_millisecond())?;
     let host = here.furnish(host, &project);
     let counters = Arc::new(Counters::new(host.events()));
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listener(heard: Sender<Heard>, mut notices: Notices, counters: Arc<Counters>) -> branchpoint_engine::DriverListener {
+fn listener(heard: Sender<Heard>, mut notices: Notices, counters: Arc<Counters>) -> branchpoint_host::DriverListener {
     Box::new(move |act: &Act| {
         notices.hear(act);
         counters.count(act);

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use branchpoint_core::Event;
-use branchpoint_engine::store::{Durability, Store};
 use branchpoint_expr::Value;
+use branchpoint_host::store::{Durability, Store};
 
 use super::run_in;
 

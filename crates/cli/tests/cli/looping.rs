@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use branchpoint_core::ir::Status;
-use branchpoint_engine::store::Store;
+use branchpoint_host::store::Store;
 
 use super::running::{Place, err, exits, out, signal};
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use branchpoint_core::Event;
-use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::store::{Durability, Store};
-use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
 use branchpoint_expr::Value;
+use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::store::{Durability, Store};
+use branchpoint_host::{Driver, Limits};
+use branchpoint_runners::{Answer, Call, Outside, Stop};
 
 use super::running::{Place, err, exits, out};
 

@@ -4,9 +4,9 @@
 //! recorded; and no result is recorded twice.
 
 mod agent;
-#[path = "../../../engine/tests/tools/peer.rs"]
+#[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;
-#[path = "../../../engine/tests/provider/mod.rs"]
+#[path = "../../../runners/tests/provider/mod.rs"]
 mod provider;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use branchpoint_core::ir::Status;
 use branchpoint_core::{Event, Stamp};
-use branchpoint_engine::store::{Durability, Filter, Store};
+use branchpoint_host::store::{Durability, Filter, Store};
 
 /// Commands that write down the key of their call, one after the other, at the same time, and in rounds.
 const WORKFLOW: &str = r#"
@@ -109,7 +109,7 @@ impl Place {
         let Some(store) = opened(&self.store()) else { return BTreeMap::new() };
         let mut runs = store.runs(&Filter { children: true, ..Filter::default() }).expect("the store can be read");
         runs.retain(|run| !ended.contains(&run.id));
-        let journal = |run: branchpoint_engine::store::Run| {
+        let journal = |run: branchpoint_host::store::Run| {
             let journal = store.journal(run.run).expect("what was written can be read");
             (run.id, (run.status, journal))
         };

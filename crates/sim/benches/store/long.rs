@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use branchpoint_core::{State, advance};
-use branchpoint_engine::Outside;
-use branchpoint_engine::host::{Act, Drives, Start, Ticket};
+use branchpoint_host::host::{Act, Drives, Start, Ticket};
+use branchpoint_runners::Outside;
 
 use super::{Folder, InProcess, host, saved};
 

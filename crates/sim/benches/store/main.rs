@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::load;
-use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::store::{Document, Durability, Store, Workflow, WorkflowNo};
-use branchpoint_engine::{Answer, Call, Outside, Stop};
 use branchpoint_expr::{Dialect, Value};
+use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::store::{Document, Durability, Store, Workflow, WorkflowNo};
+use branchpoint_runners::{Answer, Call, Outside, Stop};
 
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use branchpoint_core::{Event, Offer};
-use branchpoint_engine::host::{Act, Drives, Start, Ticket};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::host::{Act, Drives, Start, Ticket};
 
 use super::{Folder, host, resident_mb, saved};
 

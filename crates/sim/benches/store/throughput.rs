@@ -6,9 +6,10 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use branchpoint_engine::host::{Act, Drives, Start};
-use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
 use branchpoint_expr::Value;
+use branchpoint_host::host::{Act, Drives, Start};
+use branchpoint_host::{Driver, Limits};
+use branchpoint_runners::{Answer, Call, Outside, Stop};
 
 use super::floor;
 use super::{Folder, host, saved};

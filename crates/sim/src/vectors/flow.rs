@@ -3,8 +3,8 @@
 use branchpoint_core::What;
 use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_dialects::load;
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Condition, Dialect, Located, Object, Options, Severity, Value};
+use branchpoint_host::{Script, VirtualDriver};
 
 use super::{Failure, Verdict, compare, error, name, object, stage, verdict};
 
@@ -69,7 +69,7 @@ fn ran(vector: &Value) -> Value {
     ])
 }
 
-fn executed(program: &Program, host: &Memory<'_>) -> Vec<Value> {
+fn executed(program: &Program, host: &VirtualDriver<'_>) -> Vec<Value> {
     let began = host.notes().iter().filter_map(|note| match note.what {
         What::Began(step, _) => Some(id(program, step)),
         _ => None,
@@ -77,7 +77,7 @@ fn executed(program: &Program, host: &Memory<'_>) -> Vec<Value> {
     began.collect()
 }
 
-fn warnings(program: &Program, host: &Memory<'_>) -> Vec<Value> {
+fn warnings(program: &Program, host: &VirtualDriver<'_>) -> Vec<Value> {
     let warned = host.notes().iter().filter_map(|note| match &note.what {
         What::Warned(step, kind) => Some(object([("step", id(program, *step)), ("kind", Value::Str(kind.clone()))])),
         _ => None,

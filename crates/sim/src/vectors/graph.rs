@@ -4,8 +4,8 @@ mod agents;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, preflight};
-use branchpoint_engine::{Memory, refusal_code};
 use branchpoint_expr::{Diagnostic, Dialect, Object, Severity, Value};
+use branchpoint_host::{VirtualDriver, refusal_code};
 
 use super::{Failure, Verdict, compare, name, object, stage};
 use agents::Agents;
@@ -51,7 +51,7 @@ fn rejected(findings: &[Diagnostic], wanted: &str) -> Object {
 }
 
 struct Run<'p> {
-    host: Memory<'p>,
+    host: VirtualDriver<'p>,
     agents: Agents,
     trace: Vec<Value>,
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use branchpoint_core::What;
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
-use branchpoint_engine::{Answer, Call, Local, Outside, Stop};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
+use branchpoint_runners::{Answer, Call, Local, Outside, Stop};
 
 use super::stage::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};

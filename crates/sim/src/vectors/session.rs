@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use branchpoint_core::{State, ir::Program, view};
 use branchpoint_dialects::{Loaded, load as load_document};
-use branchpoint_engine::gate::{Answer, Gate, KeptSessions, Request, Session, TTL_S};
-use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::store::{Document, Durability, Store, Workflow};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
+use branchpoint_host::gate::{Answer, Gate, KeptSessions, Request, Session, TTL_S};
+use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
 use super::stage::{Directory, Hosting, hosting};
 use super::{Verdict, object, verdict, verdict_of};
@@ -59,7 +59,7 @@ fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
 
 /// A session on the host that vectors run on.
 enum Player<'p> {
-    Memory(Gate<'p>, Box<Session>),
+    VirtualDriver(Gate<'p>, Box<Session>),
     Kept { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<KeptSessions<'p>>> },
 }
 
@@ -67,7 +67,7 @@ impl<'p> Player<'p> {
     fn new(gate: Gate<'p>, program: &'p Program, kept: Option<Value>) -> Result<Self, String> {
         if hosting() == Hosting::Plain {
             let session = gate.open(kept, 0).map_err(|refused| refused.to_string())?;
-            return Ok(Self::Memory(gate, Box::new(session)));
+            return Ok(Self::VirtualDriver(gate, Box::new(session)));
         }
         let folder = Directory::new();
         let mut sessions = kept_sessions(&folder, gate.clone(), program, 0);
@@ -79,7 +79,7 @@ impl<'p> Player<'p> {
 
     fn ask(&mut self, request: Request, now_ms: i64) -> Result<Answer, String> {
         match self {
-            Self::Memory(gate, session) => {
+            Self::VirtualDriver(gate, session) => {
                 gate.request(session, request, None, now_ms, false).map_err(|refused| refused.to_string())
             }
             Self::Kept { gate, program, folder, sessions } => {

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use branchpoint_core::ir::Program;
-use branchpoint_engine::Memory;
-use branchpoint_engine::store::{ExchangeTrouble, Filter, Store};
+use branchpoint_host::VirtualDriver;
+use branchpoint_host::store::{ExchangeTrouble, Filter, Store};
 
 /// Which host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,18 +34,18 @@ pub(super) fn hosting() -> Hosting {
 }
 
 /// A run that has not begun.
-pub(super) fn memory(program: &Program, now_ms: i64) -> Memory<'_> {
+pub(super) fn memory(program: &Program, now_ms: i64) -> VirtualDriver<'_> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         /// One store for many vectors: their runs have different ids.
         static FOLDER: RefCell<Option<Directory>> = const { RefCell::new(None) };
     }
     if hosting() == Hosting::Plain {
-        return Memory::new(program, now_ms);
+        return VirtualDriver::new(program, now_ms);
     }
     let file = FOLDER.with_borrow_mut(|folder| folder.get_or_insert_with(Directory::new).0.join("store.db"));
     let id = format!("run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let memory = Memory::kept(&file, id, program, now_ms);
+    let memory = VirtualDriver::kept(&file, id, program, now_ms);
     if hosting() == Hosting::Crashing { memory.crashing() } else { memory }
 }
 
@@ -74,7 +74,7 @@ fn exported(store: &Store) -> Result<Vec<u8>, ExchangeTrouble> {
 }
 
 /// The problem with exporting and importing a run. Stores in files hold the runs of many vectors, and are left out.
-pub(super) fn exchange_problem(memory: &Memory<'_>) -> Option<String> {
+pub(super) fn exchange_problem(memory: &VirtualDriver<'_>) -> Option<String> {
     if hosting() == Hosting::Plain { round_trip(memory.store()) } else { None }
 }
 

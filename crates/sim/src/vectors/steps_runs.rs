@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use branchpoint_core::ir::{Index, Program, Status};
 use branchpoint_core::{StepRecord, StepStatus, What, steps};
 use branchpoint_dialects::{LoadOptions, load_with};
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms, iso_utc};
+use branchpoint_host::{Script, VirtualDriver};
 
 use super::{Failure, Verdict, object, stage};
 
@@ -83,7 +83,7 @@ struct Told {
     pending: Vec<Value>,
 }
 
-fn told(program: &Program, memory: &Memory<'_>) -> Told {
+fn told(program: &Program, memory: &VirtualDriver<'_>) -> Told {
     let id = |step: usize| program.steps[step].id.to_string();
     let all = steps(program, memory.notes(), memory.status());
     let ran = |record: &&StepRecord| !matches!(record.status, StepStatus::Skipped(_));

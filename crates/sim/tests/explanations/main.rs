@@ -13,8 +13,8 @@ use std::fmt::Write;
 use branchpoint_core::ir::{Index, Program, Status};
 use branchpoint_core::{Decided, RequestNo, StepRecord, StepStatus, steps};
 use branchpoint_dialects::{LoadOptions, load_with, read};
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_host::{Script, VirtualDriver};
 
 /// What happens in a run after its start.
 enum Then {
@@ -63,7 +63,7 @@ impl Case<'_> {
         let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
         let mut facts: Object = program.facts.iter().map(|fact| (fact.clone(), Value::Null)).collect();
         facts.extend(value(self.facts).as_object().expect("facts are an object").clone());
-        let mut host = Memory::new(&program, 0);
+        let mut host = VirtualDriver::new(&program, 0);
         let mut script = Script::read(&script).expect("the script is valid");
         host.start(value(self.input), facts).expect("the run starts");
         host.go_on(&mut script);

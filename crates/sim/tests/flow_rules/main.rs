@@ -6,8 +6,8 @@ mod steps;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::load;
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_host::{Script, VirtualDriver};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -21,8 +21,8 @@ fn program(steps: &str) -> Program {
     loaded.program.expect("nothing was found")
 }
 
-fn ran<'p>(program: &'p Program, input: &str, script: &str) -> Memory<'p> {
-    let mut host = Memory::new(program, 0);
+fn ran<'p>(program: &'p Program, input: &str, script: &str) -> VirtualDriver<'p> {
+    let mut host = VirtualDriver::new(program, 0);
     host.start(json(input), Object::default()).expect("a run can start");
     host.go_on(&mut Script::read(&json(script)).expect("this is a script"));
     host

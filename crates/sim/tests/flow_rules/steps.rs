@@ -2,8 +2,8 @@
 
 use branchpoint_core::ir::Index;
 use branchpoint_core::{StepStatus, steps};
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::{Script, VirtualDriver};
 
 use crate::{check, over, program, ran, set};
 
@@ -120,7 +120,7 @@ fn variables_nested_too_deeply_to_be_told_still_tell_their_error() {
     let deep = |levels: usize| format!(r#"{{"v": {}1{}}}"#, "[".repeat(levels), "]".repeat(levels));
     let steps = set("x", "1");
     let program = program(&steps);
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     let value = (0..199).fold(Value::Int(1), |inner, _| Value::from(vec![inner]));
     let input: Object = [("v".into(), value)].into_iter().collect();
     host.start(Value::from(input), Object::default()).expect("200 levels may come in");

@@ -1,8 +1,8 @@
 //! Turns of agents with tools: each call of a model and of a tool is recorded, so a killed process goes on after the last that ended.
 
 use branchpoint_core::Usage;
-use branchpoint_engine::agent;
-use branchpoint_engine::store::{Document, Workflow};
+use branchpoint_host::store::{Document, Workflow};
+use branchpoint_runners::agent;
 
 use super::*;
 

@@ -4,7 +4,7 @@ use branchpoint_core::State;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{Event, replay};
 
-use branchpoint_engine::store::Filter;
+use branchpoint_host::store::Filter;
 
 use super::*;
 
@@ -125,7 +125,7 @@ fn large_values_and_secrets_are_whole_in_memory_and_apart_in_the_store() {
     let text = "steps:\n  - {id: ask, step_type: prompt_call, prompt_template: \"use {{input}}\"}\n  - {id: hold, step_type: human_in_the_loop, prompt_template: \"{{step.ask.output}} with {{agent.input}}?\", recipient_distribution: selected_members, recipient_user_ids: [anna]}\n";
     let workflow = saved(host.store(), text, &[]);
     let inputs: Value = serde_json::from_str(r#"{"api_key": "canary-1234", "name": "plain"}"#).expect("this is JSON");
-    let secrets = branchpoint_engine::Secrets::of(&inputs);
+    let secrets = branchpoint_runners::Secrets::of(&inputs);
     let input = Value::from("canary-1234");
     host.start(Start { secrets, ..Start::new(workflow, "r".into(), input) }, Ticket::default());
     let mut heard = Heard::default();

@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_dialects::{Library, load_from};
-use branchpoint_engine::host::{Act, ContinueWith, Drives, Host, Refused, Start, Taken, Ticket};
-use branchpoint_engine::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
-use branchpoint_engine::{Answer, Call, Reply};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::Reply;
+use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused, Start, Taken, Ticket};
+use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
+use branchpoint_runners::{Answer, Call};
 
 /// A folder of its own for each test.
 struct Folder(PathBuf);

@@ -3,8 +3,8 @@
 use std::thread;
 
 use branchpoint_core::ir::Status;
-use branchpoint_engine::Secrets;
-use branchpoint_engine::store::Sent;
+use branchpoint_host::store::Sent;
+use branchpoint_runners::Secrets;
 
 use super::*;
 

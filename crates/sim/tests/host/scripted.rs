@@ -41,7 +41,7 @@ fn start_scripted(host: &mut Host, workflow: WorkflowNo, id: &str, script: &str)
 
 /// What was answered to each command of a run and its child runs, by run.
 fn outputs(store: &Store) -> BTreeMap<String, String> {
-    let all = branchpoint_engine::store::Filter { children: true, ..Default::default() };
+    let all = branchpoint_host::store::Filter { children: true, ..Default::default() };
     let mut outputs = BTreeMap::new();
     for row in store.runs(&all).expect("it reads") {
         for (_, event, _) in store.journal(row.run).expect("it reads") {
@@ -112,7 +112,7 @@ fn child_runs_and_forks_share_the_answers_of_their_root() {
 fn a_script_is_stored_once_and_its_secrets_are_sealed() {
     let folder = Folder::new();
     let mut host =
-        folder.host(Drives::All).keeping_private(&branchpoint_engine::Secrets::from_values(["hunter2hunter2".into()]));
+        folder.host(Drives::All).keeping_private(&branchpoint_runners::Secrets::from_values(["hunter2hunter2".into()]));
     let workflow = saved(host.store(), ROUNDS, &[("child", CHILD)]);
     let script =
         r#"{"act": [{"$exit": 0, "stdout": "the key is hunter2hunter2"}], "last": {"$exit": 0, "stdout": "end"}}"#;

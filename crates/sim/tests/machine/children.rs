@@ -1,8 +1,8 @@
 //! Called workflows in the host in memory: runs of their own, one level deeper.
 
 use branchpoint_dialects::{Library, load_from};
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_host::{Script, VirtualDriver};
 
 struct Greet;
 
@@ -19,7 +19,7 @@ fn a_child_runs_with_the_same_runner_and_its_outputs_come_back() {
     let loaded = load_from(source, Some(Dialect::Machine), &Greet);
     let program = loaded.program.expect("nothing is wrong with it");
     let script: Value = serde_json::from_str(r#"{"hello": {"$exit": 0, "stdout": "good day"}}"#).expect("this is JSON");
-    let mut host = Memory::new(&program, 0).calling(&loaded.children);
+    let mut host = VirtualDriver::new(&program, 0).calling(&loaded.children);
     host.start(Value::Null, Object::default()).expect("it starts");
     host.go_on(&mut Script::read(&script).expect("this is a script"));
     let message = host.result().and_then(|result| result.get("message")).cloned();

@@ -9,8 +9,9 @@ use std::fmt::Write as _;
 use branchpoint_core::What;
 use branchpoint_core::ir::Index;
 use branchpoint_dialects::load;
-use branchpoint_engine::{Answer, Call, Memory, Runner};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
+use branchpoint_host::VirtualDriver;
+use branchpoint_runners::{Answer, Call, Runner};
 
 /// How many machines are tried.
 const MACHINES: u64 = 300;
@@ -293,7 +294,7 @@ fn visited(states: &[State], source: &str) -> Vec<usize> {
     let mut program = loaded.program.unwrap_or_else(|| panic!("{source}\n{errors:?}"));
     // A loop over nothing that leads to itself is legal and never ends.
     program.limits.ops = MOST_OPS;
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("a run can start");
     host.go_on(&mut Commands { states, runs: BTreeMap::new(), calls: 0 });
     let began = host.notes().iter().filter_map(|note| match note.what {

@@ -3,8 +3,8 @@
 use branchpoint_core::ir::{Index, Program};
 use branchpoint_core::{StepStatus, steps};
 use branchpoint_dialects::load;
-use branchpoint_engine::{Memory, Script};
 use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_host::{Script, VirtualDriver};
 
 /// The steps that ran: name, whether it failed, and how many attempts it took.
 #[track_caller]
@@ -13,7 +13,7 @@ fn check(states: &str, script: &str, expect: &[(&str, bool, usize)]) {
     let loaded = load(&source, Some(Dialect::Machine));
     let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let script: Value = serde_json::from_str(script).expect("this is JSON");
-    let mut host = Memory::new(&program, 0);
+    let mut host = VirtualDriver::new(&program, 0);
     let facts: Object = [("user_attached".into(), Value::Bool(false))].into_iter().collect();
     host.start(Value::Null, facts).expect("a run can start");
     host.go_on(&mut Script::read(&script).expect("this is a script"));

@@ -14,11 +14,19 @@ const TABLE: &[(&str, &[&str])] = &[
     ("branchpoint-core", &["branchpoint-expr"]),
     ("branchpoint-schema", &["branchpoint-expr"]),
     ("branchpoint-dialects", &["branchpoint-expr", "branchpoint-core", "branchpoint-schema"]),
-    ("branchpoint-engine", &["branchpoint-expr", "branchpoint-core", "branchpoint-schema"]),
-    ("branchpoint-restate", &["branchpoint-expr", "branchpoint-core", "branchpoint-engine"]),
+    ("branchpoint-runners", &["branchpoint-expr", "branchpoint-core", "branchpoint-schema"]),
+    ("branchpoint-host", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners"]),
+    ("branchpoint-restate", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners"]),
     (
         "branchpoint-server",
-        &["branchpoint-expr", "branchpoint-core", "branchpoint-dialects", "branchpoint-engine", "branchpoint-restate"],
+        &[
+            "branchpoint-expr",
+            "branchpoint-core",
+            "branchpoint-dialects",
+            "branchpoint-runners",
+            "branchpoint-host",
+            "branchpoint-restate",
+        ],
     ),
     (
         "branchpoint",
@@ -26,12 +34,16 @@ const TABLE: &[(&str, &[&str])] = &[
             "branchpoint-expr",
             "branchpoint-core",
             "branchpoint-dialects",
-            "branchpoint-engine",
+            "branchpoint-runners",
+            "branchpoint-host",
             "branchpoint-restate",
             "branchpoint-server",
         ],
     ),
-    ("branchpoint-sim", &["branchpoint-expr", "branchpoint-core", "branchpoint-dialects", "branchpoint-engine"]),
+    (
+        "branchpoint-sim",
+        &["branchpoint-expr", "branchpoint-core", "branchpoint-dialects", "branchpoint-runners", "branchpoint-host"],
+    ),
 ];
 
 /// The crates whose answers may depend on nothing but their arguments.

@@ -49,7 +49,7 @@ fn every_kind_of_error_that_a_run_can_end_with_is_known_and_so_has_its_page() {
 }
 
 fn is_code_of_runs(path: &str) -> bool {
-    let crates = ["core", "engine", "dialects", "cli"].map(|name| format!("crates/{name}/src/"));
+    let crates = ["core", "runners", "host", "dialects", "cli"].map(|name| format!("crates/{name}/src/"));
     path.strip_suffix(".rs").is_some_and(|path| !path.ends_with("tests"))
         && crates.iter().any(|folder| path.starts_with(folder))
 }
@@ -82,7 +82,7 @@ fn word(text: &str) -> String {
 #[test]
 fn a_kind_without_a_page_is_found_wherever_it_stands() {
     let check = |code: &str, expect: &[&str]| {
-        let files = [SourceFile::new("crates/engine/src/a.rs".to_owned(), code)];
+        let files = [SourceFile::new("crates/host/src/a.rs".to_owned(), code)];
         assert_eq!(written_kinds(code), expect, "{code}");
         let unknown = expect.iter().filter(|kind| **kind != "known").count();
         assert_eq!(unknown_kinds(&["known"], &files).len(), unknown, "{code}");

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use branchpoint_engine::host::{Drives, Host};
-use branchpoint_engine::{Answer, Call, Driver, Limits, Outside, Stop};
 use branchpoint_expr::{Dialect, Value};
+use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::{Driver, Limits};
+use branchpoint_runners::{Answer, Call, Outside, Stop};
 
 use super::{Bench, has, json};
 

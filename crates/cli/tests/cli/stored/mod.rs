@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, load_from};
-use branchpoint_engine::host::{Act, Drives, Host, Start, Ticket};
-use branchpoint_engine::store::{Document, Durability, Store, Workflow};
-use branchpoint_engine::{Runner, Script, Secrets};
 use branchpoint_expr::{Dialect, Value};
+use branchpoint_host::Script;
+use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
+use branchpoint_host::store::{Document, Durability, Store, Workflow};
+use branchpoint_runners::{Runner, Secrets};
 use serde_json::Value as Json;
 
 /// Greets, and asks somebody if much is at stake.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::{Again, Failed};
-use branchpoint_engine::{Answer, Call, Runner};
 use branchpoint_expr::{Object, Value};
+use branchpoint_runners::{Answer, Call, Runner};
 
 use super::super::object;
 

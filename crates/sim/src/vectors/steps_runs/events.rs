@@ -2,13 +2,13 @@
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Offer, Rejected, offers};
-use branchpoint_engine::{Memory, Question, Script};
 use branchpoint_expr::Value;
+use branchpoint_host::{Question, Script, VirtualDriver};
 
 use super::object;
 
 /// Feeds the events of a vector, each when nothing else can run. An event must be refused or taken as it says.
-pub(super) fn feed(vector: &Value, memory: &mut Memory<'_>, script: &mut Script) -> Vec<String> {
+pub(super) fn feed(vector: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> Vec<String> {
     let mut problems = Vec::new();
     for event in vector.get("hitl").and_then(Value::as_list).unwrap_or_default() {
         let outcome = hand(event, memory, script);
@@ -22,7 +22,7 @@ pub(super) fn feed(vector: &Value, memory: &mut Memory<'_>, script: &mut Script)
     problems
 }
 
-fn hand(event: &Value, memory: &mut Memory<'_>, script: &mut Script) -> Result<(), Rejected> {
+fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> Result<(), Rejected> {
     if event.get("cancel_run").is_some() {
         return memory.cancel(None);
     }
@@ -54,7 +54,7 @@ fn hand(event: &Value, memory: &mut Memory<'_>, script: &mut Script) -> Result<(
 }
 
 /// The pending question of a step, or the oldest one; else the newest, which refuses for itself.
-fn addressed(memory: &Memory<'_>, step: Option<&str>) -> Option<Question> {
+fn addressed(memory: &VirtualDriver<'_>, step: Option<&str>) -> Option<Question> {
     let of_step = |question: &&Question| step.is_none_or(|step| asks(question, step));
     let open = memory.questions().iter().filter(of_step).find(|question| question.open);
     open.or_else(|| memory.questions().iter().rev().find(of_step)).cloned()
@@ -73,7 +73,7 @@ fn code(rejected: &Rejected) -> String {
 }
 
 /// The questions that are still open, as a vector tells them.
-pub(super) fn pending(program: &Program, memory: &Memory<'_>) -> Vec<Value> {
+pub(super) fn pending(program: &Program, memory: &VirtualDriver<'_>) -> Vec<Value> {
     let offers = offers(program, memory.state());
     let votes = |question: &Question| {
         offers.iter().find_map(|offer| match offer {

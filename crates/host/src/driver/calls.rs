@@ -1,0 +1,266 @@
+//! Calls in flight: how many at a time, each on a thread of its own.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread;
+
+use branchpoint_core::EffectNo;
+
+use super::was_stopped;
+use crate::script::Reply;
+use crate::store::{RunNo, WorkflowNo};
+use branchpoint_runners::Outside;
+use branchpoint_runners::Stop;
+use branchpoint_runners::judge;
+use branchpoint_runners::{Answer, Call};
+
+/// How much is done at a time. What is over it waits; it is kept in the store all the while.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Calls of all runs together.
+    pub calls: usize,
+    /// Calls of all runs of one workflow.
+    pub calls_per_workflow: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { calls: 256, calls_per_workflow: 256 }
+    }
+}
+
+/// A call that has ended.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) run: RunNo,
+    pub(super) workflow: WorkflowNo,
+    pub(super) call: Call,
+    pub(super) answer: Answer,
+}
+
+/// A call that may begin: whose it is, and the delayed answer of its run's script.
+type Next = ((RunNo, WorkflowNo), Call, Option<Box<Reply>>);
+
+/// A call that waits for its turn, or for the answer of its run's script.
+struct Waiting {
+    run: RunNo,
+    call: Call,
+    reply: Option<Box<Reply>>,
+}
+
+/// Who is told that a call has ended.
+type Told = Arc<dyn Fn(Done) + Send + Sync>;
+
+pub(super) struct Calls {
+    outside: Arc<dyn Outside>,
+    limits: Limits,
+    told: Told,
+    /// Calls that wait for their turn, by workflow. Some of them may have been withdrawn.
+    waiting: BTreeMap<WorkflowNo, VecDeque<Waiting>>,
+    /// The attempts that somebody waits for and that have not begun.
+    wanted: HashMap<(RunNo, EffectNo), u32>,
+    /// How many threads are at work: one whose call was withdrawn counts until it has ended.
+    threads: usize,
+    /// The same, by workflow.
+    busy: HashMap<WorkflowNo, usize>,
+    flying: HashMap<(RunNo, EffectNo), (u32, Stop)>,
+    /// The workflow whose turn was last: they take turns.
+    last: Option<WorkflowNo>,
+}
+
+impl Calls {
+    pub(super) fn new(outside: Arc<dyn Outside>, limits: Limits, told: Box<dyn Fn(Done) + Send + Sync>) -> Self {
+        Self {
+            outside,
+            limits,
+            told: told.into(),
+            waiting: BTreeMap::new(),
+            wanted: HashMap::new(),
+            threads: 0,
+            busy: HashMap::new(),
+            flying: HashMap::new(),
+            last: None,
+        }
+    }
+
+    pub(super) fn push(&mut self, run: RunNo, workflow: WorkflowNo, call: Call, reply: Option<Box<Reply>>) {
+        self.wanted.insert((run, call.effect), call.attempt);
+        self.waiting.entry(workflow).or_default().push_back(Waiting { run, call, reply });
+    }
+
+    /// The next call that may begin; workflows take turns, so that a busy one does not keep others waiting.
+    pub(super) fn next(&mut self) -> Option<Next> {
+        while self.threads < self.limits.calls {
+            let (workflow, Waiting { run, call, reply }) = self.first_waiting()?;
+            let key = (run, call.effect);
+            if self.wanted.get(&key) == Some(&call.attempt) {
+                self.wanted.remove(&key);
+                self.last = Some(workflow);
+                return Some(((run, workflow), call, reply));
+            }
+        }
+        None
+    }
+
+    fn first_waiting(&mut self) -> Option<(WorkflowNo, Waiting)> {
+        let has_room = |(workflow, _): &(&WorkflowNo, &VecDeque<_>)| {
+            self.busy.get(workflow).is_none_or(|busy| *busy < self.limits.calls_per_workflow)
+        };
+        let after = |(workflow, _): &(&WorkflowNo, &VecDeque<_>)| self.last.is_none_or(|last| **workflow > last);
+        let first = self.waiting.iter().filter(has_room).find(after).or_else(|| self.waiting.iter().find(has_room));
+        let workflow = *first?.0;
+        let queue = self.waiting.get_mut(&workflow)?;
+        let first = queue.pop_front()?;
+        if queue.is_empty() {
+            self.waiting.remove(&workflow);
+        }
+        Some((workflow, first))
+    }
+
+    /// Performs a call on a thread of its own; one that needs no waiting, or for which there is no thread, is answered here.
+    /// A script's answer is only waited for.
+    pub(super) fn begin(
+        &mut self,
+        (run, workflow): (RunNo, WorkflowNo),
+        call: Call,
+        reply: Option<Box<Reply>>,
+    ) -> Option<(Call, Answer)> {
+        if reply.is_none()
+            && let Some(answer) = self.outside.at_once(&call)
+        {
+            return Some((call, answer));
+        }
+        let stop = Stop::default();
+        let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
+        let (performed, word) = (call.clone(), stop.clone());
+        let body = move || {
+            let call = performed;
+            let perform = || {
+                let answer = match reply {
+                    Some(reply) => reply.after_delay(&call, &word),
+                    None => outside.perform(&call, &word),
+                };
+                judged(&call, answer)
+            };
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(perform));
+            // A defect of a runner is the failure of its call, not the end of everybody else's.
+            let answer = answer.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
+            told(Done { run, workflow, call, answer });
+        };
+        if let Err(error) = thread::Builder::new().spawn(body) {
+            let answer = Answer::failed("runner", format!("there is no thread for this call: {error}"));
+            return Some((call, answer));
+        }
+        self.flying.insert((run, call.effect), (call.attempt, stop));
+        self.threads += 1;
+        *self.busy.entry(workflow).or_default() += 1;
+        None
+    }
+
+    /// Notes that a call has ended. False: nobody waits for it.
+    pub(super) fn ended(&mut self, done: &Done) -> bool {
+        self.threads = self.threads.saturating_sub(1);
+        if let Some(busy) = self.busy.get_mut(&done.workflow) {
+            *busy = busy.saturating_sub(1);
+        }
+        let key = (done.run, done.call.effect);
+        let waited = self.flying.get(&key).is_some_and(|(attempt, ..)| *attempt == done.call.attempt);
+        if waited {
+            self.flying.remove(&key);
+        }
+        waited
+    }
+
+    /// Nobody waits for a call any more. One that has not begun is passed over when its turn comes.
+    pub(super) fn withdraw(&mut self, run: RunNo, effect: EffectNo) {
+        self.wanted.remove(&(run, effect));
+        if let Some((_, stop)) = self.flying.remove(&(run, effect)) {
+            stop.set();
+        }
+    }
+
+    /// Whether nobody waits for any call.
+    pub(super) fn is_empty(&self) -> bool {
+        self.flying.is_empty()
+    }
+
+    /// Whether a thread is still at work, be it on a call that was withdrawn.
+    pub(super) fn is_any_at_work(&self) -> bool {
+        self.threads > 0
+    }
+
+    pub(super) fn stop_all(&mut self) {
+        self.flying.values().for_each(|(_, stop)| stop.set());
+    }
+}
+
+/// Judges an answer on the thread of its call: a large one takes a while, and the host's thread belongs to all runs. An answer of
+/// a call that was stopped stays as it is, because the driver must recognise it.
+fn judged(call: &Call, answer: Answer) -> Answer {
+    if was_stopped(&answer) {
+        return answer;
+    }
+    let usage = answer.usage();
+    Answer::Judged { result: judge(call, answer), usage }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use branchpoint_expr::Value;
+    use serde_json::json;
+
+    use super::*;
+
+    struct Says(Answer);
+
+    impl Outside for Says {
+        fn perform(&self, _: &Call, _: &Stop) -> Answer {
+            self.0.clone()
+        }
+
+        fn fact(&self, _: &str) -> Value {
+            Value::Null
+        }
+    }
+
+    fn call(spec: &serde_json::Value) -> Call {
+        Call {
+            run: "r".into(),
+            folder: "".into(),
+            effect: EffectNo(1),
+            attempt: 1,
+            answers: 0,
+            kind: "tool".into(),
+            spec: Value::from(spec),
+            input: Value::Null,
+            attempt_limit_ms: None,
+            step: None,
+            path: Vec::new(),
+        }
+    }
+
+    /// What reaches the driver when a call is answered so.
+    fn arrives(spec: &serde_json::Value, answer: Answer) -> Answer {
+        let (sender, done) = channel();
+        let told = Box::new(move |done: Done| sender.send(done.answer).expect("the test waits"));
+        let mut calls = Calls::new(Arc::new(Says(answer)), Limits::default(), told);
+        assert!(calls.begin((RunNo(1), WorkflowNo(1)), call(spec), None).is_none());
+        done.recv().expect("the call ends")
+    }
+
+    #[test]
+    fn answers_are_judged_on_the_thread_of_their_call() {
+        let spec = json!({"output_schema": {"type": "array", "items": {"type": "integer"}}});
+        let kind = |answer: Answer| match arrives(&spec, answer) {
+            Answer::Judged { result, .. } => result.map_err(|failed| failed.kind.to_string()),
+            other => panic!("{other:?}"),
+        };
+        let list = |item: Value, length: usize| Answer::data(Value::from(vec![item; length]));
+        assert_eq!(kind(list(Value::Int(1), 2)), Ok(Value::from(&json!([1, 1]))));
+        assert_eq!(kind(list(Value::from("x"), 2)), Err("output_schema".into()));
+        assert_eq!(kind(list(Value::Int(1), 2_500_000)), Err("schema_limit".into()));
+        assert_eq!(arrives(&spec, Answer::Never), Answer::Never);
+    }
+}

@@ -1,0 +1,183 @@
+//! Child runs: a call of another workflow is a run of its own, under an id that its parent's call gives it. So a parent that is
+//! taken up again finds the child that it has started.
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::ir::Effect;
+use branchpoint_core::{EffectNo, Event, Usage};
+use branchpoint_expr::Value;
+
+use super::{Asker, Host, Order, Start, Taken};
+use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
+use branchpoint_runners::agent::{self, Bounds, Told};
+use branchpoint_runners::judge;
+use branchpoint_runners::{Answer, Call};
+use branchpoint_runners::{Secrets, resolve};
+
+impl Host {
+    /// Whether a call is a run of a program that the workflow has.
+    pub(super) fn is_child(&self, workflow: WorkflowNo, call: &Call) -> bool {
+        let known = |part: &Part| {
+            self.programs.contains_key(&(workflow, part.clone()))
+                || matches!(self.store.program(workflow, part), Ok(Some(_)))
+        };
+        part(call).is_some_and(|part| known(&part))
+    }
+
+    pub(super) fn call_child(&mut self, parent: RunNo, call: Call, now_ms: i64) -> Result<(), Trouble> {
+        let Some(open) = self.open.get(&parent) else { return Ok(()) };
+        let (effect, attempt) = (call.effect, call.attempt);
+        // The call may have been withdrawn meanwhile.
+        if open.flights.get(&effect).is_none_or(|flight| flight.attempt != attempt) {
+            return Ok(());
+        }
+        // A secret that the call names is put in here, and sealed with the child's own.
+        let (resolved, known) = match resolve(&call.input, &call.spec, &self.secrets_for(open.script)) {
+            Ok(resolved) if &*call.kind == Effect::CHILD_RUN => resolved,
+            Ok(_) => (call.input.clone(), Vec::new()),
+            Err(why) => {
+                self.settle(parent, &call, Answer::failed("child", why));
+                return Ok(());
+            }
+        };
+        let call = Call { input: resolved, ..call };
+        let known = open.packing.secrets.iter().cloned().chain(known);
+        let start = Start {
+            part: part(&call).unwrap_or_default(),
+            parent: Some(Parent { run: parent, effect: effect.0, attempt }),
+            depth: open.state.depth() + 1,
+            watched: open.watched,
+            folder: open.folder.clone(),
+            facts: facts(&call),
+            secrets: Secrets::from_values(known),
+            ..Start::new(open.workflow, format!("{}.{}.{attempt}", open.id, effect.0), input(&call, self.agents))
+        };
+        let begun = match self.begin_new(start, now_ms)? {
+            Ok(begun) => begun,
+            Err(refused) => {
+                let answer = Answer::failed("child", refused.to_string());
+                self.settle(parent, &call, answer);
+                return Ok(());
+            }
+        };
+        if begun.new {
+            self.tell_of_agent(parent, &call, Told::Start)?;
+        }
+        self.link(parent, call, begun, now_ms)
+    }
+
+    fn link(&mut self, parent: RunNo, call: Call, begun: Taken, now_ms: i64) -> Result<(), Trouble> {
+        let (effect, attempt, limit_ms) = (call.effect, call.attempt, call.attempt_limit_ms);
+        if let Some(flight) = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect)) {
+            flight.child = Some((begun.run, Box::new(call)));
+        }
+        if let Some(limit_ms) = limit_ms {
+            let due_ms = now_ms.saturating_add(i64::try_from(limit_ms).unwrap_or(i64::MAX));
+            self.limits.insert((due_ms, parent, effect, attempt));
+        }
+        if !begun.new {
+            // It was started before, by this process or by one that is gone. It may have ended since.
+            let is_open = self.open.contains_key(&begun.run);
+            if !is_open && self.store.row(begun.run)?.status.is_final() {
+                self.queue.push_back(Order::ChildEnded(begun.run));
+            } else {
+                // Another process may drive it; then its end is noticed.
+                let watched = self.open.get(&parent).is_some_and(|open| open.watched);
+                self.open_later(begun.run, watched);
+            }
+        }
+        Ok(())
+    }
+
+    /// The parent hears how its child ended. One that is not in memory finds out when it is opened.
+    pub(super) fn child_ended(&mut self, child: RunNo) -> Result<(), Trouble> {
+        let row = self.store.row(child)?;
+        let Some(parent) = row.parent else { return Ok(()) };
+        let effect = EffectNo(parent.effect);
+        if !self.open.contains_key(&parent.run) {
+            // Opening it asks for its calls again, this one among them.
+            self.open_later(parent.run, false);
+            return Ok(());
+        }
+        let flight = self.open.get_mut(&parent.run).and_then(|open| open.flights.get_mut(&effect));
+        let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
+        let Some((_, call)) = flight.child.take() else { return Ok(()) };
+        let child = match self.look(&row) {
+            Ok(look) => look.state,
+            // What it came to cannot be read; its parent goes on all the same.
+            Err(trouble) if trouble.is_of_one_run() => {
+                self.settle(parent.run, &call, Answer::failed("child", trouble.to_string()));
+                return Ok(());
+            }
+            Err(trouble) => return Err(trouble),
+        };
+        let result = child.result().map(|(_, result)| result.clone()).unwrap_or_default();
+        self.tell_of_agent(parent.run, &call, Told::End(&result))?;
+        // What a child has used up counts in its parent too, however it ended.
+        let usage = child.usage();
+        self.settle_with(parent.run, &call, answer(&call, result, usage), usage);
+        Ok(())
+    }
+
+    /// Nobody waits for the children of a call any more. That they are to end is written in the transaction that says so: one that
+    /// this process drives is cancelled in the next turn, and the order is kept until then.
+    /// `newest` is the child of the newest attempt, which may not be in the store yet.
+    pub(super) fn abandon_children(
+        &mut self,
+        parent: RunNo,
+        effect: EffectNo,
+        newest: Option<RunNo>,
+    ) -> Result<(), Trouble> {
+        let mut children = self.store.called_by(parent, effect)?;
+        children.extend(newest.filter(|newest| self.new_ids.values().any(|new| new == newest)));
+        for child in children {
+            self.send(child, Event::Cancel { reason: None })?;
+        }
+        Ok(())
+    }
+
+    /// Attempts that are child runs and have taken too long: nobody waits for what they would say.
+    pub(super) fn end_child_attempts(&mut self, now_ms: i64) -> Result<(), Trouble> {
+        while let Some(over) = self.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {
+            self.limits.remove(&over);
+            let (_, parent, effect, attempt) = over;
+            let flight = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect));
+            let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };
+            let Some((child, call)) = flight.child.take() else { continue };
+            // What it has used up until now counts.
+            let usage = self.look_at(child).map(|child| child.state.usage()).unwrap_or_default();
+            self.abandon_children(parent, effect, Some(child))?;
+            let result = judge(&call, Answer::Never);
+            let settled = Event::Settled { effect, attempt, result, usage };
+            self.take_event(parent, settled, Asker::Nobody, now_ms)?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
+fn part(call: &Call) -> Option<Part> {
+    if &*call.kind == Effect::CHILD_RUN {
+        return call.spec.get("workflow").and_then(Value::as_str).filter(|name| !name.is_empty()).map(Part::from);
+    }
+    agent::is_turn(call).then(|| agent::part(&call.spec))
+}
+
+/// What a child run is started with.
+fn input(call: &Call, agents: Bounds) -> Value {
+    if &*call.kind == Effect::CHILD_RUN {
+        return call.input.get("inputs").cloned().unwrap_or_default();
+    }
+    agent::input(call, agents)
+}
+
+/// Facts that the call gives its child, beside what the host knows.
+fn facts(call: &Call) -> BTreeMap<String, Value> {
+    let facts = call.input.get("facts").and_then(Value::as_object).into_iter().flatten();
+    facts.map(|(name, fact)| (name.to_string(), fact.clone())).collect()
+}
+
+/// What a child run came to, as the answer of its call.
+fn answer(call: &Call, result: Value, usage: Usage) -> Answer {
+    if &*call.kind == Effect::CHILD_RUN { Answer::data(result) } else { agent::answer(&result, usage) }
+}

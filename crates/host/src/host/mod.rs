@@ -1,0 +1,423 @@
+//! The embedded host: many runs over one store.
+//!
+//! It knows no threads and no clock. Whoever drives it queues events, calls [`Host::turn`] with the time, and carries out the
+//! [`Act`]s that come back: that is [`crate::Driver`] under the real clock, and the vectors under a virtual one.
+//!
+//! A turn computes the events of many runs and the rows that follow from them, and then writes all of them in one transaction with one
+//! commit ([`turn`]). What comes back from a turn is therefore kept, and only then acknowledged or performed. A host whose turn
+//! failed is of no use any more; the store is as it was before that turn, and another host goes on from there.
+
+mod act;
+mod apply;
+mod broken;
+mod children;
+mod claim;
+mod fork;
+mod idle;
+mod look;
+mod notice;
+mod open;
+mod private;
+mod rebuild;
+mod scripted;
+mod start;
+mod subagents;
+mod timers;
+mod turn;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use branchpoint_core::ir::Program;
+use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse, Usage};
+use branchpoint_expr::Value;
+
+use crate::store::{Owner, Part, RunNo, Store, Trouble, WorkflowNo};
+pub use act::{Act, People, Refused, Taken, Ticket};
+use branchpoint_runners::SecretStore;
+use branchpoint_runners::SharedSecrets;
+use branchpoint_runners::agent::Bounds;
+use branchpoint_runners::judge;
+use branchpoint_runners::{Answer, Call};
+use claim::{Claims, Readiness};
+pub use look::{Look, Replayed};
+use open::Open;
+pub(crate) use open::followed;
+use private::Private;
+use scripted::Scripted;
+pub(crate) use scripted::used_answers;
+pub use start::{MAX_OPS, Start, new_id};
+
+/// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
+const TURNS_A_REST: u64 = 32;
+
+/// What the host knows under a name, for the facts that programs ask for.
+pub type Facts = Arc<dyn Fn(&str) -> Value + Send + Sync>;
+
+/// Which runs a host drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drives {
+    /// Every run of the store that can go on and that nobody else drives.
+    All,
+    /// Those that it was given, and their children.
+    Named,
+}
+
+/// Who answers the calls of a scripted run that is continued.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ContinueWith {
+    /// Its script.
+    #[default]
+    Script,
+    /// Runners: from now on its calls are executed, which the store records.
+    Runners,
+    /// Another script, from its first answer on: a conversation may have one for each part of it.
+    NewScript(Value),
+    /// The script of another run, from the answer on that the other run has reached.
+    ScriptOf(RunNo),
+}
+
+/// Many runs over one store.
+pub struct Host {
+    store: Store,
+    owner: Owner,
+    drives: Drives,
+    facts: Facts,
+    /// How many runs stay in memory that have nothing to do.
+    idle_limit: usize,
+    /// Where secrets are that calls of other workflows name.
+    secrets: SecretStore,
+    private: Private,
+    shared_secrets: Option<SharedSecrets>,
+    agents: Bounds,
+    /// How many ops a run may execute that is started here; 0 is no bound.
+    max_ops: u64,
+    /// How many runs took events since idle runs were looked for.
+    since_idle_away: usize,
+    /// Whether notices to people outside are kept.
+    notifies: bool,
+    /// Runs that cannot be opened here, and were told of.
+    broken: BTreeSet<RunNo>,
+    /// Inbox items that are queued.
+    sent: BTreeSet<i64>,
+    /// The scripts of open runs, by root run.
+    scripts: HashMap<RunNo, Scripted>,
+    /// Runs whose questions a script answers in the next turn.
+    answerable: BTreeSet<RunNo>,
+    programs: HashMap<(WorkflowNo, Part), Arc<Program>>,
+    open: HashMap<RunNo, Box<Open>>,
+    /// The timers of open runs.
+    timers: BTreeSet<(i64, RunNo, TimerNo)>,
+    /// When attempts that are child runs have taken too long.
+    limits: BTreeSet<(i64, RunNo, EffectNo, u32)>,
+    /// When the first timer of a run is due that nobody drives; none if that is not known to be any time.
+    closed_due_ms: Option<i64>,
+    queue: VecDeque<Order>,
+    /// Open runs whose last event is not finished.
+    unfinished: VecDeque<RunNo>,
+    /// Open runs that took events in this turn.
+    touched: Vec<RunNo>,
+    /// Open runs that have ended in this turn.
+    ended: Vec<RunNo>,
+    /// How the event that is being applied has settled a question.
+    resolved: Option<Value>,
+    /// The time of this turn.
+    turn_ms: i64,
+    acts: Vec<Act>,
+    /// Events that go into the inbox of other runs with this turn.
+    posts: Vec<(RunNo, Event)>,
+    /// Runs that are started in this turn, by id.
+    new_ids: BTreeMap<String, RunNo>,
+    /// Numbers that are reserved for new runs.
+    numbers: turn::Numbers,
+    claims: Claims,
+    /// How many ops this turn has executed.
+    turn_ops: u64,
+    /// Whether a turn was computed and not written.
+    unwritten: bool,
+    events: Arc<AtomicU64>,
+    turns: u64,
+    /// How many turns there were before the last rest.
+    rested: u64,
+    /// Where the random numbers of stamps come from; without it, they are counted.
+    seed: Option<u64>,
+    /// The last known version of the store.
+    version: i64,
+}
+
+/// Something to do in the next turn.
+#[derive(Debug)]
+enum Order {
+    Start(Box<Start>, Asker),
+    Take(RunNo, Event, Asker),
+    Fork {
+        from: RunNo,
+        events: u64,
+        id: String,
+        watched: bool,
+        with: ContinueWith,
+        asker: Asker,
+    },
+    /// A run is opened, so that what it waits for is performed.
+    Wake {
+        run: RunNo,
+        watched: bool,
+        with: ContinueWith,
+        asker: Asker,
+    },
+    /// A run that has nothing to do is put out of memory.
+    Leave(RunNo),
+    /// A run calls another workflow.
+    Child(RunNo, Box<Call>),
+    /// A child run has ended; its parent hears of it.
+    ChildEnded(RunNo),
+}
+
+/// Who hears what became of an order.
+#[derive(Clone, Copy, Debug)]
+enum Asker {
+    Nobody,
+    Caller(Ticket),
+    /// Another process, through the inbox.
+    Inbox(i64),
+}
+
+impl Asker {
+    /// The item of the inbox that is answered.
+    fn item(self) -> Option<i64> {
+        match self {
+            Self::Inbox(item) => Some(item),
+            Self::Nobody | Self::Caller(_) => None,
+        }
+    }
+}
+
+impl Host {
+    /// A host over a store. What a process drove that is gone belongs to nobody from now on.
+    pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, Trouble> {
+        store.bury_the_dead(None)?;
+        let owner = store.enter(what, now_ms)?;
+        let seed = Some(u64::from_le_bytes(crate::store::random()?));
+        let mut host = Self {
+            store,
+            owner,
+            drives,
+            facts,
+            idle_limit: 1_000,
+            since_idle_away: 0,
+            notifies: false,
+            secrets: Arc::new(|_| None),
+            private: Private::default(),
+            shared_secrets: None,
+            agents: Bounds::default(),
+            max_ops: MAX_OPS,
+            broken: BTreeSet::new(),
+            sent: BTreeSet::new(),
+            scripts: HashMap::new(),
+            answerable: BTreeSet::new(),
+            programs: HashMap::new(),
+            open: HashMap::new(),
+            timers: BTreeSet::new(),
+            limits: BTreeSet::new(),
+            closed_due_ms: None,
+            queue: VecDeque::new(),
+            unfinished: VecDeque::new(),
+            touched: Vec::new(),
+            ended: Vec::new(),
+            resolved: None,
+            turn_ms: now_ms,
+            acts: Vec::new(),
+            posts: Vec::new(),
+            new_ids: BTreeMap::new(),
+            numbers: turn::Numbers::new(),
+            claims: Claims::default(),
+            turn_ops: 0,
+            unwritten: false,
+            events: Arc::default(),
+            turns: 0,
+            rested: 0,
+            seed,
+            version: 0,
+        };
+        host.look_around()?;
+        Ok(host)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How many runs may stay in memory with nothing to do.
+    pub fn keep_idle(&mut self, limit: usize) {
+        self.idle_limit = limit;
+    }
+
+    /// Where secrets are that calls of other workflows name: what a child run is started with is sealed in the store.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: SecretStore) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// The most that agents may use.
+    #[must_use]
+    pub fn with_agents(mut self, bounds: Bounds) -> Self {
+        self.agents = bounds;
+        self
+    }
+
+    /// How many ops a run may execute that is started here, its child runs each for itself; 0 is no bound.
+    #[must_use]
+    pub fn with_max_ops(mut self, max_ops: u64) -> Self {
+        self.max_ops = max_ops;
+        self
+    }
+
+    /// What questions become is kept as notices, until somebody has told them: see [`Store::notices`].
+    #[must_use]
+    pub fn with_notices(mut self) -> Self {
+        self.notifies = true;
+        self
+    }
+
+    /// The number under which this process drives runs.
+    pub fn number(&self) -> i64 {
+        self.owner.number
+    }
+
+    /// Leaves nothing to chance: for runs that are compared with others.
+    #[must_use]
+    pub fn without_chance(mut self) -> Self {
+        self.seed = None;
+        self
+    }
+
+    /// The timers of the runs that are open: when they are due, and what for.
+    pub fn timers(&self) -> impl Iterator<Item = (i64, Option<TimerUse>)> {
+        self.timers
+            .iter()
+            .map(|(due_ms, run, timer)| (*due_ms, self.open.get(run).and_then(|open| open.state.timer_use(*timer))))
+    }
+
+    /// Queues an event of a run. What became of it comes as [`Act::Answered`] after it is kept.
+    pub fn hand(&mut self, run: RunNo, event: Event, ticket: Ticket) {
+        self.queue.push_back(Order::Take(run, event, Asker::Caller(ticket)));
+    }
+
+    /// Queues the start of a run.
+    pub fn start(&mut self, start: Start, ticket: Ticket) {
+        self.queue.push_back(Order::Start(Box::new(start), Asker::Caller(ticket)));
+    }
+
+    /// Takes a run up: what it waits for is performed again.
+    pub fn wake(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
+        self.queue.push_back(Order::Wake { run, watched, with: ContinueWith::Script, asker: Asker::Caller(ticket) });
+    }
+
+    /// The same, for a run that may be scripted.
+    pub fn wake_with(&mut self, run: RunNo, watched: bool, with: ContinueWith, ticket: Ticket) {
+        self.queue.push_back(Order::Wake { run, watched, with, asker: Asker::Caller(ticket) });
+    }
+
+    /// Puts a run out of memory, if it has nothing to do. It is opened again when something comes.
+    pub fn put_away(&mut self, run: RunNo) {
+        self.queue.push_back(Order::Leave(run));
+    }
+
+    /// Queues what came back from a call.
+    pub fn settle(&mut self, run: RunNo, call: &Call, answer: Answer) {
+        let usage = answer.usage();
+        self.settle_with(run, call, answer, usage);
+    }
+
+    fn settle_with(&mut self, run: RunNo, call: &Call, answer: Answer, usage: Usage) {
+        let result = judge(call, answer);
+        let settled = Event::Settled { effect: call.effect, attempt: call.attempt, result, usage };
+        self.queue.push_back(Order::Take(run, settled, Asker::Nobody));
+    }
+
+    /// Whether something is queued.
+    pub fn has_orders(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// How many events runs have taken here, for whoever counts them from another thread.
+    pub fn events(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.events)
+    }
+
+    /// When the next turn is worth its while: at once, at that time, or when something is queued.
+    pub fn next_ms(&self) -> Option<i64> {
+        if self.unwritten || !self.queue.is_empty() || !self.unfinished.is_empty() || !self.answerable.is_empty() {
+            return Some(i64::MIN);
+        }
+        let timer = self.timers.first().map(|(due_ms, ..)| *due_ms);
+        let limit = self.limits.first().map(|(due_ms, ..)| *due_ms);
+        [timer, limit, self.closed_due_ms].into_iter().flatten().min()
+    }
+
+    /// For whoever has nothing else to do: the log is moved into the file now, so that no commit has to wait for it later.
+    pub fn rest(&mut self) -> Result<(), Trouble> {
+        if self.turns - self.rested >= TURNS_A_REST {
+            self.rested = self.turns;
+            self.store.move_log()?;
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, order: Order, now_ms: i64) -> Result<(), Trouble> {
+        match order {
+            Order::Start(start, asker) => self.begin_run(*start, asker, now_ms),
+            Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
+            Order::Fork { from, events, id, watched, with, asker } => {
+                let forked = self.fork_run((from, events), id, watched, &with, now_ms)?;
+                self.answer(asker, forked);
+                Ok(())
+            }
+            Order::Wake { run, watched, with, asker } => {
+                self.wake_run(run, watched, with, asker);
+                Ok(())
+            }
+            Order::Leave(run) => {
+                let idle = self.open.get(&run).is_some_and(|open| open.is_idle());
+                if idle { self.leave(run) } else { Ok(()) }
+            }
+            Order::Child(parent, call) => self.call_child(parent, *call, now_ms),
+            Order::ChildEnded(child) => self.child_ended(child),
+        }
+    }
+
+    fn answer(&mut self, asker: Asker, outcome: Result<Taken, Refused>) {
+        match asker {
+            Asker::Nobody => {}
+            Asker::Caller(ticket) => self.acts.push(Act::Answered { ticket, outcome }),
+            Asker::Inbox(item) => {
+                let outcome = outcome.map_or_else(|refused| refused.to_string(), |_| String::new());
+                self.store.tell_outcome(item, outcome);
+                self.sent.remove(&item);
+            }
+        }
+    }
+
+    /// Lets go of everything, so that another process can go on at once. What is in flight is performed there again.
+    pub fn close(self) -> Result<(), Trouble> {
+        self.into_store().map(drop)
+    }
+
+    /// The same, and gives the store back.
+    pub fn into_store(mut self) -> Result<Store, Trouble> {
+        self.put_all_away()?;
+        self.store.begin()?;
+        let closed = self
+            .write_in_order()
+            .and_then(|_| self.store.write_out())
+            .and_then(|()| self.store.free(self.owner.number))
+            .and_then(|()| self.store.commit());
+        if closed.is_err() {
+            self.store.roll_back();
+        }
+        closed.map(|()| self.store)
+    }
+}

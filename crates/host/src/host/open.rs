@@ -1,0 +1,226 @@
+//! A run in memory: opened from its snapshot and what came after, when its next event comes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Command, EffectNo, Event, Outcome, RequestNo, Stamp, State, advance};
+use branchpoint_expr::Value;
+
+use super::timers::Timers;
+use super::{Act, Asker, Host, Order, Refused};
+use crate::store::{Packing, Parent, Part, Pending, Run, RunNo, Store, Trouble, WorkflowNo};
+use branchpoint_runners::Call;
+
+/// A run in memory.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) id: Arc<str>,
+    pub(super) workflow: WorkflowNo,
+    pub(super) folder: Arc<str>,
+    pub(super) program: Arc<Program>,
+    pub(super) packing: Packing,
+    pub(super) state: State,
+    pub(super) parent: Option<Parent>,
+    /// The root run whose script answers the calls of this one.
+    pub(super) script: Option<RunNo>,
+    /// What a scripted run has asked people and what is not settled: its script answers in the turn that asks.
+    pub(super) questions: BTreeMap<RequestNo, Value>,
+    /// How it stands by its row, and whether the row says that this process drives it.
+    pub(super) row: (Status, bool),
+    pub(super) timers: Timers,
+    pub(super) flights: BTreeMap<EffectNo, Flight>,
+    /// Events that came while the last one was not finished.
+    pub(super) waiting: VecDeque<(Event, Asker)>,
+    /// The bytes of the newest snapshot, and the bytes and ops of the events since.
+    pub(super) snapshot_bytes: usize,
+    pub(super) tail_bytes: usize,
+    pub(super) tail_ops: u64,
+    /// Whether somebody wants to hear what happens.
+    pub(super) watched: bool,
+    /// Whether it is left to another process.
+    pub(super) detached: bool,
+    /// Whether it took events in this turn.
+    pub(super) touched: bool,
+    /// The last turn in which it did.
+    pub(super) turn: u64,
+}
+
+/// A call that the run waits for.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) attempt: u32,
+    /// The child run that it is, if it is one.
+    pub(super) child: Option<(RunNo, Box<Call>)>,
+}
+
+impl Open {
+    pub(super) fn new(row: &Run, program: Arc<Program>, packing: Packing) -> Self {
+        Self {
+            id: row.id.as_str().into(),
+            workflow: row.workflow,
+            folder: row.folder.as_str().into(),
+            program,
+            packing,
+            state: State::new(),
+            parent: row.parent,
+            script: None,
+            questions: BTreeMap::new(),
+            row: (row.status, false),
+            timers: Timers::default(),
+            flights: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            snapshot_bytes: 0,
+            tail_bytes: 0,
+            tail_ops: 0,
+            watched: false,
+            detached: false,
+            touched: false,
+            turn: 0,
+        }
+    }
+
+    /// The call that a command of this run asks for.
+    pub(super) fn call(&self, command: Command) -> Option<Call> {
+        Call::of(&self.program, &self.id, &self.folder, command)
+    }
+
+    /// Whether an event has to wait until the last one is finished. Only an order to end need not.
+    pub(super) fn makes_wait(&self, event: &Event) -> bool {
+        self.state.is_unfinished() && !matches!(event, Event::Cancel { .. })
+    }
+
+    /// Whether it waits for somebody, and nothing of it is at work here.
+    pub(super) fn is_idle(&self) -> bool {
+        // The process that drives a scripted run drives its child runs too.
+        let with_parent = self.script.is_some() && self.parent.is_some();
+        let busy = !self.flights.is_empty() || !self.waiting.is_empty() || self.state.is_unfinished() || self.touched;
+        !busy && !with_parent
+    }
+}
+
+impl Host {
+    /// Brings a run that this process has claimed into memory. What it waits for is performed again; nothing is performed for a run
+    /// whose secrets are withheld.
+    pub(super) fn open_with(&mut self, row: &Run, withheld: Option<Packing>) -> Result<Result<(), Refused>, Trouble> {
+        let run = row.run;
+        let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
+            return Ok(Err(Refused::NoPart(row.part.clone())));
+        };
+        let detached = withheld.is_some();
+        let packing = withheld.map_or_else(|| self.packing(run), Ok)?;
+        let kept = self.store.kept(run, &packing)?;
+        let script = if detached || row.status.is_final() { None } else { self.load_script(row)? };
+        let mut open = Box::new(Open::new(row, program, packing));
+        if script.is_some() {
+            let questions = self.store.questions(run)?.into_iter().filter(|question| question.closed_ms.is_none());
+            open.questions = questions.map(|question| (question.request, question.spec)).collect();
+        }
+        open.script = script;
+        open.detached = detached;
+        open.snapshot_bytes = kept.snapshot_bytes;
+        open.tail_bytes = kept.tail_bytes;
+        let ops = kept.state.ops();
+        open.state = folded(&open.program, kept.state, kept.tail, &row.id)?;
+        open.tail_ops = open.state.ops().saturating_sub(ops);
+        open.row = (row.status, !row.status.is_final());
+        open.timers = open.state.timers().collect();
+        open.touched = true;
+        open.turn = self.turns;
+        let pending = self.store.pending(run, &open.packing)?;
+        self.timers.extend(open.timers.in_order().map(|(due_ms, timer)| (due_ms, run, timer)));
+        if open.state.is_unfinished() {
+            self.unfinished.push_back(run);
+        }
+        self.touched.push(run);
+        self.open.insert(run, open);
+        self.perform_again(run, pending);
+        // Somebody may have sent it something while another process drove it.
+        for (item, run, event) in self.store.sent_to_run(run)? {
+            self.queue_sent(item, run, event);
+        }
+        Ok(Ok(()))
+    }
+
+    fn perform_again(&mut self, run: RunNo, pending: Vec<Pending>) {
+        for Pending(command) in pending {
+            let Some(open) = self.open.get_mut(&run) else { return };
+            let Some(call) = open.call(command) else { continue };
+            open.flights.insert(call.effect, Flight { attempt: call.attempt, child: None });
+            self.perform(run, call);
+        }
+    }
+
+    /// Calls of known workflows are runs of their own. The script of the run answers the others, or runners perform them.
+    pub(super) fn perform(&mut self, run: RunNo, call: Call) {
+        let Some(open) = self.open.get(&run) else { return };
+        if open.detached {
+            return;
+        }
+        let (workflow, script) = (open.workflow, open.script);
+        if !self.is_replaced(script, &call) && self.is_child(workflow, &call) {
+            self.queue.push_back(Order::Child(run, Box::new(call)));
+        } else if let Some(call) = self.answer_call(run, call) {
+            self.acts.push(Act::Perform { run, workflow, call, reply: None });
+        }
+    }
+
+    /// A program of a workflow; none if it has no such part.
+    pub(super) fn program(&mut self, workflow: WorkflowNo, part: &Part) -> Result<Option<Arc<Program>>, Trouble> {
+        if let Some(known) = self.programs.get(&(workflow, part.clone())) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(program) = self.store.program(workflow, part)? else { return Ok(None) };
+        let program = Arc::new(program);
+        self.programs.insert((workflow, part.clone()), program.clone());
+        Ok(Some(program))
+    }
+
+    pub(super) fn packing(&self, run: RunNo) -> Result<Packing, Trouble> {
+        let packing = self.store.packing_with_key(run)?;
+        self.share_secrets(&packing);
+        Ok(packing)
+    }
+}
+
+/// The state after a part of a journal. Each event must lead to where it led when it was written.
+pub(super) fn folded(
+    program: &Program,
+    mut state: State,
+    tail: Vec<(Stamp, Event, u32)>,
+    run: &str,
+) -> Result<State, Trouble> {
+    for (stamp, event, mark) in tail {
+        followed(program, &mut state, &stamp, event, mark, run)?;
+    }
+    Ok(state)
+}
+
+/// What comes of one event of a journal. It must lead to where it led when it was written.
+pub(crate) fn followed(
+    program: &Program,
+    state: &mut State,
+    stamp: &Stamp,
+    event: Event,
+    mark: u32,
+    run: &str,
+) -> Result<Outcome, Trouble> {
+    let seq = state.seq() + 1;
+    let strayed = |reason: String| Trouble::Strayed { run: run.to_owned(), seq, reason };
+    let outcome = advance(program, state, stamp, event).map_err(|refused| strayed(refused.to_string()))?;
+    if outcome.check != mark {
+        return Err(strayed("it leads elsewhere than it did when it was written".into()));
+    }
+    Ok(outcome)
+}
+
+impl Store {
+    /// The state of a run, without driving it.
+    pub(super) fn state_of(&self, row: &Run, program: &Program) -> Result<State, Trouble> {
+        let packing = self.packing(row.run)?;
+        let kept = self.kept(row.run, &packing)?;
+        let state = folded(program, kept.state, kept.tail, &row.id);
+        // Without its secrets a run may have decided otherwise.
+        state.map_err(|strayed| packing.withheld.as_deref().map_or(strayed, |why| Trouble::Sealed(why.into())))
+    }
+}

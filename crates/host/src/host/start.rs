@@ -1,0 +1,205 @@
+//! How runs begin.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use branchpoint_core::Event;
+use branchpoint_core::ir::Status;
+use branchpoint_expr::{Object, Value};
+
+use super::open::Open;
+use super::scripted::Scripted;
+use super::{Asker, Host, Refused, Taken};
+use crate::store::{Key, Packing, Parent, Part, Run, RunNo, Trouble, WorkflowNo, random};
+use branchpoint_runners::Secrets;
+
+/// How many ops a run may execute unless the operator says otherwise: many minutes of work without a single effect.
+pub const MAX_OPS: u64 = 100_000_000;
+
+/// A run to be.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Its id. A second start under one id starts nothing.
+    pub id: String,
+    /// What it is a run of.
+    pub workflow: WorkflowNo,
+    /// Which program of it; the empty name is the document's own.
+    pub part: Part,
+    /// What it is started with.
+    pub input: Value,
+    /// The folder that it works in; the empty name is that of whoever performs its calls.
+    pub folder: Arc<str>,
+    /// Facts that the host is not asked for.
+    pub facts: BTreeMap<String, Value>,
+    /// Inputs that are sealed: in the store, they are numbers wherever they stand.
+    pub secrets: Secrets,
+    /// The script that answers its calls and those of its child runs, whoever drives them.
+    pub script: Option<Value>,
+    /// Whether somebody wants to hear what happens.
+    pub watched: bool,
+    /// Whether it is left to whoever drives all runs.
+    pub detached: bool,
+    /// Whose child it is.
+    pub parent: Option<Parent>,
+    /// How many runs are around it.
+    pub depth: u32,
+}
+
+impl Start {
+    /// A run of a workflow under that id.
+    pub fn new(workflow: WorkflowNo, id: String, input: Value) -> Self {
+        Self {
+            id,
+            workflow,
+            part: "".into(),
+            input,
+            folder: "".into(),
+            facts: BTreeMap::new(),
+            secrets: Secrets::default(),
+            script: None,
+            watched: false,
+            detached: false,
+            parent: None,
+            depth: 0,
+        }
+    }
+}
+
+/// An id that no other run has: the time and chance, in letters and digits that people do not mistake for each other.
+pub fn new_id(now_ms: i64) -> Result<String, Trouble> {
+    const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let chance = u64::from_le_bytes(random()?);
+    let mut id = String::new();
+    let time = u64::try_from(now_ms).unwrap_or_default();
+    let digits = |number: u64, count: u32| (0..count).rev().map(move |digit| (number >> (5 * digit)) & 31);
+    for digit in digits(time, 9).chain(digits(chance, 8)) {
+        // Writing into a text cannot fail.
+        let _ = write!(id, "{}", char::from(LETTERS[usize::try_from(digit).unwrap_or_default()]));
+    }
+    Ok(id)
+}
+
+impl Host {
+    pub(super) fn begin_run(&mut self, start: Start, asker: Asker, now_ms: i64) -> Result<(), Trouble> {
+        let watched = start.watched;
+        let begun = self.begin_new(start, now_ms)?;
+        if let Ok(Taken { run, new: false }) = begun
+            && let Some(open) = self.open.get_mut(&run)
+        {
+            open.watched |= watched;
+        }
+        self.answer(asker, begun);
+        Ok(())
+    }
+
+    pub(super) fn begin_new(&mut self, start: Start, now_ms: i64) -> Result<Result<Taken, Refused>, Trouble> {
+        let Some(program) = self.program(start.workflow, &start.part)? else {
+            return Ok(Err(Refused::NoPart(start.part.to_string())));
+        };
+        if let Some(run) = self.run_of_id(&start.id)? {
+            return Ok(Ok(Taken { run, new: false }));
+        }
+        let mut secrets = start.secrets;
+        secrets.add(Secrets::in_program(&program).values());
+        let mut secrets = secrets.values().to_vec();
+        let packed = match start.script.as_ref().map(|script| self.packed_script(script, &mut secrets)).transpose() {
+            Ok(packed) => packed,
+            Err(error) => return Ok(Err(Refused::Unstorable(error.to_string()))),
+        };
+        let run = self.new_number(&start.id);
+        let row = Run {
+            run,
+            id: start.id.clone(),
+            workflow: start.workflow,
+            part: start.part.to_string(),
+            status: Status::Running,
+            seq: 0,
+            owner: Some(self.owner.number),
+            parent: start.parent,
+            folder: start.folder.to_string(),
+            started_ms: now_ms,
+            touched_ms: now_ms,
+        };
+        let script = match start.script.as_ref().zip(packed) {
+            Some((script, packed)) => match self.bind_script(&row, script, packed) {
+                Ok(root) => Some(root),
+                Err(trouble) if trouble.is_of_one_run() => {
+                    self.forget_new(&start.id, run);
+                    return Ok(Err(Refused::Broken(trouble.to_string())));
+                }
+                Err(trouble) => return Err(trouble),
+            },
+            None => start.parent.and_then(|parent| self.open.get(&parent.run)).and_then(|parent| parent.script),
+        };
+        self.store.insert_run_later(row.clone(), program.semantics);
+        match self.seal(run, &secrets) {
+            Err(trouble @ Trouble::Sealed(_)) => {
+                self.drop_script(script);
+                self.forget_new(&start.id, run);
+                return Ok(Err(Refused::Broken(trouble.to_string())));
+            }
+            sealed => sealed?,
+        }
+        let recorded = script.and_then(|root| self.scripts.get(&root)).and_then(Scripted::facts);
+        let facts = program.facts.iter().map(|name| {
+            let given = start.facts.get(&**name).or_else(|| recorded?.get(name)).cloned();
+            let fact = given.unwrap_or_else(|| match &**name {
+                "run_id" => Value::from(start.id.as_str()),
+                "working_dir" if !start.folder.is_empty() => Value::from(&*start.folder),
+                name => (self.facts)(name),
+            });
+            (name.clone(), fact)
+        });
+        let facts: Object = facts.collect();
+        let packing = Packing::new(secrets);
+        self.share_secrets(&packing);
+        let mut open = Open::new(&row, program, packing);
+        open.script = script;
+        (open.watched, open.detached, open.row) = (start.watched, start.detached, (Status::Running, true));
+        self.open.insert(run, Box::new(open));
+        let begun = self.apply(
+            run,
+            Event::Start { input: start.input, facts, depth: start.depth, max_ops: self.max_ops },
+            now_ms,
+        )?;
+        if begun.is_err() {
+            self.open.remove(&run);
+            self.drop_script(script);
+            self.forget_new(&start.id, run);
+        } else if start.detached {
+            self.leave(run)?;
+        }
+        Ok(begun.map(|()| Taken { run, new: true }))
+    }
+
+    /// The run of an id, if there is one: in the store, or new in this turn.
+    pub(super) fn run_of_id(&self, id: &str) -> Result<Option<RunNo>, Trouble> {
+        match self.new_ids.get(id) {
+            Some(run) => Ok(Some(*run)),
+            None => Ok(self.store.run(id)?.map(|row| row.run)),
+        }
+    }
+
+    /// A number for a new run of that id. If another process has started one of that id when the turn is written, this one is
+    /// discarded.
+    pub(super) fn new_number(&mut self, id: &str) -> RunNo {
+        let number = self.numbers.pop_front().expect("a number was reserved for each order that may start a run");
+        self.new_ids.insert(id.to_owned(), RunNo(number));
+        RunNo(number)
+    }
+
+    /// Nothing of a run that was refused is written.
+    fn forget_new(&mut self, id: &str, run: RunNo) {
+        self.store.forget_unwritten(run);
+        self.new_ids.remove(id);
+    }
+
+    /// Keeps the secrets of a run, sealed.
+    pub(super) fn seal(&mut self, run: RunNo, secrets: &[String]) -> Result<(), Trouble> {
+        if secrets.is_empty() {
+            return Ok(());
+        }
+        self.store.seal(&Key::for_sealing(&self.store)?, run, secrets)
+    }
+}

@@ -1,0 +1,392 @@
+//! Runs that only compute: what a turn of them costs, and what others can do meanwhile. Everything is counted, nothing timed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use branchpoint_core::Event;
+use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::{Arm, Effect, Mark, Program, Status};
+use branchpoint_expr::Value;
+
+use super::{OPS_PER_EVENT, OPS_PER_TURN};
+use crate::host::apply::SNAPSHOT_OPS;
+use crate::host::{Act, Drives, Facts, Host, Start, Taken, Ticket};
+use crate::store::{Document, Durability, Filter, Packing, RunNo, Sent, Store, Workflow, WorkflowNo};
+
+/// A run that never rests.
+fn spinning() -> Program {
+    let mut b = Builder::new();
+    b.fact("account");
+    let again = b.reserve();
+    b.at(again).set([], again, None);
+    b.begin(ROOT, &[again]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run that never rests, and tells of each op.
+fn marked() -> Program {
+    let mut b = Builder::new();
+    let step = b.step("again", "test", None, (0, 0));
+    let again = b.reserve();
+    b.at(again).set([], again, None);
+    b.mark(again, Mark::Begin(step, None));
+    b.begin(ROOT, &[again]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run that makes one call and ends.
+fn calling() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let what = b.effect(effect("tool"));
+    let call = b.do_(what, null, None, end, None);
+    b.begin(ROOT, &[call]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run that ends ten milliseconds after its start.
+fn waiting() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let delay_ms = b.value(10);
+    let wait = b.wait([Arm::After { delay_ms, next: end }], None);
+    b.begin(ROOT, &[wait]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run that calls another and ends.
+fn parent() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let spec = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
+    let what = b.effect(Effect { spec, ..effect(Effect::CHILD_RUN) });
+    let call = b.do_(what, null, None, end, None);
+    b.begin(ROOT, &[call]);
+    b.finish().expect("the program is valid")
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("there is room for a store"))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("store.db")
+    }
+
+    fn host(&self, facts: Facts) -> Host {
+        Host::new(open(&self.file()), "test", Drives::Named, facts, 0).expect("the store can be driven")
+    }
+
+    fn quiet_host(&self) -> Host {
+        self.host(Arc::new(|_| Value::Null))
+    }
+}
+
+fn open(file: &Path) -> Store {
+    Store::open(file, Durability::Normal).expect("the store opens")
+}
+
+fn save(store: &Store, name: &str, program: &Program) -> WorkflowNo {
+    save_with(store, name, program, &BTreeMap::new())
+}
+
+fn save_with(store: &Store, name: &str, program: &Program, children: &BTreeMap<Arc<str>, Program>) -> WorkflowNo {
+    let text = |text: &str| text.to_owned();
+    let document = Document { name: text(name), dialect: text("test"), origin: text("test"), text: String::new() };
+    store.save(Workflow { document: &document, program, children }, 0).expect("it can be kept")
+}
+
+fn start(host: &mut Host, workflow: WorkflowNo, id: &str) -> RunNo {
+    host.start(Start::new(workflow, id.into(), Value::Null), Ticket(7));
+    let acts = host.turn(0).expect("the store works");
+    answered(&acts).expect("a start is answered in its turn").expect("it starts").run
+}
+
+fn answered(acts: &[Act]) -> Option<Result<Taken, crate::host::Refused>> {
+    acts.iter().find_map(|act| match act {
+        Act::Answered { outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    })
+}
+
+fn ops(host: &Host, run: RunNo) -> u64 {
+    host.state_in_memory(run).expect("it is open").ops()
+}
+
+#[test]
+fn another_process_writes_while_a_turn_is_computed() {
+    let place = Place::new();
+    let file = place.file();
+    // A fact is asked for in the middle of computing.
+    let facts: Facts = Arc::new(move |_| {
+        save(&open(&file), "written meanwhile", &calling());
+        Value::Null
+    });
+    let mut host = place.host(facts);
+    let workflow = save(host.store(), "spinning", &spinning());
+    start(&mut host, workflow, "run");
+    let names: Vec<String> =
+        host.store().workflows().expect("they are listed").into_iter().map(|listed| listed.name).collect();
+    assert!(names.contains(&"written meanwhile".to_owned()), "{names:?}");
+}
+
+#[test]
+fn a_turn_is_bounded_and_a_slice_is_one_row() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "spinning", &spinning());
+    let run = start(&mut host, workflow, "run");
+    for turns in 2..20 {
+        let before = ops(&host, run);
+        host.turn(0).expect("the store works");
+        assert_eq!(ops(&host, run) - before, OPS_PER_TURN);
+        assert!(host.store().journal(run).expect("it reads").len() <= turns + 1, "one row for each slice");
+    }
+}
+
+#[test]
+fn opening_a_run_that_only_computes_repeats_little_of_it() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "spinning", &spinning());
+    let run = start(&mut host, workflow, "run");
+    for _ in 0..60 {
+        host.turn(0).expect("the store works");
+        let newest = host.store().kept(run, &Packing::default()).expect("it reads").state.ops();
+        assert!(ops(&host, run) - newest <= SNAPSHOT_OPS + OPS_PER_TURN, "the snapshot is {newest} ops old");
+    }
+}
+
+#[test]
+fn runs_that_only_compute_share_turns_and_hold_nobody_up() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let (spinning, calling) = (save(host.store(), "spinning", &spinning()), save(host.store(), "calling", &calling()));
+    let runs: Vec<RunNo> = (0..3).map(|number| start(&mut host, spinning, &format!("spin-{number}"))).collect();
+    host.start(Start::new(calling, "call".into(), Value::Null), Ticket(1));
+    let acts = host.turn(0).expect("the store works");
+    let call = acts.iter().find_map(|act| match act {
+        Act::Perform { run, call, .. } => Some((*run, call.clone())),
+        _ => None,
+    });
+    let (run, call) = call.expect("a call comes out in the very turn of its start");
+    host.settle(run, &call, branchpoint_runners::Answer::data(Value::Null));
+    let acts = host.turn(0).expect("the store works");
+    assert!(acts.iter().any(|act| matches!(act, Act::Stands { status: Status::Completed, .. })), "{acts:?}");
+    for _ in 0..10 {
+        host.turn(0).expect("the store works");
+    }
+    let spent: Vec<u64> = runs.iter().map(|run| ops(&host, *run)).collect();
+    let (least, most) = (spent.iter().min().copied(), spent.iter().max().copied());
+    let apart = most.expect("there are three") - least.expect("there are three");
+    // The first was alone for two turns, the second had half of one.
+    assert!(apart <= 3 * OPS_PER_TURN, "{spent:?}");
+    assert!(least.is_some_and(|least| least > 10 * OPS_PER_TURN / 4), "{spent:?}");
+}
+
+#[test]
+fn many_starts_do_not_make_one_endless_turn() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "spinning", &spinning());
+    for number in 0..100 {
+        host.start(Start::new(workflow, format!("run-{number}"), Value::Null), Ticket(number));
+    }
+    let before = host.events().load(std::sync::atomic::Ordering::Relaxed);
+    host.turn(0).expect("the store works");
+    let taken = host.events().load(std::sync::atomic::Ordering::Relaxed) - before;
+    assert!(taken <= 2 * (OPS_PER_TURN / u64::from(OPS_PER_EVENT)) + 2, "{taken} events in one turn");
+}
+
+#[test]
+fn a_run_that_never_rests_is_cancelled_from_another_process() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "spinning", &spinning());
+    let run = start(&mut host, workflow, "run");
+    let other = open(&place.file());
+    let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
+    host.notice().expect("the store works");
+    host.turn(0).expect("the store works");
+    assert_eq!(other.outcome(item, run, Instant::now()).expect("it reads"), Some(Sent::Taken));
+    assert_eq!(other.row(run).expect("it is there").status, Status::Cancelled);
+}
+
+#[test]
+fn what_a_process_has_claimed_is_not_taken_back() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "spinning", &spinning());
+    let run = start(&mut host, workflow, "run");
+    let other = open(&place.file());
+    let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
+    let [claimed, unclaimed] = [(); 2].map(|()| other.post(run, &Event::Cancel { reason: None }).expect("it is sent"));
+    assert!(host.store().claim_item(claimed, host.number()).expect("it can be claimed"));
+    assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), None);
+    assert_eq!(other.outcome(unclaimed, run, long_ago).expect("it reads"), Some(Sent::Unheard));
+    assert!(!host.store().claim_item(unclaimed, host.number()).expect("it reads"), "it was taken back");
+    // What was claimed by a process that is gone belongs to its sender again.
+    drop(host);
+    assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), Some(Sent::Undriven));
+}
+
+#[test]
+fn an_order_that_was_taken_back_changes_nothing() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "calling", &calling());
+    let run = start(&mut host, workflow, "run");
+    let other = open(&place.file());
+    let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
+    host.notice().expect("the store works");
+    let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
+    assert_eq!(other.outcome(item, run, long_ago).expect("it reads"), Some(Sent::Unheard));
+    host.turn(0).expect("the store works");
+    assert_eq!(other.row(run).expect("it is there").status, Status::Running);
+}
+
+#[test]
+fn an_id_that_several_processes_use_at_once_is_started_once() {
+    const IDS: usize = 150;
+    let place = Place::new();
+    let workflow = save(&open(&place.file()), "calling", &calling());
+    let starts = |file: PathBuf| {
+        move || {
+            let mut host =
+                Host::new(open(&file), "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it opens");
+            let mut taken = Vec::new();
+            let mut performed = 0;
+            for number in 0..IDS {
+                host.start(Start::new(workflow, format!("run-{number}"), Value::Null), Ticket(7));
+                let mut answer = None;
+                while answer.is_none() {
+                    let acts = host.turn(0).expect("the store works");
+                    performed += acts.iter().filter(|act| matches!(act, Act::Perform { .. })).count();
+                    answer = answered(&acts);
+                }
+                taken.push(answer.expect("it was answered").expect("it is taken"));
+            }
+            // Whoever ends first must not leave its runs to the others.
+            (host, taken, performed)
+        }
+    };
+    let threads = [(); 3].map(|()| thread::spawn(starts(place.file())));
+    let all = threads.map(|thread| thread.join().expect("no thread panics"));
+    let performed: usize = all.iter().map(|(_, _, performed)| performed).sum();
+    assert_eq!(performed, IDS, "each run makes its call once");
+    for number in 0..IDS {
+        let of_all = all.iter().map(|(_, taken, _)| taken[number]);
+        assert_eq!(of_all.clone().filter(|taken| taken.new).count(), 1, "run-{number}");
+        let runs: std::collections::BTreeSet<RunNo> = of_all.map(|taken| taken.run).collect();
+        assert_eq!(runs.len(), 1, "all of them name the same run");
+    }
+    let store = open(&place.file());
+    let rows = store.runs(&Filter::default()).expect("they are listed");
+    assert_eq!(rows.len(), IDS);
+    assert!(
+        rows.iter().all(|row| store.journal(row.run).expect("it reads").len() == 1),
+        "nothing is left of the others"
+    );
+}
+
+#[test]
+fn a_run_whose_id_is_used_meanwhile_is_discarded_before_it_is_written() {
+    let place = Place::new();
+    let workflow = save(&open(&place.file()), "spinning", &spinning());
+    let faster = Arc::new(std::sync::Mutex::new(None));
+    let (mut other, first) = (Some(place.quiet_host()), Arc::clone(&faster));
+    let other = std::sync::Mutex::new(other.take());
+    // While this host computes its start, another process starts the same run.
+    let facts: Facts = Arc::new(move |_| {
+        let mut first = first.lock().expect("no thread panics");
+        if let Some(mut host) = other.lock().expect("no thread panics").take() {
+            let run = start(&mut host, workflow, "run");
+            *first = Some((host, run));
+        }
+        Value::Null
+    });
+    let mut host = place.host(facts);
+    host.start(Start { watched: true, ..Start::new(workflow, "run".into(), Value::Null) }, Ticket(7));
+    let acts = host.turn(0).expect("the store works");
+    let (_, run) = faster.lock().expect("no thread panics").take().expect("the other was faster");
+    assert_eq!(answered(&acts), Some(Ok(Taken { run, new: false })));
+    assert!(acts.iter().all(|act| act.run().is_none()), "nothing of the other run comes out: {acts:?}");
+    assert_eq!(host.next_ms(), None, "and nothing is left to do");
+    assert_eq!(
+        open(&place.file()).journal(run).expect("it reads").len(),
+        2,
+        "the start and one slice of the faster one"
+    );
+}
+
+#[test]
+fn a_child_that_a_killed_process_has_not_started_is_started_by_the_next() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let children = BTreeMap::from([("child".into(), calling())]);
+    let workflow = save_with(host.store(), "parent", &parent(), &children);
+    let run = start(&mut host, workflow, "run");
+    assert!(host.store().children(run).expect("they are listed").is_empty(), "it starts in the next turn");
+    // As a kill does: nothing is closed.
+    drop(host);
+    let mut host = place.quiet_host();
+    host.wake(run, false, Ticket(1));
+    let mut calls = 0;
+    while host.next_ms().is_some() {
+        let acts = host.turn(0).expect("the store works");
+        calls += acts.iter().filter(|act| matches!(act, Act::Perform { .. })).count();
+    }
+    assert_eq!((host.store().children(run).expect("they are listed").len(), calls), (1, 1));
+}
+
+#[test]
+fn a_long_run_is_replayed_in_parts() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "marked", &marked());
+    let run = start(&mut host, workflow, "run");
+    for _ in 0..20 {
+        host.turn(0).expect("the store works");
+    }
+    let store = open(&place.file());
+    let replay = |from: Option<u64>| {
+        let mut notes = 0_u64;
+        let part = store.replay_part(run, from, 2 * OPS_PER_TURN, &mut |_| notes += 1).expect("it can be replayed");
+        (part, notes)
+    };
+    let (newest, notes) = replay(None);
+    assert!(newest.first > 0 && newest.last == newest.look.state.seq() && !newest.is_whole, "{newest:?}");
+    assert!((OPS_PER_TURN..=SNAPSHOT_OPS + 3 * OPS_PER_TURN).contains(&notes), "{notes} notes");
+    let (mut from, mut all) = (0, 0);
+    while from < newest.last {
+        let (part, notes) = replay(Some(from));
+        assert!(part.first == from && part.last > from, "{part:?}");
+        assert!(notes <= 4 * OPS_PER_TURN, "{notes} notes in one part");
+        (from, all) = (part.last, all + notes);
+    }
+    assert_eq!(all, newest.look.state.ops(), "each op has its note, in one of the parts");
+}
+
+#[test]
+fn timers_are_not_put_off_by_many_orders() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let (spinning, waiting) = (save(host.store(), "spinning", &spinning()), save(host.store(), "waiting", &waiting()));
+    let run = start(&mut host, waiting, "waiting");
+    for number in 0..100 {
+        host.start(Start::new(spinning, format!("run-{number}"), Value::Null), Ticket(number));
+    }
+    let acts = host.turn(20).expect("the store works");
+    let is_end = |act: &Act| matches!(act, Act::Stands { run: of, status: Status::Completed, .. } if *of == run);
+    assert!(acts.iter().any(is_end), "{acts:?}");
+    assert!(host.has_orders(), "there was more to do than fits into a turn");
+}

@@ -1,0 +1,21 @@
+//! The embedded host: runs in a SQLite store, driven under the real or a virtual clock.
+//!
+//! [`host::Host`] advances many runs over one [`store::Store`] in turns. [`Driver`] drives a host under the real clock,
+//! [`VirtualDriver`] one run under a virtual clock. [`gate`] holds sessions for programs that run their own model and tools.
+
+mod driver;
+pub mod gate;
+pub mod host;
+pub mod people;
+mod recordings;
+mod resume;
+mod script;
+pub mod store;
+mod virtual_driver;
+mod zones;
+
+pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
+pub use recordings::{Came, Happened, Past, Vote, cassette};
+pub use resume::refusal_code;
+pub use script::{BadScript, Recorded, Reply, Script, Wrong};
+pub use virtual_driver::{NoteListener, Question, VirtualDriver};

@@ -1,0 +1,165 @@
+//! Answers in the form of a script's entries.
+//!
+//! A journal holds what answers came to, not how they came. The entry is the plainest answer that comes to the same, which is found by
+//! judging; where there is none, the entry says what it came to.
+
+use std::sync::Arc;
+
+use branchpoint_core::{Again, Failed, Usage};
+use branchpoint_expr::{Object, Value};
+
+use super::object;
+use branchpoint_runners::judge;
+use branchpoint_runners::{Answer, Body, Call};
+use branchpoint_runners::{MASK, Secrets, sounds_secret};
+
+/// Headers that carry credentials, or something to get some with, and whose names do not sound so.
+const SECRET_HEADERS: [&str; 6] =
+    ["cookie", "set-cookie", "authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate"];
+
+/// The entry that gives a call what it came to.
+pub(super) fn entry(call: &Call, result: &Result<Value, Failed>, usage: Usage, mask: &Secrets) -> Value {
+    let same = |answer: &Answer| answer.usage() == usage && judge(call, answer.clone()) == *result;
+    let judged = Answer::Judged { result: result.clone(), usage };
+    masked(&written(&likely(call, result, usage).into_iter().find(same).unwrap_or(judged)), mask)
+}
+
+/// Answers that may come to that, those that tell most first.
+fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answer> {
+    let value = match result {
+        Ok(value) => value,
+        Err(failed) => return vec![Answer::failed_after(failed.clone(), usage)],
+    };
+    let part = |key: &str| value.get(key);
+    let text = |key: &str| part(key).and_then(Value::as_str).map(Arc::<str>::from);
+    let int = |key: &str| match part(key) {
+        Some(Value::Int(int)) => Some(*int),
+        _ => None,
+    };
+    let mut answers = Vec::new();
+    if let (Some(status), Some(Value::Object(headers))) =
+        (int("status").and_then(|code| code.try_into().ok()), part("headers"))
+    {
+        let body = Body::Decoded(part("output").cloned().unwrap_or_default());
+        answers.push(Answer::Http { status, headers: Object::clone(headers), body });
+    }
+    if let Some(exit) = int("exit_code").and_then(|exit| exit.try_into().ok()) {
+        let (stdout, stderr) = (text("output").unwrap_or_default(), text("stderr").unwrap_or_default());
+        answers.push(Answer::Process { exit, stdout: stdout.clone(), stderr: stderr.clone(), cut: None });
+        answers.push(Answer::TimedOut { stdout, stderr });
+    }
+    if matches!(&*call.kind, "model" | "agent") {
+        let said = value.as_str().map(Arc::<str>::from).or_else(|| text("output"));
+        answers.extend(said.map(|text| Answer::Model { text, usage }));
+        answers.push(Answer::Reply { value: value.clone(), usage });
+    }
+    if let Some(error) = part("error").filter(|error| **error != Value::Null) {
+        let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().into();
+        let (kind, message) = (text("kind"), text("message"));
+        let failed = Failed { kind, message, again: Again::Never, answered: true };
+        answers.push(Answer::failed_after(failed, usage));
+    }
+    answers.push(Answer::data(value.clone()));
+    if let Some(output) = part("output") {
+        answers.push(Answer::data(output.clone()));
+        answers.push(Answer::Data { value: output.clone(), content_type: text("content_type") });
+    }
+    answers.extend(part("result").map(|result| Answer::data(result.clone())));
+    answers
+}
+
+/// An answer in the form of a script's entry.
+fn written(answer: &Answer) -> Value {
+    let text = |text: &Arc<str>| Value::Str(text.clone());
+    match answer {
+        Answer::Model { text: said, usage } => with_usage([("$text", text(said))], *usage),
+        Answer::Reply { value, usage } => with_usage([("$reply", value.clone())], *usage),
+        Answer::Data { value, content_type: Some(content_type) } => {
+            object([("$output", value.clone()), ("$content_type", text(content_type))])
+        }
+        Answer::Data { value, content_type: None } => object([("$output", value.clone())]),
+        Answer::Http { status, headers, body } => {
+            let body = match body {
+                Body::Text(body) => ("text", text(body)),
+                Body::Decoded(body) => ("body", body.clone()),
+            };
+            object([("$status", Value::Int((*status).into())), ("headers", Value::from(headers.clone())), body])
+        }
+        Answer::Process { exit, stdout, stderr, .. } => {
+            object([("$exit", Value::Int((*exit).into())), ("stdout", text(stdout)), ("stderr", text(stderr))])
+        }
+        Answer::TimedOut { stdout, stderr } => {
+            object([("$timed_out", Value::Bool(true)), ("stdout", text(stdout)), ("stderr", text(stderr))])
+        }
+        Answer::Failed(failed) => object(failure(failed)),
+        Answer::Spent { failed, usage } => with_usage(failure(failed), *usage),
+        Answer::Judged { result: Ok(value), usage } => with_usage([("$value", value.clone())], *usage),
+        Answer::Judged { result: Err(failed), usage } => {
+            let [message, kind, again, answered] = failure(failed);
+            with_usage([message, kind, again, answered, ("$judged", Value::Bool(true))], *usage)
+        }
+        Answer::Never => object([("$hang", Value::Bool(true))]),
+    }
+}
+
+fn failure(failed: &Failed) -> [(&'static str, Value); 4] {
+    [
+        ("$error", Value::Str(failed.message.clone())),
+        ("$kind", Value::Str(failed.kind.clone())),
+        ("$again", again(failed.again)),
+        ("$answered", Value::Bool(failed.answered)),
+    ]
+}
+
+/// Whether another attempt makes sense; a number of milliseconds if it does not before that time.
+fn again(again: Again) -> Value {
+    match again {
+        Again::After(ms) => Value::Int(i64::try_from(ms).unwrap_or(i64::MAX)),
+        again => Value::Bool(again.is_worth_it()),
+    }
+}
+
+fn with_usage<const N: usize>(fields: [(&str, Value); N], usage: Usage) -> Value {
+    let mut all: Object = fields.into_iter().map(|(key, value)| (key.into(), value)).collect();
+    if usage != Usage::default() {
+        let count = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
+        let usage = object([("tokens", count(usage.tokens)), ("cost_micros", count(usage.cost_micros))]);
+        all.insert("$usage".into(), usage);
+    }
+    Value::from(all)
+}
+
+/// The entry with every secret in what was answered masked; what makes it an entry stays.
+fn masked(entry: &Value, mask: &Secrets) -> Value {
+    let fields = entry.as_object().into_iter().flatten().map(|(key, value)| {
+        let value = match &**key {
+            "headers" => headers(value, mask),
+            "$value" => {
+                let value = mask.mask_value(value);
+                match value.get("headers").map(|known| headers(known, mask)) {
+                    Some(hidden) => with(&value, "headers", hidden),
+                    None => value,
+                }
+            }
+            "$error" | "$text" | "$output" | "$reply" | "body" | "text" | "stdout" | "stderr" => mask.mask_value(value),
+            _ => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    Value::from(fields.collect::<Object>())
+}
+
+fn headers(headers: &Value, mask: &Secrets) -> Value {
+    let Some(fields) = headers.as_object() else { return headers.clone() };
+    let shown = fields.iter().map(|(name, value)| {
+        let secret = SECRET_HEADERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || sounds_secret(name);
+        (name.clone(), if secret { Value::from(MASK) } else { mask.mask_value(value) })
+    });
+    Value::from(shown.collect::<Object>())
+}
+
+fn with(value: &Value, key: &str, field: Value) -> Value {
+    let mut fields = value.as_object().cloned().unwrap_or_default();
+    fields.insert(key.into(), field);
+    Value::from(fields)
+}

@@ -1,0 +1,71 @@
+//! Variables of the environment that runs were told as facts or have read. Those that hold a secret are not written down: whoever
+//! plays the run again must have them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use branchpoint_expr::{Object, Value};
+
+use super::past::{Came, Happened, History, Past};
+use branchpoint_runners::Call;
+use branchpoint_runners::{Secrets, sounds_secret};
+
+/// The names of facts that are variables begin so.
+const VARIABLE: &str = "env.";
+
+/// The variable of the environment that a fact is, if it is one.
+pub(super) fn variable(fact: &str) -> Option<&str> {
+    fact.strip_prefix(VARIABLE)
+}
+
+/// The fact that a variable of the environment is.
+pub(crate) fn fact_of(variable: &str) -> Arc<str> {
+    format!("{VARIABLE}{variable}").into()
+}
+
+/// Whether a call reads variables of the environment.
+pub(crate) fn reads_variables(call: &Call) -> bool {
+    &*call.kind == "read" && call.input.get("environment").is_some()
+}
+
+impl Past {
+    /// The values of those variables whose names say that they are secret.
+    pub fn secret_variables(&self) -> Secrets {
+        secret(self.variables())
+    }
+
+    /// The names of the variables that cannot be told as they are, because a secret stands in them.
+    pub(super) fn untold(&self, mask: &Secrets) -> BTreeSet<Arc<str>> {
+        let holds_secret = |value: &Value| mask.mask_value(value) != *value;
+        self.variables().filter(|(_, value)| holds_secret(value)).map(|(name, _)| name.into()).collect()
+    }
+
+    fn variables(&self) -> impl Iterator<Item = (&str, &Value)> {
+        variables(&self.facts, self.happened.iter())
+    }
+}
+
+impl History {
+    /// The values of the variables whose names say that they are secret.
+    pub(crate) fn secret_variables(&self) -> Secrets {
+        secret(variables(&self.facts, self.items.iter().map(|item| &item.happened)))
+    }
+}
+
+/// The variables that runs were given as facts or have read.
+fn variables<'a>(
+    facts: &'a Object,
+    happened: impl Iterator<Item = &'a Happened>,
+) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let given = facts.iter().filter_map(|(name, value)| Some((variable(name)?, value)));
+    let read = happened.filter_map(|happened| match happened {
+        Happened::Called { call, came: Came::Settled(Ok(read), _) } if reads_variables(call) => read.as_object(),
+        _ => None,
+    });
+    given.chain(read.flat_map(Object::iter).map(|(name, value)| (&**name, value)))
+}
+
+fn secret<'a>(variables: impl Iterator<Item = (&'a str, &'a Value)>) -> Secrets {
+    let secret = variables.filter(|(name, _)| sounds_secret(name));
+    Secrets::from_values(secret.filter_map(|(_, value)| value.as_str().map(ToOwned::to_owned)))
+}

@@ -1,0 +1,281 @@
+//! One entry of a script: which forms there are, what is wrong with one, and the answer that it stands for.
+
+use std::sync::Arc;
+
+use branchpoint_core::{Again, Failed, Usage};
+use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};
+
+use super::Wrong;
+use branchpoint_runners::{Answer, Body, Call};
+use branchpoint_runners::{Stream, max_output};
+
+/// What an entry is for: text that the call was asked with.
+pub(super) const MATCH: &str = "$match";
+
+/// What an entry is for: the identity of a recorded call.
+pub(crate) const CALL: &str = "$call";
+
+/// How long a call takes.
+pub(super) const DELAY: &str = "$delay_ms";
+
+/// Nobody waited for the answer.
+pub(crate) const WITHDRAWN: &str = "$withdrawn";
+
+/// What people have said, each by name.
+pub(crate) const VOTES: &str = "$votes";
+
+/// What a key may hold.
+#[derive(Clone, Copy)]
+enum Shape {
+    Any,
+    Text,
+    /// What is said by its being there.
+    True,
+    Flag,
+    Fields,
+    /// A number that is not negative.
+    Count,
+    /// An HTTP status.
+    Status,
+    /// An exit code.
+    Exit,
+    /// Whether, or after how many milliseconds.
+    Again,
+    Usage,
+    Votes,
+}
+
+/// A form of entries: the key that names it, what that holds, and what may stand beside it.
+struct Form(&'static str, Shape, &'static [(&'static str, Shape)]);
+
+const PRINTED: &[(&str, Shape)] = &[("stdout", Shape::Text), ("stderr", Shape::Text)];
+const USED: &[(&str, Shape)] = &[("$usage", Shape::Usage)];
+
+const FORMS: [Form; 13] = [
+    Form(
+        "$error",
+        Shape::Text,
+        &[
+            ("$kind", Shape::Text),
+            ("$again", Shape::Again),
+            ("$answered", Shape::Flag),
+            ("$judged", Shape::True),
+            ("$usage", Shape::Usage),
+        ],
+    ),
+    Form("$hang", Shape::True, &[]),
+    Form(WITHDRAWN, Shape::True, &[]),
+    Form("$output", Shape::Any, &[("$content_type", Shape::Text)]),
+    Form("$value", Shape::Any, USED),
+    Form("$text", Shape::Text, USED),
+    Form("$reply", Shape::Any, USED),
+    Form("$prompt", Shape::True, &[]),
+    Form("$request", Shape::True, &[]),
+    Form("$status", Shape::Status, &[("headers", Shape::Fields), ("body", Shape::Any), ("text", Shape::Text)]),
+    Form("$exit", Shape::Exit, PRINTED),
+    Form("$timed_out", Shape::True, PRINTED),
+    Form(VOTES, Shape::Votes, &[]),
+];
+
+/// What may stand beside every form.
+const BESIDE: [(&str, Shape); 3] = [(DELAY, Shape::Count), (MATCH, Shape::Text), (CALL, Shape::Text)];
+
+/// Finds what is wrong with an entry. Whatever has no key with a `$` is an answer as it is.
+pub(super) fn check(entry: &Value) -> Result<(), Wrong> {
+    let Some(fields) = entry.as_object().filter(|fields| fields.keys().any(|key| key.starts_with('$'))) else {
+        return Ok(());
+    };
+    let mut named = FORMS.iter().filter(|form| fields.contains_key(form.0));
+    let Some(Form(name, _, own)) = named.next() else { return Err(formless(fields)) };
+    if let Some(Form(other, ..)) = named.next() {
+        return Err(Wrong::at(
+            other,
+            format!("`{name}` and `{other}` cannot both be the answer"),
+            "leave one of them out",
+        ));
+    }
+    let known = FORMS.iter().filter(|form| form.0 == *name).map(|form| (form.0, form.1));
+    let known: Vec<(&str, Shape)> = known.chain(own.iter().copied()).chain(BESIDE).collect();
+    for (key, value) in fields {
+        let Some((_, shape)) = known.iter().find(|(known, _)| *known == &**key) else {
+            let message = format!("`{key}` says nothing beside `{name}`");
+            return Err(Wrong::unknown(key, message, known.iter().map(|(known, _)| *known)));
+        };
+        if let Some(wanted) = shape.refuses(value) {
+            return Err(Wrong::at(key, format!("`{key}` must be {wanted}, and is {value:?}"), ""));
+        }
+    }
+    Ok(())
+}
+
+/// Keys with a `$` that name no form.
+fn formless(fields: &Object) -> Wrong {
+    let of_forms = FORMS.iter().flat_map(|form| form.2.iter().map(|(key, _)| *key).chain([form.0]));
+    let known: Vec<&str> = of_forms.chain(BESIDE.map(|(key, _)| key)).filter(|key| key.starts_with('$')).collect();
+    let mut named = fields.keys().filter(|key| key.starts_with('$'));
+    if let Some(key) = named.clone().find(|key| !known.contains(&&***key)) {
+        let wrong = Wrong::unknown(key, format!("there is no answer of the form `{key}`"), known);
+        let help = "a value that has such a key is written as `{$output: value}`";
+        return if wrong.help.is_empty() { Wrong { help: help.to_owned(), ..wrong } } else { wrong };
+    }
+    let key = named.next().map_or("", |key| key);
+    Wrong::at(key, format!("`{key}` stands beside an answer, and there is none"), "write the value as `$output`")
+}
+
+impl Shape {
+    /// What is wanted instead of the value; none if it fits.
+    fn refuses(self, value: &Value) -> Option<&'static str> {
+        let int = |low: i64, high: i64| matches!(value, Value::Int(int) if (low..=high).contains(int));
+        let count = || int(0, i64::MAX);
+        let (fits, wanted) = match self {
+            Self::Any => (true, ""),
+            Self::Text => (value.as_str().is_some(), "text"),
+            Self::True => (*value == Value::Bool(true), "`true`"),
+            Self::Flag => (matches!(value, Value::Bool(_)), "`true` or `false`"),
+            Self::Fields => (value.as_object().is_some(), "an object"),
+            Self::Count => (count(), "a whole number that is not negative"),
+            Self::Status => (int(100, 999), "an HTTP status, a number of three digits"),
+            Self::Exit => (int(i32::MIN.into(), i32::MAX.into()), "an exit code, a whole number"),
+            Self::Again => (count() || matches!(value, Value::Bool(_)), "`true`, `false`, or a number of milliseconds"),
+            Self::Usage => (is_usage(value), "an object with the numbers `tokens` and `cost_micros`"),
+            Self::Votes => (is_votes(value), "a list of `{user, choice, comment}`"),
+        };
+        (!fits).then_some(wanted)
+    }
+}
+
+fn is_usage(value: &Value) -> bool {
+    let known = |key: &str| matches!(key, "tokens" | "cost_micros");
+    value.as_object().is_some_and(|fields| {
+        fields.iter().all(|(key, value)| known(key) && matches!(value, Value::Int(count) if *count >= 0))
+    })
+}
+
+fn is_votes(value: &Value) -> bool {
+    let text = |vote: &Value, key: &str| vote.get(key).is_some_and(|value| value.as_str().is_some());
+    let known = |vote: &Value| {
+        vote.as_object().is_some_and(|fields| fields.keys().all(|key| matches!(&**key, "user" | "choice" | "comment")))
+    };
+    let vote = |vote: &Value| {
+        known(vote)
+            && text(vote, "user")
+            && text(vote, "choice")
+            && (vote.get("comment").is_none() || text(vote, "comment"))
+    };
+    value.as_list().is_some_and(|votes| votes.iter().all(vote))
+}
+
+impl Wrong {
+    pub(super) fn at(key: &str, message: String, help: &str) -> Self {
+        Self { key: key.into(), message, help: help.to_owned() }
+    }
+
+    /// A key that nothing has, with the one that may have been meant.
+    pub(super) fn unknown<'n>(key: &str, message: String, names: impl IntoIterator<Item = &'n str>) -> Self {
+        let near = Diagnostic::error(Kind::UnknownKey, Span::default(), "").suggest(key, names);
+        Self { key: key.into(), message, help: near.help.unwrap_or_default() }
+    }
+}
+
+/// How long the call takes that an entry answers.
+pub(super) fn delay_ms(entry: &Value) -> u64 {
+    entry.get(DELAY).and_then(number).unwrap_or_default()
+}
+
+/// The answer that an entry stands for.
+pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+    let is = |key: &str| entry.get(key) == Some(&Value::Bool(true));
+    if let Some(message) = entry.get("$error") {
+        let (failed, usage) = (failed(entry, message), usage(entry));
+        let judged = is("$judged");
+        return if judged {
+            Answer::Judged { result: Err(failed), usage }
+        } else {
+            Answer::failed_after(failed, usage)
+        };
+    }
+    if is("$hang") || is(WITHDRAWN) {
+        return Answer::Never;
+    }
+    if let Some(value) = entry.get("$output") {
+        let content_type = entry.get("$content_type").and_then(Value::as_str).map(Into::into);
+        return Answer::Data { value: value.clone(), content_type };
+    }
+    if let Some(value) = entry.get("$value") {
+        return Answer::Judged { result: Ok(value.clone()), usage: usage(entry) };
+    }
+    if let Some(said) = entry.get("$text").and_then(Value::as_str) {
+        return Answer::Model { text: said.into(), usage: usage(entry) };
+    }
+    if let Some(value) = entry.get("$reply") {
+        return Answer::Reply { value: value.clone(), usage: usage(entry) };
+    }
+    if is("$prompt") {
+        return Answer::model(call.input.get("prompt").map(ToString::to_string).unwrap_or_default());
+    }
+    if is("$request") {
+        return Answer::Http { status: 200, headers: Object::default(), body: Body::Decoded(request(&call.input)) };
+    }
+    if let Some(status) = entry.get("$status").and_then(number) {
+        let headers = entry.get("headers").and_then(Value::as_object).cloned().unwrap_or_default();
+        let body = match entry.get("text").and_then(Value::as_str) {
+            Some(text) => Body::Text(text.into()),
+            None => Body::Decoded(entry.get("body").cloned().unwrap_or_default()),
+        };
+        return Answer::Http { status, headers, body };
+    }
+    if let Some(exit) = entry.get("$exit").and_then(number) {
+        return process(call, exit, text("stdout").to_owned(), text("stderr").to_owned());
+    }
+    if is("$timed_out") {
+        return Answer::TimedOut { stdout: text("stdout").into(), stderr: text("stderr").into() };
+    }
+    match entry {
+        Value::Str(text) if matches!(&*call.kind, "model" | "agent" | "chat") => Answer::model(text.clone()),
+        value => Answer::data(value.clone()),
+    }
+}
+
+/// A process with the output limit of its call applied, as a command of this machine has it.
+fn process(call: &Call, exit: i32, mut stdout: String, mut stderr: String) -> Answer {
+    let limit = max_output(call);
+    let mut cut = None;
+    for (stream, text) in [(Stream::Err, &mut stderr), (Stream::Out, &mut stdout)] {
+        if text.len() > limit {
+            text.truncate(text.floor_char_boundary(limit));
+            cut = Some(stream);
+        }
+    }
+    Answer::Process { exit, stdout: stdout.into(), stderr: stderr.into(), cut }
+}
+
+fn failed(entry: &Value, message: &Value) -> Failed {
+    let kind = entry.get("$kind").and_then(Value::as_str).unwrap_or("step_failed");
+    let answered = entry.get("$answered") == Some(&Value::Bool(true));
+    let again = match entry.get("$again") {
+        Some(Value::Bool(false)) => Again::Never,
+        Some(Value::Int(ms)) => Again::After(u64::try_from(*ms).unwrap_or_default()),
+        _ => Again::Soon,
+    };
+    Failed { kind: kind.into(), message: message.to_string().into(), again, answered }
+}
+
+fn usage(entry: &Value) -> Usage {
+    let count = |key: &str| entry.get("$usage").and_then(|usage| usage.get(key)).and_then(number).unwrap_or_default();
+    Usage { tokens: count("tokens"), cost_micros: count("cost_micros") }
+}
+
+/// The parts of a request that its author wrote.
+fn request(input: &Value) -> Value {
+    let parts = ["method", "url", "headers", "body"];
+    let parts = parts.map(|part| (Arc::from(part), input.get(part).cloned().unwrap_or_default()));
+    Value::from(parts.into_iter().collect::<Object>())
+}
+
+fn number<N: TryFrom<i64>>(value: &Value) -> Option<N> {
+    match value {
+        Value::Int(int) => N::try_from(*int).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,218 @@
+//! Runs as JSON lines, to be read by people and by another store. `import` reads them.
+//!
+//! The first line says what the file is. Then, for each run, its workflow if it has not come yet, the run, and its events in
+//! order. Children come after their parents. Bytes are in hexadecimal; what people may want to read stands beside them. Nothing
+//! that follows from the events is in the file: whoever reads it folds them again.
+//!
+//! A secret that was sealed is never written: an ended run is written with `***` in its place, as far as its events lead to the
+//! same end without it, and a run that has not ended cannot do without its secrets and stays.
+
+mod import;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Event, Stamp, State, advance, codec};
+use serde_json::{Value as Json, json};
+
+use super::{Document, Packing, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
+use crate::host::used_answers;
+use branchpoint_runners::hexadecimal;
+
+/// The version of the lines. A reader refuses others.
+pub const FORMAT: u64 = 1;
+
+const SECRET: &str = "***";
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// How many runs, children among them.
+    pub runs: u64,
+    /// Those that were left out, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// What an import has added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// The ids of the runs that are new here.
+    pub runs: Vec<String>,
+    /// The ids of runs that this store had already; they are unchanged.
+    pub known: Vec<String>,
+}
+
+/// Why runs could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeTrouble {
+    /// The store could not be used.
+    #[error(transparent)]
+    Store(#[from] Trouble),
+    /// The file could not be written or read.
+    #[error("{0}")]
+    File(#[from] io::Error),
+    /// The file exceeds a limit of imports.
+    #[error("{what} exceeds the limit of {limit}; export fewer runs into one file")]
+    Limit {
+        /// What is too large.
+        what: String,
+        /// The limit, with its unit.
+        limit: String,
+    },
+    /// A run of the file cannot be imported.
+    #[error("run `{run}`: {reason}")]
+    Run {
+        /// Its id.
+        run: String,
+        /// Why.
+        reason: String,
+    },
+    /// A line is invalid.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// Which, counted from 1.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+type Journal = Vec<(Stamp, Event, u32)>;
+
+impl Store {
+    /// Writes runs with their children and what they are runs of.
+    pub fn export(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, ExchangeTrouble> {
+        // All of it is read as it stood at one moment.
+        self.db.execute_batch("BEGIN").map_err(Trouble::from)?;
+        let exported = self.export_all(runs, out);
+        self.roll_back();
+        exported
+    }
+
+    fn export_all(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, ExchangeTrouble> {
+        line(out, &json!({"branchpoint": "runs", "format": FORMAT}))?;
+        let mut exported = Exported::default();
+        let (mut written, mut workflows) = (BTreeSet::new(), BTreeSet::new());
+        // The last is the next: children follow their parent.
+        let mut next: Vec<RunNo> = runs.iter().rev().copied().collect();
+        while let Some(run) = next.pop() {
+            if !written.insert(run) {
+                continue;
+            }
+            let row = self.row(run)?;
+            next.extend(self.children(run)?.iter().rev().map(|child| child.run));
+            match self.told(&row)? {
+                Ok(journal) => {
+                    if workflows.insert(row.workflow) {
+                        line(out, &json!({"workflow": self.workflow_line(row.workflow)?}))?;
+                    }
+                    self.write_run(out, &row, &journal)?;
+                    exported.runs += 1;
+                }
+                Err(reason) => exported.left_out.push((row.id, reason)),
+            }
+        }
+        out.flush()?;
+        Ok(exported)
+    }
+
+    /// The journal of a run without its secrets, or why there is none.
+    fn told(&self, row: &Run) -> Result<Result<Journal, String>, Trouble> {
+        let sealed = self.sealed(row.run)?;
+        if sealed.is_empty() {
+            return Ok(Ok(self.journal(row.run)?));
+        }
+        if !row.status.is_final() {
+            let reason = "it holds sealed secrets, which are not written, and has not ended; copy the store with its key instead";
+            return Ok(Err(reason.into()));
+        }
+        let hidden = Packing::new(sealed.iter().map(|_| SECRET.to_owned()).collect::<Vec<_>>());
+        let journal = self.journal_packed(row.run, &hidden)?;
+        let Some(program) = self.program(row.workflow, &row.part)? else {
+            return Ok(Err("its program is gone".into()));
+        };
+        let refolded = refolded(&program, journal, row.status);
+        Ok(refolded.ok_or_else(|| "what happened in it depends on a sealed secret".into()))
+    }
+
+    fn workflow_line(&self, workflow: WorkflowNo) -> Result<Json, Trouble> {
+        let Document { name, dialect, origin, text } = self.document(workflow)?;
+        let sql = "SELECT name, lower(hex(bytes)) FROM parts JOIN programs ON hash = program WHERE workflow = ?1";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows = found.query_map([workflow.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let parts: BTreeMap<String, String> = rows.collect::<Result<_, _>>()?;
+        let hash = self.workflow_hash(workflow)?;
+        Ok(json!({"hash": hash, "name": name, "dialect": dialect, "origin": origin, "text": text, "programs": parts}))
+    }
+
+    fn workflow_hash(&self, workflow: WorkflowNo) -> Result<String, Trouble> {
+        let sql = "SELECT lower(hex(hash)) FROM workflows WHERE workflow = ?1";
+        Ok(self.db.prepare_cached(sql)?.query_row([workflow.0], |row| row.get(0))?)
+    }
+
+    /// The script of a root run, without its secrets, and the answers that the run has used.
+    fn script_part(&self, row: &Run) -> Result<Json, Trouble> {
+        if row.parent.is_some() {
+            return Ok(Json::Null);
+        }
+        let Some(bound) = self.script(row.run)? else { return Ok(Json::Null) };
+        let used = used_answers(self, row, &bound)?;
+        let script = self.secrets(row.run)?.mask_value(&bound.script);
+        let bytes = codec::encode_value(&script).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
+        Ok(json!({"bytes": hexadecimal(&bytes), "used": used, "live_ms": bound.live_ms}))
+    }
+
+    fn write_run(&self, out: &mut dyn Write, row: &Run, journal: &Journal) -> Result<(), ExchangeTrouble> {
+        let parent = match row.parent {
+            Some(Parent { run, effect, attempt }) => {
+                json!({"id": self.row(run)?.id, "effect": effect, "attempt": attempt})
+            }
+            None => Json::Null,
+        };
+        let hash = self.workflow_hash(row.workflow)?;
+        line(
+            out,
+            &json!({"run": {"id": row.id, "workflow": hash, "part": row.part, "status": row.status.as_str(),
+                "folder": row.folder, "started_ms": row.started_ms, "parent": parent, "script": self.script_part(row)?,
+                "events": journal.len()}}),
+        )?;
+        for (stamp, event, mark) in journal {
+            let bytes =
+                codec::encode_event(stamp, event).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
+            let kind = kind(event);
+            line(
+                out,
+                &json!({"event": {"at_ms": stamp.now_ms, "kind": kind, "mark": mark, "bytes": hexadecimal(&bytes)}}),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A journal whose secrets are hidden, with the check words that it gives now. None: it does not lead to the same end.
+fn refolded(program: &Program, journal: Journal, status: Status) -> Option<Journal> {
+    let mut state = State::new();
+    let mut refolded = Vec::new();
+    for (stamp, event, _) in journal {
+        let outcome = advance(program, &mut state, &stamp, event.clone()).ok()?;
+        refolded.push((stamp, event, outcome.check));
+    }
+    (state.result()?.0 == status).then_some(refolded)
+}
+
+fn line(out: &mut dyn Write, content: &Json) -> io::Result<()> {
+    writeln!(out, "{content}")
+}
+
+fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::Start { .. } => "start",
+        Event::Settled { .. } => "settled",
+        Event::TimerFired(_) => "timer",
+        Event::Signal { .. } => "signal",
+        Event::Cancel { .. } => "cancel",
+        Event::Continue => "continue",
+        Event::Adopt(_) => "adopt",
+    }
+}

@@ -1,0 +1,383 @@
+//! What happened in a run, and what is left of it to be done.
+
+use std::sync::Arc;
+
+use branchpoint_core::{Command, EffectNo, Event, RequestNo, Stamp, State, TimerNo, codec};
+use branchpoint_expr::Value;
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::pack::Packed;
+use super::{Packing, RunNo, Store, Trouble};
+use branchpoint_runners::Secrets;
+
+/// What the store keeps of a run: its newest snapshot, and what came after it.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) state: State,
+    /// How many bytes the snapshot has.
+    pub(crate) snapshot_bytes: usize,
+    pub(crate) tail: Vec<(Stamp, Event, u32)>,
+    /// How many bytes the events after it have.
+    pub(crate) tail_bytes: usize,
+}
+
+/// A call that a run waits for.
+#[derive(Debug)]
+pub(crate) struct Pending(pub(crate) Command);
+
+/// A question that a run has put to people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The run that asks.
+    pub run: RunNo,
+    /// Its number in that run.
+    pub request: RequestNo,
+    /// What is asked.
+    pub spec: Value,
+    /// When it was asked.
+    pub asked_ms: i64,
+    /// How often people were reminded.
+    pub reminded: u32,
+    /// When it was settled or taken back.
+    pub closed_ms: Option<i64>,
+}
+
+impl Question {
+    /// Who is asked. Somebody may be named twice, and is asked once.
+    pub fn recipients(&self) -> Vec<String> {
+        let named = self.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
+        let mut once: Vec<String> = Vec::new();
+        for user in named.iter().map(Value::to_string) {
+            if !once.contains(&user) {
+                once.push(user);
+            }
+        }
+        once
+    }
+}
+
+impl Store {
+    pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: Packed) {
+        self.batch.borrow_mut().append(run, seq, mark, event);
+    }
+
+    /// The state at the newest snapshot, or that of a run that has not begun, and the events since.
+    pub(crate) fn kept(&self, run: RunNo, packing: &Packing) -> Result<Kept, Trouble> {
+        let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1";
+        let found = self.db.prepare_cached(sql)?.query_row([run.0], packed_row).optional()?;
+        let mut kept = Kept::default();
+        if let Some((packed, bytes)) = found {
+            kept.snapshot_bytes = bytes.len();
+            kept.state = self.state(run, packing, packed, &bytes)?;
+        }
+        let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq";
+        let mut found = self.db.prepare_cached(sql)?;
+        let mut rows = found.query(params![run.0, kept.state.seq()])?;
+        while let Some(row) = rows.next()? {
+            let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            kept.tail_bytes += bytes.len();
+            let (stamp, event) = self.event(run, packing, row.get(0)?, bytes)?;
+            kept.tail.push((stamp, event, row.get(2)?));
+        }
+        Ok(kept)
+    }
+
+    /// Every event of a run, from the first on.
+    pub fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
+        let packing = self.packing(run)?;
+        self.journal_packed(run, &packing)
+    }
+
+    /// The same, with secrets as that packing has them.
+    pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
+        self.events_after(run, packing, 0)
+    }
+
+    /// The newest snapshot of a run that is as old as is asked for, or the state of a run that has not begun.
+    pub(crate) fn snapshot_before(
+        &self,
+        run: RunNo,
+        packing: &Packing,
+        is_old: impl Fn(&State) -> bool,
+    ) -> Result<State, Trouble> {
+        let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC";
+        let mut found = self.db.prepare_cached(sql)?;
+        let mut rows = found.query([run.0])?;
+        while let Some(row) = rows.next()? {
+            let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            let state = self.state(run, packing, row.get(0)?, bytes)?;
+            if is_old(&state) {
+                return Ok(state);
+            }
+        }
+        Ok(State::new())
+    }
+
+    /// The events of a run after one of them, with their check words.
+    pub(crate) fn events_after(
+        &self,
+        run: RunNo,
+        packing: &Packing,
+        seq: u64,
+    ) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
+        let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq";
+        let mut found = self.db.prepare_cached(sql)?;
+        let mut rows = found.query(params![run.0, seq])?;
+        let mut events = Vec::new();
+        while let Some(row) = rows.next()? {
+            let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            let (stamp, event) = self.event(run, packing, row.get(0)?, bytes)?;
+            events.push((stamp, event, row.get(2)?));
+        }
+        Ok(events)
+    }
+
+    pub(super) fn event(
+        &self,
+        run: RunNo,
+        packing: &Packing,
+        packed: bool,
+        bytes: &[u8],
+    ) -> Result<(Stamp, Event), Trouble> {
+        let (stamp, mut event) = codec::decode_event(bytes).map_err(|error| damaged(run, error))?;
+        if packed {
+            self.unpack_event(packing, &mut event)?;
+        }
+        Ok((stamp, event))
+    }
+
+    fn state(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<State, Trouble> {
+        let mut state = codec::decode_state(bytes).map_err(|error| damaged(run, error))?;
+        if packed {
+            self.unpack_state(packing, &mut state)?;
+        }
+        Ok(state)
+    }
+
+    /// Keeps a snapshot. Older ones are thinned: one stays for each doubling of the distance, as starting points for whoever
+    /// looks back. Where this is the first, there is nothing to thin.
+    pub(crate) fn keep_snapshot(&self, run: RunNo, seq: u64, state: Packed, first: bool) {
+        self.defer(run, move |store| store.write_snapshot(run, seq, &state, first));
+    }
+
+    fn write_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), Trouble> {
+        let sql = "INSERT OR REPLACE INTO snapshots (run, seq, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
+        self.db.prepare_cached(sql)?.execute(params![run.0, seq, state.packed, state.bytes])?;
+        self.keep_apart(run, state)?;
+        if first {
+            return Ok(());
+        }
+        let sql = "SELECT seq FROM snapshots WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC";
+        let mut found = self.db.prepare_cached(sql)?;
+        let older: Vec<u64> = found.query_map(params![run.0, seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for dropped in thinned(seq, &older) {
+            let sql = "DELETE FROM snapshots WHERE run = ?1 AND seq = ?2";
+            self.db.prepare_cached(sql)?.execute(params![run.0, dropped])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: Packed) {
+        self.batch.borrow_mut().ask(run, effect.0, command);
+    }
+
+    pub(crate) fn answered(&self, run: RunNo, effect: EffectNo) {
+        self.batch.borrow_mut().answered(run, effect.0);
+    }
+
+    /// The calls that a run waits for.
+    pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Pending>, Trouble> {
+        let sql = "SELECT packed, bytes FROM outbox WHERE run = ?1 ORDER BY effect";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows: Vec<(bool, Vec<u8>)> = found.query_map([run.0], packed_row)?.collect::<Result<_, _>>()?;
+        let read = |(packed, bytes): (bool, Vec<u8>)| {
+            let mut command = codec::decode_command(&bytes).map_err(|error| damaged(run, error))?;
+            if packed {
+                self.unpack_command(packing, &mut command)?;
+            }
+            Ok(Pending(command))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    pub(crate) fn set_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) {
+        self.defer(run, move |store| {
+            let sql = "INSERT OR REPLACE INTO timers (due_ms, run, timer) VALUES (?1, ?2, ?3)";
+            Ok(store.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
+        });
+    }
+
+    pub(crate) fn clear_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) {
+        self.defer(run, move |store| {
+            let sql = "DELETE FROM timers WHERE due_ms = ?1 AND run = ?2 AND timer = ?3";
+            Ok(store.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
+        });
+    }
+
+    /// Runs that nobody drives and that a timer wakes by then, the earliest first.
+    pub(crate) fn due(&self, by_ms: i64, limit: usize) -> Result<Vec<RunNo>, Trouble> {
+        let sql = "SELECT DISTINCT timers.run FROM timers JOIN runs ON runs.run = timers.run
+            WHERE due_ms <= ?1 AND owner IS NULL ORDER BY due_ms LIMIT ?2";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut found = self.db.prepare_cached(sql)?;
+        let due = found.query_map(params![by_ms, limit], |row| row.get(0).map(RunNo))?.collect::<Result<_, _>>()?;
+        Ok(due)
+    }
+
+    /// When the first timer of a run that nobody drives is due.
+    pub(crate) fn first_due_ms(&self) -> Result<Option<i64>, Trouble> {
+        let sql =
+            "SELECT due_ms FROM timers JOIN runs ON runs.run = timers.run WHERE owner IS NULL ORDER BY due_ms LIMIT 1";
+        Ok(self.db.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+    }
+
+    pub(crate) fn put_question(&self, run: RunNo, request: RequestNo, spec: Packed, now_ms: i64) {
+        self.defer(run, move |store| {
+            let sql =
+                "INSERT OR REPLACE INTO requests (run, request, spec, packed, asked_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let values = params![run.0, request.0, spec.bytes, spec.packed, now_ms];
+            store.db.prepare_cached(sql)?.execute(values)?;
+            store.keep_apart(run, &spec)
+        });
+    }
+
+    pub(crate) fn remind(&self, run: RunNo, request: RequestNo) {
+        self.defer(run, move |store| {
+            let sql = "UPDATE requests SET reminded = reminded + 1 WHERE run = ?1 AND request = ?2";
+            Ok(store.db.prepare_cached(sql)?.execute(params![run.0, request.0]).map(drop)?)
+        });
+    }
+
+    pub(crate) fn close_question(&self, run: RunNo, request: RequestNo, now_ms: i64) {
+        self.defer(run, move |store| {
+            let sql = "UPDATE requests SET closed_ms = ?3 WHERE run = ?1 AND request = ?2 AND closed_ms IS NULL";
+            Ok(store.db.prepare_cached(sql)?.execute(params![run.0, request.0, now_ms]).map(drop)?)
+        });
+    }
+
+    /// The questions that wait for people, the oldest first.
+    pub fn open_questions(&self) -> Result<Vec<Question>, Trouble> {
+        let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
+            WHERE closed_ms IS NULL ORDER BY asked_ms, run, request";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows: Vec<_> = found.query_map([], question_row)?.collect::<Result<_, _>>()?;
+        rows.into_iter().map(|row| self.question(row)).collect()
+    }
+
+    /// All questions of a run, in order.
+    pub fn questions(&self, run: RunNo) -> Result<Vec<Question>, Trouble> {
+        let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
+            WHERE run = ?1 ORDER BY request";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows: Vec<_> = found.query_map([run.0], question_row)?.collect::<Result<_, _>>()?;
+        rows.into_iter().map(|row| self.question(row)).collect()
+    }
+
+    /// A question as anybody may see it: secrets of its run are masked.
+    pub fn question_masked(&self, run: RunNo, request: RequestNo) -> Result<Option<Question>, Trouble> {
+        let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
+            WHERE run = ?1 AND request = ?2";
+        let mut found = self.db.prepare_cached(sql)?;
+        let Some((mut question, packed, bytes)) =
+            found.query_row(params![run.0, request.0], question_row).optional()?
+        else {
+            return Ok(None);
+        };
+        question.spec = codec::decode_value(&bytes).map_err(|error| damaged(run, error))?;
+        if packed {
+            self.unpack_value(&Packing::default(), &mut question.spec)?;
+        }
+        Ok(Some(question))
+    }
+
+    fn question(&self, (mut question, packed, bytes): (Question, bool, Vec<u8>)) -> Result<Question, Trouble> {
+        question.spec = codec::decode_value(&bytes).map_err(|error| damaged(question.run, error))?;
+        if packed {
+            let packing = self.packing(question.run)?;
+            self.unpack_value(&packing, &mut question.spec)?;
+        }
+        Ok(question)
+    }
+
+    /// From now on, the run has taken a signal of that key.
+    pub(crate) fn take_key(&self, run: RunNo, key: Arc<str>) {
+        self.batch.borrow_mut().take_key(run, key);
+    }
+
+    pub(super) fn insert_key(&self, run: RunNo, key: &str) -> Result<(), Trouble> {
+        let sql = "INSERT OR IGNORE INTO signals (run, key) VALUES (?1, ?2)";
+        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, key]).map(drop)?)
+    }
+
+    /// Whether a run has taken a signal of that key, in this turn or before.
+    pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, Trouble> {
+        if self.batch.borrow().has_key(run, key) {
+            return Ok(true);
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM signals WHERE run = ?1 AND key = ?2)";
+        Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, key], |row| row.get(0))?)
+    }
+
+    /// What is sealed of a run, for whoever must not show it: secret inputs, and secrets of the environment that came up.
+    pub fn secrets(&self, run: RunNo) -> Result<Secrets, Trouble> {
+        Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
+    }
+
+    /// How the values of a run are read. Without their key, its secrets are withheld: `***` stands in their place.
+    pub(crate) fn packing(&self, run: RunNo) -> Result<Packing, Trouble> {
+        match self.packing_with_key(run) {
+            Err(Trouble::Sealed(why)) => Ok(Packing::withheld(why)),
+            packing => packing,
+        }
+    }
+
+    /// The same for whoever goes on with the run: its secrets must be there.
+    pub(crate) fn packing_with_key(&self, run: RunNo) -> Result<Packing, Trouble> {
+        let sealed = self.sealed(run)?;
+        if sealed.is_empty() {
+            return Ok(Packing::default());
+        }
+        Ok(Packing::new(super::Key::of(self)?.opened(&sealed)?))
+    }
+
+    /// Why the secrets of a run cannot be read; none if they can, or if it has none.
+    pub fn withheld(&self, run: RunNo) -> Result<Option<String>, Trouble> {
+        Ok(self.packing(run)?.withheld.as_deref().map(ToOwned::to_owned))
+    }
+}
+
+fn packed_row(row: &Row<'_>) -> rusqlite::Result<(bool, Vec<u8>)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+fn question_row(row: &Row<'_>) -> rusqlite::Result<(Question, bool, Vec<u8>)> {
+    let question = Question {
+        run: RunNo(row.get(0)?),
+        request: RequestNo(row.get(1)?),
+        spec: Value::Null,
+        asked_ms: row.get(4)?,
+        reminded: row.get(5)?,
+        closed_ms: row.get(6)?,
+    };
+    Ok((question, row.get(3)?, row.get(2)?))
+}
+
+pub(super) fn damaged(run: RunNo, error: codec::CodecError) -> Trouble {
+    Trouble::Bytes { run: run.0.to_string(), error }
+}
+
+/// Which of the older snapshots, the newest first, are too close together to be of use.
+fn thinned(newest: u64, older: &[u64]) -> Vec<u64> {
+    let mut dropped = Vec::new();
+    let mut kept = newest;
+    for (index, seq) in older.iter().enumerate() {
+        // The next older one must be there, so that nothing is farther than twice its distance.
+        let next = older.get(index + 1).copied().unwrap_or(0);
+        if kept - next <= (newest - kept).max(1) && index + 1 < older.len() {
+            dropped.push(*seq);
+        } else {
+            kept = *seq;
+        }
+    }
+    dropped
+}

@@ -1,0 +1,409 @@
+//! Values are whole in memory. In stored bytes, a large one is its hash and a secret is its number.
+//!
+//! Only rows whose `packed` is set hold such stand-ins. There, a text that begins with a zero byte is never what it seems:
+//! `\0b` and a hash stands for a large value, `\0n` and a number for a secret that is a number, and after `\0s` each zero byte begins
+//! an escape: `\0\0` for itself, `\0n;` for the secret of that number, `\0n:e;` for that secret in an [`Encoding`], and `\0n:e/l;` for the
+//! first `l` bytes of that.
+
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+
+use branchpoint_core::{Command, Event, State, codec};
+use branchpoint_expr::{Object, Value};
+use rusqlite::{OptionalExtension, params};
+
+use super::workflows::hash;
+use super::{RunNo, Store, Trouble};
+use branchpoint_runners::hexadecimal;
+use branchpoint_runners::{Encoding, Finder, Found};
+
+/// What is shown of a secret that cannot be opened, or must not be.
+const MASK: &str = "***";
+
+/// The largest value that stays in its row.
+pub(crate) const APART_BYTES: usize = 256 * 1024;
+
+/// What stands in a row, and the large values that it refers to.
+#[derive(Debug, Default)]
+pub(crate) struct Packed {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) packed: bool,
+    blobs: Vec<([u8; 32], Vec<u8>)>,
+}
+
+impl Packed {
+    /// Everything that is stored of it.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.blobs.iter().map(|(_, bytes)| bytes).chain([&self.bytes]).map(Vec::as_slice)
+    }
+}
+
+/// How the values of one run are kept apart: its secrets, by number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Packing {
+    pub(crate) secrets: Arc<[String]>,
+    /// Why the secrets cannot be read, if they cannot.
+    pub(crate) withheld: Option<Arc<str>>,
+    /// Finds the secrets in texts, in every form; built when first needed.
+    finder: Arc<OnceLock<Option<Finder>>>,
+}
+
+type Result<T> = std::result::Result<T, codec::CodecError>;
+
+impl Packing {
+    /// A packing with these secrets; their order gives them their numbers.
+    pub(crate) fn new(secrets: impl Into<Arc<[String]>>) -> Self {
+        Self { secrets: secrets.into(), ..Self::default() }
+    }
+
+    /// A packing of a run whose secrets cannot be read: they stay hidden.
+    pub(crate) fn withheld(why: String) -> Self {
+        Self { withheld: Some(why.into()), ..Self::default() }
+    }
+
+    fn finder(&self) -> Option<&Finder> {
+        self.finder.get_or_init(|| Finder::of(&self.secrets)).as_ref()
+    }
+
+    /// What is stored of anything with values in it. `map` hands every value of it to the packer.
+    fn pack<T: Clone>(
+        &self,
+        whole: &T,
+        encode: impl Fn(&T) -> Result<Vec<u8>>,
+        map: impl Fn(&mut T, &mut dyn FnMut(&mut Value)),
+    ) -> Result<Packed> {
+        // Most rows are small and hold no secret: nothing is copied for them.
+        if self.secrets.is_empty() {
+            let bytes = encode(whole)?;
+            if bytes.len() <= APART_BYTES {
+                return Ok(Packed { bytes, ..Packed::default() });
+            }
+        }
+        let mut packer = Packer { secrets: &self.secrets, finder: self.finder(), blobs: Vec::new(), failed: None };
+        let mut whole = whole.clone();
+        map(&mut whole, &mut |value| *value = packer.pack(value).0);
+        packer.failed.map_or(Ok(()), Err)?;
+        Ok(Packed { bytes: encode(&whole)?, packed: true, blobs: packer.blobs })
+    }
+
+    pub(crate) fn event(&self, stamp: &branchpoint_core::Stamp, event: &Event) -> Result<Packed> {
+        self.pack(event, |event| codec::encode_event(stamp, event), map_event)
+    }
+
+    pub(crate) fn command(&self, command: &Command) -> Result<Packed> {
+        self.pack(command, codec::encode_command, map_command)
+    }
+
+    pub(crate) fn state(&self, state: &State) -> Result<Packed> {
+        self.pack(state, codec::encode_state, State::map_values)
+    }
+
+    pub(crate) fn value(&self, value: &Value) -> Result<Packed> {
+        self.pack(value, codec::encode_value, |value, map| map(value))
+    }
+}
+
+fn map_event(event: &mut Event, map: &mut dyn FnMut(&mut Value)) {
+    match event {
+        Event::Start { input, facts, .. } => {
+            map(input);
+            facts.values_mut().for_each(map);
+        }
+        Event::Settled { result: Ok(value), .. } | Event::Signal { payload: value, .. } => map(value),
+        Event::Settled { result: Err(failed), .. } => {
+            let mut message = Value::Str(failed.message.clone());
+            map(&mut message);
+            failed.message = message.as_str().unwrap_or_default().into();
+        }
+        Event::Adopt(state) => state.map_values(map),
+        Event::Cancel { reason: Some(reason) } => {
+            let mut said = Value::Str(reason.clone());
+            map(&mut said);
+            *reason = said.as_str().unwrap_or_default().into();
+        }
+        Event::TimerFired(_) | Event::Cancel { reason: None } | Event::Continue => {}
+    }
+}
+
+fn map_command(command: &mut Command, map: &mut dyn FnMut(&mut Value)) {
+    if let Command::Perform { input, .. } = command {
+        map(input);
+    }
+}
+
+struct Packer<'s> {
+    secrets: &'s [String],
+    finder: Option<&'s Finder>,
+    blobs: Vec<([u8; 32], Vec<u8>)>,
+    failed: Option<codec::CodecError>,
+}
+
+impl Packer<'_> {
+    /// The value as it is stored, and about how many bytes it has.
+    fn pack(&mut self, value: &Value) -> (Value, usize) {
+        let (packed, bytes) = match value {
+            Value::Str(text) => {
+                let text = self.text(text);
+                let length = text.len();
+                (Value::Str(text), length)
+            }
+            Value::List(list) => {
+                let (packed, sizes): (Vec<_>, Vec<_>) = list.iter().map(|item| self.pack(item)).unzip();
+                (Value::from(packed), sizes.iter().sum())
+            }
+            Value::Object(object) => {
+                let mut bytes = 0;
+                let fields = object.iter().map(|(key, value)| {
+                    let (value, size) = self.pack(value);
+                    let key = self.text(key);
+                    bytes += size + key.len();
+                    (key, value)
+                });
+                let packed = fields.collect::<Object>();
+                (Value::from(packed), bytes)
+            }
+            number @ (Value::Int(_) | Value::Float(_)) => (self.number(number), 8),
+            other => (other.clone(), 8),
+        };
+        if bytes <= APART_BYTES { (packed, bytes) } else { self.apart(&packed) }
+    }
+
+    fn apart(&mut self, value: &Value) -> (Value, usize) {
+        let bytes = match codec::encode_value(value) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.failed = Some(error);
+                return (Value::Null, 0);
+            }
+        };
+        let hash = hash([bytes.as_slice()]);
+        let stand_in = format!("\0b{}", hexadecimal(&hash));
+        self.blobs.push((hash, bytes));
+        let length = stand_in.len();
+        (Value::from(stand_in), length)
+    }
+
+    /// A number that is a secret is kept as a text which says so.
+    fn number(&self, number: &Value) -> Value {
+        let written = number.to_string();
+        let found = self.secrets.iter().position(|secret| *secret == written);
+        found.map_or_else(|| number.clone(), |found| Value::from(format!("\0n{found}")))
+    }
+
+    fn text(&self, text: &Arc<str>) -> Arc<str> {
+        let found = self.finder.map(|finder| finder.forms_in(text)).unwrap_or_default();
+        if found.is_empty() && !text.starts_with('\0') {
+            return text.clone();
+        }
+        let (mut hidden, mut from) = ("\0s".to_owned(), 0);
+        for Found { place, secret, encoding, is_cut } in found {
+            hidden.push_str(&text[from..place.start].replace('\0', "\0\0"));
+            let part = if is_cut { format!("/{}", place.len()) } else { String::new() };
+            // Writing into a text cannot fail.
+            let _ = match encoding {
+                Encoding::Plain if !is_cut => write!(hidden, "\0{secret};"),
+                encoding => write!(hidden, "\0{secret}:{encoding}{part};"),
+            };
+            from = place.end;
+        }
+        hidden.push_str(&text[from..].replace('\0', "\0\0"));
+        hidden.into()
+    }
+}
+
+impl Store {
+    /// Keeps the large values that a row refers to.
+    pub(crate) fn keep_apart(&self, run: RunNo, packed: &Packed) -> std::result::Result<(), Trouble> {
+        for (hash, bytes) in &packed.blobs {
+            let sql = "INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)";
+            self.db.prepare_cached(sql)?.execute(params![hash, bytes])?;
+            let sql = "INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)";
+            self.db.prepare_cached(sql)?.execute(params![run.0, hash])?;
+        }
+        Ok(())
+    }
+
+    /// Puts large values and secrets back in their places.
+    pub(crate) fn unpack_event(&self, packing: &Packing, event: &mut Event) -> std::result::Result<(), Trouble> {
+        self.unpack_all(packing, |map| map_event(event, map))?;
+        if let Event::Adopt(state) = event {
+            state.recount_held();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unpack_command(&self, packing: &Packing, command: &mut Command) -> std::result::Result<(), Trouble> {
+        self.unpack_all(packing, |map| map_command(command, map))
+    }
+
+    pub(crate) fn unpack_state(&self, packing: &Packing, state: &mut State) -> std::result::Result<(), Trouble> {
+        self.unpack_all(packing, |map| state.map_values(map))?;
+        // Secrets that are withheld have another size.
+        if packing.withheld.is_some() {
+            state.recount_held();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unpack_value(&self, packing: &Packing, value: &mut Value) -> std::result::Result<(), Trouble> {
+        self.unpack_all(packing, |map| map(value))
+    }
+
+    fn unpack_all(
+        &self,
+        packing: &Packing,
+        each: impl FnOnce(&mut dyn FnMut(&mut Value)),
+    ) -> std::result::Result<(), Trouble> {
+        let mut failed = Ok(());
+        each(&mut |value| match self.unpack(packing, value) {
+            Ok(whole) => *value = whole,
+            Err(trouble) => failed = Err(trouble),
+        });
+        failed
+    }
+
+    fn unpack(&self, packing: &Packing, value: &Value) -> std::result::Result<Value, Trouble> {
+        Ok(match value {
+            Value::Str(text) => match text.strip_prefix("\0b") {
+                Some(hash) => self.unpack(packing, &self.blob(hash)?)?,
+                None => number(packing, text).unwrap_or_else(|| Value::Str(shown(packing, text))),
+            },
+            Value::List(list) => Value::from(
+                list.iter().map(|item| self.unpack(packing, item)).collect::<std::result::Result<Vec<_>, _>>()?,
+            ),
+            Value::Object(object) => {
+                let fields = object.iter().map(|(key, value)| Ok((shown(packing, key), self.unpack(packing, value)?)));
+                Value::from(fields.collect::<std::result::Result<Object, Trouble>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn blob(&self, hash: &str) -> std::result::Result<Value, Trouble> {
+        let sql = "SELECT bytes FROM blobs WHERE hash = unhex(?1)";
+        let bytes: Option<Vec<u8>> = self.db.prepare_cached(sql)?.query_row([hash], |row| row.get(0)).optional()?;
+        let bytes = bytes.ok_or_else(|| Trouble::Missing(format!("large value {hash}")))?;
+        codec::decode_value(&bytes).map_err(|error| Trouble::Bytes { run: format!("large value {hash}"), error })
+    }
+}
+
+/// The number that stands behind a stored text, if one does.
+fn number(packing: &Packing, text: &str) -> Option<Value> {
+    let found = packing.secrets.get(text.strip_prefix("\0n")?.parse::<usize>().ok()?);
+    Some(found.and_then(|secret| serde_json::from_str(secret).ok()).unwrap_or_else(|| Value::from(MASK)))
+}
+
+/// The text that a stored one stands for.
+fn shown(packing: &Packing, text: &Arc<str>) -> Arc<str> {
+    let Some(hidden) = text.strip_prefix("\0s") else { return text.clone() };
+    let mut shown = String::new();
+    let mut rest = hidden;
+    while let Some((before, after)) = rest.split_once('\0') {
+        shown.push_str(before);
+        rest = if let Some(after) = after.strip_prefix('\0') {
+            shown.push('\0');
+            after
+        } else if let Some((stand_in, after)) = after.split_once(';') {
+            // A secret that cannot be opened any more is shown as what it is.
+            shown.push_str(secret(packing, stand_in).as_deref().unwrap_or(MASK));
+            after
+        } else {
+            shown.push('\0');
+            after
+        };
+    }
+    shown.push_str(rest);
+    shown.into()
+}
+
+/// The secret that a stand-in names, in the encoding that it names.
+fn secret(packing: &Packing, stand_in: &str) -> Option<String> {
+    let (number, form) = stand_in.split_once(':').unwrap_or((stand_in, ""));
+    let secret = packing.secrets.get(number.parse::<usize>().ok()?)?;
+    let (encoding, bytes) = form.split_once('/').map_or((form, None), |(encoding, bytes)| (encoding, Some(bytes)));
+    let whole = Encoding::named(encoding)?.write(secret)?;
+    match bytes {
+        Some(bytes) => whole.get(..bytes.parse().ok()?).map(ToOwned::to_owned),
+        None => Some(whole),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(secrets: &[&str], value: &Value, absent: &str) {
+        let store = Store::in_memory().expect("memory is there");
+        let packing = Packing::new(secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>());
+        let packed = packing.value(value).expect("it is shallow");
+        store.keep_apart(RunNo(1), &packed).expect("there is room");
+        assert!(packed.bytes.len() < 1_000, "the row has {} bytes", packed.bytes.len());
+        let row = String::from_utf8_lossy(&packed.bytes).into_owned();
+        assert!(absent.is_empty() || !row.contains(absent), "{row:?} holds {absent:?}");
+        let mut back = codec::decode_value(&packed.bytes).expect("it was encoded");
+        if packed.packed {
+            store.unpack_value(&packing, &mut back).expect("everything is there");
+        }
+        assert_eq!(&back, value);
+    }
+
+    fn json(text: &str) -> Value {
+        serde_json::from_str(text).expect("this is JSON")
+    }
+
+    #[test]
+    fn small_values_stay_as_they_are() {
+        check(&[], &json(r#"{"a": [1, "x", null], "\u0000b": "\u0000s"}"#), "");
+    }
+
+    #[test]
+    fn large_values_are_kept_apart_wherever_they_stand() {
+        let large = Value::from("x".repeat(APART_BYTES + 1));
+        let fields = [("list".into(), Value::from(vec![large.clone(), large])), ("\0s".into(), Value::from("\0b12"))];
+        check(&[], &Value::from(fields.into_iter().collect::<Object>()), "xxxx");
+        let many: Vec<Value> = (0..100_000).map(Value::Int).collect();
+        check(&[], &Value::from(vec![Value::from(many)]), "");
+    }
+
+    #[test]
+    fn secrets_are_numbers_in_texts_and_keys() {
+        let value = json(r#"{"hunter2": "say hunter2, hunter2x and \u0000;", "b": ["\u0000s\u00000;", "0;"]}"#);
+        check(&["hunter2x", "hunter2"], &value, "hunter");
+        check(&["hunter2", "hunter2x"], &value, "hunter");
+        check(&["abcdef", "0", "1"], &json(r#"{"a": "abcdef0", "b": [0, 1, 10, "\u00001;"]}"#), "abcdef");
+    }
+
+    /// A JWT is longer than every value that is shown whole, so its beginning appears where a message cut it.
+    const TOKEN: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI/+&é\"<1234567890>IiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4";
+
+    #[test]
+    fn encoded_secrets_are_stand_ins_too() {
+        use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
+        let percent = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI%2F%2B%26%C3%A9%22%3C1234567890%3EIiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4";
+        let hex = branchpoint_runners::hexadecimal(TOKEN.as_bytes());
+        let json = serde_json::to_string(TOKEN).expect("it is text");
+        let mut texts = vec![percent.to_owned(), percent.to_lowercase(), hex.clone(), hex.to_uppercase(), json];
+        texts[1] = percent.replace("%2F", "%2f").replace("%2B", "%2b").replace("%C3%A9", "%c3%a9");
+        texts[1] = texts[1].replace("%3C", "%3c").replace("%3E", "%3e");
+        for before in ["", "a", "ab"] {
+            let text = format!("{before}{TOKEN}!");
+            texts.extend([BASE64_STANDARD.encode(&text), BASE64_URL_SAFE.encode(&text)]);
+        }
+        for text in texts {
+            let absent = &text[text.len() / 2..text.len() / 2 + 12];
+            check(&[TOKEN, "other-secret"], &Value::from(format!("echo <{text}>")), absent);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_was_cut_is_a_stand_in_at_every_offset() {
+        for bytes in (3..TOKEN.len()).filter(|at| TOKEN.is_char_boundary(*at)) {
+            let beginning = &TOKEN[..bytes];
+            for text in [format!("x is {beginning}… (82 characters)"), format!("[\"{beginning}\"… (82 characters)")]
+            {
+                check(&[TOKEN], &Value::from(text), beginning);
+            }
+        }
+    }
+}

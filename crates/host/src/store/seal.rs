@@ -1,0 +1,232 @@
+//! Secrets of runs at rest, be they inputs or of the environment: encrypted with a key that lies beside the store and never in it,
+//! so that a copy of the store alone reveals none of them.
+//!
+//! A key that is missing, damaged or of another store concerns only runs with sealed secrets: everything else goes on, and such
+//! runs can be listed, shown, cancelled and pruned with their values withheld.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use chacha20poly1305::aead::{Aead, KeyInit};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+use rusqlite::{OptionalExtension, params};
+
+use super::permissions::private_file;
+use super::upkeep::beside;
+use super::{RunNo, Store, Trouble};
+use branchpoint_runners::hexadecimal;
+
+const NONCE: usize = 12;
+const KEY_BYTES: usize = 32;
+
+/// What the check value of a store is when it is opened with the right key.
+const CHECK: &str = "branchpoint key check 1";
+
+/// Seals and opens secrets.
+pub(crate) struct Key(ChaCha20Poly1305);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(***)")
+    }
+}
+
+/// The key of a store, as a check found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// Nothing is sealed, and there is no key.
+    None,
+    /// The key opens what is sealed.
+    Fits,
+    /// The key cannot be used; the text says why.
+    Unusable(String),
+}
+
+impl Key {
+    /// The key of a store, to open what is sealed with it.
+    pub(crate) fn of(store: &Store) -> Result<Self, Trouble> {
+        let Some(path) = store.key_path() else { return Self::in_memory(store) };
+        let key = Self::read(&path)?.ok_or_else(|| missing(&path))?;
+        key.verify(store, &path)?;
+        Ok(key)
+    }
+
+    /// The same, to seal more: the key is created when nothing is sealed yet. Several processes that do so at once agree on one.
+    pub(crate) fn for_sealing(store: &Store) -> Result<Self, Trouble> {
+        let Some(path) = store.key_path() else { return Self::in_memory(store) };
+        let key = match Self::read(&path)? {
+            Some(key) => key,
+            None if store.has_sealed()? => return Err(missing(&path)),
+            None => {
+                create(&path).map_err(|error| Trouble::Sealed(format!("cannot create {}: {error}", path.display())))?;
+                Self::read(&path)?.ok_or_else(|| missing(&path))?
+            }
+        };
+        key.verify(store, &path)?;
+        Ok(key)
+    }
+
+    /// The key of a store in memory, which is gone with it.
+    fn in_memory(store: &Store) -> Result<Self, Trouble> {
+        if store.memory_key.get().is_none() {
+            // Nobody else has this store.
+            let _ = store.memory_key.set(random()?);
+        }
+        Self::from_bytes(store.memory_key.get().map_or(&[], |key| key.as_slice()))
+    }
+
+    /// The key in a file; none if there is no file.
+    fn read(path: &Path) -> Result<Option<Self>, Trouble> {
+        match fs::read(path) {
+            Ok(bytes) if bytes.len() == KEY_BYTES => Self::from_bytes(&bytes).map(Some),
+            Ok(bytes) => Err(Trouble::Sealed(format!(
+                "the key in {} is damaged: it has {} bytes, and a key has {KEY_BYTES}; restore it from a backup",
+                path.display(),
+                bytes.len()
+            ))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Trouble::Sealed(format!("the key in {} cannot be read: {error}", path.display()))),
+        }
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, Trouble> {
+        ChaCha20Poly1305::new_from_slice(bytes)
+            .map(Self)
+            .map_err(|_| Trouble::Sealed(format!("a key has {KEY_BYTES} bytes")))
+    }
+
+    /// Fails if it is the key of another store. While nothing is sealed, a key may be exchanged for another.
+    fn verify(&self, store: &Store, path: &Path) -> Result<(), Trouble> {
+        if !store.has_sealed()? {
+            return Ok(());
+        }
+        let fits = match self.fits_check(store)? {
+            Some(fits) => fits,
+            None => store.any_sealed()?.is_none_or(|sealed| self.open(&sealed).is_ok()),
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Trouble::Sealed(format!(
+            "the key in {} is not the key of this store; restore the right one from a backup",
+            path.display()
+        )))
+    }
+
+    /// Whether it opens the check value of a store; none if the store has none.
+    fn fits_check(&self, store: &Store) -> Result<Option<bool>, Trouble> {
+        let sql = "SELECT bytes FROM key_check WHERE id = 1";
+        let sealed: Option<Vec<u8>> = store.db.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+        Ok(sealed.map(|sealed| self.open(&sealed).is_ok_and(|opened| opened == CHECK)))
+    }
+
+    fn seal(&self, secret: &str) -> Result<Vec<u8>, Trouble> {
+        let nonce = random::<NONCE>()?;
+        let sealed = self.0.encrypt(&Nonce::from(nonce), secret.as_bytes());
+        let sealed = sealed.map_err(|_| Trouble::Sealed("a value is too large".into()))?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    fn open(&self, sealed: &[u8]) -> Result<String, Trouble> {
+        let damaged = || Trouble::Sealed("their key does not fit, or they are damaged".into());
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE>().ok_or_else(damaged)?;
+        let opened = self.0.decrypt(&Nonce::from(*nonce), sealed).map_err(|_| damaged())?;
+        String::from_utf8(opened).map_err(|_| damaged())
+    }
+
+    /// Opens what was sealed.
+    pub(crate) fn opened(&self, sealed: &[Vec<u8>]) -> Result<Vec<String>, Trouble> {
+        sealed.iter().map(|sealed| self.open(sealed)).collect()
+    }
+}
+
+impl Store {
+    /// Keeps the secrets of a run, and the check value of their key, when the turn commits.
+    pub(crate) fn seal(&self, key: &Key, run: RunNo, secrets: &[String]) -> Result<(), Trouble> {
+        if !key.fits_check(self)?.unwrap_or(false) {
+            let check = key.seal(CHECK)?;
+            self.defer(run, move |store| {
+                let sql = "INSERT OR REPLACE INTO key_check (id, bytes) VALUES (1, ?1)";
+                Ok(store.db.prepare_cached(sql)?.execute([check]).map(drop)?)
+            });
+        }
+        for (number, secret) in (0_i64..).zip(secrets) {
+            let sealed = key.seal(secret)?;
+            self.defer(run, move |store| {
+                let sql = "INSERT OR IGNORE INTO sealed (run, number, bytes) VALUES (?1, ?2, ?3)";
+                Ok(store.db.prepare_cached(sql)?.execute(params![run.0, number, sealed]).map(drop)?)
+            });
+        }
+        Ok(())
+    }
+
+    /// The secrets of a run, as they were sealed.
+    pub(crate) fn sealed(&self, run: RunNo) -> Result<Vec<Vec<u8>>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT bytes FROM sealed WHERE run = ?1 ORDER BY number")?;
+        let sealed = found.query_map([run.0], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(sealed)
+    }
+
+    /// Whether the key of sealed secrets is there and fits.
+    pub(crate) fn key_state(&self) -> Result<KeyState, Trouble> {
+        let Some(path) = self.key_path() else { return Ok(KeyState::None) };
+        if !self.has_sealed()? && !path.exists() {
+            return Ok(KeyState::None);
+        }
+        match Key::of(self) {
+            Ok(_) => Ok(KeyState::Fits),
+            Err(Trouble::Sealed(why)) => Ok(KeyState::Unusable(why)),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// The file of the key. A store in memory has none.
+    pub fn key_path(&self) -> Option<PathBuf> {
+        self.path().map(|path| beside(path, "-key"))
+    }
+
+    fn has_sealed(&self) -> Result<bool, Trouble> {
+        Ok(self.db.query_row("SELECT EXISTS (SELECT 1 FROM sealed)", [], |row| row.get(0))?)
+    }
+
+    fn any_sealed(&self) -> Result<Option<Vec<u8>>, Trouble> {
+        Ok(self.db.query_row("SELECT bytes FROM sealed LIMIT 1", [], |row| row.get(0)).optional()?)
+    }
+}
+
+fn missing(path: &Path) -> Trouble {
+    Trouble::Sealed(format!("the key is missing from {}; restore it from a backup", path.display()))
+}
+
+/// Creates a key that nobody but the user can read. It appears under its name whole and durable, or not at all; if another
+/// process was faster, its key stays.
+fn create(path: &Path) -> io::Result<()> {
+    let chance = |_| io::Error::other("there is no randomness");
+    let (key, name) = (random::<KEY_BYTES>().map_err(chance)?, random::<8>().map_err(chance)?);
+    let own = beside(path, &format!(".{}", hexadecimal(&name)));
+    let written = private_file(&own).and_then(|mut file| {
+        file.write_all(&key)?;
+        file.sync_all()
+    });
+    // A link, unlike a rename, does not replace what is there.
+    let linked = written.and_then(|()| match fs::hard_link(&own, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    });
+    // It is of no use to anybody.
+    let _ = fs::remove_file(&own);
+    linked?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Trouble> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| Trouble::Sealed(format!("there is no randomness: {error}")))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! Documents and the programs lowered from them, by content: what a run is pinned to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_core::codec;
+use branchpoint_core::ir::Program;
+use rusqlite::{OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+
+use super::{Store, Trouble};
+use branchpoint_runners::hexadecimal;
+
+/// A workflow in the store: a document and the programs it became. The same content has the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkflowNo(pub(crate) i64);
+
+/// A document as its author wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// What it is called.
+    pub name: String,
+    /// Its dialect.
+    pub dialect: String,
+    /// Where it was read from.
+    pub origin: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A document, its program and the programs that it calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Workflow<'w> {
+    /// The document.
+    pub document: &'w Document,
+    /// What it became.
+    pub program: &'w Program,
+    /// What it calls, by name, and what they call.
+    pub children: &'w BTreeMap<Arc<str>, Program>,
+}
+
+/// One of the programs of a workflow, by name; its own has the empty name.
+pub type Part = Arc<str>;
+
+/// A workflow in a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its number.
+    pub workflow: WorkflowNo,
+    /// What it is called.
+    pub name: String,
+    /// Its dialect.
+    pub dialect: String,
+    /// Where it was read from.
+    pub origin: String,
+    /// The hash of its content, in hexadecimal.
+    pub hash: String,
+    /// When it was added.
+    pub added_ms: i64,
+    /// How many runs it has.
+    pub runs: u64,
+}
+
+impl Workflow<'_> {
+    /// The bytes of its programs by name, its own first.
+    fn encoded(&self) -> Result<Vec<(String, Vec<u8>)>, Trouble> {
+        let children = self.children.iter().map(|(name, program)| (&**name, program));
+        let encoded = [("", self.program)].into_iter().chain(children).map(|(name, program)| {
+            let bytes = codec::encode_program(program);
+            let bytes = bytes.map_err(|error| Trouble::Bytes { run: self.document.name.clone(), error })?;
+            Ok((name.to_owned(), bytes))
+        });
+        encoded.collect()
+    }
+}
+
+impl Store {
+    /// The number of a workflow that was saved before.
+    pub fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, Trouble> {
+        self.known(&hash_of(workflow.document, &workflow.encoded()?))
+    }
+
+    /// Keeps a workflow, once. Call it outside of any change.
+    pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, Trouble> {
+        let (document, programs) = (workflow.document, workflow.encoded()?);
+        if let Some(known) = self.known(&hash_of(document, &programs))? {
+            return Ok(known);
+        }
+        self.begin()?;
+        let saved = self.insert_parts(document, &programs, now_ms);
+        let saved = saved.and_then(|number| self.commit().map(|()| number));
+        if saved.is_err() {
+            self.roll_back();
+        }
+        saved
+    }
+
+    /// The hash of a workflow with these programs, in hexadecimal.
+    pub(super) fn hash_of(document: &Document, programs: &[(String, Vec<u8>)]) -> String {
+        hexadecimal(&hash_of(document, programs))
+    }
+
+    fn known(&self, hash: &[u8; 32]) -> Result<Option<WorkflowNo>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT workflow FROM workflows WHERE hash = ?1")?;
+        Ok(found.query_row([hash.as_slice()], |row| row.get(0)).optional()?.map(WorkflowNo))
+    }
+
+    /// Stores a workflow within a change, once.
+    pub(super) fn insert_parts(
+        &self,
+        document: &Document,
+        programs: &[(String, Vec<u8>)],
+        now_ms: i64,
+    ) -> Result<WorkflowNo, Trouble> {
+        let whole = hash_of(document, programs);
+        if let Some(known) = self.known(&whole)? {
+            return Ok(known);
+        }
+        let document_hash = document_hash(document);
+        let sql = "INSERT OR IGNORE INTO documents (hash, name, dialect, origin, text, added_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let Document { name, dialect, origin, text } = document;
+        self.db.execute(sql, params![document_hash, name, dialect, origin, text, now_ms])?;
+        let sql = "INSERT INTO workflows (hash, document, added_ms) VALUES (?1, ?2, ?3)";
+        self.db.execute(sql, params![whole, document_hash, now_ms])?;
+        let workflow = self.db.last_insert_rowid();
+        for (name, bytes) in programs {
+            let digest = hash([bytes.as_slice()]);
+            self.db.execute("INSERT OR IGNORE INTO programs (hash, bytes) VALUES (?1, ?2)", params![digest, bytes])?;
+            let sql = "INSERT INTO parts (workflow, name, program) VALUES (?1, ?2, ?3)";
+            self.db.execute(sql, params![workflow, name, digest])?;
+        }
+        Ok(WorkflowNo(workflow))
+    }
+
+    /// A program of a workflow; none if it has no such part. Its bytes must have the hash that they are kept under.
+    pub fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, Trouble> {
+        let sql = "SELECT hash, bytes FROM parts JOIN programs ON hash = program WHERE workflow = ?1 AND name = ?2";
+        let found = self
+            .db
+            .prepare_cached(sql)?
+            .query_row(params![workflow.0, part], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?)));
+        let Some((expected, bytes)) = found.optional()? else { return Ok(None) };
+        if hash([bytes.as_slice()]).as_slice() != expected.as_slice() {
+            return Err(Trouble::Missing(format!("undamaged program `{part}` of workflow {}", workflow.0)));
+        }
+        let program = codec::decode_program(&bytes);
+        program.map(Some).map_err(|error| Trouble::Bytes { run: format!("workflow {}", workflow.0), error })
+    }
+
+    /// The names of the programs of a workflow.
+    pub(crate) fn parts(&self, workflow: WorkflowNo) -> Result<Vec<Part>, Trouble> {
+        let mut found = self.db.prepare_cached("SELECT name FROM parts WHERE workflow = ?1 ORDER BY name")?;
+        let names = found.query_map([workflow.0], |row| row.get::<_, String>(0).map(Part::from))?;
+        Ok(names.collect::<Result<_, _>>()?)
+    }
+
+    /// The document of a workflow.
+    pub fn document(&self, workflow: WorkflowNo) -> Result<Document, Trouble> {
+        let sql = "SELECT name, dialect, origin, text FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";
+        let found = self.db.prepare_cached(sql)?.query_row([workflow.0], |row| {
+            Ok(Document { name: row.get(0)?, dialect: row.get(1)?, origin: row.get(2)?, text: row.get(3)? })
+        });
+        found.optional()?.ok_or_else(|| Trouble::Missing(format!("workflow {}", workflow.0)))
+    }
+
+    /// The newest workflow of a name, or the one whose hash begins so.
+    pub fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, Trouble> {
+        Ok(self
+            .workflows()?
+            .into_iter()
+            .rev()
+            .find(|listed| listed.name == name || is_prefix(name, &listed.hash))
+            .map(|listed| listed.workflow))
+    }
+
+    /// All workflows, the oldest first.
+    pub fn workflows(&self) -> Result<Vec<Listed>, Trouble> {
+        let sql = "SELECT workflow, name, dialect, origin, lower(hex(workflows.hash)), workflows.added_ms,
+                coalesce(count, 0)
+            FROM workflows JOIN documents ON documents.hash = document
+            LEFT JOIN (SELECT workflow AS of, count(*) AS count FROM runs GROUP BY workflow) ON of = workflow
+            ORDER BY workflow";
+        let mut found = self.db.prepare_cached(sql)?;
+        let listed = found.query_map([], listed)?.collect::<Result<_, _>>()?;
+        Ok(listed)
+    }
+}
+
+fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
+    Ok(Listed {
+        workflow: WorkflowNo(row.get(0)?),
+        name: row.get(1)?,
+        dialect: row.get(2)?,
+        origin: row.get(3)?,
+        hash: row.get(4)?,
+        added_ms: row.get(5)?,
+        runs: row.get(6)?,
+    })
+}
+
+/// Short beginnings of hashes are no names: they would be found by chance.
+fn is_prefix(name: &str, hash: &str) -> bool {
+    const SHORTEST: usize = 6;
+    name.len() >= SHORTEST && hash.starts_with(name)
+}
+
+fn document_hash(document: &Document) -> [u8; 32] {
+    hash([&document.name, &document.dialect, &document.origin, &document.text].map(String::as_bytes))
+}
+
+/// The hash of a document with its programs. The document's own program, whose name is empty, comes first.
+fn hash_of(document: &Document, programs: &[(String, Vec<u8>)]) -> [u8; 32] {
+    let digests: Vec<[u8; 32]> = programs.iter().map(|(_, bytes)| hash([bytes.as_slice()])).collect();
+    let names = programs.iter().zip(&digests).flat_map(|((name, _), digest)| [name.as_bytes(), digest.as_slice()]);
+    hash([document_hash(document).as_slice()].into_iter().chain(names))
+}
+
+/// The hash of parts, each with its length, so that no two lists of parts have the same bytes.
+pub(super) fn hash<'b>(parts: impl IntoIterator<Item = &'b [u8]>) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().into()
+}

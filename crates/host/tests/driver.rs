@@ -1,0 +1,139 @@
+//! The driver under the real clock: what it does when it leaves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Event, Usage};
+use branchpoint_expr::Value;
+use branchpoint_host::host::{Drives, Host, Start};
+use branchpoint_host::store::{Document, Run, RunNo, Store, Workflow};
+use branchpoint_host::{Driver, Limits};
+use branchpoint_runners::{Answer, Call, Outside, Stop};
+
+/// How long the driver waits for calls that were told to stop.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A call that goes on until it is told to stop, and then has something to put in order.
+struct Stubborn {
+    begun: AtomicBool,
+    in_order: AtomicBool,
+    /// What it comes to in the end.
+    answer: Answer,
+}
+
+impl Outside for Stubborn {
+    fn perform(&self, _: &Call, stop: &Stop) -> Answer {
+        self.begun.store(true, Ordering::Release);
+        while !stop.is_set() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(50));
+        self.in_order.store(true, Ordering::Release);
+        self.answer.clone()
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+fn one_call() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let what = b.effect(effect("tool"));
+    let ask = b.do_(what, null, None, end, None);
+    b.begin(ROOT, &[ask]);
+    b.finish().expect("the program is valid")
+}
+
+/// A run whose only call has begun.
+struct Scene {
+    folder: tempfile::TempDir,
+    outside: Arc<Stubborn>,
+    driver: Driver,
+    run: RunNo,
+}
+
+impl Scene {
+    fn new(answer: Answer) -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a store");
+        let path = folder.path().join("store.db");
+        let store = Store::open(&path, branchpoint_host::store::Durability::Normal).expect("a store can be made");
+        let text = |text: &str| text.to_owned();
+        let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
+        let workflow = Workflow { document: &document, program: &one_call(), children: &BTreeMap::new() };
+        let workflow = store.save(workflow, 0).expect("it can be kept");
+        let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+        let outside = Arc::new(Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer });
+        let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
+        let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
+        let run = started.expect("it starts").run;
+        while !outside.begun.load(Ordering::Acquire) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Self { folder, outside, driver, run }
+    }
+
+    /// How the run stands after the driver has left; nothing if that took so long that it need not have waited for the call.
+    fn left(self) -> Option<Run> {
+        let begun = Instant::now();
+        self.driver.leave(Duration::ZERO).expect("the store works");
+        if begun.elapsed() >= PATIENCE {
+            return None;
+        }
+        assert!(self.outside.in_order.load(Ordering::Acquire), "the call has ended before the driver is gone");
+        let store = Store::read_only(&self.folder.path().join("store.db")).expect("it is there");
+        Some(store.row(self.run).expect("it is there"))
+    }
+}
+
+/// How the run of a call stands after something has happened to it and the driver has left. A machine that is too slow for that now
+/// and then may try again.
+fn left_after(answer: &Answer, happens: impl Fn(&Scene)) -> Run {
+    let tried = (0..20).find_map(|_| {
+        let scene = Scene::new(answer.clone());
+        happens(&scene);
+        scene.left()
+    });
+    tried.expect("the driver leaves when the call has ended")
+}
+
+#[test]
+fn leaving_waits_for_calls_that_were_told_to_stop() {
+    let killed = Answer::Process { exit: 143, stdout: "".into(), stderr: "".into(), cut: None };
+    let broken = Answer::failed("tool", "the server of the tool is gone");
+    for answer in [Answer::Never, killed, broken] {
+        let row = left_after(&answer, |_| {});
+        assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
+    }
+}
+
+#[test]
+fn what_has_been_answered_when_the_driver_leaves_is_kept() {
+    let usage = Usage { tokens: 3, ..Usage::default() };
+    let (stdout, stderr): (Arc<str>, Arc<str>) = ("out".into(), "".into());
+    for (answer, status) in [
+        (Answer::data(Value::Null), Status::Completed),
+        (Answer::Reply { value: Value::from("hi"), usage }, Status::Completed),
+        (Answer::Process { exit: 0, stdout, stderr, cut: None }, Status::Completed),
+        (Answer::refused("tool", "the other side has said no"), Status::Failed),
+    ] {
+        let row = left_after(&answer, |_| {});
+        assert_eq!((row.status, row.seq), (status, 2), "{answer:?}");
+    }
+}
+
+#[test]
+fn leaving_waits_for_calls_that_nobody_waits_for_any_more() {
+    let row = left_after(&Answer::Never, |scene| {
+        let cancelled = scene.driver.hand(scene.run, Event::Cancel { reason: None }).expect("the store works");
+        assert!(cancelled.is_ok(), "{cancelled:?}");
+    });
+    assert_eq!(row.status, Status::Cancelled);
+}

@@ -1,0 +1,281 @@
+//! What operators do with a store: forget, copy, carry runs elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::{Arm, Effect, Program, Status};
+use branchpoint_core::{Event, steps};
+use branchpoint_expr::{Dialect, Value};
+use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
+use branchpoint_host::store::{
+    Document, Durability, ExchangeTrouble, Filter, Prune, Pruned, RunNo, Store, Workflow, WorkflowNo,
+};
+use branchpoint_runners::{Answer, Secrets};
+
+const NOW_MS: i64 = 1_000_000;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("this is JSON")
+}
+
+/// Calls something, then asks somebody.
+fn calls_and_asks() -> Program {
+    let mut b = Builder::new();
+    let (answer, outcome) = (b.slot(ROOT, "answer", None), b.slot(ROOT, "outcome", None));
+    b.name(ROOT, &["outcome"], outcome);
+    let result = b.expr(ROOT, "outcome.outcome", Dialect::Session).expect("this compiles");
+    let end = b.close(Status::Completed, result);
+    let spec = b.value(json(r#"{"step": "ask", "recipients": ["ada"], "choices": ["yes"], "timeout_ms": 5000}"#));
+    let ask = b.wait([Arm::Request { spec, into: Some(outcome), next: end, expired: None }], None);
+    let step = b.step("call", "call", None, (0, 0));
+    let what = b.effect(Effect { step: Some(step), ..effect("tool") });
+    let input = b.input();
+    let input = b.read(input);
+    let call = b.do_(what, input, Some(answer), ask, None);
+    b.begin(ROOT, &[call]);
+    b.finish().expect("the program is valid")
+}
+
+struct Bench {
+    folder: tempfile::TempDir,
+    host: Host,
+    workflow: WorkflowNo,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let store = Store::open(&folder.path().join("store.db"), Durability::Normal).expect("a store can be made");
+        let document = Document {
+            name: "calls".into(),
+            dialect: "test".into(),
+            origin: "calls.yaml".into(),
+            text: "call, then ask".into(),
+        };
+        let (program, children) = (calls_and_asks(), BTreeMap::new());
+        let workflow = Workflow { document: &document, program: &program, children: &children };
+        let workflow = store.save(workflow, NOW_MS).expect("it is kept");
+        Self { folder, host: host(store), workflow }
+    }
+
+    fn start(&mut self, id: &str, input: &Value, secrets: Secrets) -> RunNo {
+        let start = Start { secrets, ..Start::new(self.workflow, id.into(), input.clone()) };
+        self.host.start(start, Ticket(1));
+        settle(&mut self.host, NOW_MS);
+        self.host.store().run(id).expect("the store can be read").expect("the run was started").run
+    }
+
+    /// Starts a run and answers its question.
+    fn ended(&mut self, id: &str, input: &Value, secrets: Secrets) -> RunNo {
+        let run = self.start(id, input, secrets);
+        vote(&mut self.host, run);
+        run
+    }
+}
+
+fn host(store: Store) -> Host {
+    Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), NOW_MS).expect("a host can be made")
+}
+
+/// Turns until nothing is left to do; every call is answered with what it was asked.
+fn settle(host: &mut Host, now_ms: i64) {
+    while host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
+        for act in host.turn(now_ms).expect("the store can be written") {
+            if let Act::Perform { run, call, .. } = act {
+                let answer = Answer::data(call.input.clone());
+                host.settle(run, &call, answer);
+            }
+        }
+    }
+}
+
+fn vote(host: &mut Host, run: RunNo) {
+    let request = host.store().questions(run).expect("the store can be read")[0].request;
+    let payload = json(&format!(r#"{{"request": {}, "choice": "yes"}}"#, request.0));
+    let event = Event::Signal { name: "vote".into(), payload, sender: Some("ada".into()), key: None };
+    host.hand(run, event, Ticket(2));
+    settle(host, NOW_MS + 1);
+}
+
+fn ids(store: &Store) -> Vec<String> {
+    let runs = store.runs(&Filter::default()).expect("the store can be read");
+    let mut ids: Vec<String> = runs.into_iter().map(|run| run.id).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn only_ended_runs_are_forgotten_and_large_values_when_nobody_needs_them() {
+    let mut bench = Bench::new();
+    let shared = Value::from("s".repeat(300_000));
+    let own = Value::from("o".repeat(300_000));
+    bench.ended("old-1", &shared, Secrets::default());
+    bench.ended("old-2", &own, Secrets::default());
+    bench.start("waits", &shared, Secrets::default());
+    let store = bench.host.store();
+    let which = Prune { before_ms: NOW_MS, statuses: Vec::new(), dry_run: false };
+    assert_eq!(store.prune(&which).expect("it can be pruned"), Pruned::default(), "nothing is that old");
+    let which = Prune { before_ms: NOW_MS + 1_000, dry_run: true, ..which };
+    assert_eq!(store.prune(&which).expect("it can be pruned").runs, 2);
+    assert_eq!(ids(store), ["old-1", "old-2", "waits"], "a dry run only counts");
+    let which = Prune { dry_run: false, statuses: vec![Status::Failed, Status::WaitingPeople], ..which };
+    assert_eq!(store.prune(&which).expect("it can be pruned").runs, 0, "one that waits is never forgotten");
+    let pruned = store.prune(&Prune { statuses: Vec::new(), ..which }).expect("it can be pruned");
+    assert_eq!((pruned.runs, pruned.blobs), (2, 1), "what the waiting run needs is still there");
+    assert_eq!(ids(store), ["waits"]);
+    assert!(store.checkpoint().expect("the log can be moved"));
+    store.vacuum().expect("there is room");
+    let run = store.run("waits").expect("the store can be read").expect("it is there").run;
+    vote(&mut bench.host, run);
+    assert_eq!(bench.host.store().row(run).expect("it is there").status, Status::Completed);
+}
+
+#[test]
+fn a_copy_is_a_store_of_its_own() {
+    let mut bench = Bench::new();
+    bench.start("waits", &Value::from("hello"), Secrets::default());
+    let copy = bench.folder.path().join("copy.db");
+    bench.host.store().backup(&copy).expect("a copy can be made");
+    assert!(bench.host.store().backup(&copy).is_err(), "a file that is there is not overwritten");
+    let mut other = host(Store::open(&copy, Durability::Normal).expect("the copy is a store"));
+    let run = other.store().run("waits").expect("the store can be read").expect("it is there").run;
+    vote(&mut other, run);
+    assert_eq!(other.store().row(run).expect("it is there").status, Status::Completed);
+    assert_eq!(bench.host.store().row(run).expect("it is there").status, Status::WaitingPeople);
+    let health = other.store().health(NOW_MS + 1, 1_000).expect("the store can be read");
+    assert_eq!((health.damage, health.future_runs, health.overdue), (Vec::<String>::new(), 0, 0));
+}
+
+fn exported(store: &Store) -> (Vec<u8>, Vec<(String, String)>) {
+    let runs: Vec<RunNo> =
+        store.runs(&Filter::default()).expect("the store can be read").iter().map(|run| run.run).collect();
+    let mut lines = Vec::new();
+    let told = store.export(&runs, &mut lines).expect("runs can be written");
+    (lines, told.left_out)
+}
+
+fn trace(store: &Store, id: &str) -> String {
+    let run = store.run(id).expect("the store can be read").expect("it is there").run;
+    let (look, notes) = store.retell(run).expect("its journal can be followed");
+    format!("{:?} {:?} {:?}", steps(&look.program, &notes, look.status()), look.result(), notes)
+}
+
+#[test]
+fn a_run_that_is_carried_elsewhere_has_the_same_trace_and_goes_on() {
+    let mut bench = Bench::new();
+    bench.ended("ended", &Value::from("x".repeat(300_000)), Secrets::default());
+    bench.start("waits", &json(r#"{"a": [1, 2.5, null]}"#), Secrets::default());
+    let (lines, _) = exported(bench.host.store());
+    let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
+    let imported = elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    assert_eq!((imported.runs.len(), imported.known.len()), (2, 0));
+    for id in ["ended", "waits"] {
+        assert_eq!(trace(&elsewhere, id), trace(bench.host.store(), id));
+    }
+    assert_eq!(exported(&elsewhere).0.len(), lines.len(), "what is carried on is the same again");
+    let again = elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    assert_eq!((again.runs.len(), again.known.len()), (0, 2), "what is known is left alone");
+    let mut other = host(elsewhere);
+    let run = other.store().run("waits").expect("the store can be read").expect("it is there").run;
+    vote(&mut other, run);
+    assert_eq!(other.store().row(run).expect("it is there").status, Status::Completed);
+}
+
+#[test]
+fn a_timer_goes_on_elsewhere() {
+    let mut bench = Bench::new();
+    bench.start("waits", &Value::Null, Secrets::default());
+    let (lines, _) = exported(bench.host.store());
+    let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
+    elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    let mut other = Host::new(elsewhere, "test", Drives::All, Arc::new(|_| Value::Null), NOW_MS).expect("a host");
+    settle(&mut other, NOW_MS + 5_000);
+    let run = other.store().run("waits").expect("the store can be read").expect("it is there");
+    assert_eq!(run.status, Status::Completed);
+    let result = other.store().look(run.run).expect("it can be read").result();
+    assert_eq!(result, Some(Value::from("timeout")));
+}
+
+#[test]
+fn sealed_secrets_are_never_written() {
+    let mut bench = Bench::new();
+    let input = json(r#"{"TOKEN": "canary-17", "text": "say canary-17"}"#);
+    bench.ended("ended", &input, Secrets::of(&input));
+    bench.start("waits", &input, Secrets::of(&input));
+    let (lines, left_out) = exported(bench.host.store());
+    let text = String::from_utf8(lines.clone()).expect("lines are text");
+    let in_hexadecimal = "63616e6172792d3137";
+    assert!(!text.contains("canary-17") && !text.contains(in_hexadecimal));
+    assert!(matches!(&left_out[..], [(id, why)] if id == "waits" && why.contains("sealed")), "{left_out:?}");
+    let elsewhere = Store::in_memory().expect("memory is there");
+    let imported = elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    assert_eq!(imported.runs, ["ended"]);
+    let run = elsewhere.run("ended").expect("the store can be read").expect("it is there").run;
+    let journal = format!("{:?}", elsewhere.journal(run).expect("it can be read"));
+    assert!(journal.contains("say ***"), "{journal}");
+}
+
+#[track_caller]
+fn check_refused(lines: &str, line: usize, word: &str) {
+    let store = Store::in_memory().expect("memory is there");
+    match store.import(lines.as_bytes(), NOW_MS) {
+        Err(ExchangeTrouble::Line { line: at, reason }) => {
+            assert!(at == line && reason.contains(word), "line {at}: {reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn lines_that_make_no_sense_are_told_with_their_number() {
+    check_refused("", 1, "empty");
+    check_refused("hello", 1, "expected");
+    check_refused("{}", 1, "not a file of exported runs");
+    check_refused(r#"{"branchpoint": "runs", "format": 99}"#, 1, "format 99");
+    let header = r#"{"branchpoint": "runs", "format": 1}"#;
+    check_refused(&format!("{header}\n{{}}"), 2, "a line needs");
+    check_refused(&format!("{header}\n\n{{\"event\": {{}}}}"), 3, "before its run");
+}
+
+#[test]
+fn events_that_were_changed_are_refused() {
+    let mut bench = Bench::new();
+    bench.ended("ended", &Value::from("hello"), Secrets::default());
+    let (lines, _) = exported(bench.host.store());
+    let text = String::from_utf8(lines).expect("lines are text");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.swap(3, 4);
+    let store = Store::in_memory().expect("memory is there");
+    let refused = store.import(lines.join("\n").as_bytes(), NOW_MS);
+    assert!(matches!(&refused, Err(ExchangeTrouble::Run { run, .. }) if run == "ended"), "{refused:?}");
+    assert!(ids(&store).is_empty(), "nothing of it is left");
+    let changed = text.replacen("call, then ask", "call, then go", 1);
+    assert!(matches!(store.import(changed.as_bytes(), NOW_MS), Err(ExchangeTrouble::Line { line: 2, .. })));
+}
+
+#[test]
+fn a_past_that_strays_is_not_told() {
+    let mut bench = Bench::new();
+    let run = bench.ended("r", &json("{}"), Secrets::default());
+    assert_eq!(bench.host.store().past(run).expect("it can be told").happened.len(), 2);
+    // The journal is whole and says the same; only where it led is another.
+    let file = rusqlite::Connection::open(bench.folder.path().join("store.db")).expect("it opens");
+    file.execute("UPDATE events SET mark = mark + 1 WHERE seq = 2", []).expect("it can be changed");
+    let strayed = bench.host.store().past(run).expect_err("it leads elsewhere");
+    assert!(strayed.to_string().contains("cannot be followed beyond event 2"), "{strayed}");
+}
+
+#[test]
+fn several_may_make_a_store_at_once() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    for round in 0..30 {
+        let file = folder.path().join(format!("{round}.db"));
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..4).map(|_| scope.spawn(|| Store::open(&file, Durability::Normal))).collect();
+            for store in opened {
+                store.join().expect("no panic").expect("each of them opens the same store");
+            }
+        });
+    }
+}

@@ -1,0 +1,292 @@
+//! Cassettes and scripts: a run that is played again goes as it went, and nothing that is written down is guessed at.
+
+mod programs;
+
+use std::collections::VecDeque;
+
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{Effect, Program};
+use branchpoint_core::{Again, EffectNo, Event, Failed, Usage};
+use branchpoint_expr::{Object, Value};
+use branchpoint_host::{Happened, Past, Script, VirtualDriver, cassette};
+use branchpoint_runners::{Answer, Body, Call, Runner, Secrets};
+use programs::{json, one_call};
+
+fn call(kind: &str, step: &str, input: &str) -> Call {
+    Call {
+        run: "run".into(),
+        folder: "".into(),
+        effect: EffectNo(1),
+        attempt: 1,
+        answers: 0,
+        kind: kind.into(),
+        spec: Value::Null,
+        input: json(input),
+        attempt_limit_ms: None,
+        step: Some(step.into()),
+        path: Vec::new(),
+    }
+}
+
+/// Gives answers, one after the other.
+struct Given(VecDeque<Answer>);
+
+impl Runner for Given {
+    fn perform(&mut self, _call: &Call) -> Answer {
+        self.0.pop_front().expect("no more is asked than is given")
+    }
+}
+
+/// The events of a run, and what it tells of its past.
+fn played(program: &Program, runner: &mut dyn Runner) -> (Vec<Event>, Past) {
+    let mut run = VirtualDriver::new(program, 1_000);
+    run.start(Value::Null, Object::default()).expect("a run can start");
+    run.go_on(runner);
+    let past = run.past();
+    (run.journal().into_iter().map(|(_, event, _)| event).collect(), past)
+}
+
+fn every_answer() -> Vec<Answer> {
+    let headers: Object = [("content-type".into(), Value::from("text/plain"))].into_iter().collect();
+    vec![
+        Answer::model("said"),
+        Answer::model(r#"{"a": 1}"#),
+        Answer::Model { text: "paid".into(), usage: Usage { tokens: 7, cost_micros: 3 } },
+        Answer::Reply { value: json(r#"{"text": "", "toolCalls": []}"#), usage: Usage { tokens: 1, cost_micros: 0 } },
+        Answer::data(Value::from("text that is data")),
+        Answer::data(json(r#"{"$error": "looks like one"}"#)),
+        Answer::data(json(r#"{"status": "completed", "output": 5}"#)),
+        Answer::data(Value::Null),
+        Answer::Data { value: json("[1, 2]"), content_type: Some("application/json".into()) },
+        Answer::Http { status: 404, headers: headers.clone(), body: Body::Text("no\u{85}thing\n".into()) },
+        Answer::Http { status: 201, headers: headers.clone(), body: Body::Text("thing".into()) },
+        Answer::Http { status: 200, headers, body: Body::Decoded(json(r#"{"a": [1.5]}"#)) },
+        Answer::Process { exit: 3, stdout: "out".into(), stderr: "err".into(), cut: None },
+        Answer::Process { exit: 0, stdout: "a <output>[1]</output>".into(), stderr: "err".into(), cut: None },
+        Answer::TimedOut { stdout: "so far".into(), stderr: "".into() },
+        Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::Never, answered: true }),
+        Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::After(1_500), answered: true }),
+        Answer::failed("k", "again"),
+        Answer::Spent {
+            failed: Failed { kind: "k".into(), message: "m".into(), again: Again::Soon, answered: true },
+            usage: Usage { tokens: 7, cost_micros: 3 },
+        },
+    ]
+}
+
+#[test]
+fn every_answer_comes_to_the_same_when_it_is_played_again() {
+    let specs = [
+        "{}",
+        r#"{"envelope": true}"#,
+        r#"{"report": 1}"#,
+        r#"{"response_format": "json"}"#,
+        r#"{"child": true, "report": 2}"#,
+    ];
+    for kind in ["model", "agent", "http", "process", "shell", "tool", "run"] {
+        for spec in specs {
+            let program = one_call(Effect { spec: json(spec), ..effect(kind) });
+            for answer in every_answer() {
+                let (events, past) = played(&program, &mut Given([answer.clone()].into()));
+                let script = past.script(&Secrets::default());
+                let mut script = Script::read(&script).unwrap_or_else(|wrong| panic!("{wrong}: {script}"));
+                let (again, _) = played(&program, &mut script);
+                assert_eq!(again, events, "{kind} {spec}: {answer:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_are_written_as_people_write_them() {
+    let written = |kind: &str, spec: &str, answer: Answer| {
+        let program = one_call(Effect { spec: json(spec), ..effect(kind) });
+        let (_, past) = played(&program, &mut Given([answer].into()));
+        let mut entry =
+            past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone();
+        if let Value::Object(fields) = &mut entry {
+            fields.edit(|fields| fields.shift_remove("$call")).expect("an entry is for one call");
+        }
+        entry
+    };
+    assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
+    let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into(), cut: None };
+    assert_eq!(
+        written("shell", r#"{"report": 1}"#, printed),
+        json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#)
+    );
+    let headers: Object =
+        [("Set-Cookie".into(), Value::from("id=7")), ("etag".into(), Value::from("x"))].into_iter().collect();
+    let answer = Answer::Http { status: 201, headers, body: Body::Text("[1]".into()) };
+    assert_eq!(
+        written("http", r#"{"envelope": true}"#, answer),
+        json(r#"{"$status": 201, "headers": {"Set-Cookie": "***", "etag": "x"}, "body": [1]}"#),
+        "headers are kept, and credentials are not"
+    );
+}
+
+#[test]
+fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
+    let program = one_call(Effect { spec: json(r#"{"report": 1}"#), ..effect("shell") });
+    let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into(), cut: None };
+    let (_, past) = played(&program, &mut Given([answer].into()));
+    let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
+    let text = cassette(&past.script(&mask));
+    assert!(
+        text.contains(r#""$exit":0,"stdout":"PIN ***, $***","stderr":"***""#) && text.contains("\"ask\":"),
+        "{text}"
+    );
+}
+
+fn script(text: &str) -> Script {
+    Script::read(&json(text)).expect("this is a script")
+}
+
+#[test]
+fn a_recorded_entry_answers_the_call_that_it_was_recorded_for() {
+    let asked = |text: &str| call("http", "s", &format!(r#"{{"url": "{text}"}}"#));
+    // The same calls, recorded and played in other orders.
+    let order = ["a", "b", "b", "c"];
+    let happened = order.iter().enumerate().map(|(at, text)| Happened::Called {
+        call: asked(text),
+        came: branchpoint_host::Came::Settled(Ok(Value::from(format!("{text}{at}"))), Usage::default()),
+    });
+    let past = Past { happened: happened.collect(), ..Past::default() };
+    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    for (text, expect) in [("c", "c3"), ("b", "b1"), ("a", "a0"), ("b", "b2")] {
+        assert_eq!(script.perform(&asked(text)), Answer::data(Value::from(expect)));
+    }
+    for text in ["b", "d"] {
+        let Answer::Failed(failed) = script.perform(&asked(text)) else { panic!("nobody was asked that") };
+        assert!(failed.message.contains("no answer left for this call of step `s`"), "{}", failed.message);
+        assert!(failed.message.contains(&format!(r#"{{"url":"{text}"}}"#)), "{}", failed.message);
+    }
+    let Answer::Failed(failed) = script.perform(&call("shell", "other", "{}")) else { panic!("it is not known") };
+    assert!(failed.message.contains("no answer for step `other`"), "{}", failed.message);
+}
+
+#[test]
+fn what_was_said_unasked_is_said_once() {
+    let said = |what: &str| Happened::Said { step: "line".into(), what: json(what) };
+    let happened = vec![said(r#""hello""#), said(r#"{"$text": "odd"}"#), said("null")];
+    let past = Past { happened, ..Past::default() };
+    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    for expect in [r#""hello""#, r#"{"$text": "odd"}"#, "null"] {
+        let entry = script.said("line", &Value::Null).expect("it was said");
+        assert_eq!(entry.get("$output"), Some(&json(expect)));
+    }
+    assert_eq!(script.said("line", &Value::Null), None, "nobody has said more");
+}
+
+#[test]
+fn an_entry_without_an_identity_answers_in_order() {
+    let mut script = script(r#"{"$recorded": {}, "s": [{"$call": "none", "$text": "one"}, {"$text": "two"}]}"#);
+    for _ in 0..2 {
+        assert_eq!(script.perform(&call("model", "s", "{}")), Answer::model("two"));
+    }
+}
+
+#[test]
+fn a_script_may_match_and_delay() {
+    let mut script = script(
+        r#"{"s": [{"$match": "cat", "$text": "meow", "$delay_ms": 40}, {"$match": "dog", "$text": "woof"}, "what?"],
+            "t": [{"$match": "cat", "$text": "meow"}, {"$match": "\"dog\"", "$text": "woof"}]}"#,
+    );
+    let asked = |step: &str, text: &str| call("model", step, &format!(r#"{{"prompt": "a {text}"}}"#));
+    assert_eq!(script.perform(&asked("s", "dog")), Answer::model("woof"));
+    assert_eq!(script.duration_ms(&asked("s", "dog")), 0);
+    assert_eq!(script.perform(&asked("s", "cat")), Answer::model("meow"));
+    assert_eq!(script.duration_ms(&asked("s", "cat")), 40);
+    assert_eq!(script.perform(&asked("s", "cow")), Answer::model("what?"));
+    let Answer::Failed(failed) = script.perform(&asked("t", "cow")) else { panic!("nothing fits") };
+    assert!(failed.message.contains(r#"{"prompt":"a cow"}; there are: `cat`, `"dog"`"#), "{}", failed.message);
+}
+
+#[test]
+fn mistakes_in_a_script_are_refused_when_it_is_read() {
+    for (entry, expect) in [
+        (r#"{"$eror": "no"}"#, "did you mean `$error`?"),
+        (r#"{"$error": "no", "$kinf": "k"}"#, "did you mean `$kind`?"),
+        (r#"{"$error": "no", "$text": "yes"}"#, "cannot both be the answer"),
+        (r#"{"$error": 5}"#, "`$error` must be text, and is 5"),
+        (r#"{"$status": "404"}"#, "`$status` must be an HTTP status"),
+        (r#"{"$status": 99999}"#, "`$status` must be an HTTP status"),
+        (r#"{"$status": 200, "boddy": 1}"#, "did you mean `body`?"),
+        (r#"{"$status": 200, "headers": []}"#, "`headers` must be an object"),
+        (r#"{"$text": 5}"#, "`$text` must be text"),
+        (r#"{"$hang": false}"#, "`$hang` must be `true`"),
+        (r#"{"$exit": 1.5}"#, "`$exit` must be an exit code"),
+        (r#"{"$text": "a", "$delay_ms": "1s"}"#, "`$delay_ms` must be a whole number"),
+        (r#"{"$text": "a", "$usage": {"token": 1}}"#, "`$usage` must be an object with the numbers"),
+        (r#"{"$text": "a", "$again": true}"#, "`$again` says nothing beside `$text`"),
+        (r#"{"$votes": [{"user": "ada"}]}"#, "`$votes` must be a list of"),
+        (r#"{"$match": "cat", "a": 1}"#, "`$match` stands beside an answer, and there is none"),
+        (r#"{"$set": {"a": 1}}"#, "a value that has such a key is written as `{$output: value}`"),
+    ] {
+        for (form, place) in [
+            (format!(r#"{{"s": {entry}}}"#), "`s` of the script: "),
+            (format!(r#"{{"s": ["fine", {entry}]}}"#), "answer 2 of `s` of the script: "),
+            (format!(r#"{{"s": {{"$by_path": {{"0": [{entry}]}}}}}}"#), "answer 1 of `0` of `$by_path` of `s`"),
+        ] {
+            let wrong = Script::read(&json(&form)).expect_err("this is no script");
+            let branchpoint_host::BadScript::Wrong { wrong: what, .. } = &wrong else { panic!("{wrong}") };
+            let told = format!("{wrong} {}", what.help);
+            assert!(told.contains(expect) && told.contains(place), "{form}: {told}");
+        }
+    }
+    let wrong = Script::read(&json(r#"{"$recorder": {}}"#)).expect_err("this is no script");
+    assert!(wrong.to_string().contains("`$recorder` is neither a step nor known here"), "{wrong}");
+}
+
+/// A past whose host knew these facts, and which has read these variables.
+fn past_with(facts: &str, read: &str) -> Past {
+    let called = Happened::Called {
+        call: call("read", "s", r#"{"environment": ["HOME", "SERVICE", "OPENAI_API_KEY"]}"#),
+        came: branchpoint_host::Came::Settled(Ok(json(read)), Usage::default()),
+    };
+    let facts = json(facts).as_object().expect("an object").clone();
+    Past { happened: vec![called], facts, ..Past::default() }
+}
+
+#[test]
+fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
+    let past = past_with(
+        r#"{"env.GITHUB_TOKEN": "ghp-1", "env.AWS_SECRET_ACCESS_KEY": "aws-1", "env.MyPassword": null, "env.LANG": "C"}"#,
+        r#"{"HOME": "/home/ada", "SERVICE": "https://ghp-1@host", "OPENAI_API_KEY": "sk-1"}"#,
+    );
+    let written = past.script(&Secrets::default());
+    let text = cassette(&written);
+    for secret in ["ghp-1", "aws-1", "sk-1"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    let mut script = Script::read(&written).expect("a script");
+    let unset = script.clone().look_up(|name| (name != "SERVICE").then(|| "x".to_owned())).expect_err("one is not set");
+    assert!(unset.to_string().contains("the variable `SERVICE`") && !unset.to_string().contains("TOKEN"), "{unset}");
+    let Happened::Called { call, .. } = &past.happened[0] else { panic!("it was called") };
+    let Answer::Failed(failed) = script.clone().perform(call) else { panic!("nobody has looked") };
+    assert!(failed.message.contains("OPENAI_API_KEY") || failed.message.contains("SERVICE"), "{}", failed.message);
+
+    script.look_up(|name| Some(format!("{name} now"))).expect("all are there");
+    let facts = script.recorded().expect("it was recorded").facts.clone();
+    assert_eq!(facts.get("env.GITHUB_TOKEN"), Some(&Value::from("GITHUB_TOKEN now")));
+    assert_eq!((facts.get("env.LANG"), facts.get("env.MyPassword")), (Some(&Value::from("C")), Some(&Value::Null)));
+    let read = r#"{"HOME": "/home/ada", "SERVICE": "SERVICE now", "OPENAI_API_KEY": "OPENAI_API_KEY now"}"#;
+    assert_eq!(script.perform(call), Answer::data(json(read)));
+}
+
+#[test]
+fn only_moments_up_to_the_present_stand_for_those_of_the_recording() {
+    let asked = |number: i64| call("http", "s", &format!(r#"{{"text": "at {number}"}}"#));
+    let (then_s, now_s, phone) = (1_700_000_000, 1_800_000_000, 4_915_112_345);
+    let came = branchpoint_host::Came::Settled(Ok(Value::from("then")), Usage::default());
+    let happened = vec![Happened::Called { call: asked(then_s), came }];
+    let past = Past { happened, from_ms: then_s * 1000, until_ms: then_s * 1000, ..Past::default() };
+    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    script.played_since(now_s * 1000);
+    script.at((now_s + 600) * 1000);
+    for number in [phone, now_s + 3_600] {
+        let Answer::Failed(failed) = script.perform(&asked(number)) else { panic!("{number} is no moment of the run") };
+        assert!(failed.message.contains("no answer left"), "{}", failed.message);
+    }
+    assert_eq!(script.perform(&asked(now_s + 600)), Answer::data(Value::from("then")));
+}

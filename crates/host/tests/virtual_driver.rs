@@ -1,0 +1,185 @@
+//! The host in memory: what moves the clock, what does not, and in which order things happen.
+
+mod programs;
+
+use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
+use branchpoint_core::ir::{Arm, Backoff, Effect, Exit, Failure, Program, Retry, Status};
+use branchpoint_core::{State, What, replay};
+use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_host::{Script, VirtualDriver};
+use programs::{json, one_call};
+
+const START_MS: i64 = 1_000;
+
+fn retry(max_attempts: u32, delay_ms: u64) -> Retry {
+    Retry { max_attempts, delay_ms, backoff: Backoff::Linear, max_delay_ms: 0, jitter: 0.0 }
+}
+
+fn script(text: &str) -> Script {
+    Script::read(&json(text)).expect("this is a script")
+}
+
+fn started(program: &Program) -> VirtualDriver<'_> {
+    let mut run = VirtualDriver::new(program, START_MS);
+    run.start(Value::Null, Object::default()).expect("a run can start");
+    run
+}
+
+#[track_caller]
+fn check(program: &Program, entries: &str, status: Status, result: &str, took_ms: i64) {
+    let mut run = started(program);
+    run.go_on(&mut script(&format!(r#"{{"ask": {entries}}}"#)));
+    let got = run.result().map(|result| result.get("kind").unwrap_or(result).to_string());
+    assert_eq!((run.status(), got.as_deref(), run.now_ms() - START_MS), (status, Some(result), took_ms));
+    let (state, notes) = replay(program, State::new(), run.journal()).expect("the journal can be folded again");
+    assert_eq!((&state, notes.as_slice()), (run.state(), run.notes()), "the journal is the truth");
+}
+
+#[test]
+fn pauses_before_another_attempt_pass_by_themselves() {
+    let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect("model") });
+    check(&program, r#"["at once"]"#, Status::Completed, "at once", 0);
+    check(&program, r#"[{"$error": "no"}, {"$error": "no"}, "third"]"#, Status::Completed, "third", 3_000);
+    check(&program, r#"[{"$error": "no", "$kind": "odd"}]"#, Status::Failed, "odd", 3_000);
+}
+
+#[test]
+fn a_call_that_hangs_takes_the_limit_of_its_attempt() {
+    let program = one_call(Effect { attempt_limit_ms: Some(500), retry: Some(retry(2, 0)), ..effect("model") });
+    check(&program, r#"[{"$hang": true}, "late"]"#, Status::Completed, "late", 500);
+    check(&program, r#"[{"$hang": true}]"#, Status::Failed, "timeout", 1_000);
+}
+
+#[test]
+fn a_call_without_an_entry_fails_and_is_not_repeated() {
+    let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect("model") });
+    let mut run = started(&program);
+    run.go_on(&mut Script::default());
+    assert_eq!((run.status(), run.now_ms()), (Status::Failed, START_MS));
+}
+
+#[test]
+fn scripts_speak_of_what_was_sent() {
+    check(&one_call(effect("model")), r#"{"$prompt": true}"#, Status::Completed, "hello", 0);
+    let sent = r#"{"method":null,"url":null,"headers":null,"body":null}"#;
+    check(&one_call(effect("http")), r#"{"$request": true}"#, Status::Completed, sent, 0);
+    check(&one_call(effect("http")), r#"{"$status": 500}"#, Status::Failed, "http_status", 0);
+    check(&one_call(effect("process")), r#"{"$exit": 0, "stdout": "x"}"#, Status::Completed, "x", 0);
+    check(&one_call(effect("tool")), "[[1, 2]]", Status::Completed, "[1,2]", 0);
+}
+
+/// Waits a second, then asks somebody who has two seconds to answer.
+fn waits_and_asks() -> Program {
+    let mut b = Builder::new();
+    let outcome = b.slot(ROOT, "outcome", None);
+    b.name(ROOT, &["outcome"], outcome);
+    let result = b.expr(ROOT, "outcome.outcome", Dialect::Session).expect("this compiles");
+    let end = b.close(Status::Completed, result);
+    let spec = r#"{"recipients": ["u1"], "choices": ["yes"], "timeout_ms": 2000, "reminder_ms": 500}"#;
+    let spec = b.value(json(spec));
+    let ask = b.wait([Arm::Request { spec, into: Some(outcome), next: end, expired: None }], None);
+    let delay_ms = b.value(1_000);
+    let wait = b.wait([Arm::After { delay_ms, next: ask }], None);
+    b.begin(ROOT, &[wait]);
+    b.finish().expect("the program is valid")
+}
+
+#[test]
+fn waits_and_questions_stay_until_somebody_moves_the_clock() {
+    let program = waits_and_asks();
+    let mut run = started(&program);
+    let mut nobody = Script::default();
+    run.go_on(&mut nobody);
+    assert_eq!((run.status(), run.now_ms()), (Status::WaitingTimer, START_MS));
+    run.advance_clock(1_700, &mut nobody);
+    assert_eq!((run.status(), run.now_ms()), (Status::WaitingPeople, START_MS + 1_700));
+    let question = &run.questions()[0];
+    assert_eq!((question.asked_ms, &question.reminded_ms[..], question.open), (2_000, &[2_500][..], true));
+    let request = question.request;
+    assert_eq!(run.vote(request, "u2", "yes", None).map_err(|no| no.to_string()), Err("not_recipient".into()));
+    run.vote(request, "u1", "yes", Some("fine")).expect("the vote is taken");
+    run.go_on(&mut nobody);
+    assert_eq!((run.status(), run.result()), (Status::Completed, Some(&Value::from("yes"))));
+    assert!(!run.questions()[0].open);
+}
+
+#[test]
+fn questions_run_out_and_are_called_off() {
+    let program = waits_and_asks();
+    let mut nobody = Script::default();
+    let mut run = started(&program);
+    run.until(START_MS + 3_000, &mut nobody);
+    assert_eq!(run.result(), Some(&Value::from("timeout")));
+    let mut run = started(&program);
+    run.until(START_MS + 1_000, &mut nobody);
+    run.call_off(run.questions()[0].request, Some("why not")).expect("it is open");
+    run.go_on(&mut nobody);
+    assert_eq!(run.result(), Some(&Value::from("cancelled")));
+    let mut run = started(&program);
+    run.cancel(Some("enough")).expect("it runs");
+    assert_eq!(run.status(), Status::Cancelled);
+}
+
+#[test]
+fn a_limit_around_a_call_that_hangs_fires_by_itself() {
+    let mut b = Builder::new();
+    let error = b.slot(ROOT, "error", None);
+    let result = b.read(error);
+    let end = b.close(Status::Failed, result);
+    let spec = ScopeSpec {
+        time_limit_ms: Some(700),
+        next: Some(end),
+        fail: Some(Failure { to: end, error: Some(error) }),
+        ..ScopeSpec::default()
+    };
+    let scope = b.scope(ROOT, spec);
+    let step = b.step("ask", "ask", None, (0, 0));
+    let what = b.effect(Effect { step: Some(step), ..effect("tool") });
+    let done = b.leave(scope, Exit::Done(None));
+    let nothing = b.value(Value::Null);
+    let ask = b.do_(what, nothing, None, done, None);
+    b.begin(scope, &[ask]);
+    let enter = b.enter(scope);
+    b.begin(ROOT, &[enter]);
+    check(&b.finish().expect("the program is valid"), r#"[{"$hang": true}]"#, Status::Failed, "timeout", 700);
+}
+
+#[test]
+fn answers_are_told_apart_by_the_place_in_loops() {
+    let mut b = Builder::new();
+    let answers = b.slot(ROOT, "answers", None);
+    let result = b.read(answers);
+    let end = b.close(Status::Completed, result);
+    let scope = b.scope(ROOT, ScopeSpec { into: Some(answers), next: Some(end), ..ScopeSpec::default() });
+    let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
+    let answer = b.slot(scope, "answer", None);
+    let step = b.step("ask", "ask", None, (0, 0));
+    let what = b.effect(Effect { step: Some(step), ..effect("tool") });
+    let value = b.read(answer);
+    let done = b.leave(scope, Exit::Done(Some(value)));
+    let input = b.read(item);
+    let ask = b.do_(what, input, Some(answer), done, None);
+    let items = b.value(json("[7, 8]"));
+    b.each(scope, items, item, index, ask);
+    let enter = b.enter(scope);
+    b.begin(ROOT, &[enter]);
+    let program = b.finish().expect("the program is valid");
+    let entries = r#"{"$by_path": {"1": ["second"], "0": ["first"]}}"#;
+    check(&program, entries, Status::Completed, r#"["first","second"]"#, 0);
+    let mut run = started(&program);
+    run.go_on(&mut script(&format!(r#"{{"ask": {entries}}}"#)));
+    let attempts = run.notes().iter().filter(|note| matches!(note.what, What::Attempt { .. })).count();
+    assert_eq!(attempts, 2);
+}
+
+#[test]
+fn what_is_no_script_is_refused() {
+    for (text, expect) in [
+        ("[1]", "a script is an object"),
+        (r#"{"a": []}"#, "no answer for step `a`"),
+        (r#"{"a": {"$by_path": []}}"#, "`$by_path` of step `a`"),
+    ] {
+        let refused = Script::read(&json(text)).expect_err("this is no script").to_string();
+        assert!(refused.contains(expect), "{text}: {refused}");
+    }
+}

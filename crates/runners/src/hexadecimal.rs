@@ -1,0 +1,12 @@
+//! Bytes as digits that people can read and compare.
+
+use std::fmt::Write as _;
+
+/// Writes bytes as hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        // Writing into a text cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}

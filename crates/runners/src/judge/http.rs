@@ -1,0 +1,58 @@
+//! Answers over HTTP.
+
+use branchpoint_core::{Again, Failed};
+use branchpoint_expr::{Object, Value};
+
+use super::{Judged, json, refused};
+use crate::network::retry_after;
+use crate::runner::{Body, Call};
+
+pub(super) fn judge(call: &Call, status: u16, headers: Object, body: Body) -> Result<Judged, Failed> {
+    let expected = match call.spec.get("expect_status") {
+        Some(ranges) => lists(ranges, status),
+        None => (200..=299).contains(&status),
+    };
+    if !expected {
+        let last = call.spec.get("final_status").is_some_and(|ranges| lists(ranges, status));
+        let failed = unexpected("http_status", status, &headers);
+        return Err(if last { Failed { again: Again::Never, ..failed } } else { failed });
+    }
+    let content_type = header(&headers, "content-type").map(Into::into);
+    let beside = vec![("status", Value::Int(status.into())), ("headers", Value::from(headers))];
+    Ok(Judged { output: decoded(body), content_type, beside })
+}
+
+/// The failure of an answer with a status that was not wanted. Another attempt may get a better one, when the other side wants it.
+pub(super) fn unexpected(kind: &str, status: u16, headers: &Object) -> Failed {
+    let wanted = retry_after::retry_after(|name| header(headers, name));
+    let message = format!("the answer has the status {status}{}", retry_after::told(wanted));
+    Failed { again: retry_after::again(wanted), ..refused(kind, message) }
+}
+
+fn header<'h>(headers: &'h Object, name: &str) -> Option<&'h str> {
+    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
+}
+
+/// JSON if it is JSON, else text; nothing at all is null.
+fn decoded(body: Body) -> Value {
+    match body {
+        Body::Decoded(value) => value,
+        Body::Text(text) if text.is_empty() => Value::Null,
+        Body::Text(text) => json(&text).unwrap_or(Value::Str(text)),
+    }
+}
+
+/// Whether a list of statuses and of ranges `[low, high]` holds a status.
+fn lists(ranges: &Value, status: u16) -> bool {
+    let number = |value: &Value| match value {
+        Value::Int(int) => Some(*int),
+        _ => None,
+    };
+    let status = i64::from(status);
+    ranges.as_list().unwrap_or_default().iter().any(|range| match range.as_list() {
+        Some([low, high]) => {
+            number(low).is_some_and(|low| low <= status) && number(high).is_some_and(|high| status <= high)
+        }
+        _ => number(range) == Some(status),
+    })
+}

@@ -1,0 +1,63 @@
+//! Processes that have ended.
+
+use std::sync::Arc;
+
+use branchpoint_core::{Again, Failed};
+use branchpoint_expr::{Kind, Value};
+
+use super::{Judged, flag, json, refused};
+use crate::local::shell::{Stream, max_output};
+use crate::runner::Call;
+
+const OPEN: &str = "<output>";
+const CLOSE: &str = "</output>";
+
+pub(super) fn judge(
+    call: &Call,
+    exit: i32,
+    stdout: &str,
+    stderr: Arc<str>,
+    cut: Option<Stream>,
+) -> Result<Judged, Failed> {
+    if let Some(failed) = failure(call, exit, &stderr, cut) {
+        return Err(failed);
+    }
+    let tagged = call.spec.get("output").and_then(Value::as_str) == Some("tagged");
+    let output = if tagged { tagged_output(stdout) } else { Value::from(stdout) };
+    let beside = vec![("exit_code", Value::Int(exit.into())), ("stderr", Value::Str(stderr))];
+    Ok(Judged { output, content_type: None, beside })
+}
+
+/// Why a process that has ended failed: by its exit code, or because its output exceeds the limit.
+pub(super) fn failure(call: &Call, exit: i32, stderr: &str, cut: Option<Stream>) -> Option<Failed> {
+    let cut = cut.filter(|_| !flag(call, "truncate"));
+    let limit = max_output(call);
+    if exit != 0 {
+        let complaint = stderr.trim();
+        let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
+        let cut = cut.map_or(String::new(), |_| format!(" (its output was cut after {limit} bytes)"));
+        return Some(refused("exit_code", format!("the command ended with code {exit}{cut}{said}")));
+    }
+    let stream = match cut? {
+        Stream::Out => "output",
+        Stream::Err => "error output",
+    };
+    let message = format!(
+        "the command's {stream} exceeds {limit} bytes; raise `max_output`, print less, or set `truncate: true` to keep the beginning"
+    );
+    // The command would print as much again.
+    Some(Failed { again: Again::Never, ..refused(Kind::OutputLimit.as_str(), message) })
+}
+
+/// What stands between the tags, as JSON if it is JSON; without tags everything, trimmed. Nothing is null.
+fn tagged_output(stdout: &str) -> Value {
+    let between = stdout.split_once(OPEN).and_then(|(_, rest)| rest.split_once(CLOSE)).map(|(between, _)| between);
+    match between {
+        Some(text) => json(text).unwrap_or_else(|| text_or_null(text.trim())),
+        None => text_or_null(stdout.trim()),
+    }
+}
+
+fn text_or_null(text: &str) -> Value {
+    if text.is_empty() { Value::Null } else { Value::from(text) }
+}

@@ -1,0 +1,136 @@
+//! Answers of which everything is wanted, failures included: `{output, stderr, exit_code, response, tokens, error}`.
+//!
+//! The number of the effect's `report` is its last attempt. A failure of an earlier one that may be repeated is a failed
+//! attempt; any other failure is an answer with an `error`, because what a failed command printed is worth keeping.
+
+use std::sync::Arc;
+
+use branchpoint_core::ir::Effect;
+use branchpoint_core::{Again, Failed};
+use branchpoint_expr::{Object, Value};
+
+use super::{child, http, json, process, refused};
+use crate::json_block;
+use crate::local::shell::Stream;
+use crate::runner::{Answer, Call};
+
+/// The exit code of what took too long.
+const TIMED_OUT: i64 = -1;
+
+pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Failed> {
+    let report = match answer {
+        Answer::Judged { result, .. } => return result,
+        Answer::Process { exit, stdout, stderr, cut } => ended(call, exit, stdout, stderr, cut),
+        Answer::TimedOut { stdout, stderr } => {
+            let fields = vec![
+                ("output", Value::Str(stdout)),
+                ("stderr", Value::Str(stderr)),
+                ("exit_code", Value::Int(TIMED_OUT)),
+            ];
+            Report::failed(fields, super::timeout(call))
+        }
+        Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
+        Answer::Model { text, usage } => reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX)),
+        Answer::Data { value, .. } if &*call.kind == Effect::CHILD_RUN => called(value),
+        Answer::Data { value, .. } | Answer::Reply { value, .. } => {
+            Report { fields: vec![("output", value)], failed: None }
+        }
+        Answer::Http { status, headers, body } => {
+            let output = match body {
+                crate::runner::Body::Text(text) => Value::Str(text),
+                crate::runner::Body::Decoded(value) => value,
+            };
+            let ok = (200..=299).contains(&status);
+            Report {
+                fields: vec![("output", output)],
+                failed: (!ok).then(|| http::unexpected(kind_of(call), status, &headers)),
+            }
+        }
+        Answer::Failed(failed) | Answer::Spent { failed, .. } if &*failed.kind == "timeout" => {
+            Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
+        }
+        Answer::Failed(failed) | Answer::Spent { failed, .. } => {
+            Report::failed(Vec::new(), Failed { kind: kind_of(call).into(), ..failed })
+        }
+    };
+    match &report.failed {
+        Some(failed) if failed.again.is_worth_it() && i64::from(call.attempt) < last => Err(failed.clone()),
+        _ => Ok(report.value((last > 1).then_some(call.attempt))),
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    fields: Vec<(&'static str, Value)>,
+    failed: Option<Failed>,
+}
+
+impl Report {
+    /// The answer. Of a failure that may have had attempts before it, `attempt` is the number of the last one.
+    fn value(self, attempt: Option<u32>) -> Value {
+        let attempt = attempt.filter(|_| self.failed.is_some()).map(|attempt| ("attempt", Value::Int(attempt.into())));
+        let error = self.failed.map_or(Value::Null, |failed| {
+            object([("kind", Value::Str(failed.kind)), ("message", Value::Str(failed.message))])
+        });
+        let fields = self.fields.into_iter().chain(attempt).chain([("error", error)]);
+        Value::from(fields.map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
+    }
+
+    fn failed(fields: Vec<(&'static str, Value)>, failed: Failed) -> Self {
+        Self { fields, failed: Some(failed) }
+    }
+}
+
+/// What a failure is called that the answer itself does not name.
+fn kind_of(call: &Call) -> &'static str {
+    match &*call.kind {
+        "agent" => "agent",
+        Effect::CHILD_RUN => "child",
+        _ => "exit_code",
+    }
+}
+
+fn ended(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>, cut: Option<Stream>) -> Report {
+    let failed = process::failure(call, exit, &stderr, cut).map(|failed| {
+        let codes = call.spec.get("retry_exit_codes").and_then(Value::as_list).unwrap_or_default();
+        let again = codes.is_empty() || codes.contains(&Value::Int(exit.into()));
+        if again { failed } else { Failed { again: Again::Never, ..failed } }
+    });
+    // What failed never has the code 0.
+    let code = if failed.is_some() && exit == 0 { 1 } else { exit };
+    let fields =
+        vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(code.into()))];
+    Report { fields, failed }
+}
+
+/// A reply of an agent: `json_block` must be JSON or hold a fenced block that is; otherwise an object is read if it is one.
+fn reply(call: &Call, text: &str, tokens: i64) -> Report {
+    let trimmed = text.trim();
+    let fields = |output: &str, response: Value| {
+        vec![("output", Value::from(output)), ("response", response), ("tokens", Value::Int(tokens))]
+    };
+    if call.spec.get("response_format").and_then(Value::as_str) != Some("json_block") {
+        let response = if trimmed.starts_with('{') { json(trimmed) } else { None };
+        return Report { fields: fields(text, response.unwrap_or_default()), failed: None };
+    }
+    if let Some((block, value)) = json_block::json(text) {
+        return Report { fields: fields(block, value), failed: None };
+    }
+    let failed = refused("format", "the reply is not JSON and holds no block of it");
+    Report::failed(fields(text, Value::Null), failed)
+}
+
+/// A child run that has not completed failed with its own message.
+fn called(result: Value) -> Report {
+    let text = |key: &str| result.get(key).and_then(Value::as_str);
+    let failed = (text("status") != Some("completed")).then(|| {
+        // A called machine has a message of its own, which its caller reads as it is.
+        let own = text("message").filter(|message| !message.is_empty()).map(str::to_owned);
+        refused("child", own.unwrap_or_else(|| child::cause(&result)))
+    });
+    Report { fields: vec![("result", result)], failed }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}

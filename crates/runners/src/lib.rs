@@ -1,0 +1,34 @@
+//! Runners: they perform the effects of runs.
+//!
+//! A runner performs one attempt of an effect and reports the raw [`Answer`]; [`judge`] turns it into the value of a step or its
+//! error, the same way for every runner. [`Models`] calls model providers, [`tools`] everything else over the network,
+//! [`Local`] the commands, files and agents of this machine. [`Secrets`] redacts what people and stores get to see.
+
+pub mod agent;
+mod bounded_read;
+mod cancel;
+mod hexadecimal;
+mod json_block;
+mod judge;
+mod local;
+pub mod models;
+mod network;
+mod open_files;
+mod outside;
+mod runner;
+mod runner_check;
+mod secrets;
+pub mod tools;
+
+pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, read_text_file};
+pub use cancel::Stop;
+pub use hexadecimal::hexadecimal;
+pub use judge::judge;
+pub use local::shell::{Listener, MAX_OUTPUT, Shell, Stream, max_output};
+pub use local::{Local, SecretStore, agents};
+pub use models::Models;
+pub use open_files::allow_many_open_files;
+pub use outside::Outside;
+pub use runner::{Answer, Body, Call, Runner};
+pub use runner_check::runner_check;
+pub use secrets::{Encoding, Finder, Found, MASK, Secrets, SharedSecrets, is_secret, resolve, sounds_secret};

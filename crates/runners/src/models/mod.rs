@@ -1,0 +1,222 @@
+//! Models: performs calls of the kinds `model`, `chat`, `evaluate`, `extract` and `agent` by asking a provider over HTTP.
+//!
+//! The wire formats are those of the library `genai`; this module decides what is asked, how often, and what an answer is
+//! worth. The library fits: it takes any address, sends JSON Schemas, tools and efforts, streams calls of tools, lets us see
+//! what comes over the wire, and keeps the headers of refusals, of which `Retry-After` is one. What it does not do is try again,
+//! count money and bytes, find near names, tell a whole answer from one that is none, and hold answers to a shape; that is here.
+
+mod ask;
+mod attached;
+mod client;
+mod fault;
+mod frames;
+mod known;
+mod messages;
+mod price;
+mod providers;
+mod relay;
+mod retry;
+mod settings;
+mod shape;
+mod texts;
+mod tools;
+mod wire;
+mod wishes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use branchpoint_core::Usage;
+use branchpoint_expr::{Kind, Object, Value};
+
+pub use settings::{Price, Provider, Settings};
+pub use tools::{Catalogue, ToolDescription};
+
+use crate::cancel::Stop;
+use crate::local::SecretStore;
+use crate::local::agents;
+use crate::network::Network;
+use crate::network::clients::Clients;
+use crate::runner::{Answer, Call};
+use crate::secrets::SharedSecrets;
+use crate::tools::{FilesSettings, HttpSettings};
+use ask::Ask;
+use wire::Said;
+
+/// A part of an answer while it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// The next words.
+    Text(&'t str),
+    /// The answer has come whole.
+    End,
+    /// What was heard so far is void: the call begins again.
+    Again,
+}
+
+/// Hears answers while they come.
+pub type Listener = Arc<dyn Fn(&Call, Piece<'_>) + Send + Sync>;
+
+/// Asks models.
+#[derive(Clone)]
+pub struct Models {
+    /// What the operator has set.
+    pub settings: Settings,
+    /// The agents that are programs, by provider: those with `runner = "api"` are asked here.
+    pub agents: BTreeMap<String, agents::Settings>,
+    /// The environment, where keys and addresses stand by name.
+    pub environment: SecretStore,
+    /// Secrets that calls name.
+    pub secrets: SecretStore,
+    /// Describes tools that calls only name.
+    pub catalogue: Catalogue,
+    /// Where files are that calls attach by their keys.
+    pub files: Option<FilesSettings>,
+    /// Hears answers while they come.
+    pub listener: Listener,
+    /// What whoever listens must not hear.
+    pub mask: SharedSecrets,
+    clients: Clients,
+}
+
+impl Models {
+    /// With the environment of this process, and nobody listening.
+    pub fn new(settings: Settings, agents: BTreeMap<String, agents::Settings>) -> Self {
+        Self {
+            settings,
+            agents,
+            environment: Arc::new(|name| std::env::var(name).ok()),
+            secrets: Arc::new(|_| None),
+            catalogue: Arc::new(|names, _| vec![None; names.len()]),
+            files: None,
+            listener: Arc::new(|_, _| {}),
+            mask: SharedSecrets::default(),
+            clients: Clients::default(),
+        }
+    }
+
+    /// The same models; documents may name the addresses of providers that these settings allow.
+    #[must_use]
+    pub fn reaching(self, settings: &HttpSettings) -> Self {
+        let network = Network::new(settings.allow_private_network, &settings.trusted_hosts);
+        Self { clients: Clients::new(network), ..self }
+    }
+
+    /// Performs a call for a model, on the thread of the caller, which must not be one of an async runtime. None: it is not
+    /// for a model.
+    pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+        if !ask::is_ours(&call.kind, &call.spec) || self.is_program(call) || by_path(call) {
+            return None;
+        }
+        if crate::agent::is_turn(call) {
+            let message = "this agent has tools, and whoever runs it must run it as a run of its own";
+            return Some(Answer::impossible("no_runner", message));
+        }
+        let until = retry::until(&self.settings, call);
+        Some(match self.ask(call, &stop.inside(Some(until))) {
+            Ok(ask) => self.answered(call, ask, until, stop),
+            Err(answer) => answer,
+        })
+    }
+
+    /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of finding, and what is to
+    /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
+    pub fn lacks(&self, kind: &str, spec: &Value) -> Option<(Kind, String)> {
+        if !ask::is_ours(kind, spec) {
+            return None;
+        }
+        let provider = spec.get("provider").and_then(Value::as_str).filter(|_| kind == "agent");
+        if let Some(provider) = provider.filter(|provider| agents::program(&self.agents, provider).is_some()) {
+            return agents::missing(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
+        }
+        // A front-end that does not say which model it will be has left it to the run.
+        let told = ["model", "provider", "configuration"]
+            .iter()
+            .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
+        // A secret that is the key is put in when the call is made; that there will be one is enough before it.
+        let has_key = spec.get("credentials").is_some();
+        let input = if has_key { object([("api_key", Value::from(""))]) } else { Value::Null };
+        if has_key && !told {
+            return None;
+        }
+        // What the run computes may name a model; that there is none at all is known before it.
+        let own = if told || kind == "chat" { spec } else { &Value::Null };
+        let below = spec.get("subagentModels").and_then(Value::as_list).unwrap_or_default();
+        let below = below.iter().map(|model| object([("model", model.clone())]));
+        let lack = [own.clone()].into_iter().chain(below).find_map(|spec| self.target_of(kind, &spec, &input).err());
+        lack.map(|lack| (Kind::NoRunner, lack.0))
+    }
+
+    /// Whether calls of that kind are for a model.
+    pub fn serves(kind: &str, spec: &Value) -> bool {
+        ask::is_ours(kind, spec)
+    }
+
+    /// Whether an agent is a program of this machine.
+    fn is_program(&self, call: &Call) -> bool {
+        let provider = call.input.get("provider").and_then(Value::as_str).filter(|_| &*call.kind == "agent");
+        provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
+    }
+
+    fn answered(&self, call: &Call, ask: Ask, until: Instant, stop: &Stop) -> Answer {
+        let source = match client::source(&self.clients, &ask.target) {
+            Ok(source) => source,
+            Err(why) => {
+                let message = format!("{why}; or set it as the `base_url` of a provider");
+                return Answer::impossible("step_failed", message);
+            }
+        };
+        match self.clients.client(source) {
+            Ok(client) => retry::attended(self, client, call, ask, until, stop),
+            Err(why) => Answer::failed("step_failed", why),
+        }
+    }
+
+    /// What was said, as an answer. `tokens` counts everything that led to it.
+    fn answer(&self, ask: &Ask, said: Said) -> Answer {
+        let usage = said.tokens.usage(&ask.target.model, &self.settings.prices);
+        if ask.reply { reply(ask, &said, usage) } else { Answer::Model { text: said.text.into(), usage } }
+    }
+}
+
+/// `{text, toolCalls, usage}`, with `thoughts` where the provider wants them back, and `stopReason` if its tokens were used up.
+fn reply(ask: &Ask, said: &Said, usage: Usage) -> Answer {
+    let calls = said.calls.iter().map(|call| {
+        let arguments = match &call.fn_arguments {
+            // Some servers have nothing to say to a tool that takes nothing.
+            serde_json::Value::String(text) if text.trim().is_empty() => Value::from(Object::default()),
+            serde_json::Value::Null => Value::from(Object::default()),
+            // Some providers stream arguments as text; what is no JSON stays one, and the model is told so.
+            serde_json::Value::String(text) => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()))
+            }
+            value => Value::from(value),
+        };
+        object([
+            ("id", Value::from(call.call_id.as_str())),
+            ("name", Value::from(ask.names.own(&call.fn_name))),
+            ("arguments", arguments),
+        ])
+    });
+    let mut value = vec![
+        ("text", Value::from(said.text.as_str())),
+        ("toolCalls", Value::from(calls.collect::<Vec<_>>())),
+        ("usage", said.tokens.value(usage)),
+    ];
+    value.extend(said.cut.as_deref().map(|reason| ("stopReason", Value::from(reason))));
+    value.extend(said.thoughts.as_ref().map(|thoughts| ("thoughts", Value::from(thoughts))));
+    Answer::Reply {
+        value: Value::from(value.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>()),
+        usage,
+    }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}
+
+/// What stands at a path needs no model to be found.
+fn by_path(call: &Call) -> bool {
+    &*call.kind == "extract" && call.input.get("path").is_some_and(|path| *path != Value::Null)
+}

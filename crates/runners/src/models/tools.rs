@@ -1,0 +1,55 @@
+//! Tools as a model is told about them.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+use genai::chat::Tool;
+use serde_json::json;
+
+use super::messages::{Names, tool_name};
+use crate::cancel::Stop;
+
+/// What a host knows of a tool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolDescription {
+    /// One or two sentences: what it does and when to use it.
+    pub description: Option<Arc<str>>,
+    /// A JSON Schema of its arguments.
+    pub parameters: Option<Value>,
+}
+
+/// Describes tools that a call only names: all of them at once, each where its name stands, until it is told to stop.
+pub type Catalogue = Arc<dyn Fn(&[&str], &Stop) -> Vec<Option<ToolDescription>> + Send + Sync>;
+
+pub(super) fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue, stop: &Stop) -> Vec<Tool> {
+    let only_named = |tool: &&Value| own_description(tool).is_none() || own_parameters(tool).is_none();
+    let wanted: Vec<&str> = tools.iter().filter(only_named).map(tool_name).collect();
+    let known = if wanted.is_empty() { Vec::new() } else { catalogue(&wanted, stop) };
+    let mut known = known.into_iter();
+    let known_of = |tool: &Value| if only_named(&tool) { known.next().flatten() } else { None };
+    let known: Vec<_> = tools.iter().map(known_of).collect();
+    tools.iter().zip(known).map(|(tool, known)| one(tool, names, known.unwrap_or_default())).collect()
+}
+
+fn own_description(tool: &Value) -> Option<&Value> {
+    tool.get("description").filter(|value| **value != Value::Null)
+}
+
+fn own_parameters(tool: &Value) -> Option<&Value> {
+    let keys = ["parameters", "input_schema", "inputSchema"];
+    keys.iter().find_map(|key| tool.get(key).filter(|value| **value != Value::Null))
+}
+
+fn one(tool: &Value, names: &Names, known: ToolDescription) -> Tool {
+    let (name, parameters) = (tool_name(tool), own_parameters(tool));
+    let description = own_description(tool).and_then(Value::as_str).map(str::to_owned);
+    let parameters = parameters.cloned().or(known.parameters).and_then(|schema| serde_json::to_value(schema).ok());
+    // Whatever is not described takes any arguments.
+    let parameters =
+        parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}, "additionalProperties": true}));
+    let wire = Tool::new(names.wire(name).to_owned()).with_schema(parameters);
+    match description.or_else(|| known.description.map(|text| text.to_string())) {
+        Some(description) => wire.with_description(description),
+        None => wire,
+    }
+}

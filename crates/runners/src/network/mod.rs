@@ -1,0 +1,412 @@
+//! Where calls may go: addresses that come from documents or data must not reach into the network of this machine.
+//!
+//! A name is judged by what it resolves to, at the moment of connecting, so that no second lookup can say something else.
+//! What the operator wrote into the settings is trusted; what a document says is not. Tools and models share this one check.
+
+pub(crate) mod clients;
+pub(crate) mod retry_after;
+
+use std::error::Error;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+/// What is written into errors, so that people find the way out.
+const SWITCH: &str = "--allow-private-network";
+const SETTING: &str = "allow_private_network = true under [http]";
+
+/// Whom calls may reach.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Network {
+    allow_private: bool,
+    /// Lower case; with a port, the host is trusted at that port alone.
+    trusted: Arc<[String]>,
+}
+
+/// Whose word an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The operator's: nothing is checked.
+    Operator,
+    /// A document's, or somebody's data: where it leads is checked.
+    Document,
+}
+
+impl Network {
+    /// Private addresses or not, and hosts (`name`, `name:port`) of the operator that are reached wherever they are.
+    pub(crate) fn new(allow_private: bool, trusted: &[String]) -> Self {
+        Self { allow_private, trusted: trusted.iter().map(|host| host.to_ascii_lowercase()).collect() }
+    }
+
+    /// An address as it was written, before anything is looked up.
+    pub(crate) fn admit(&self, url: &Url) -> Result<Source, Refused> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refused::Scheme(url.scheme().into()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refused::UserInfo);
+        }
+        let host = url.host().ok_or(Refused::NoHost)?;
+        if self.trusts(&host, url.port_or_known_default()) {
+            return Ok(Source::Operator);
+        }
+        let ip = match host {
+            Host::Ipv4(ip) => Some(IpAddr::V4(ip)),
+            Host::Ipv6(ip) => Some(IpAddr::V6(ip)),
+            Host::Domain(_) => None,
+        };
+        match ip.and_then(|ip| self.refuses(ip)) {
+            Some(reach) => Err(Refused::Address(host.to_string(), reach)),
+            None => Ok(Source::Document),
+        }
+    }
+
+    fn trusts(&self, host: &Host<&str>, port: Option<u16>) -> bool {
+        let host = host.to_string().to_ascii_lowercase();
+        let with_port = port.map(|port| format!("{host}:{port}"));
+        self.trusted.iter().any(|known| *known == host || Some(known) == with_port.as_ref())
+    }
+
+    /// Why an address is not reached; none if it may be.
+    pub(crate) fn refuses(&self, ip: IpAddr) -> Option<Reach> {
+        match reach(ip) {
+            Reach::Public => None,
+            Reach::Private if self.allow_private => None,
+            // Credentials of the whole machine lie there, so the switch for private networks does not open it.
+            reach => Some(reach),
+        }
+    }
+}
+
+/// How far an address reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Anybody's.
+    Public,
+    /// This machine, its neighbours, or nobody.
+    Private,
+    /// Where clouds tell a machine its credentials.
+    Metadata,
+}
+
+/// Why a call did not go out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Scheme(String),
+    UserInfo,
+    NoHost,
+    Address(String, Reach),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scheme(scheme) => write!(out, "only http and https addresses are called, and this one is `{scheme}`"),
+            Self::UserInfo => {
+                write!(out, "an address with a user or a password in it is not called; send them in a header")
+            }
+            Self::NoHost => write!(out, "the address names no host"),
+            Self::Address(host, Reach::Metadata) => write!(
+                out,
+                "`{host}` is where a cloud keeps the credentials of this machine, and it is not called; if it must be, \
+                 name it in `trusted_hosts` under [http] in the settings"
+            ),
+            Self::Address(host, _) => write!(
+                out,
+                "`{host}` is a private or local address, and documents do not reach those; allow it with {SWITCH}, or \
+                 with {SETTING} in the settings"
+            ),
+        }
+    }
+}
+
+impl Error for Refused {}
+
+/// The refusal behind an error of a client, if there is one: a name is looked up deep inside of it.
+pub(crate) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
+    causes(error).find_map(|cause| cause.downcast_ref::<Refused>())
+}
+
+/// An error and what caused it, the outermost first.
+pub(crate) fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| <dyn Error>::source(*error))
+}
+
+/// How far an address reaches, whatever way it is spelled.
+pub(crate) fn reach(ip: IpAddr) -> Reach {
+    match ip {
+        IpAddr::V4(ip) => reach_v4(ip),
+        IpAddr::V6(ip) => reach_v6(ip),
+    }
+}
+
+const METADATA_V4: [[u8; 4]; 5] =
+    [[169, 254, 169, 254], [169, 254, 170, 2], [169, 254, 170, 23], [100, 100, 100, 200], [168, 63, 129, 16]];
+
+/// Network and length of its prefix, from the registry of special-purpose addresses.
+const PRIVATE_V4: [([u8; 4], u32); 16] = [
+    ([0, 0, 0, 0], 8),
+    ([10, 0, 0, 0], 8),
+    ([100, 64, 0, 0], 10),
+    ([127, 0, 0, 0], 8),
+    ([169, 254, 0, 0], 16),
+    ([172, 16, 0, 0], 12),
+    ([192, 0, 0, 0], 24),
+    ([192, 0, 2, 0], 24),
+    ([192, 31, 196, 0], 24),
+    ([192, 88, 99, 0], 24),
+    ([192, 168, 0, 0], 16),
+    ([198, 18, 0, 0], 15),
+    ([198, 51, 100, 0], 24),
+    ([203, 0, 113, 0], 24),
+    ([224, 0, 0, 0], 4),
+    ([240, 0, 0, 0], 4),
+];
+
+fn reach_v4(ip: Ipv4Addr) -> Reach {
+    if METADATA_V4.contains(&ip.octets()) {
+        return Reach::Metadata;
+    }
+    let inside = |(network, length): &([u8; 4], u32)| {
+        let network = u32::from(Ipv4Addr::from(*network));
+        (u32::from(ip) ^ network).leading_zeros() >= *length
+    };
+    if PRIVATE_V4.iter().any(inside) { Reach::Private } else { Reach::Public }
+}
+
+const METADATA_V6: [Ipv6Addr; 2] =
+    [Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)];
+
+fn reach_v6(ip: Ipv6Addr) -> Reach {
+    if METADATA_V6.contains(&ip) {
+        return Reach::Metadata;
+    }
+    if let Some(inner) = carried(ip) {
+        return reach_v4(inner);
+    }
+    let [first, second, ..] = ip.segments();
+    // Everything that is anybody's begins with 001; inside of it some ranges are for protocols, tunnels and examples.
+    let global = first & 0xe000 == 0x2000;
+    let special = first == 0x2001 && (second < 0x0200 || second == 0x0db8);
+    let examples = first == 0x3fff && second < 0x1000;
+    if global && !special && !examples { Reach::Public } else { Reach::Private }
+}
+
+/// The IPv4 address that an IPv6 address only wraps.
+fn carried(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let parts = ip.segments();
+    let (high, low) = match parts {
+        // Mapped, translated (NAT64), and the old compatible form, except for the two that mean "nobody" and "here".
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        // 6to4, then ISATAP with either setting of the bit that says who gave the number.
+        | [0x2002, high, low, ..]
+        | [.., 0 | 0x200, 0x5efe, high, low] => (high, low),
+        [0, 0, 0, 0, 0, 0, high, low] if (high, low) > (0, 1) => (high, low),
+        _ => return None,
+    };
+    Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+}
+
+/// Looks names up for a client, and hands on only what may be reached.
+#[derive(Debug)]
+pub(crate) struct Guarded(pub(crate) Network);
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let network = self.0.clone();
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let refused = found.iter().find_map(|address| network.refuses(address.ip()));
+            let open: Vec<_> = found.into_iter().filter(|address| network.refuses(address.ip()).is_none()).collect();
+            match refused {
+                Some(reach) if open.is_empty() => Err(Refused::Address(name.as_str().into(), reach).into()),
+                _ => Ok(Box::new(open.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(expected: Reach, addresses: &[&str]) {
+        for address in addresses {
+            let ip: IpAddr = address.parse().expect("this is an address");
+            assert_eq!(reach(ip), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn public_addresses_are_reached() {
+        check(
+            Reach::Public,
+            &[
+                "1.1.1.1",
+                "9.255.255.255",
+                "11.0.0.0",
+                "100.63.255.255",
+                "100.128.0.0",
+                "126.255.255.255",
+                "128.0.0.1",
+                "172.15.255.255",
+                "172.32.0.0",
+                "192.167.255.255",
+                "192.169.0.0",
+                "198.17.255.255",
+                "198.20.0.0",
+                "223.255.255.255",
+                "2606:4700::1111",
+                "2a00:1450::1",
+                "2001:4860:4860::8888",
+                "::ffff:1.1.1.1",
+                "64:ff9b::1.1.1.1",
+                "2002:101:101::1",
+            ],
+        );
+    }
+
+    #[test]
+    fn private_and_local_addresses_are_not_in_any_spelling() {
+        check(
+            Reach::Private,
+            &[
+                "0.0.0.0",
+                "0.1.2.3",
+                "10.0.0.1",
+                "10.255.255.255",
+                "100.64.0.1",
+                "100.127.255.255",
+                "127.0.0.1",
+                "127.255.255.254",
+                "169.254.0.1",
+                "172.16.0.1",
+                "172.31.255.255",
+                "192.0.0.8",
+                "192.0.2.1",
+                "192.168.1.1",
+                "198.18.0.1",
+                "198.19.255.255",
+                "198.51.100.7",
+                "203.0.113.9",
+                "224.0.0.1",
+                "239.255.255.255",
+                "240.0.0.1",
+                "255.255.255.255",
+                "::",
+                "::1",
+                "::ffff:127.0.0.1",
+                "::ffff:10.0.0.1",
+                "::ffff:0:127.0.0.1",
+                "::127.0.0.1",
+                "::10.1.2.3",
+                "64:ff9b::127.0.0.1",
+                "64:ff9b::192.168.0.1",
+                "64:ff9b:1::1",
+                "2002:7f00:1::",
+                "2002:c0a8:101::1",
+                "2001::1",
+                "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+                "2001:db8::1",
+                "2001:10::1",
+                "3fff::1",
+                "2606:4700::200:5efe:10.0.0.1",
+                "fc00::1",
+                "fd12:3456::1",
+                "fe80::1",
+                "febf::1",
+                "fec0::1",
+                "ff02::1",
+                "100::1",
+                "5f00::1",
+            ],
+        );
+    }
+
+    #[test]
+    fn addresses_of_credentials_are_known_in_any_spelling() {
+        check(
+            Reach::Metadata,
+            &[
+                "169.254.169.254",
+                "169.254.170.2",
+                "100.100.100.200",
+                "168.63.129.16",
+                "::ffff:169.254.169.254",
+                "64:ff9b::a9fe:a9fe",
+                "2002:a9fe:a9fe::",
+                "fd00:ec2::254",
+                "fd20:ce::254",
+            ],
+        );
+    }
+
+    #[track_caller]
+    fn admitted(network: &Network, url: &str) -> Result<Source, Refused> {
+        network.admit(&Url::parse(url).expect("this is an address"))
+    }
+
+    #[test]
+    fn an_address_that_is_a_number_is_judged_however_it_is_written() {
+        let network = Network::default();
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://2130706433/",
+            "http://0x7f.0.0.1/",
+            "http://0177.0.0.1/",
+            "http://[::1]:80/",
+            "http://[::ffff:7f00:1]/",
+            "https://169.254.169.254/latest/meta-data/",
+        ] {
+            assert!(matches!(admitted(&network, url), Err(Refused::Address(..))), "{url}");
+        }
+        assert_eq!(admitted(&network, "https://1.1.1.1/"), Ok(Source::Document));
+        assert_eq!(
+            admitted(&network, "https://example.org/"),
+            Ok(Source::Document),
+            "a name is judged when it is looked up"
+        );
+    }
+
+    #[test]
+    fn only_the_web_is_called_and_without_names_in_the_address() {
+        let network = Network::new(true, &[]);
+        assert_eq!(admitted(&network, "ftp://example.org/"), Err(Refused::Scheme("ftp".into())));
+        assert_eq!(admitted(&network, "file:///etc/passwd"), Err(Refused::Scheme("file".into())));
+        assert_eq!(admitted(&network, "https://me:pass@example.org/"), Err(Refused::UserInfo));
+        assert_eq!(admitted(&network, "https://me@example.org/"), Err(Refused::UserInfo));
+    }
+
+    #[test]
+    fn the_switch_opens_private_networks_but_not_the_credentials_of_the_machine() {
+        let network = Network::new(true, &[]);
+        assert_eq!(admitted(&network, "http://10.0.0.1/"), Ok(Source::Document));
+        assert!(admitted(&network, "http://169.254.169.254/").is_err());
+    }
+
+    #[test]
+    fn the_operator_is_trusted_by_host_and_port() {
+        let network = Network::new(false, &["127.0.0.1:8080".into(), "Intern.example".into(), "[::1]".into()]);
+        assert_eq!(admitted(&network, "http://127.0.0.1:8080/x"), Ok(Source::Operator));
+        assert!(admitted(&network, "http://127.0.0.1:8081/x").is_err());
+        assert_eq!(admitted(&network, "https://intern.example/"), Ok(Source::Operator));
+        assert_eq!(admitted(&network, "http://[::1]:9/"), Ok(Source::Operator));
+        assert_eq!(admitted(&network, "https://other.intern.example/"), Ok(Source::Document));
+    }
+
+    #[test]
+    fn a_refusal_names_the_switch() {
+        let refused = admitted(&Network::default(), "http://localhost.localdomain:1/");
+        assert_eq!(refused, Ok(Source::Document), "it is a name");
+        let refused = admitted(&Network::default(), "http://10.1.1.1/").expect_err("it is private").to_string();
+        assert!(refused.contains("--allow-private-network"), "{refused}");
+        assert!(refused.contains("10.1.1.1"), "{refused}");
+    }
+}

@@ -1,0 +1,211 @@
+//! What runners are: they perform a call and tell what came back, without judging it.
+
+use std::sync::Arc;
+
+use branchpoint_core::ir::{Index, Program};
+use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
+use branchpoint_expr::{Object, Value};
+
+use crate::local::shell::Stream;
+
+/// Performs calls. It reports what came back, as it came; whether that is good is told by [`crate::judge`].
+pub trait Runner {
+    /// Performs one attempt.
+    fn perform(&mut self, call: &Call) -> Answer;
+
+    /// The present time of the host, which is told before each attempt.
+    fn at(&mut self, _now_ms: i64) {}
+
+    /// How long the attempt takes, for a host whose clock is virtual. Nothing takes time unless a runner says so.
+    fn duration_ms(&mut self, _call: &Call) -> u64 {
+        0
+    }
+
+    /// Whether somebody would have to answer a call before it can be told how it goes on. Then a virtual clock stands still: an
+    /// answer that is lacking must not look like one that came too late.
+    fn is_lacking(&self) -> bool {
+        false
+    }
+
+    /// What the attempt tells its own run while it goes on: signals, by name.
+    fn reports(&mut self, _call: &Call) -> Vec<(Arc<str>, Value)> {
+        Vec::new()
+    }
+}
+
+/// One attempt of an effect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The id of the run that asks.
+    pub run: Arc<str>,
+    /// The folder that the run works in; the empty name is that of whoever performs the call.
+    pub folder: Arc<str>,
+    /// The effect of the run, by number.
+    pub effect: EffectNo,
+    /// The attempt, counted from 1.
+    pub attempt: u32,
+    /// How many answers the effect has had: with the run and the effect, the key on the wire.
+    pub answers: u32,
+    /// Who performs it: `model`, `http`, `process`, `tool` and so on.
+    pub kind: Arc<str>,
+    /// What is the same for every call of it.
+    pub spec: Value,
+    /// What it is asked with.
+    pub input: Value,
+    /// How long it may take.
+    pub attempt_limit_ms: Option<u64>,
+    /// The id of the step it belongs to.
+    pub step: Option<Arc<str>>,
+    /// The positions of the items around it, outermost first.
+    pub path: Vec<u32>,
+}
+
+impl Call {
+    /// The call that a command of a run asks for; none for other commands.
+    pub fn of(program: &Program, run: &Arc<str>, folder: &Arc<str>, command: Command) -> Option<Self> {
+        let Command::Perform { effect, attempt, what, input, answers, path } = command else { return None };
+        let what = &program.effects[what.index()];
+        Some(Self {
+            run: run.clone(),
+            folder: folder.clone(),
+            effect,
+            attempt,
+            answers,
+            kind: what.kind.clone(),
+            spec: what.spec.clone(),
+            input,
+            attempt_limit_ms: what.attempt_limit_ms,
+            step: what.step.map(|step| program.steps[step.index()].id.clone()),
+            path,
+        })
+    }
+
+    /// The key on the wire: an attempt whose fate is unknown is repeated under the same key, one after an answer gets a
+    /// new one. Whoever performs the call twice under one key may do the work once.
+    pub fn key(&self) -> String {
+        format!("{}/{}/{}", self.run, self.effect.0, self.answers)
+    }
+}
+
+/// What came back, as it came.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The text of a model.
+    Model {
+        /// The text.
+        text: Arc<str>,
+        /// What it used up.
+        usage: Usage,
+    },
+    /// What a model said when tools were offered: `{text, toolCalls, usage}`, as a value.
+    Reply {
+        /// The value.
+        value: Value,
+        /// What it used up.
+        usage: Usage,
+    },
+    /// A value that needs no reading: the result of a tool, of a child run, of a script.
+    Data {
+        /// The value.
+        value: Value,
+        /// What kind of content it is, if that was said.
+        content_type: Option<Arc<str>>,
+    },
+    /// An answer over HTTP, whatever its status.
+    Http {
+        /// The status.
+        status: u16,
+        /// The headers by name.
+        headers: Object,
+        /// The body.
+        body: Body,
+    },
+    /// A process that has ended, however it ended.
+    Process {
+        /// The exit code.
+        exit: i32,
+        /// What it printed.
+        stdout: Arc<str>,
+        /// What it complained about.
+        stderr: Arc<str>,
+        /// The stream that exceeded the output limit, if one did; its text is cut.
+        cut: Option<Stream>,
+    },
+    /// A process that was ended because it took too long.
+    TimedOut {
+        /// What it had printed.
+        stdout: Arc<str>,
+        /// What it had complained about.
+        stderr: Arc<str>,
+    },
+    /// There was no answer, or one that says no.
+    Failed(Failed),
+    /// The same, after something was used up.
+    Spent {
+        /// Why there was none.
+        failed: Failed,
+        /// What it used up.
+        usage: Usage,
+    },
+    /// What an answer came to when it was judged before: it is not judged again.
+    Judged {
+        /// The value of the step, or its error.
+        result: Result<Value, Failed>,
+        /// What it used up.
+        usage: Usage,
+    },
+    /// Nothing came back within the limit of the attempt.
+    Never,
+}
+
+/// The body of an HTTP answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// As it came over the wire.
+    Text(Arc<str>),
+    /// Decoded already.
+    Decoded(Value),
+}
+
+impl Answer {
+    /// The text of a model whose usage is not known.
+    pub fn model(text: impl Into<Arc<str>>) -> Self {
+        Self::Model { text: text.into(), usage: Usage::default() }
+    }
+
+    /// A value of no particular content type.
+    pub fn data(value: impl Into<Value>) -> Self {
+        Self::Data { value: value.into(), content_type: None }
+    }
+
+    /// A failure that another attempt may mend; whether the other side has seen the call is not known.
+    pub fn failed(kind: &str, message: impl Into<Arc<str>>) -> Self {
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: false })
+    }
+
+    /// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
+    pub fn impossible(kind: &str, message: impl Into<Arc<str>>) -> Self {
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: false })
+    }
+
+    /// The other side has answered, and another attempt would only be answered the same.
+    pub fn refused(kind: &str, message: impl Into<Arc<str>>) -> Self {
+        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true })
+    }
+
+    /// A failure that may have used something up.
+    pub fn failed_after(failed: Failed, usage: Usage) -> Self {
+        if usage == Usage::default() { Self::Failed(failed) } else { Self::Spent { failed, usage } }
+    }
+
+    /// What the attempt used up.
+    pub fn usage(&self) -> Usage {
+        match self {
+            Self::Model { usage, .. }
+            | Self::Reply { usage, .. }
+            | Self::Spent { usage, .. }
+            | Self::Judged { usage, .. } => *usage,
+            _ => Usage::default(),
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Values that people must not see: references until the moment of a call, masked in logs and traces, never in data.
+
+mod forms;
+mod redact;
+pub(crate) mod redact_stream;
+mod shared;
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use branchpoint_core::ir::{Program, ViewId};
+use branchpoint_core::{Failed, State, view};
+use branchpoint_expr::{Object, Value, shell};
+
+use crate::local::SecretStore;
+use crate::local::shell::Stream;
+use crate::runner::{Answer, Body};
+pub use forms::{Encoding, Finder, Found};
+pub use shared::SharedSecrets;
+
+/// What stands in the place of a secret.
+pub const MASK: &str = "***";
+const PREFIXES: [&str; 4] = ["SECRET_", "API_KEY", "PASSWORD", "TOKEN"];
+
+/// What stands in the names of headers and of variables that are secret. Whatever is between the parts of a name says nothing.
+const WORDS: [&str; 4] = ["APIKEY", "PASSWORD", "SECRET", "TOKEN"];
+
+/// The secret values of a run, the longest first: one may be a part of another.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets {
+    values: Vec<String>,
+    /// What finds them in a text, in every form that is known; made when it is needed.
+    finder: OnceLock<Option<Arc<Finder>>>,
+}
+
+impl PartialEq for Secrets {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for Secrets {}
+
+impl Secrets {
+    /// The values of inputs whose name says that they are secret, with every part of those that have parts. A name inside of
+    /// an input counts too (`metadata.api_key`), for texts only: numbers there are mostly counts, such as those of tokens.
+    pub fn of(inputs: &Value) -> Self {
+        let mut secrets = Self::default();
+        for (name, value) in inputs.as_object().into_iter().flatten() {
+            let mut texts = Vec::new();
+            if is_secret(name) {
+                leaves(value, &mut texts);
+            } else {
+                named_texts(value, false, &mut texts);
+            }
+            secrets.add(texts);
+        }
+        secrets
+    }
+
+    /// The secrets that stand in a program itself: what inputs are, when nobody gives them, whose name says that they are secret.
+    pub fn in_program(program: &Program) -> Self {
+        let defaults = program.views.iter().position(|view| &*view.name == "defaults");
+        let defaults = defaults.and_then(|id| u32::try_from(id).ok()).map(ViewId);
+        defaults
+            .and_then(|id| view(program, &State::new(), id).ok())
+            .map(|inputs| Self::of(&inputs))
+            .unwrap_or_default()
+    }
+
+    /// What the environment of this process keeps secret, by the names of its variables, and variables that somebody has named for
+    /// what is secret. So few letters as some have stand in other texts by accident.
+    pub fn of_environment(named: &BTreeSet<String>) -> Self {
+        const LETTERS: usize = 8;
+        let secret =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let secret = secret
+            .filter(|(name, value)| (named.contains(name) || sounds_secret(name)) && value.trim().len() >= LETTERS);
+        Self::from_values(secret.map(|(_, value)| value.trim().to_owned()))
+    }
+
+    /// These values.
+    pub fn from_values(values: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets = Self::default();
+        secrets.add(values);
+        secrets
+    }
+
+    /// The values, the longest first: one secret may be the beginning of another.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// More values, such as those of a host's store. Blank ones are no secrets.
+    pub fn add(&mut self, values: impl IntoIterator<Item = impl Into<String>>) {
+        let before = self.values.len();
+        self.values.extend(values.into_iter().map(Into::into).filter(|value| !value.trim().is_empty()));
+        if self.values.len() == before {
+            return;
+        }
+        self.values.sort_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
+        self.values.dedup();
+        self.finder = OnceLock::new();
+    }
+
+    /// What came back from a call, with every secret masked. It is for secrets that calls were given by name: what repeats them must
+    /// not bring them into what is kept.
+    pub fn mask_answer(&self, answer: Answer) -> Answer {
+        if self.values.is_empty() {
+            return answer;
+        }
+        let text = |text: &Arc<str>| Arc::from(self.mask(text).as_ref());
+        let failed = |failed: Failed| Failed { message: text(&failed.message), ..failed };
+        match answer {
+            Answer::Model { text: said, usage } => Answer::Model { text: text(&said), usage },
+            Answer::Reply { value, usage } => Answer::Reply { value: self.mask_value(&value), usage },
+            Answer::Data { value, content_type } => Answer::Data { value: self.mask_value(&value), content_type },
+            Answer::Http { status, headers, body } => {
+                let headers = self.mask_value(&Value::from(headers)).as_object().cloned().unwrap_or_default();
+                let body = match body {
+                    Body::Text(body) => Body::Text(text(&body)),
+                    Body::Decoded(value) => Body::Decoded(self.mask_value(&value)),
+                };
+                Answer::Http { status, headers, body }
+            }
+            Answer::Process { exit, stdout, stderr, cut } => {
+                let cut_text = |stream, whole: &Arc<str>| {
+                    if cut == Some(stream) { self.mask_unfinished(whole).into() } else { text(whole) }
+                };
+                let (stdout, stderr) = (cut_text(Stream::Out, &stdout), cut_text(Stream::Err, &stderr));
+                Answer::Process { exit, stdout, stderr, cut }
+            }
+            Answer::TimedOut { stdout, stderr } => Answer::TimedOut { stdout: text(&stdout), stderr: text(&stderr) },
+            Answer::Failed(why) => Answer::Failed(failed(why)),
+            Answer::Spent { failed: why, usage } => Answer::Spent { failed: failed(why), usage },
+            Answer::Judged { result, usage } => {
+                Answer::Judged { result: result.map(|value| self.mask_value(&value)).map_err(failed), usage }
+            }
+            Answer::Never => Answer::Never,
+        }
+    }
+
+    /// The text with every secret masked, however it is encoded, and with the beginning of a secret masked where a value was
+    /// cut short. Mask whole values before shortening them all the same: a beginning is only known by the mark of the cut.
+    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.mask_from(text, 0)
+    }
+
+    /// The beginning of a longer text with every secret masked, also one that it ends in the middle of.
+    fn mask_unfinished(&self, text: &str) -> String {
+        let end = self.tellable(text);
+        let masked = self.mask(&text[..end]).into_owned();
+        if end < text.len() { masked + MASK } else { masked }
+    }
+
+    /// The end of a text, from a place on, with every secret masked: also one that has begun before that place.
+    pub fn mask_from<'t>(&self, text: &'t str, from: usize) -> Cow<'t, str> {
+        let mut found = self.finder().map(|finder| finder.find(text)).unwrap_or_default();
+        found.retain(|secret| secret.end > from);
+        if found.is_empty() {
+            return Cow::Borrowed(&text[from..]);
+        }
+        let mut masked = String::with_capacity(text.len() - from);
+        let mut told = from;
+        for secret in found {
+            masked.push_str(&text[told..secret.start.max(told)]);
+            masked.push_str(MASK);
+            told = secret.end;
+        }
+        masked.push_str(&text[told..]);
+        Cow::Owned(masked)
+    }
+
+    /// The value with every secret masked, however deep, in keys too. A number that is a secret becomes text.
+    #[must_use]
+    pub fn mask_value(&self, value: &Value) -> Value {
+        if self.values.is_empty() {
+            return value.clone();
+        }
+        match value {
+            Value::Str(text) => match self.mask(text) {
+                Cow::Borrowed(_) => value.clone(),
+                Cow::Owned(masked) => Value::from(masked),
+            },
+            Value::Int(_) | Value::Float(_) if self.values.contains(&value.to_string()) => Value::from(MASK),
+            Value::List(items) => Value::from(items.iter().map(|item| self.mask_value(item)).collect::<Vec<_>>()),
+            Value::Object(fields) => {
+                let masked = fields.iter().map(|(key, value)| (Arc::from(&*self.mask(key)), self.mask_value(value)));
+                Value::from(masked.collect::<Object>())
+            }
+            _ => value.clone(),
+        }
+    }
+
+    /// How much of a text can be told before the rest of it is known: what follows may be the beginning of a secret.
+    pub fn tellable(&self, text: &str) -> usize {
+        self.finder().map_or(text.len(), |finder| finder.tellable(text))
+    }
+
+    /// How long a secret may be in a text, in whatever form it stands there.
+    pub fn longest(&self) -> usize {
+        self.finder().map_or(0, Finder::longest)
+    }
+
+    fn finder(&self) -> Option<&Finder> {
+        self.finder.get_or_init(|| Finder::of(&self.values).map(Arc::new)).as_deref()
+    }
+}
+
+/// Whether the name of an input says that its value is secret, in any case.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether the name of a header, or of a variable of the environment, says that its value is secret, in any case. Such names are not
+/// the author's, so the words may stand anywhere in them.
+pub fn sounds_secret(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+/// The input of a call with the secrets that it names, and which values these are.
+///
+/// Where secrets stand is said by the effect, never by data: `spec.secrets` lists the paths of texts that are lists of parts,
+/// in which every second part, from the second, is `{secret: name}`; `spec.credentials` lists such texts that are no part of what
+/// the run asks with, and where they are put: `{at, text}`. Everything else is left as it is, whatever it looks like.
+///
+/// # Errors
+///
+/// What is wrong: the store does not have a secret, or no value can stand where one is named.
+pub fn resolve(input: &Value, spec: &Value, store: &SecretStore) -> Result<(Value, Vec<String>), String> {
+    resolve_beside(None, input, spec, store)
+}
+
+/// The same for a call that has a text which a shell reads, by its key: a secret in that text is one word of it, in quotes, whatever
+/// it holds.
+///
+/// # Errors
+///
+/// What is wrong: the store does not have a secret, or no value can stand where one is named.
+pub(crate) fn resolve_beside(
+    shell: Option<&str>,
+    input: &Value,
+    spec: &Value,
+    store: &SecretStore,
+) -> Result<(Value, Vec<String>), String> {
+    let mut known = Vec::new();
+    let mut input = input.clone();
+    for path in spec.get("secrets").and_then(Value::as_list).unwrap_or_default() {
+        let path = path.as_list().unwrap_or_default();
+        let is_read_by_shell = shell.is_some() && path.first().and_then(Value::as_str) == shell;
+        input = at_path(&input, path, &mut |parts| joined(parts, store, is_read_by_shell, &mut known))?;
+    }
+    for credential in spec.get("credentials").and_then(Value::as_list).unwrap_or_default() {
+        let text = joined(credential.get("text").unwrap_or(&Value::Null), store, false, &mut known)?;
+        input = put(&input, credential.get("at").and_then(Value::as_list).unwrap_or_default(), text);
+    }
+    Ok((input, known))
+}
+
+/// The value with something more at a path, which is made if it is not there.
+fn put(value: &Value, path: &[Value], more: Value) -> Value {
+    let Some((key, rest)) = path.split_first() else { return more };
+    let mut fields = value.as_object().cloned().unwrap_or_default();
+    let key = Arc::from(key.as_str().unwrap_or_default());
+    let within = put(fields.get(&key).unwrap_or(&Value::Null), rest, more);
+    fields.insert(key, within);
+    Value::from(fields)
+}
+
+/// The value with something else at a path. A path that leads nowhere changes nothing.
+fn at_path(
+    value: &Value,
+    path: &[Value],
+    change: &mut dyn FnMut(&Value) -> Result<Value, String>,
+) -> Result<Value, String> {
+    let Some((key, rest)) = path.split_first() else { return change(value) };
+    match (value, key) {
+        (Value::Object(fields), Value::Str(key)) if fields.contains_key(key) => {
+            let mut fields = Object::clone(fields);
+            fields[key] = at_path(&fields[key], rest, change)?;
+            Ok(Value::from(fields))
+        }
+        (Value::List(items), Value::Int(at)) => {
+            let mut items = items.to_vec();
+            if let Some(item) = usize::try_from(*at).ok().and_then(|at| items.get_mut(at)) {
+                *item = at_path(item, rest, change)?;
+            }
+            Ok(Value::from(items))
+        }
+        _ => Ok(value.clone()),
+    }
+}
+
+/// The text of parts, each secret in the form that the text needs. The secret is not told in that form either.
+fn joined(
+    parts: &Value,
+    store: &SecretStore,
+    is_read_by_shell: bool,
+    known: &mut Vec<String>,
+) -> Result<Value, String> {
+    let Some(parts) = parts.as_list() else { return Ok(parts.clone()) };
+    let mut text = String::new();
+    let mut command = shell::Command::default();
+    for (at, part) in parts.iter().enumerate() {
+        let Some(name) = part.get("secret").and_then(Value::as_str).filter(|_| at % 2 == 1) else {
+            let part = part.to_string();
+            command.read(&part);
+            text.push_str(&part);
+            continue;
+        };
+        let secret = store(name).ok_or_else(|| format!("there is no secret `{name}` here"))?;
+        if is_read_by_shell {
+            let around = command.around();
+            let (before, after) = around.map_err(|place| format!("the secret `{name}` cannot be put into {place}"))?;
+            let word = shell::word(&secret);
+            text.extend([before, &word, after]);
+            command.put_in();
+            known.extend(Some(word).filter(|word| !word.contains(&secret)));
+        } else {
+            text.push_str(&secret);
+        }
+        known.push(secret);
+    }
+    Ok(Value::from(text))
+}
+
+/// The texts and numbers of a value. Truth and nothing are no secrets: masking them would hide half of every trace.
+fn leaves(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::Str(_) | Value::Int(_) | Value::Float(_) => texts.push(value.to_string()),
+        Value::List(items) => items.iter().for_each(|item| leaves(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| leaves(value, texts)),
+        _ => {}
+    }
+}
+
+/// The texts of a value under names that say that they are secret.
+fn named_texts(value: &Value, is_named: bool, texts: &mut Vec<String>) {
+    match value {
+        Value::Str(text) if is_named => texts.push(text.to_string()),
+        Value::List(items) => items.iter().for_each(|item| named_texts(item, is_named, texts)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| named_texts(value, is_named || is_secret(name), texts));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

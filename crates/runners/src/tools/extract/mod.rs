@@ -1,0 +1,228 @@
+//! Values out of texts: by a path in JSON, a selector in HTML, a way through XML. Nothing goes out for it.
+
+mod json;
+mod xml;
+
+use branchpoint_expr::Value;
+
+use super::failure::refused;
+use super::page;
+use crate::json_block;
+use crate::runner::{Answer, Call};
+
+/// Performs `extract`. What is not there is null; one find is a value, several are a list.
+pub(super) fn perform(call: &Call) -> Answer {
+    let input = &call.input;
+    let source = input.get("input").cloned().unwrap_or_default();
+    let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let path = text("path").unwrap_or_default();
+    let format = text("expected_format").map_or_else(|| guessed(&source), str::to_ascii_lowercase);
+    let found = match &*format {
+        "json" => json(&source, path),
+        "html" => html(&source.to_string(), path),
+        "xml" => xml(&source.to_string(), path),
+        other => Err(no_format(other)),
+    };
+    match found {
+        Ok(value) => Answer::data(value),
+        Err(message) => refused(message),
+    }
+}
+
+fn guessed(source: &Value) -> String {
+    let text = source.as_str().map(|text| text.trim_start().chars().take(64).collect::<String>().to_ascii_lowercase());
+    let format = match text {
+        Some(text) if text.starts_with("<?xml") => "xml",
+        Some(text) if text.starts_with('<') => "html",
+        _ => "json",
+    };
+    format.to_owned()
+}
+
+/// Why nothing could be found, whatever the text: a path that is known before a run and cannot be read.
+pub(super) fn lacks(spec: &Value) -> Option<String> {
+    let path = spec.get("path").and_then(Value::as_str)?.trim();
+    match spec.get("expected_format").and_then(Value::as_str)?.trim().to_ascii_lowercase().as_str() {
+        "json" => json::Path::parse(path).err(),
+        "html" if path.is_empty() => None,
+        "html" => page::Selection::parse(path).err(),
+        "xml" => xml::Path::parse(path).err(),
+        other => Some(no_format(other)),
+    }
+}
+
+fn no_format(name: &str) -> String {
+    format!("`{name}` is no format that values are taken out of; write html, json or xml")
+}
+
+fn json(source: &Value, path: &str) -> Result<Value, String> {
+    let path = json::Path::parse(path)?;
+    let found = match source.as_str() {
+        Some(text) => path.find(&json_block::json(text).ok_or("the text is not JSON, and holds no block of it")?.1)?,
+        None => path.find(source)?,
+    };
+    Ok(few(found))
+}
+
+fn html(source: &str, path: &str) -> Result<Value, String> {
+    if path.is_empty() {
+        return Ok(Value::from(page::text(source)?.as_str()));
+    }
+    Ok(texts(page::Selection::parse(path)?.find(source)?))
+}
+
+fn xml(source: &str, path: &str) -> Result<Value, String> {
+    let path = xml::Path::parse(path)?;
+    Ok(texts(path.find(&xml::parse(source)?)))
+}
+
+fn texts(found: Vec<String>) -> Value {
+    few(found.into_iter().map(Value::from).collect())
+}
+
+fn few(mut found: Vec<Value>) -> Value {
+    match found.len() {
+        0 => Value::Null,
+        1 => found.remove(0),
+        _ => Value::from(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        serde_json::from_str(text).expect("this is JSON")
+    }
+
+    #[track_caller]
+    fn check(format: &str, source: &str, path: &str, expected: &str) {
+        let found = match format {
+            "json" => json(&Value::from(source), path),
+            "html" => html(source, path),
+            _ => xml(source, path),
+        };
+        assert_eq!(found, Ok(value(expected)), "{path}");
+    }
+
+    #[test]
+    fn paths_walk_json() {
+        let source = r#"{"a": {"b": [1, {"c.d": 2}]}, "e/f": 3}"#;
+        check("json", source, "", source);
+        check("json", source, "a.b[0]", "1");
+        check("json", source, "$.a.b.0", "1");
+        check("json", source, r#"a.b[1]["c.d"]"#, "2");
+        check("json", source, "/a/b/1/c.d", "2");
+        check("json", source, "/e~1f", "3");
+        check("json", source, "a.x.y", "null");
+        check("json", "so:\n```json\n{\"a\": 1}\n```\n", "a", "1");
+        assert!(json(&Value::from("no"), "a").is_err());
+    }
+
+    #[test]
+    fn paths_find_several_things_in_json() {
+        let source = r#"{"a": [{"b": 1}, {"b": 2, "c": {"b": 3}}], "b]": 4, "x": {"a": 5}}"#;
+        check("json", source, "a[*].b", "[1, 2]");
+        check("json", source, "$.a.*.b", "[1, 2]");
+        check("json", source, "$..b", "[1, 2, 3]");
+        check("json", source, "a..b", "[1, 2, 3]");
+        check("json", source, "$..a[-1].c.b", "3");
+        check("json", source, r#"["b]"]"#, "4");
+        check("json", source, "$", source);
+        check("json", source, "a[*].x", "null");
+        for (bad, part) in [
+            ("a[?(@.b > 1)]", "[?(@.b > 1)]"),
+            ("a[0:2]", "[0:2]"),
+            ("a[", "["),
+            (r#"a["b]"#, r#"["b]"#),
+            ("a...b", ".."),
+            ("a.", "."),
+            ("a..", ".."),
+            ("length(a)", "length(a)"),
+        ] {
+            let refused = json(&value(source), bad).expect_err(bad);
+            assert!(refused.starts_with(&format!("`{part}` in the path `{bad}`")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn each_value_is_found_once_and_so_many_at_most() {
+        check("json", r#"{"a": {"a": {"a": 1}}}"#, "$..a..a", r#"[{"a": 1}, 1]"#);
+        check("json", "[[1], [1], 2]", "$..*", "[[1], [1], 2, 1, 1]");
+        let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        let found = json(&Value::from(nested), "$..*..*..*..*").expect("it is found");
+        assert_eq!(found.as_list().map(<[Value]>::len), Some(96));
+        // It is small, and what stands in it cannot be counted.
+        let folded = (0..64).fold(Value::from("x"), |value, _| Value::from(vec![value.clone(), value]));
+        let refused = json(&folded, "$..*").expect_err("it is too much");
+        assert!(refused.contains("more than 1000000 values"), "{refused}");
+        // Parts that are shared stand in two places all the same.
+        let shared = Value::from([("b".into(), Value::Int(1))].into_iter().collect::<branchpoint_expr::Object>());
+        assert_eq!(json(&Value::from(vec![shared.clone(), shared]), "$..b"), Ok(value("[1, 1]")));
+    }
+
+    #[test]
+    fn selectors_walk_html() {
+        check("html", "<p>a</p><p>b</p>", "p", r#"["a", "b"]"#);
+        check("html", "<p>a</p>", "p", r#""a""#);
+        check("html", "<p>a</p>", "", r#""a""#);
+        check("html", "<p>a</p>", "h1", "null");
+        check("html", "<a href='x,y'>a</a><b>c</b>", "a[href='x,y']", r#""a""#);
+        check("html", "<a href='x,y'>a</a><b>c</b>", "a[href='x,y'], b", r#"["a", "c"]"#);
+        check("html", "<a href='x]y'>a</a>", r#"a[href="x]y"]@href"#, r#""x]y""#);
+    }
+
+    #[test]
+    fn ways_go_through_xml() {
+        let source = r#"<?xml version="1.0"?><r><i k="1">a</i><i k="2">b<c>d</c></i></r>"#;
+        check("xml", source, "r/i", r#"["a", "bd"]"#);
+        check("xml", source, "/r/i/@k", r#"["1", "2"]"#);
+        check("xml", source, "//c", r#""d""#);
+        check("xml", source, "", r#""abd""#);
+        check("xml", source, "x", "null");
+        assert!(xml("<a>", "").is_err());
+    }
+
+    #[test]
+    fn ways_through_xml_choose_by_place_attribute_and_prefix() {
+        let source =
+            r#"<r xmlns:n="urn:n"><i k="1">a</i><i k="2">b<c>d</c></i><s><i k="2" n:k="3">e</i></s><n:i>f</n:i></r>"#;
+        check("xml", source, "/r/i[2]", r#""bd""#);
+        check("xml", source, "r/i[last()]", r#""f""#);
+        check("xml", source, "r//i", r#"["a", "bd", "e", "f"]"#);
+        check("xml", source, "//i[1]", r#"["a", "e"]"#);
+        check("xml", source, r#"//i[@k="2"]"#, r#"["bd", "e"]"#);
+        check("xml", source, "//i[@k='2'][1]/c", r#""d""#);
+        check("xml", source, "//i[@k]/text()", r#"["a", "b", "e"]"#);
+        check("xml", source, "r/n:i", r#""f""#);
+        check("xml", source, "r/m:i", "null");
+        check("xml", source, "//i/@n:k", r#""3""#);
+        check("xml", source, "//@k", r#"["1", "2", "2"]"#);
+        check("xml", source, "/r/*/*", r#"["d", "e"]"#);
+        check("xml", source, "/", r#""abdef""#);
+        for (bad, part) in [
+            ("r/i[position() > 1]", "[position() > 1]"),
+            ("r/i[0]", "[0]"),
+            ("r/ancestor::x", "ancestor::x"),
+            ("r/..", ".."),
+            ("count(//i)", "count(//i)"),
+            ("r/i | r/s", " | r/s"),
+            ("r/@k/i", "@k/i"),
+            ("r///i", "///i"),
+            ("r/", "/"),
+            ("r/i[@k=2]", "[@k=2]"),
+        ] {
+            let refused = xml(source, bad).expect_err(bad);
+            assert!(refused.starts_with(&format!("`{part}` in the path `{bad}`")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_document_may_tell_its_type_and_declares_nothing() {
+        check("xml", "<?xml version=\"1.0\"?>\n<!DOCTYPE r SYSTEM \"r.dtd\"><r>a</r>", "r", r#""a""#);
+        check("xml", "<!DOCTYPE r [<!ELEMENT r (#PCDATA)>]><r>a</r>", "r", r#""a""#);
+        let unfolding = "<!DOCTYPE r [<!ENTITY a \"aaaa\">]><r>&a;&a;</r>";
+        assert!(xml(unfolding, "r").is_err_and(|why| why.contains("entities")));
+    }
+}

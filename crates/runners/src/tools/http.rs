@@ -1,0 +1,137 @@
+//! Requests over HTTP, as documents write them.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+use reqwest::Method;
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use super::body::{Encoded, encoded, pairs};
+use super::failure::impossible;
+use super::tasks::Tasks;
+use super::wire::{Outgoing, Reply, Wire};
+use crate::cancel::Stop;
+use crate::network::Source;
+use crate::runner::{Answer, Body, Call};
+
+/// The header under which the other side knows a call again.
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What the connection itself sets. A document that sets it could make two requests of one, or speak to another host than the one
+/// whose address was checked.
+const OURS: [HeaderName; 5] =
+    [header::CONNECTION, header::CONTENT_LENGTH, header::HOST, header::TRANSFER_ENCODING, header::UPGRADE];
+
+/// Performs `http`.
+#[derive(Clone, Debug)]
+pub(super) struct Http {
+    pub(super) wire: Arc<Wire>,
+    pub(super) tasks: Tasks,
+    pub(super) timeout_ms: u64,
+}
+
+impl Http {
+    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        self.tasks.answer(call, stop, self.timeout_ms, async {
+            let reply = self.wire.send(outgoing(call)?).await?;
+            Ok(answer(&reply))
+        })
+    }
+}
+
+/// An answer whose body is read by whoever judges it.
+fn answer(reply: &Reply) -> Answer {
+    Answer::Http { status: reply.status, headers: reply.headers(), body: Body::Text(reply.text()) }
+}
+
+fn outgoing(call: &Call) -> Result<Outgoing, Answer> {
+    let input = &call.input;
+    let method = method(input.get("method"))?;
+    let mut url = address(input.get("url"))?;
+    if let Some(query) = input.get("query").map(pairs).filter(|pairs| !pairs.is_empty()) {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    let mut out = Outgoing::new(method, url, Source::Document);
+    out.headers = headers(input.get("headers"))?;
+    out.follow = follows(&call.spec);
+    let form = call.spec.get("body_type").and_then(Value::as_str);
+    out.add_body(encoded(input.get("body"), form, &boundary(call)));
+    out.add_key(call);
+    Ok(out)
+}
+
+impl Outgoing {
+    /// A content type that the document sets stays, except that of a form with a boundary, which only we know.
+    pub(super) fn add_body(&mut self, body: Option<Encoded>) {
+        let Some(body) = body else { return };
+        self.body = Some(body.bytes);
+        let Some(content_type) = body.content_type.and_then(|name| HeaderValue::try_from(name).ok()) else { return };
+        let ours = content_type.as_bytes().starts_with(b"multipart/");
+        if ours || !self.headers.contains_key(header::CONTENT_TYPE) {
+            self.headers.insert(header::CONTENT_TYPE, content_type);
+        }
+    }
+
+    /// What changes something on the other side is told by which key it is known again.
+    pub(super) fn add_key(&mut self, call: &Call) {
+        let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&self.method);
+        if let (false, Ok(key)) = (reads || self.headers.contains_key(KEY), HeaderValue::try_from(call.key())) {
+            self.headers.insert(KEY, key);
+        }
+    }
+}
+
+/// A step that expects a redirect gets it; otherwise redirects are followed unless the document says no.
+pub(super) fn follows(spec: &Value) -> bool {
+    if let Some(follow) = spec.get("follow_redirects") {
+        return *follow != Value::Bool(false);
+    }
+    let is_redirect = |value: &Value| matches!(value, Value::Int(300..=399));
+    let expected = spec.get("expect_status").and_then(Value::as_list).unwrap_or_default();
+    !expected
+        .iter()
+        .any(|range| range.as_list().map_or_else(|| is_redirect(range), |ends| ends.iter().any(is_redirect)))
+}
+
+pub(super) fn method(written: Option<&Value>) -> Result<Method, Answer> {
+    let name = written.map(ToString::to_string).unwrap_or_default().trim().to_ascii_uppercase();
+    let method = if name.is_empty() { Ok(Method::GET) } else { Method::from_bytes(name.as_bytes()) };
+    method
+        .ok()
+        .filter(|method| *method != Method::CONNECT)
+        .ok_or_else(|| impossible(format!("`{name}` is no method of a request; write GET, POST, PUT, PATCH or DELETE")))
+}
+
+pub(super) fn address(written: Option<&Value>) -> Result<Url, Answer> {
+    let text = written.map(ToString::to_string).unwrap_or_default();
+    let text = text.trim();
+    Url::parse(text).map_err(|error| {
+        impossible(format!(
+            "`{text}` is no address ({error}); write the whole address, such as https://example.org/path"
+        ))
+    })
+}
+
+pub(super) fn headers(written: Option<&Value>) -> Result<HeaderMap, Answer> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in written.and_then(Value::as_object).into_iter().flatten() {
+        let known = HeaderName::try_from(name.trim())
+            .map_err(|_| impossible(format!("`{name}` cannot be the name of a header")))?;
+        if OURS.contains(&known) {
+            return Err(impossible(format!("the header `{name}` is set by the connection; leave it out")));
+        }
+        // The value may be a secret, so it is not told.
+        let value = HeaderValue::try_from(value.to_string().trim()).map_err(|_| {
+            impossible(format!("the value of the header `{name}` has a character that headers cannot have"))
+        })?;
+        headers.append(known, value);
+    }
+    Ok(headers)
+}
+
+/// A line that no field of a form holds: what it is made of, nobody who writes a field knows.
+fn boundary(call: &Call) -> String {
+    use std::hash::{BuildHasher, RandomState};
+    format!("branchpoint-{:016x}{:016x}", RandomState::new().hash_one(call.key()), RandomState::new().hash_one(0))
+}

@@ -1,0 +1,170 @@
+//! Mail over SMTP.
+
+use std::net::IpAddr;
+
+use branchpoint_expr::Value;
+use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart, header::ContentType};
+use lettre::transport::smtp::Error;
+use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::asked::Lookup;
+use super::failure::{denied, failed, impossible, refused};
+use super::settings::MailSettings;
+use super::tasks::Tasks;
+use super::wire::reason;
+use crate::cancel::Stop;
+use crate::hexadecimal::hexadecimal;
+use crate::network::clients::install_crypto;
+use crate::runner::{Answer, Call};
+
+/// Puts a mailbox into one of the lists of a message.
+type Add = fn(MessageBuilder, Mailbox) -> MessageBuilder;
+
+type Server = AsyncSmtpTransport<Tokio1Executor>;
+
+/// Performs `mail`.
+#[derive(Clone, Debug)]
+pub(super) struct Mail {
+    pub(super) tasks: Tasks,
+    pub(super) settings: Option<MailSettings>,
+    pub(super) lookup: Lookup,
+}
+
+impl Mail {
+    /// Sends a mail; the value is the id under which it was delivered.
+    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        let timeout_ms = self.settings.as_ref().map_or(0, |settings| settings.timeout_ms);
+        let prepared = self.server().map_err(impossible).and_then(|(server, from)| Ok((server, message(call, from)?)));
+        let (server, (message, id)) = match prepared {
+            Ok(prepared) => prepared,
+            Err(answer) => return answer,
+        };
+        let answer = self.tasks.answer(call, stop, timeout_ms, async move {
+            server.send(message).await.map_err(|error| unsent(&error))?;
+            Ok(Answer::data(Value::from(id.as_str())))
+        });
+        let password = self.settings.as_ref().and_then(|settings| settings.password_env.as_ref());
+        self.lookup.secrets(password).mask_answer(answer)
+    }
+
+    /// Why no mail can be sent, if so.
+    pub(super) fn lacks(&self) -> Option<String> {
+        self.server().err()
+    }
+
+    fn server(&self) -> Result<(Server, Mailbox), String> {
+        let settings = self.settings.as_ref().ok_or(
+            "nobody is set to send mail; add [mail] with url = \"smtps://user@host\" and from to the settings",
+        )?;
+        let from =
+            settings.from.parse().map_err(|error| format!("from of [mail] in the settings is no mailbox: {error}"))?;
+        let mut url = Url::parse(&settings.url)
+            .map_err(|error| format!("url of [mail] in the settings is no address: {error}"))?;
+        if url.password().is_some() {
+            return Err("url of [mail] in the settings holds a password; take it out, and name where it is found in \
+                        password_env"
+                .to_owned());
+        }
+        if settings.password_env.is_some() && speaks_openly(&url) {
+            return Err(
+                "url of [mail] in the settings would send the password for everybody on the way to read; write \
+                        smtps://user@host, or smtp://user@host:587?tls=required"
+                    .to_owned(),
+            );
+        }
+        if let Some(name) = &settings.password_env {
+            let password = self.lookup.get(name).ok_or_else(|| {
+                format!("the mail server needs the password in {name}, and the environment has none; set {name}")
+            })?;
+            url.set_password(Some(&password))
+                .map_err(|()| "url of [mail] in the settings must name a host and a user".to_owned())?;
+        }
+        install_crypto();
+        let server = Server::from_url(url.as_str())
+            // The text of the error could repeat the address, and the password stands in it by now.
+            .map_err(|_| "url of [mail] in the settings is no mail server; write smtps://user@host".to_owned())?;
+        Ok((server.build(), from))
+    }
+}
+
+/// Whether what is said to a server can be read on the way there. To this machine there is no way.
+fn speaks_openly(url: &Url) -> bool {
+    let is_secured =
+        url.scheme() != "smtp" || url.query_pairs().any(|(key, value)| key == "tls" && value == "required");
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    !is_secured && !is_here
+}
+
+/// The message, and its id. A call that is repeated under the same key gives the same id, so that mail programs can tell.
+fn message(call: &Call, from: Mailbox) -> Result<(Message, String), Answer> {
+    let input = &call.input;
+    let domain = from.email.domain().to_owned();
+    let mut builder = Message::builder().from(from);
+    let mut recipients = 0;
+    let lists: [(&str, Add); 4] = [
+        ("to", MessageBuilder::to),
+        ("cc", MessageBuilder::cc),
+        ("bcc", MessageBuilder::bcc),
+        ("reply_to", MessageBuilder::reply_to),
+    ];
+    for (key, add) in lists {
+        for mailbox in mailboxes(key, input.get(key))? {
+            recipients += usize::from(key != "reply_to");
+            builder = add(builder, mailbox);
+        }
+    }
+    if recipients == 0 {
+        return Err(impossible("the mail has no recipient; `to` is empty"));
+    }
+    let digest = Sha256::digest(call.key().as_bytes());
+    let digits = hexadecimal(&digest[..16]);
+    let id = format!("<{digits}@{domain}>");
+    let subject = input.get("subject").map(ToString::to_string).unwrap_or_default();
+    let builder = builder.subject(subject).message_id(Some(id.clone()));
+    let text = |key: &str| input.get(key).filter(|value| **value != Value::Null).map(ToString::to_string);
+    let plain = |text: String| SinglePart::builder().header(ContentType::TEXT_PLAIN).body(text);
+    let html = |text: String| SinglePart::builder().header(ContentType::TEXT_HTML).body(text);
+    let message = match (text("text_body"), text("html_body")) {
+        (Some(text), Some(page)) => {
+            builder.multipart(MultiPart::alternative().singlepart(plain(text)).singlepart(html(page)))
+        }
+        (None, Some(page)) => builder.singlepart(html(page)),
+        (said, None) => builder.singlepart(plain(said.or_else(|| text("input")).unwrap_or_default())),
+    };
+    let message = message.map_err(|error| impossible(format!("the mail cannot be written: {error}")))?;
+    Ok((message, id))
+}
+
+/// Mailboxes from a text with commas, or from a list of such texts.
+fn mailboxes(key: &str, written: Option<&Value>) -> Result<Vec<Mailbox>, Answer> {
+    let texts: Vec<String> = match written {
+        None | Some(Value::Null) => Vec::new(),
+        Some(value) => value
+            .as_list()
+            .map_or_else(|| vec![value.to_string()], |items| items.iter().map(ToString::to_string).collect()),
+    };
+    let mut boxes = Vec::new();
+    for text in texts.iter().filter(|text| !text.trim().is_empty()) {
+        let many: lettre::message::Mailboxes =
+            text.trim().parse().map_err(|_| impossible(format!("`{}` in `{key}` is no mail address", text.trim())))?;
+        boxes.extend(many);
+    }
+    Ok(boxes)
+}
+
+fn unsent(error: &Error) -> Answer {
+    let what = match error.status() {
+        Some(code) => format!("the mail server refused the mail with {code}: {}", reason(error)),
+        None => format!("the mail server cannot be reached, or the connection to it broke: {}", reason(error)),
+    };
+    if error.is_permanent() {
+        refused(what)
+    } else if error.is_transient() {
+        denied(what)
+    } else {
+        failed(what)
+    }
+}

@@ -1,0 +1,147 @@
+//! Searching the web, by whom the settings say. Every provider's answer is a list of `{title, url, snippet}`.
+
+use std::sync::Arc;
+
+use branchpoint_expr::{Object, Value};
+use reqwest::Method;
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use super::asked::Lookup;
+use super::failure::{busy, denied, impossible, refused};
+use super::settings::{SearchProvider, SearchSettings};
+use super::tasks::Tasks;
+use super::wire::{Outgoing, Reply, Wire};
+use crate::cancel::Stop;
+use crate::network::Source;
+use crate::network::retry_after::{again, retry_after};
+use crate::runner::{Answer, Call};
+
+/// How many results are given unless the step says otherwise.
+const RESULTS: usize = 10;
+
+/// Performs `search`.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    pub(super) wire: Arc<Wire>,
+    pub(super) tasks: Tasks,
+    pub(super) timeout_ms: u64,
+    pub(super) settings: Option<SearchSettings>,
+    pub(super) lookup: Lookup,
+}
+
+impl Search {
+    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
+            let settings = self.settings.as_ref().ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
+            let input = &call.input;
+            let query = input.get("query").or(input.get("input")).map(ToString::to_string).unwrap_or_default();
+            if query.trim().is_empty() {
+                return Err(impossible("there is nothing to search for; `query` is empty"));
+            }
+            let limit = match input.get("limit") {
+                Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(RESULTS),
+                _ => RESULTS,
+            };
+            let reply = self.wire.send(self.outgoing(settings, &query, limit)?).await?;
+            Ok(Answer::data(results(&reply, settings.provider, limit)?))
+        });
+        let key = self.settings.as_ref().and_then(|settings| settings.key_env.as_ref());
+        self.lookup.secrets(key).mask_answer(answer)
+    }
+
+    /// Why nothing can be searched, if so.
+    pub(super) fn lacks(&self) -> Option<String> {
+        let Some(settings) = &self.settings else {
+            return Some(
+                "nobody is set to search the web; add [search] with provider = \"brave\", \"tavily\" or \"searxng\" to \
+                 the settings"
+                    .to_owned(),
+            );
+        };
+        if settings.provider == SearchProvider::Searxng {
+            let message = "SearXNG has no address of its own; add its url to [search] in the settings";
+            return settings.url.is_none().then(|| message.to_owned());
+        }
+        match &settings.key_env {
+            None => {
+                Some("the search provider needs a key; add key_env = \"NAME\" to [search] in the settings".to_owned())
+            }
+            Some(name) if self.lookup.get(name).is_none() => {
+                Some(format!("the search provider needs the key in {name}, and the environment has none; set {name}"))
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn outgoing(&self, settings: &SearchSettings, query: &str, limit: usize) -> Result<Outgoing, Answer> {
+        if let Some(lacks) = self.lacks() {
+            return Err(impossible(lacks));
+        }
+        let key = settings.key_env.as_ref().and_then(|name| self.lookup.get(name));
+        let (base, path) = match settings.provider {
+            SearchProvider::Brave => ("https://api.search.brave.com", "res/v1/web/search"),
+            SearchProvider::Tavily => ("https://api.tavily.com", "search"),
+            SearchProvider::Searxng => ("", "search"),
+        };
+        let base = settings.url.as_deref().unwrap_or(base).trim_end_matches('/');
+        let mut url = Url::parse(&format!("{base}/{path}"))
+            .map_err(|error| impossible(format!("url of [search] in the settings is no address: {error}")))?;
+        let method = if settings.provider == SearchProvider::Tavily { Method::POST } else { Method::GET };
+        let count = limit.clamp(1, 20).to_string();
+        match settings.provider {
+            SearchProvider::Brave => _ = url.query_pairs_mut().append_pair("q", query).append_pair("count", &count),
+            SearchProvider::Searxng => _ = url.query_pairs_mut().append_pair("q", query).append_pair("format", "json"),
+            SearchProvider::Tavily => {}
+        }
+        let mut out = Outgoing::new(method, url, Source::Operator);
+        out.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        match settings.provider {
+            SearchProvider::Brave => {
+                secret(&mut out.headers, HeaderName::from_static("x-subscription-token"), key.as_deref(), "")?;
+            }
+            SearchProvider::Tavily => {
+                secret(&mut out.headers, header::AUTHORIZATION, key.as_deref(), "Bearer ")?;
+                out.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                let body = serde_json::json!({ "query": query, "max_results": limit.clamp(1, 20) });
+                out.body = Some(body.to_string().into_bytes());
+            }
+            SearchProvider::Searxng => secret(&mut out.headers, header::AUTHORIZATION, key.as_deref(), "Bearer ")?,
+        }
+        Ok(out)
+    }
+}
+
+fn secret(headers: &mut HeaderMap, name: HeaderName, key: Option<&str>, before: &str) -> Result<(), Answer> {
+    let Some(key) = key else { return Ok(()) };
+    let mut value = HeaderValue::try_from(format!("{before}{key}"))
+        .map_err(|_| impossible("the key of the search provider has a character that headers cannot have"))?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(())
+}
+
+fn results(reply: &Reply, provider: SearchProvider, limit: usize) -> Result<Value, Answer> {
+    if !reply.is_success() {
+        let message = format!("the search provider answered with the status {}", reply.status);
+        let may_mend = reply.status == 429 || reply.status >= 500;
+        return Err(if may_mend {
+            busy(message, again(retry_after(|name| reply.header(name))))
+        } else {
+            refused(message)
+        });
+    }
+    let answer: Value =
+        serde_json::from_str(&reply.text()).map_err(|_| denied("the search provider's answer is not JSON"))?;
+    let (list, snippet) = match provider {
+        SearchProvider::Brave => (answer.get("web").and_then(|web| web.get("results")), "description"),
+        SearchProvider::Tavily | SearchProvider::Searxng => (answer.get("results"), "content"),
+    };
+    let list = list.and_then(Value::as_list).unwrap_or_default();
+    let fields = [("title", "title"), ("url", "url"), ("snippet", snippet)];
+    let result = |found: &Value| {
+        let fields = fields.map(|(ours, theirs)| (Arc::from(ours), found.get(theirs).cloned().unwrap_or_default()));
+        Value::from(fields.into_iter().collect::<Object>())
+    };
+    Ok(Value::from(list.iter().take(limit).map(result).collect::<Vec<_>>()))
+}

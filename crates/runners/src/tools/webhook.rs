@@ -1,0 +1,133 @@
+//! Notifications of other systems, signed so that they can tell who has sent them. `docs/webhooks.md` has the format.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use branchpoint_expr::Value;
+use hmac::{Hmac, KeyInit, Mac};
+use reqwest::Method;
+use reqwest::header::{self, HeaderMap, HeaderValue};
+use sha2::Sha256;
+
+use super::asked::Lookup;
+use super::body::encoded;
+use super::failure::impossible;
+use super::http::{address, follows, headers, method};
+use super::settings::WebhookSettings;
+use super::tasks::Tasks;
+use super::wire::{Outgoing, Wire};
+use crate::cancel::Stop;
+use crate::hexadecimal::hexadecimal;
+use crate::network::Source;
+use crate::runner::{Answer, Body, Call};
+
+const ID: &str = "branchpoint-id";
+const TIMESTAMP: &str = "branchpoint-timestamp";
+const SIGNATURE: &str = "branchpoint-signature";
+
+/// Performs `webhook`.
+#[derive(Clone, Debug)]
+pub(super) struct Webhook {
+    pub(super) wire: Arc<Wire>,
+    pub(super) tasks: Tasks,
+    pub(super) timeout_ms: u64,
+    pub(super) settings: WebhookSettings,
+    pub(super) lookup: Lookup,
+}
+
+impl Webhook {
+    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+        let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
+            let reply = self.wire.send(self.outgoing(call)?).await?;
+            if let Some(to) = reply.redirects_to().filter(|_| follows(&call.spec)) {
+                return Err(moved(reply.status, to));
+            }
+            let body = Body::Decoded(Value::Str(reply.text()));
+            Ok(Answer::Http { status: reply.status, headers: reply.headers(), body })
+        });
+        self.lookup.secrets(&self.settings.secret_env).mask_answer(answer)
+    }
+
+    /// Why nothing can be signed, if it should be.
+    pub(super) fn lacks(&self) -> Option<String> {
+        let name = self.settings.secret_env.as_ref()?;
+        self.lookup.get(name).is_none().then(|| {
+            format!(
+                "webhooks are signed with the secret in {name}, and the environment has none; set {name}, or take \
+                     secret_env out of [webhook]"
+            )
+        })
+    }
+
+    fn outgoing(&self, call: &Call) -> Result<Outgoing, Answer> {
+        let input = &call.input;
+        let method = if input.get("method").is_some() { method(input.get("method"))? } else { Method::POST };
+        let mut out = Outgoing::new(method, address(input.get("url"))?, Source::Document);
+        out.headers = headers(input.get("headers"))?;
+        out.follow = false;
+        let content_type = input.get("content_type").and_then(Value::as_str).unwrap_or("application/json");
+        if !out.headers.contains_key(header::CONTENT_TYPE) {
+            let content_type = HeaderValue::try_from(content_type)
+                .map_err(|_| impossible(format!("`{content_type}` cannot be a content type")))?;
+            out.headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        let form = if content_type.contains("json") { "json" } else { "raw" };
+        let mut body = encoded(input.get("payload"), Some(form), "");
+        out.body = Some(body.take().map(|body| body.bytes).unwrap_or_default());
+        out.add_key(call);
+        self.sign(call, &mut out)?;
+        Ok(out)
+    }
+
+    fn sign(&self, call: &Call, out: &mut Outgoing) -> Result<(), Answer> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (id, timestamp) = (call.key(), since.as_secs().to_string());
+        if let Some(name) = &self.settings.secret_env {
+            let secret = self.lookup.get(name);
+            let secret = secret.ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
+            let signed = signature(secret.as_bytes(), &id, &timestamp, out.body.as_deref().unwrap_or_default());
+            put(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
+        }
+        put(&mut out.headers, TIMESTAMP, &timestamp);
+        put(&mut out.headers, ID, &id);
+        Ok(())
+    }
+}
+
+/// A notification is not carried on to another address: most redirects would make a request without the payload of it, and the
+/// signature is for the one whom the document names.
+fn moved(status: u16, to: &str) -> Answer {
+    let message = format!(
+        "the webhook was not delivered: its address answers with {status}, a redirect to `{to}`, and webhooks do not follow \
+         redirects; write the new address into the step"
+    );
+    Answer::refused("http_status", message)
+}
+
+fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// HMAC-SHA256 over `id.timestamp.body`, in hexadecimal digits. The id is in it because receivers know a repetition by it: a copy under
+/// another id must not pass for a new notification.
+fn signature(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of every length");
+    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+        mac.update(part);
+    }
+    hexadecimal(&mac.finalize().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_what_other_tools_compute() {
+        // printf 'run-1/7/0.1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
+        let expected = "c8113f0ffdcfca241775b186bee95a050b8d2c4d4ff824457c33018db599836b";
+        assert_eq!(signature(b"secret", "run-1/7/0", "1700000000", br#"{"a":1}"#), expected);
+    }
+}

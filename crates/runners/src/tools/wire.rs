@@ -1,0 +1,226 @@
+//! Requests on the wire: where they may go, which redirects they follow, and how much of an answer is read.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use branchpoint_expr::{Object, Value};
+use encoding_rs::{Encoding, UTF_8};
+use reqwest::header::{self, AsHeaderName, HeaderMap, HeaderName};
+use reqwest::{Client, Method, Response};
+use url::Url;
+
+use super::failure::{failed, impossible, refused};
+use super::settings::{HttpSettings, Redirects};
+use crate::network::clients::Clients;
+use crate::network::{Source, causes, refusal};
+use crate::runner::Answer;
+
+/// How many redirects one call follows.
+const MOST_HOPS: usize = 10;
+
+/// What goes on to another host with a redirect; everything else may be a credential.
+const CARRIED_OVER: [HeaderName; 4] =
+    [header::ACCEPT, header::ACCEPT_LANGUAGE, header::CONTENT_TYPE, header::USER_AGENT];
+
+/// The way out, shared by everything that speaks HTTP.
+#[derive(Debug)]
+pub(super) struct Wire {
+    clients: Clients,
+    redirects: Redirects,
+    max_bytes: u64,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
+    /// Whether redirects are followed at all.
+    pub(super) follow: bool,
+    pub(super) source: Source,
+}
+
+impl Outgoing {
+    pub(super) fn new(method: Method, url: Url, source: Source) -> Self {
+        Self { method, url, headers: HeaderMap::new(), body: None, follow: true, source }
+    }
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    bytes: Vec<u8>,
+}
+
+impl Wire {
+    pub(super) fn new(settings: &HttpSettings, clients: Clients) -> Self {
+        Self { clients, redirects: settings.redirects, max_bytes: settings.max_response_bytes }
+    }
+
+    /// Sends a request and what its redirects ask for.
+    pub(super) async fn send(&self, mut out: Outgoing) -> Result<Reply, Answer> {
+        for _ in 0..=MOST_HOPS {
+            let client = self.client(&out)?;
+            let mut request = client.request(out.method.clone(), out.url.clone()).headers(out.headers.clone());
+            if let Some(body) = &out.body {
+                request = request.body(body.clone());
+            }
+            let response = request.send().await.map_err(|error| unsent(&out.url, error))?;
+            match self.redirect(&out, &response)? {
+                Some(next) => out = next,
+                None => return self.read(&out.url, response).await,
+            }
+        }
+        Err(refused(format!("{} redirects led to another one; the addresses go in a circle", MOST_HOPS + 1)))
+    }
+
+    fn client(&self, out: &Outgoing) -> Result<&Client, Answer> {
+        let source = match out.source {
+            Source::Operator => Source::Operator,
+            Source::Document => self.clients.admit(&out.url).map_err(|refused| impossible(refused.to_string()))?,
+        };
+        self.clients.client(source).map_err(impossible)
+    }
+
+    /// The request that a redirect asks for; none if the answer is the answer.
+    fn redirect(&self, out: &Outgoing, response: &Response) -> Result<Option<Outgoing>, Answer> {
+        let status = response.status().as_u16();
+        if !out.follow || self.redirects == Redirects::None {
+            return Ok(None);
+        }
+        let Some(location) = location(status, response.headers()) else { return Ok(None) };
+        let to = out.url.join(location).map_err(|_| refused("the answer redirects to something that is no address"))?;
+        let stays = stays(&out.url, &to);
+        if !stays && self.redirects == Redirects::SameHost {
+            let host = to.host_str().unwrap_or_default();
+            return Err(refused(format!(
+                "the answer redirects to another host, `{host}`; call that address, or set redirects = \"any\" under \
+                 [http] in the settings"
+            )));
+        }
+        if out.url.scheme() == "https" && to.scheme() != "https" {
+            return Err(refused("the answer redirects from https to an address that is not; that is not followed"));
+        }
+        Ok(Some(out.clone().redirected(status, to, stays)))
+    }
+
+    async fn read(&self, url: &Url, mut response: Response) -> Result<Reply, Answer> {
+        let too_long = || {
+            refused(format!(
+                "the answer has more than the {} bytes that are read; raise max_response_bytes under [http]",
+                self.max_bytes
+            ))
+        };
+        if response.content_length().is_some_and(|length| length > self.max_bytes) {
+            return Err(too_long());
+        }
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| unsent(url, error))? {
+            if (bytes.len() + chunk.len()) as u64 > self.max_bytes {
+                return Err(too_long());
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(Reply { status: response.status().as_u16(), headers: response.headers().clone(), bytes })
+    }
+}
+
+impl Outgoing {
+    fn redirected(mut self, status: u16, to: Url, stays: bool) -> Self {
+        let reads = self.method == Method::GET || self.method == Method::HEAD;
+        if status == 303 && !reads || matches!(status, 301 | 302) && self.method == Method::POST {
+            self.method = Method::GET;
+            self.body = None;
+            for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_ENCODING] {
+                self.headers.remove(name);
+            }
+            self.headers.remove("idempotency-key");
+        }
+        if !stays {
+            let names: Vec<HeaderName> = self.headers.keys().cloned().collect();
+            for name in names.iter().filter(|name| !CARRIED_OVER.contains(name)) {
+                self.headers.remove(name);
+            }
+            // Whoever answered is not the operator, so where it leads is checked like any address.
+            self.source = Source::Document;
+        }
+        self.url = to;
+        self
+    }
+}
+
+/// Where an answer redirects to; none if it is no redirect.
+fn location(status: u16, headers: &HeaderMap) -> Option<&str> {
+    let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
+    headers.get(header::LOCATION).filter(|_| is_redirect)?.to_str().ok()
+}
+
+/// Whether a redirect stays at the same host and port; going over to https is staying.
+fn stays(from: &Url, to: &Url) -> bool {
+    let same_port = from.port_or_known_default() == to.port_or_known_default() && from.scheme() == to.scheme();
+    let upgrade = from.scheme() == "http" && to.scheme() == "https" && from.port().is_none() && to.port().is_none();
+    from.host() == to.host() && (same_port || upgrade)
+}
+
+impl Reply {
+    /// What the headers say about a name.
+    pub(super) fn header(&self, name: impl AsHeaderName) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The body as text, read in the character set that the headers name.
+    pub(super) fn text(&self) -> Arc<str> {
+        let content_type = self.header(header::CONTENT_TYPE).unwrap_or_default();
+        let charset = content_type
+            .split(';')
+            .filter_map(|part| part.trim().split_once('='))
+            .find_map(|(name, value)| name.eq_ignore_ascii_case("charset").then(|| value.trim_matches('"')));
+        let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
+        encoding.decode(&self.bytes).0.into()
+    }
+
+    pub(super) fn headers(&self) -> Object {
+        let mut headers = Object::default();
+        for name in self.headers.keys() {
+            let values = self.headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+            let values: Vec<_> = values.collect();
+            headers.insert(name.as_str().into(), Value::from(values.join(", ").as_str()));
+        }
+        headers
+    }
+
+    /// Where it redirects to, in the words of whoever answered; none if it is no redirect.
+    pub(super) fn redirects_to(&self) -> Option<&str> {
+        location(self.status, &self.headers)
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        (200..=299).contains(&self.status)
+    }
+}
+
+fn unsent(url: &Url, error: reqwest::Error) -> Answer {
+    // A secret may stand in the address.
+    let error = error.without_url();
+    if let Some(refused) = refusal(&error) {
+        return impossible(refused.to_string());
+    }
+    let host = url.host_str().unwrap_or_default();
+    let message = if error.is_connect() {
+        format!("`{host}` cannot be reached: {}", reason(&error))
+    } else if error.is_builder() {
+        return impossible(format!("the request to `{host}` cannot be made: {}", reason(&error)));
+    } else {
+        format!("the connection to `{host}` broke before the whole answer had come: {}", reason(&error))
+    };
+    failed(message)
+}
+
+/// The innermost cause, which says what happened; the outer ones say where in the library.
+pub(super) fn reason(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
+}

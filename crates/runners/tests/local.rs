@@ -1,0 +1,152 @@
+//! What this machine does for a run, as the run asks for it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use branchpoint_core::{Again, EffectNo, Failed};
+use branchpoint_expr::Value;
+use branchpoint_runners::{Answer, Call, Local, Secrets, Stop, agents};
+
+fn call(kind: &str, input: &str) -> Call {
+    Call {
+        run: "run".into(),
+        folder: "".into(),
+        effect: EffectNo(1),
+        attempt: 1,
+        answers: 0,
+        kind: kind.into(),
+        spec: serde_json::from_str(r#"{"secrets": [["command"]]}"#).expect("this is JSON"),
+        input: serde_json::from_str(input).expect("this is JSON"),
+        attempt_limit_ms: None,
+        step: None,
+        path: Vec::new(),
+    }
+}
+
+#[test]
+fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_in_what_comes_back() {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&heard);
+    let inputs: Value = serde_json::from_str(r#"{"API_KEY": "hunter2"}"#).expect("this is JSON");
+    let local = Local {
+        listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
+        mask: Secrets::of(&inputs).into(),
+        shell: Some("/bin/sh".into()),
+        secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
+        ..Local::new(std::env::temp_dir())
+    };
+    let asked = call("shell", r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
+    let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<***> 7"), "{answer:?}");
+    assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
+
+    let missing = call("shell", r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
+    let answer = local.perform(&missing, &Stop::default());
+    let is_final = |failed: &Failed| failed.again == Again::Never && failed.message.contains("`OTHER`");
+    assert!(matches!(&answer, Some(Answer::Failed(failed)) if is_final(failed)), "{answer:?}");
+    assert_eq!(local.perform(&call("model", "{}"), &Stop::default()), None);
+}
+
+#[test]
+fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&heard);
+    let inputs: Value = serde_json::from_str(r#"{"TOKEN": "swordfish"}"#).expect("this is JSON");
+    let local = Local {
+        listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
+        mask: Secrets::of(&inputs).into(),
+        shell: Some("/bin/sh".into()),
+        // Nobody gave it as an input, and yet nobody hears it.
+        secrets: Arc::new(|_| Some("hunter2".to_owned())),
+        ..Local::new(std::env::temp_dir())
+    };
+    let command = r"printf 'a sword'; sleep 0.05; printf 'fish b \303'; sleep 0.05; printf '\251 hun'; sleep 0.05; printf 'ter2. sword'; : ";
+    let command = serde_json::to_string(command).expect("text is JSON");
+    let asked = call("shell", &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
+    let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
+    // An input is data and stays whole; what the call was given by name does not come back.
+    let said = "a swordfish b \u{e9} ***. sword";
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == said), "{answer:?}");
+    assert_eq!(*heard.lock().expect("no panic"), "a *** b \u{e9} ***. sword");
+}
+
+/// An agent that is this script.
+fn program(script: &str) -> (Local, Call) {
+    let settings = agents::Settings {
+        program: Some("/bin/sh".to_owned()),
+        arguments: Some(vec!["-c".to_owned(), script.to_owned()]),
+        ..agents::Settings::default()
+    };
+    let local = Local { agents: BTreeMap::from([("mine".to_owned(), settings)]), ..Local::new(std::env::temp_dir()) };
+    (local, call("agent", r#"{"provider": "mine", "prompt": "hi"}"#))
+}
+
+#[test]
+fn a_program_that_fails_says_why_in_a_message_that_people_can_read() {
+    let told = |script: &str| {
+        let (local, asked) = program(script);
+        match local.agent(&asked, &Stop::default()) {
+            Some(Answer::Failed(failed)) => failed.message.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let long = told(
+        "i=0; while [ $i -lt 2000 ]; do echo 'a line of noise' >&2; i=$((i+1)); done; echo 'the cause' >&2; exit 3",
+    );
+    assert!(long.contains("code 3") && long.contains("the cause") && long.len() < 3_000, "{long}");
+    assert!(told("echo 'on the wrong stream'; exit 1").contains("on the wrong stream"));
+}
+
+#[test]
+fn a_program_that_prints_more_than_is_read_has_not_answered() {
+    let (local, asked) = program("head -c 5000000 /dev/zero | tr '\\0' x");
+    let answer = local.agent(&asked, &Stop::default());
+    let told = |message: &str| message.contains("more than");
+    assert!(matches!(&answer, Some(Answer::Failed(failed)) if told(&failed.message)), "{:.200}", format!("{answer:?}"));
+}
+
+#[test]
+fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed() {
+    let (local, agent) = program("env; cat > /dev/null");
+    let local = Local { environment: Some(vec!["PATH".to_owned()]), shell: Some("/bin/sh".into()), ..local };
+    let mut script = call("shell", r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
+    script.spec = serde_json::from_str(r#"{"script": true}"#).expect("this is JSON");
+    for asked in [call("shell", r#"{"command": "env"}"#), script, agent] {
+        let stop = Stop::default();
+        let seen = match local.perform(&asked, &stop).or_else(|| local.agent(&asked, &stop)) {
+            Some(Answer::Process { stdout, .. } | Answer::Model { text: stdout, .. }) => stdout,
+            other => panic!("{other:?}"),
+        };
+        let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+        // Shells add what they know themselves.
+        names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
+        names.sort_unstable();
+        assert_eq!(names, ["BRANCHPOINT_KEY", "PATH"], "{:?}", asked.kind);
+    }
+}
+
+#[test]
+fn what_is_no_file_or_too_long_is_not_read() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let local = Local::new(folder.path());
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(made.is_ok_and(|made| made.success()));
+    std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
+    std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
+    let read = |path: &str| local.perform(&call("read", &format!("{path:?}")), &Stop::default());
+    for (path, why) in [
+        ("pipe", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
+        (".", "not a regular file"),
+        ("long", "more than"),
+    ] {
+        let answer = read(path);
+        assert!(matches!(&answer, Some(Answer::Failed(failed)) if failed.message.contains(why)), "{path}: {answer:?}");
+    }
+    assert!(matches!(read("just"), Some(Answer::Data { .. })));
+    if std::path::Path::new("/proc/self/status").exists() {
+        let answer = read("/proc/self/status");
+        let text = |value: &Value| value.as_str().is_some_and(|text| text.contains("Pid:"));
+        assert!(matches!(&answer, Some(Answer::Data { value, .. }) if text(value)), "{answer:?}");
+    }
+}

@@ -1,0 +1,381 @@
+//! Answers that are none, or not what they seem: declined, cut off, empty, endless, or of somebody who is no model.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::provider::{Does, Provider};
+use super::{call, perform, value};
+use branchpoint_core::Failed;
+use branchpoint_expr::Value;
+use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};
+use branchpoint_runners::{Answer, Call, Models, judge};
+
+const KEY: &str = "sk-0123456789abcdef";
+
+pub(crate) fn models(provider: &Provider, name: &str) -> Models {
+    let set = ProviderSettings { base_url: Some(provider.url.clone()), ..ProviderSettings::default() };
+    let settings = Settings {
+        default: Some(format!("{name}/test-model")),
+        providers: BTreeMap::from([(name.to_owned(), set)]),
+        retries: 1,
+        ..Settings::default()
+    };
+    let mut models = Models::new(settings, BTreeMap::new());
+    models.environment = Arc::new(|name| name.ends_with("_API_KEY").then(|| KEY.to_owned()));
+    models
+}
+
+pub(crate) fn plain() -> Call {
+    call("model", "{}", r#"{"prompt": "hi"}"#)
+}
+
+#[track_caller]
+pub(crate) fn failed(answer: Answer) -> Failed {
+    match answer {
+        Answer::Failed(failed) | Answer::Spent { failed, .. } => failed,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+pub(crate) fn says(answer: &Answer, expected: &str) {
+    assert!(matches!(answer, Answer::Model { text, .. } if &**text == expected), "{answer:?}");
+}
+
+const OPENAI_REFUSES: &str = r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
+
+data: {"choices":[{"index":0,"delta":{"refusal":"I cannot "},"finish_reason":null}]}
+
+data: {"choices":[{"index":0,"delta":{"refusal":"help with that."},"finish_reason":null}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"#;
+
+const OPENAI_FILTERS: &str = r#"data: {"choices":[{"index":0,"delta":{"content":"Well"},"finish_reason":null}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}
+
+data: [DONE]
+
+"#;
+
+pub(crate) const ANTHROPIC_REFUSES: &str = r#"event: message_start
+data: {"type":"message_start","message":{"usage":{"input_tokens":5}}}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"refusal"},"usage":{"output_tokens":1}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+
+const GEMINI_FILTERS: &str = r#"data: {"candidates":[{"finishReason":"SAFETY","index":0}]}
+
+"#;
+
+const GEMINI_BLOCKS: &str = r#"data: {"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}
+
+"#;
+
+#[test]
+fn what_is_declined_fails_at_once_with_the_words_of_whoever_declined() {
+    for (name, does, words) in [
+        ("openai", Does::Streams(OPENAI_REFUSES), "I cannot help with that."),
+        ("openai", Does::Streams(OPENAI_FILTERS), "content_filter"),
+        ("anthropic", Does::Streams(ANTHROPIC_REFUSES), "refusal"),
+        ("gemini", Does::Streams(GEMINI_FILTERS), "SAFETY"),
+        ("gemini", Does::Streams(GEMINI_BLOCKS), "PROHIBITED_CONTENT"),
+        (
+            "openai",
+            Does::Ignores(
+                r#"{"choices":[{"message":{"content":null,"refusal":"No, thanks."},"finish_reason":"stop"}]}"#,
+            ),
+            "No, thanks.",
+        ),
+        ("anthropic", Does::Ignores(r#"{"content":[],"stop_reason":"refusal","usage":{}}"#), "refusal"),
+        ("gemini", Does::Ignores(r#"{"promptFeedback":{"blockReason":"OTHER"}}"#), "OTHER"),
+    ] {
+        let provider = Provider::new(vec![does.clone()]);
+        let mut models = models(&provider, name);
+        models.settings.stream = matches!(does, Does::Streams(_));
+        let failed = failed(perform(&models, &plain()));
+        assert!(failed.message.contains(words), "{name}: {}", failed.message);
+        assert!(!failed.again.is_worth_it() && failed.answered, "{name}: {failed:?}");
+        assert_eq!(provider.requests().len(), 1, "{name}: {words}");
+    }
+}
+
+#[test]
+fn a_stream_of_gemini_that_ends_before_its_end_is_asked_for_again() {
+    const HALF: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"half\"}]}}]}\n\n";
+    const WHOLE: &str =
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"whole\"}]},\"finishReason\":\"STOP\"}]}\n\n";
+    let provider = Provider::new(vec![Does::Streams(HALF), Does::Streams(WHOLE)]);
+    says(&perform(&models(&provider, "gemini"), &plain()), "whole");
+    assert_eq!(provider.requests().len(), 2);
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_again_and_is_one_only_after_tools() {
+    const EMPTY: &str =
+        "data: {\"choices\":[{\"delta\":{\"content\":\" \"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let provider = Provider::new(vec![Does::Streams(EMPTY), Does::Says("here")]);
+    says(&perform(&models(&provider, "openai"), &plain()), "here");
+    let provider = Provider::new(vec![Does::Streams(EMPTY)]);
+    let failed = failed(perform(&models(&provider, "openai"), &plain()));
+    assert!(failed.message.contains("empty"), "{failed:?}");
+    let since = r#"{"prompt": "hi", "since": [{"role": "assistant", "toolCalls": [{"id": "a", "name": "x", "arguments": {}}]},
+        {"role": "tool", "id": "a", "name": "x", "content": "done"}]}"#;
+    let answer = perform(&models(&provider, "openai"), &call("model", r#"{"reply": true}"#, since));
+    assert!(matches!(answer, Answer::Reply { .. }), "{answer:?}");
+}
+
+const CUT: &str = r#"data: {"choices":[{"delta":{"content":"{\"n\": 1, \"te"},"finish_reason":"length"}]}
+
+data: [DONE]
+
+"#;
+
+#[test]
+fn an_answer_that_used_up_its_tokens_is_no_whole_one() {
+    let schema = r#"{"output_schema": {"type": "object"}}"#;
+    let limited = r#"{"prompt": "hi", "max_tokens": 5}"#;
+    let provider = Provider::new(vec![Does::Streams(CUT)]);
+    let models = models(&provider, "openai");
+    for (spec, input, kind) in [
+        (schema, limited, "output_schema"),
+        ("{}", r#"{"prompt": "hi"}"#, "step_failed"),
+        (schema, r#"{"prompt": "hi"}"#, "output_schema"),
+    ] {
+        let failed = failed(perform(&models, &call("model", spec, input)));
+        assert_eq!(&*failed.kind, kind);
+        assert!(failed.message.contains("`max_tokens`") && failed.message.contains("`length`"), "{failed:?}");
+    }
+    assert_eq!(provider.requests().len(), 3, "none was asked for again");
+    says(&perform(&models, &call("model", "{}", limited)), r#"{"n": 1, "te"#);
+    let answer = perform(&models, &call("model", r#"{"reply": true}"#, limited));
+    let reason = |value: &Value| value.get("stopReason").cloned();
+    assert!(matches!(&answer, Answer::Reply { value, .. } if reason(value) == Some("length".into())), "{answer:?}");
+}
+
+#[test]
+fn a_schema_that_a_call_carries_is_enforced() {
+    let spec = r#"{"non_empty": true, "response_format": "json"}"#;
+    for schema in [r#"{"type": "object", "required": ["n"]}"#, r#""{\"type\": \"object\", \"required\": [\"n\"]}""#] {
+        let provider = Provider::new(vec![Does::Says(r#"{"m": 1}"#)]);
+        let asked = call("model", spec, &format!(r#"{{"prompt": "n?", "json_schema": {schema}}}"#));
+        let answer = perform(&models(&provider, "openai"), &asked);
+        assert_eq!(provider.requests().len(), 2, "asked once more");
+        let failed = judge(&asked, answer).expect_err("it does not fit");
+        assert_eq!(&*failed.kind, "output_schema");
+        assert_eq!(judge(&asked, Answer::model(r#"{"n": 1}"#)), Ok(value(r#"{"n": 1}"#)));
+    }
+    let text = call("model", spec, r#"{"json_schema": {"type": "string"}}"#);
+    assert_eq!(judge(&text, Answer::model(r#""a word""#)), Ok(Value::from("a word")));
+}
+
+#[test]
+fn a_score_beyond_its_bounds_is_asked_for_again_and_then_fails() {
+    let asked = call("evaluate", r#"{"pass_threshold": 0.5}"#, r#"{"input": "work"}"#);
+    let wrong = || Does::Says(r#"{"score": 85, "explanation": "good"}"#);
+    let provider = Provider::new(vec![wrong(), Does::Says(r#"{"score": 0.85, "explanation": "good"}"#)]);
+    let judged = judge(&asked, perform(&models(&provider, "openai"), &asked)).expect("it is a score now");
+    assert_eq!(judged.get("score"), Some(&Value::Float(0.85)));
+    let provider = Provider::new(vec![wrong()]);
+    let failed = judge(&asked, perform(&models(&provider, "openai"), &asked)).expect_err("85 is no score");
+    assert!(failed.message.contains("85"), "{failed:?}");
+}
+
+#[test]
+fn a_key_comes_back_neither_with_an_answer_nor_with_a_piece_of_one() {
+    for stream in [true, false] {
+        let provider = Provider::new(vec![Does::Says("Your key is sk-0123456789abcdef, keep it.")]);
+        let mut models = models(&provider, "openai");
+        models.settings.stream = stream;
+        let heard = Arc::new(Mutex::new(String::new()));
+        let list = Arc::clone(&heard);
+        models.listener = Arc::new(move |_, piece| {
+            if let Piece::Text(text) = piece {
+                list.lock().expect("no panic").push_str(text);
+            }
+        });
+        says(&perform(&models, &plain()), "Your key is ***, keep it.");
+        assert_eq!(*heard.lock().expect("no panic"), "Your key is ***, keep it.");
+    }
+    let provider = Provider::new(vec![Does::Calls(&[("save", r#"{"key": "sk-0123456789abcdef"}"#)])]);
+    let asked = call("model", r#"{"reply": true}"#, r#"{"prompt": "hi", "tools": ["save"]}"#);
+    let answer = perform(&models(&provider, "openai"), &asked);
+    assert!(!format!("{answer:?}").contains("0123456789"), "{answer:?}");
+    let provider = Provider::new(vec![Does::Says("It is none.")]);
+    let mut models = models(&provider, "openai");
+    models.environment = Arc::new(|name| name.ends_with("_API_KEY").then(|| "none".to_owned()));
+    says(&perform(&models, &plain()), "It is none.");
+}
+
+#[test]
+fn arguments_of_tools_are_objects_on_the_wire_whatever_a_model_made_of_them() {
+    let provider = Provider::new(vec![Does::Calls(&[("now", ""), ("cut", r#"{"n": 1, "#)])]);
+    let asked = r#"{"prompt": "hi", "tools": ["now", "cut"]}"#;
+    let answer = perform(&models(&provider, "openai"), &call("model", r#"{"reply": true}"#, asked));
+    let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
+    let calls = reply.get("toolCalls").and_then(Value::as_list).expect("calls");
+    assert_eq!(calls[0].get("arguments"), Some(&value("{}")));
+    assert_eq!(calls[1].get("arguments"), Some(&Value::from(r#"{"n": 1, "#)));
+    let since = r#"[{"role": "assistant", "toolCalls": [{"id": "a", "name": "cut", "arguments": "{\"n\": 1, "}]},
+        {"role": "tool", "id": "a", "name": "cut", "error": "no JSON object"}]"#;
+    let asked = format!(r#"{{"prompt": "hi", "tools": ["cut"], "since": {since}}}"#);
+    let provider = Provider::new(vec![Does::Says("I see")]);
+    perform(&models(&provider, "anthropic"), &call("model", r#"{"reply": true}"#, &asked));
+    let sent = &provider.requests()[0].body["messages"][1]["content"][0];
+    assert_eq!(sent["input"], serde_json::json!({}), "{sent}");
+}
+
+#[test]
+fn a_server_that_cannot_stream_is_asked_without_and_a_page_is_no_model() {
+    const WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","content":"at once"},"finish_reason":"stop"}]}"#;
+    let provider = Provider::new(vec![Does::Ignores(WHOLE)]);
+    says(&perform(&models(&provider, "openai"), &plain()), "at once");
+    let provider = Provider::new(vec![Does::Shows("<html>Log in</html>")]);
+    let failed = failed(perform(&models(&provider, "openai"), &plain()));
+    assert!(failed.message.contains("address") && failed.message.contains("text/html"), "{failed:?}");
+    assert!(!failed.again.is_worth_it() && provider.requests().len() <= 2);
+}
+
+#[test]
+fn a_stream_that_says_why_it_ended_has_ended() {
+    const CALL: &str = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{\\\"n\\\"\"}}]}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\": 1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n";
+    const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"all\"},\"finish_reason\":null}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"content\":\" of it\"},\"finish_reason\":\"stop\"}]}\n\n\
+        data: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":2}}\n\n";
+    let provider = Provider::new(vec![Does::Streams(TEXT)]);
+    let answer = perform(&models(&provider, "openai"), &plain());
+    says(&answer, "all of it");
+    assert_eq!((answer.usage().tokens, provider.requests().len()), (12, 1));
+    let provider = Provider::new(vec![Does::Streams(CALL)]);
+    let asked = call("model", r#"{"reply": true}"#, r#"{"prompt": "hi", "tools": ["x"]}"#);
+    let answer = perform(&models(&provider, "openai"), &asked);
+    let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
+    assert_eq!(reply.get("toolCalls"), Some(&value(r#"[{"id": "a", "name": "x", "arguments": {"n": 1}}]"#)));
+}
+
+#[test]
+fn an_effort_fits_into_the_tokens_of_an_answer_and_an_unknown_one_is_told() {
+    for (model, effort, max_tokens, budget) in [
+        ("claude-sonnet-4-5", "high", 30_000, Some(24_000)),
+        ("claude-sonnet-4-5", "high", 10_000, Some(8_000)),
+        ("claude-sonnet-4-5", "medium", 2_000, Some(1_024)),
+        ("claude-sonnet-4-5", "low", 1_000, None),
+        ("claude-opus-4-6", "high", 1_000, None),
+    ] {
+        let provider = Provider::new(vec![Does::Says("hi")]);
+        let asked = format!(
+            r#"{{"prompt": "hi", "model": "anthropic/{model}", "reasoning_effort": "{effort}", "max_tokens": {max_tokens}}}"#
+        );
+        perform(&models(&provider, "anthropic"), &call("model", "{}", &asked));
+        let sent = &provider.requests()[0].body;
+        assert_eq!(sent["thinking"]["budget_tokens"].as_u64(), budget, "{model} {effort} {max_tokens}: {sent}");
+        assert_eq!(sent["max_tokens"], max_tokens);
+    }
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    for (field, parts) in
+        [(r#""reasoning_effort": "ultra""#, ["`ultra`", "`xhigh`"]), (r#""seed": -1"#, ["`-1`", "seed"])]
+    {
+        let asked = call("model", "{}", &format!(r#"{{"prompt": "hi", {field}}}"#));
+        let failed = failed(perform(&models(&provider, "openai"), &asked));
+        assert!(parts.iter().all(|part| failed.message.contains(part)), "{failed:?}");
+    }
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn a_name_that_would_lead_to_another_call_is_refused_where_it_is_a_part_of_the_address() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    for name in ["../../x", "a/../b", "..", "%2e%2e/x", "a?key=1", "a#b", ".\t./x", "a\\..\\b"] {
+        let input = Value::from(&serde_json::json!({"prompt": "hi", "model": name}));
+        let asked = Call { input, ..call("model", "{}", "{}") };
+        let failed = failed(perform(&models(&provider, "gemini"), &asked));
+        assert!(failed.message.contains("is no name of a model") && !failed.again.is_worth_it(), "{failed:?}");
+        says(&perform(&models(&provider, "openai"), &asked), "hi");
+        assert_eq!(provider.requests().pop().expect("a call").body["model"], name);
+    }
+    let asked = call("model", "{}", r#"{"prompt": "hi", "model": "tuned/gemini-2.5-pro:1@2"}"#);
+    perform(&models(&provider, "gemini"), &asked);
+    let path = provider.requests().pop().expect("a call").path;
+    assert!(path.contains("/models/tuned/gemini-2.5-pro:1@2:"), "{path}");
+}
+
+#[test]
+fn a_stop_and_a_seed_are_sent() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let asked = call("model", "{}", r#"{"prompt": "hi", "stop": ["END", "\n\n"], "seed": 7}"#);
+    perform(&models(&provider, "openai"), &asked);
+    let sent = &provider.requests()[0].body;
+    assert_eq!((&sent["stop"], &sent["seed"]), (&serde_json::json!(["END", "\n\n"]), &serde_json::json!(7)), "{sent}");
+}
+
+#[test]
+fn limits_that_nobody_lives_to_see_are_limits() {
+    let busy = Does::Refuses(429, &[("retry-after", "1000000000000000")], "{}");
+    let provider = Provider::new(vec![Does::Says("hi"), busy]);
+    let mut models = models(&provider, "openai");
+    models.settings.time_limit_s = u64::MAX;
+    says(&perform(&models, &plain()), "hi");
+    let limited = Call { attempt_limit_ms: Some(u64::MAX), ..plain() };
+    let failed = failed(perform(&models, &limited));
+    assert!(failed.message.contains("429"), "{failed:?}");
+    assert_eq!(provider.requests().len(), 2);
+}
+
+#[test]
+fn a_key_of_an_agent_below_is_missed_before_the_run() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let models = models(&provider, "openai");
+    let spec = r#"{"toolNames": {}, "model": "gpt-5", "subagentModels": ["gpt-5", "claude-sonnet-4-5"]}"#;
+    assert_eq!(models.lacks("agent", &value(spec)), None);
+    let mut keyless = models.clone();
+    keyless.environment = Arc::new(|name| (name == "OPENAI_API_KEY").then(|| KEY.to_owned()));
+    let (_, why) = keyless.lacks("agent", &value(spec)).expect("there is no key for it");
+    assert!(why.contains("ANTHROPIC_API_KEY"), "{why}");
+}
+
+#[test]
+fn an_answer_without_end_is_not_read_to_the_end() {
+    for stream in [true, false] {
+        let provider = Provider::new(vec![Does::Floods(200)]);
+        let mut models = models(&provider, "openai");
+        models.settings.stream = stream;
+        models.settings.max_response_bytes = 1_000_000;
+        let failed = failed(perform(&models, &plain()));
+        let told = failed.message.contains("1000000 bytes") && failed.message.contains("`max_response_bytes`");
+        assert!(told && !failed.again.is_worth_it(), "{stream}: {failed:?}");
+        assert_eq!(provider.requests().len(), 1, "{stream}: it is not asked for again");
+    }
+    let provider = Provider::new(vec![Does::Says("well within it")]);
+    let mut models = models(&provider, "openai");
+    models.settings.max_response_bytes = 100_000;
+    says(&perform(&models, &plain()), "well within it");
+}
+
+#[test]
+fn a_line_without_end_is_not_read_to_the_end() {
+    let provider = Provider::new(vec![Does::Floods(200)]);
+    let failed = failed(perform(&models(&provider, "openai"), &plain()));
+    assert!(failed.message.contains("a line") && failed.message.contains("8388608 bytes"), "{failed:?}");
+    assert!(!failed.again.is_worth_it() && provider.requests().len() == 1, "{failed:?}");
+}
+
+#[test]
+fn lines_of_a_stream_may_end_as_events_allow_and_the_last_need_not() {
+    const EVENT: &str = r#"data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    for ends in ["\n\n", "\r\n\r\n"] {
+        for rest in ["data: [DONE]", "data: [DONE]\n\n"] {
+            let provider = Provider::new(vec![Does::Streams(format!("{EVENT}{ends}{rest}").leak())]);
+            says(&perform(&models(&provider, "openai"), &plain()), "hi");
+        }
+    }
+}

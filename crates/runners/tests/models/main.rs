@@ -1,0 +1,519 @@
+//! Models over real wire formats: a provider on this machine that speaks them.
+
+mod answers;
+mod catalogue;
+mod limits;
+#[path = "../provider/mod.rs"]
+mod provider;
+mod real;
+mod sent;
+mod spent;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use branchpoint_core::{Again, EffectNo};
+use branchpoint_expr::{Kind, Value};
+use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};
+use branchpoint_runners::tools::HttpSettings;
+use branchpoint_runners::{Answer, Call, Models, Stop, agents, judge};
+use provider::{Does, Provider};
+
+fn value(json: &str) -> Value {
+    serde_json::from_str(json).expect("this is JSON")
+}
+
+fn call(kind: &str, spec: &str, input: &str) -> Call {
+    Call {
+        run: "run".into(),
+        effect: EffectNo(1),
+        attempt: 1,
+        answers: 0,
+        folder: "".into(),
+        kind: kind.into(),
+        spec: value(spec),
+        input: value(input),
+        attempt_limit_ms: None,
+        step: Some("ask".into()),
+        path: Vec::new(),
+    }
+}
+
+/// Models of which the provider `anthropic` or `openai` is the one on this machine.
+fn models(provider: &Provider, name: &str) -> Models {
+    let settings = ProviderSettings { base_url: Some(provider.url.clone()), ..ProviderSettings::default() };
+    let settings = Settings {
+        default: Some(format!("{name}/test-model")),
+        providers: BTreeMap::from([(name.to_owned(), settings)]),
+        prices: BTreeMap::from([(
+            "test-model".to_owned(),
+            branchpoint_runners::models::Price { input: 1.0, output: 2.0, cached: None },
+        )]),
+        ..Settings::default()
+    };
+    let mut models = Models::new(settings, BTreeMap::new());
+    models.environment = Arc::new(|name| name.ends_with("_API_KEY").then(|| "sk-hunter2".to_owned()));
+    models
+}
+
+fn perform(models: &Models, call: &Call) -> Answer {
+    models.perform(call, &Stop::default()).expect("it is for models")
+}
+
+const BOTH: [&str; 2] = ["openai", "anthropic"];
+
+#[test]
+fn an_answer_comes_whole_in_pieces_and_with_its_price() {
+    for name in BOTH {
+        for stream in [true, false] {
+            let provider = Provider::new(vec![Does::Says("Hello, wörld!")]);
+            let heard = Arc::new(Mutex::new(String::new()));
+            let mut models = models(&provider, name);
+            models.settings.stream = stream;
+            let list = Arc::clone(&heard);
+            models.listener = Arc::new(move |_, piece| {
+                if let Piece::Text(text) = piece {
+                    list.lock().expect("no panic").push_str(text);
+                }
+            });
+            let asked = call(
+                "model",
+                "{}",
+                r#"{"prompt": "Greet me.", "system": "Be kind.", "temperature": 0.5, "max_tokens": 50}"#,
+            );
+            let answer = perform(&models, &asked);
+            let Answer::Model { text, usage } = &answer else { panic!("{name}: {answer:?}") };
+            assert_eq!((&**text, usage.tokens, usage.cost_micros), ("Hello, wörld!", 110, 120), "{name}");
+            assert_eq!(*heard.lock().expect("no panic"), "Hello, wörld!", "{name}");
+            let sent = &provider.requests()[0];
+            assert_eq!(sent.body["model"], "test-model");
+            assert!(sent.headers.contains("sk-hunter2"), "{name}: the key goes with the call: {}", sent.headers);
+            assert!(sent.body.to_string().contains("Be kind."), "{name}");
+            assert_eq!(sent.body["temperature"], 0.5);
+        }
+    }
+}
+
+#[test]
+fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
+    let asked = r#"{"model": "test-model", "tools": [{"name": "find.it", "description": "Finds.", "parameters": {"type": "object"}}, "add"],
+        "messages": [{"role": "user", "content": "Find and add."},
+            {"role": "assistant", "content": "", "toolCalls": [{"id": "a", "name": "find.it", "arguments": {"q": 1}},
+                {"id": "b", "name": "add", "arguments": {}}]},
+            {"role": "tool", "id": "a", "name": "find.it", "content": {"found": true}},
+            {"role": "tool", "id": "b", "name": "add", "error": "no numbers"}]}"#;
+    for name in BOTH {
+        for stream in [true, false] {
+            let provider =
+                Provider::new(vec![Does::Calls(&[("find_it", r#"{"query": "ü"}"#), ("add", r#"{"a": 1, "b": 2}"#)])]);
+            let mut models = models(&provider, name);
+            models.settings.stream = stream;
+            let answer = perform(&models, &call("model", r#"{"reply": true}"#, asked));
+            let Answer::Reply { value: reply, .. } = &answer else { panic!("{name}: {answer:?}") };
+            let calls = r#"[{"id": "call_0", "name": "find.it", "arguments": {"query": "ü"}}, {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}]"#;
+            assert_eq!(reply.get("toolCalls"), Some(&value(calls)), "{name}");
+            assert_eq!(reply.get("usage").and_then(|usage| usage.get("tokens")), Some(&Value::Int(110)));
+            let sent = provider.requests()[0].body.clone();
+            let messages = sent["messages"].as_array().expect("messages");
+            // OpenAI has a message for each result, Anthropic one for all.
+            assert_eq!(messages.len(), if name == "openai" { 4 } else { 3 }, "{name}: {sent:#}");
+            let text = sent.to_string();
+            assert!(text.contains("find_it") && !text.contains("find.it"), "{name}: {text}");
+            assert!(text.contains("error: no numbers"), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_chat_of_a_session_gets_a_reply() {
+    let provider = Provider::new(vec![Does::Calls(&[("fetch", "{}")])]);
+    let models = models(&provider, "openai");
+    let spec = r#"{"node": "llm.openai", "configuration": {"model": "test-model", "maxTokens": 7, "topP": 0.5}}"#;
+    let asked = r#"{"system": "Help.", "messages": [{"role": "user", "content": "hi"}], "tools": ["fetch"]}"#;
+    let answer = perform(&models, &call("chat", spec, asked));
+    assert!(
+        matches!(&answer, Answer::Reply { value, .. } if value.get("text") == Some(&Value::from(""))),
+        "{answer:?}"
+    );
+    let sent = &provider.requests()[0].body;
+    assert!(sent["max_tokens"] == 7 || sent["max_completion_tokens"] == 7, "{sent}");
+    assert_eq!(sent["top_p"], 0.5);
+    assert_eq!(sent["tools"][0]["function"]["name"], "fetch");
+}
+
+#[test]
+fn what_stands_behind_the_path_of_a_base_url_goes_with_every_request() {
+    for (base, path) in [("", "/v1/chat/completions"), ("/?version=1&x=%2F", "/v1/chat/completions?version=1&x=%2F")] {
+        let provider = Provider::new(vec![Does::Says("hello")]);
+        let mut models = models(&provider, "openai");
+        let settings = models.settings.providers.get_mut("openai").expect("it is there");
+        settings.base_url = Some(format!("{}{base}", provider.url));
+        let answer = perform(&models, &call("model", "{}", r#"{"prompt": "hi"}"#));
+        assert!(matches!(&answer, Answer::Model { text, .. } if &**text == "hello"), "{answer:?}");
+        assert_eq!(provider.requests()[0].path, path);
+    }
+}
+
+#[test]
+fn a_busy_provider_is_asked_again_and_what_was_heard_is_void() {
+    for (name, first) in [
+        ("openai", Does::Refuses(429, &[("retry-after-ms", "1")], r#"{"error": {"message": "slow down"}}"#)),
+        ("openai", Does::Refuses(500, &[("retry-after", "0")], "broken")),
+        (
+            "anthropic",
+            Does::Refuses(
+                529,
+                &[("retry-after", "0")],
+                r#"{"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}"#,
+            ),
+        ),
+        ("openai", Does::BreaksOff("half an answer that never ends")),
+        ("anthropic", Does::BreaksOff("half an answer that never ends")),
+        ("openai", Does::Errs("half", "server_error")),
+        ("anthropic", Does::Errs("half", "overloaded_error")),
+    ] {
+        let provider = Provider::new(vec![first.clone(), Does::Says("whole")]);
+        let mut models = models(&provider, name);
+        let heard = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&heard);
+        models.listener =
+            Arc::new(move |_, piece| *count.lock().expect("no panic") += usize::from(piece == Piece::Again));
+        let answer = perform(&models, &call("model", "{}", r#"{"prompt": "hi"}"#));
+        assert!(matches!(&answer, Answer::Model { text, .. } if &**text == "whole"), "{name} {first:?}: {answer:?}");
+        assert_eq!(provider.requests().len(), 2, "{name} {first:?}");
+        assert_eq!(*heard.lock().expect("no panic"), 1);
+    }
+}
+
+#[test]
+fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
+    let busy = || Does::Refuses(429, &[("retry-after-ms", "1")], r#"{"error": {"message": "slow down"}}"#);
+    let provider = Provider::new(vec![busy()]);
+    let mut one = models(&provider, "openai");
+    one.settings.retries = 2;
+    let answer = perform(&one, &call("model", "{}", r#"{"prompt": "hi"}"#));
+    assert!(
+        matches!(&answer, Answer::Failed(failed) if failed.again.is_worth_it() && failed.answered && failed.message.contains("slow down")),
+        "{answer:?}"
+    );
+    assert_eq!(provider.requests().len(), 3);
+
+    let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "250")], "{}")]);
+    let mut asked = call("model", "{}", r#"{"prompt": "hi"}"#);
+    asked.attempt_limit_ms = Some(200_000);
+    let answer = perform(&models(&provider, "openai"), &asked);
+    assert!(matches!(&answer, Answer::Failed(failed) if failed.again == Again::After(250_000)), "{answer:?}");
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_wait_that_is_too_long_for_a_call_is_handed_to_the_run_and_told() {
+    let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "86400")], "come back tomorrow")]);
+    let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
+    let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
+    assert_eq!(failed.again, Again::After(86_400_000), "{failed:?}");
+    assert!(failed.message.contains("86400s") && failed.message.contains("come back tomorrow"), "{failed:?}");
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
+    for (name, does) in [
+        (
+            "openai",
+            Does::Refuses(
+                404,
+                &[],
+                r#"{"error": {"message": "The model `test-mdel` does not exist", "code": "model_not_found"}}"#,
+            ),
+        ),
+        (
+            "anthropic",
+            Does::Refuses(
+                404,
+                &[],
+                r#"{"type": "error", "error": {"type": "not_found_error", "message": "model: test-mdel"}}"#,
+            ),
+        ),
+    ] {
+        // A machine that is slow may not hear the names in time, and is asked once more.
+        let (provider, failed) = (0..)
+            .find_map(|time| {
+                let provider = Provider::new(vec![does.clone()]);
+                let asked = call("model", "{}", r#"{"model": "test-mdel", "prompt": "hi"}"#);
+                let failed = answers::failed(perform(&models(&provider, name), &asked));
+                (time == 9 || failed.message.contains("Near names")).then_some((provider, failed))
+            })
+            .expect("there is a last time");
+        assert!(!failed.again.is_worth_it(), "{name}");
+        assert!(
+            failed.message.contains("`test-mdel`") && failed.message.contains("`test-model`"),
+            "{name}: {}",
+            failed.message
+        );
+        assert!(!failed.message.contains("`other`"), "{}", failed.message);
+        assert_eq!(provider.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_refused_key_is_not_told() {
+    let provider = Provider::new(vec![Does::Refuses(
+        401,
+        &[],
+        r#"{"error": {"message": "Incorrect API key provided: sk-hunter2"}}"#,
+    )]);
+    let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
+    let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
+    assert!(
+        !failed.again.is_worth_it() && failed.message.contains("***") && !failed.message.contains("hunter2"),
+        "{}",
+        failed.message
+    );
+}
+
+const NUMBER: &str =
+    r#"{"output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}"#;
+
+#[test]
+fn a_schema_is_sent_and_an_answer_without_the_shape_is_asked_for_again() {
+    for name in BOTH {
+        let provider = Provider::new(vec![Does::Says(r#"{"n": "one"}"#), Does::Says("```json\n{\"n\": 1}\n```")]);
+        let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
+        let answer = perform(&models(&provider, name), &asked);
+        assert_eq!(answer.usage().tokens, 220, "{name}: both answers are paid for");
+        assert_eq!(judge(&asked, answer), Ok(value(r#"{"n": 1}"#)), "{name}");
+        let sent = provider.requests();
+        assert!(sent[0].body.to_string().contains("json_schema"), "{name}: {}", sent[0].body);
+        assert_eq!(
+            sent[1].body["messages"].as_array().map(Vec::len),
+            sent[0].body["messages"].as_array().map(|list| list.len() + 2)
+        );
+    }
+    let provider = Provider::new(vec![Does::Says(r#"{"n": "one"}"#)]);
+    let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
+    let answer = perform(&models(&provider, "openai"), &asked);
+    assert_eq!(provider.requests().len(), 2, "one more question, and no third");
+    assert_eq!(judge(&asked, answer).expect_err("no shape").kind, "output_schema".into());
+}
+
+#[test]
+fn a_server_that_knows_no_schemas_is_told_in_words() {
+    let refusal =
+        Does::Refuses(400, &[], r#"{"error": {"message": "response_format json_schema is unavailable here"}}"#);
+    let provider = Provider::new(vec![refusal, Does::Says(r#"{"n": 1}"#)]);
+    let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
+    let answer = perform(&models(&provider, "openai"), &asked);
+    assert_eq!(judge(&asked, answer), Ok(value(r#"{"n": 1}"#)));
+    let sent = provider.requests();
+    assert!(
+        sent[1].body["response_format"].is_null() && sent[1].body.to_string().contains("JSON Schema"),
+        "{}",
+        sent[1].body
+    );
+}
+
+#[test]
+fn every_front_end_is_served() {
+    let says = |text: &'static str| Provider::new(vec![Does::Says(text)]);
+    let check = |kind: &str, spec: &str, input: &str, text: &'static str, sent: &[&str], expect: &str| {
+        let provider = says(text);
+        let asked = call(kind, spec, input);
+        let answer = perform(&models(&provider, "openai"), &asked);
+        assert_eq!(judge(&asked, answer), Ok(value(expect)), "{kind} {input}");
+        let body = provider.requests()[0].body.to_string();
+        for sent in sent {
+            assert!(body.contains(sent), "{kind}: `{sent}` is not in {body}");
+        }
+    };
+    let steps = r#"{"prompt_template": "Say {}", "system_template": "Short.", "model": "default", "simple_format": true, "input": "x"}"#;
+    check("model", r#"{"step_type": "prompt_call"}"#, steps, "ok", &["Say {}", "Short.", "test-model"], r#""ok""#);
+    let written = r#"{"simple_format": false, "json_template": {"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, {"role": "user", "content": "three"}]}}"#;
+    check("model", "{}", written, "ok", &["one", "two", "three"], r#""ok""#);
+    let flow = r#"{"prompt": "List.", "temperature": 0.7, "json_schema": {"type": "object"}}"#;
+    check(
+        "model",
+        r#"{"non_empty": true, "response_format": "json"}"#,
+        flow,
+        r#"{"a": 1}"#,
+        &["json_schema", "0.7"],
+        r#"{"a": 1}"#,
+    );
+    let judged =
+        r#"{"evaluation_prompt": "Is it kind?", "expectation_config": {"tone": "kind"}, "target_output": "Hello!"}"#;
+    check(
+        "evaluate",
+        r#"{"pass_threshold": 0.5}"#,
+        judged,
+        r#"{"score": 0.9, "explanation": "Yes."}"#,
+        &["Is it kind?", "Hello!", "tone"],
+        r#"{"score": 0.9, "passed": true, "pass_threshold": 0.5, "explanation": "Yes."}"#,
+    );
+    let extract = r#"{"step_type": "extract_data", "output_schema": {"type": "object"}}"#;
+    check("extract", extract, r#"{"input": "Ann is 7."}"#, r#"{"name": "Ann"}"#, &["Ann is 7."], r#"{"name": "Ann"}"#);
+    let graph =
+        r#"{"systemPrompt": "You are.", "userContent": "Go.", "model": "test-model", "reasoningEffort": "low"}"#;
+    check("agent", r#"{"toolNames": {}}"#, graph, "gone", &["You are.", "Go."], r#""gone""#);
+    let machine = r#"{"provider": "openai", "prompt": "Next.", "before": ["A skill."], "system_prompt": "Sys.", "role": "Boss.",
+        "session": {"id": null, "messages": [{"role": "user", "content": "Earlier."}, {"role": "assistant", "content": "Yes."}]}}"#;
+    check(
+        "agent",
+        r#"{"report": 1, "response_format": "maybe_json", "options": {"model": "test-model"}}"#,
+        machine,
+        "done",
+        &["A skill.\\n\\nNext.", "Boss.\\n\\nSys.", "Earlier.", "Yes."],
+        r#"{"output": "done", "response": null, "tokens": 110, "error": null}"#,
+    );
+}
+
+#[test]
+fn secrets_are_put_in_only_where_the_front_end_says_so() {
+    let provider = Provider::new(vec![Does::Refuses(400, &[], r#"{"error": {"message": "you said hunter3"}}"#)]);
+    let mut models = models(&provider, "openai");
+    models.secrets = Arc::new(|name| (name == "PIN").then(|| "hunter3".to_owned()));
+    let prompt = r#"{"prompt": ["The pin is ", {"secret": "PIN"}]}"#;
+    let answer = perform(&models, &call("model", r#"{"secrets": [["prompt"]]}"#, prompt));
+    assert!(matches!(&answer, Answer::Failed(failed) if !failed.message.contains("hunter3")), "{answer:?}");
+    assert!(provider.requests()[0].body.to_string().contains("The pin is hunter3"));
+    perform(&models, &call("model", "{}", prompt));
+    assert!(!provider.requests()[1].body.to_string().contains("hunter3"));
+}
+
+#[test]
+fn what_is_missing_is_known_before_the_run() {
+    let mut models = Models::new(Settings::default(), BTreeMap::new());
+    models.environment = Arc::new(|_| None);
+    let whatever = value(r#"{"model": "default"}"#);
+    let (kind, why) = models.lacks("model", &whatever).expect("there is no model");
+    assert!(kind == Kind::NoRunner && why.contains("[models]"), "{why}");
+    models.settings.default = Some("claude-sonnet-4-5".to_owned());
+    let (_, why) = models.lacks("model", &whatever).expect("there is no key");
+    assert!(why.contains("ANTHROPIC_API_KEY"), "{why}");
+    models.environment = Arc::new(|name| (name == "ANTHROPIC_API_KEY").then(|| "key".to_owned()));
+    assert_eq!(models.lacks("model", &whatever), None);
+    assert_eq!(models.lacks("http", &whatever), None);
+    let (_, why) = models.lacks("model", &value(r#"{"model": "gpt-5"}"#)).expect("another key");
+    assert!(why.contains("OPENAI_API_KEY"), "{why}");
+    assert_eq!(models.lacks("model", &value("{}")), None, "only the run will tell which model it is");
+    let program = value(r#"{"report": 1, "provider": "codex"}"#);
+    let absent = agents::Settings { program: Some("no-such-program".to_owned()), ..agents::Settings::default() };
+    models.agents.insert("codex".to_owned(), absent);
+    let (kind, why) = models.lacks("agent", &program).expect("it is not installed");
+    assert!(kind == Kind::ProviderNotFound && why.contains("no-such-program"), "{why}");
+    let api = agents::Settings { runner: agents::Runner::Api, ..agents::Settings::default() };
+    models.agents.insert("codex".to_owned(), api);
+    let (kind, why) = models.lacks("agent", &program).expect("the API needs a model and a key");
+    assert_eq!(kind, Kind::NoRunner, "{why}");
+    let graph = call("agent", r#"{"toolNames": {}}"#, r#"{"userContent": "hi", "model": "gpt-5"}"#);
+    assert!(
+        matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again.is_worth_it())
+    );
+}
+
+#[test]
+fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let mut models = Models::new(Settings::default(), BTreeMap::new());
+    models.environment = Arc::new(|_| Some("sk-hunter2".to_owned()));
+    let spec = format!(r#"{{"report": 1, "options": {{"base_url": "{}", "model": "m"}}}}"#, provider.url);
+    let asked = call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#);
+    let answer = perform(&models, &asked);
+    assert!(
+        matches!(&answer, Answer::Failed(failed) if failed.message.contains("--allow-private-network")),
+        "{answer:?}"
+    );
+    assert!(provider.requests().is_empty());
+    let mut models = models.reaching(&HttpSettings { allow_private_network: true, ..HttpSettings::default() });
+    assert!(matches!(perform(&models, &asked), Answer::Model { .. }));
+    assert!(!provider.requests()[0].headers.contains("hunter2"));
+    models.settings.providers.insert(
+        "openai_compatible".to_owned(),
+        ProviderSettings {
+            base_url: Some(provider.url.clone()),
+            key_env: Some("OTHER_KEY".to_owned()),
+            ..ProviderSettings::default()
+        },
+    );
+    perform(&models, &asked);
+    assert!(provider.requests()[1].headers.contains("hunter2"), "the operator has named this address");
+}
+
+#[test]
+fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_machine_stay_closed() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let local = provider.url.replace("127.0.0.1", "localhost");
+    let asked = |url: &str| {
+        let spec = format!(r#"{{"report": 1, "options": {{"base_url": "{url}", "model": "m"}}}}"#);
+        call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#)
+    };
+    let open = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
+    let trusting = HttpSettings { trusted_hosts: vec!["localhost".to_owned()], ..HttpSettings::default() };
+    for (settings, url, said) in [
+        (HttpSettings::default(), &*local, "--allow-private-network"),
+        (open, "http://169.254.169.254/v1", "credentials of this machine"),
+    ] {
+        for stream in [true, false] {
+            let mut models = Models::new(Settings { stream, ..Settings::default() }, BTreeMap::new());
+            models.environment = Arc::new(|_| None);
+            let answer = perform(&models.reaching(&settings), &asked(url));
+            let refused = matches!(&answer, Answer::Failed(failed) if !failed.again.is_worth_it() && failed.message.contains(said));
+            assert!(refused, "{url}: {answer:?}");
+        }
+    }
+    assert!(provider.requests().is_empty());
+    let models = Models::new(Settings::default(), BTreeMap::new()).reaching(&trusting);
+    assert!(matches!(perform(&models, &asked(&local)), Answer::Model { .. }), "the operator trusts this host");
+}
+
+#[test]
+fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
+    for name in BOTH {
+        let provider = Provider::new(vec![Does::Says("hi")]);
+        let models = models(&provider, name);
+        for model in ["big-max", "one-medium", "test-model"] {
+            let asked = format!(r#"{{"prompt": "hi", "model": "{name}/{model}"}}"#);
+            perform(&models, &call("model", "{}", &asked));
+            let sent = provider.requests().pop().expect("it was asked").body;
+            assert_eq!(sent["model"], model, "{name}");
+            for effort in ["reasoning_effort", "thinking", "output_config"] {
+                assert_eq!(sent.get(effort), None, "{name} {model}: {sent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_a_document_names_goes_instead_of_the_operators() {
+    let spec = r#"{"model": "default", "credentials": [{"at": ["api_key"], "text": ["", {"secret": "MINE"}, ""]}]}"#;
+    for name in BOTH {
+        let provider = Provider::new(vec![Does::Says("hi")]);
+        let mut models = models(&provider, name);
+        models.environment = Arc::new(|_| None);
+        models.settings.providers.entry(name.to_owned()).or_default().key_env = Some("NOT_SET".to_owned());
+        models.secrets = Arc::new(|name| (name == "MINE").then(|| "sk-mine".to_owned()));
+        assert_eq!(models.lacks("model", &value(spec)), None);
+        assert!(models.lacks("model", &value(r#"{"model": "default"}"#)).is_some(), "without it, a key is missing");
+        perform(&models, &call("model", spec, r#"{"prompt": "hi"}"#));
+        let sent = &provider.requests()[0];
+        assert!(sent.headers.contains("sk-mine") && !sent.body.to_string().contains("sk-mine"), "{name}: {sent:?}");
+    }
+}
+
+#[test]
+fn settings_are_read_and_unknown_keys_refused() {
+    let text = r#"
+        default = "openai/gpt-5-mini"
+        retries = 2
+        [providers.local]
+        protocol = "openai"
+        base_url = "http://localhost:8000/v1"
+        key_env = ""
+        [prices."gpt-5-mini"]
+        input = 0.3
+        output = 2
+    "#;
+    let settings: Settings = toml::from_str(text).expect("these are settings");
+    assert_eq!((settings.retries, settings.reask), (2, 1));
+    assert!(toml::from_str::<Settings>("defalt = \"x\"").is_err());
+    assert!(toml::from_str::<Settings>("[providers.x]\nkey = \"sk-1\"").is_err(), "keys do not stand in settings");
+}

@@ -1,0 +1,191 @@
+//! Commands run for real: what they print, how they end, and that nothing of them is left behind.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use branchpoint_runners::{Answer, Listener, MAX_OUTPUT, Shell, Stop, Stream};
+
+fn shell(command: &str) -> Shell {
+    Shell {
+        command: command.into(),
+        dir: std::env::temp_dir(),
+        inherited: None,
+        env: Vec::new(),
+        limit: None,
+        max_output: MAX_OUTPUT,
+        shell: Some(PathBuf::from("/bin/sh")),
+    }
+}
+
+fn nobody() -> Listener {
+    Arc::new(|_, _| {})
+}
+
+/// Longer than anything here takes on any machine.
+const LONG: Duration = Duration::from_mins(1);
+
+/// How much time a machine needs until a limit may end something is its own business: each is longer, until one is long enough.
+const LIMITS: [Duration; 4] =
+    [Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(15), Duration::from_mins(1)];
+
+/// A listener, and what is cut off when nobody is left who could say something to it.
+fn watched() -> (Listener, Receiver<()>) {
+    let (sender, gone) = channel::<()>();
+    let sender = Mutex::new(sender);
+    (
+        Arc::new(move |_, _| {
+            let _ = &sender;
+        }),
+        gone,
+    )
+}
+
+/// Exit code, output and complaints.
+fn run(shell: &Shell) -> (i32, String, String) {
+    match shell.run(&Stop::default(), &nobody()) {
+        Answer::Process { exit, stdout, stderr, .. } => (exit, stdout.to_string(), stderr.to_string()),
+        other => panic!("it ended otherwise: {other:?}"),
+    }
+}
+
+#[test]
+fn a_command_gives_its_code_and_both_streams() {
+    assert_eq!(run(&shell("printf out; printf err >&2; exit 3")), (3, "out".into(), "err".into()));
+    assert_eq!(run(&shell("kill -9 $$")).0, 137);
+}
+
+#[test]
+fn the_environment_has_what_is_given_and_keeps_what_decides_what_runs() {
+    let env = [("WHO", "bob"), ("PATH", "/nowhere"), ("LD_PRELOAD", "x.so"), ("IFS", "x"), ("A=B", "c")];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let (exit, out, _) =
+        run(&Shell { env, ..shell("printf '%s %s' \"$WHO\" \"${LD_PRELOAD:-none}\"; command -v ls > /dev/null") });
+    assert_eq!((exit, &*out), (0, "bob none"));
+}
+
+#[test]
+fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
+    // It is known to have begun when the file is there, whether or not what it printed before that is kept.
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let begun = folder.path().join("begun");
+    let command = format!("sleep 1000 & printf part; : > {}; wait", begun.display());
+    for limit in LIMITS {
+        let (listener, gone) = watched();
+        let answer = Shell { limit: Some(limit), ..shell(&command) }.run(&Stop::default(), &listener);
+        let Answer::TimedOut { stdout, .. } = &answer else { panic!("its limit has not ended it: {answer:?}") };
+        drop(listener);
+        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of the group goes on");
+        if begun.exists() {
+            assert_eq!(&**stdout, "part");
+            return;
+        }
+    }
+    panic!("it never began")
+}
+
+#[test]
+fn a_word_stops_a_command() {
+    let (stop, (sender, heard)) = (Stop::default(), channel());
+    let inside = stop.inside(None);
+    let told = thread::spawn(move || {
+        let listener: Listener = Arc::new(move |_, text| drop(sender.send(text.to_owned())));
+        shell("echo begun; sleep 100").run(&inside, &listener)
+    });
+    heard.recv_timeout(LONG).expect("it has begun");
+    stop.set();
+    assert_eq!(told.join().expect("it ends"), Answer::Never);
+}
+
+/// The command ends only when somebody who has heard its first words lets it.
+#[test]
+fn output_is_told_while_the_command_runs() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (file, heard) = (folder.path().join("go"), Arc::new(Mutex::new(Vec::new())));
+    let (go, list) = (file.clone(), Arc::clone(&heard));
+    let listener: Listener = Arc::new(move |stream, text| {
+        list.lock().expect("no panic").push((stream, text.to_owned()));
+        std::fs::write(&go, "").expect("there is room for a file");
+    });
+    let command = format!("printf first; until [ -e {} ]; do sleep 0.01; done; printf second >&2", file.display());
+    let limited = Shell { limit: Some(LONG), ..shell(&command) };
+    let answer = limited.run(&Stop::default(), &listener);
+    assert!(matches!(answer, Answer::Process { exit: 0, .. }), "it was told only at the end: {answer:?}");
+    let expected = [(Stream::Out, "first".to_owned()), (Stream::Err, "second".to_owned())];
+    assert_eq!(*heard.lock().expect("no panic"), expected);
+}
+
+/// The listener is held up until long after the command has ended.
+#[test]
+fn nothing_is_lost_when_whoever_listens_is_slow() {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&heard);
+    let listener: Listener = Arc::new(move |_, text| {
+        if list.lock().expect("no panic").is_empty() {
+            thread::sleep(Duration::from_secs(1));
+        }
+        list.lock().expect("no panic").push_str(text);
+    });
+    let answer = shell("printf first; head -c 30000 /dev/zero | tr '\\0' x").run(&Stop::default(), &listener);
+    let expected = format!("first{}", "x".repeat(30_000));
+    assert!(matches!(&answer, Answer::Process { stdout, .. } if **stdout == *expected), "something was not kept");
+    assert!(*heard.lock().expect("no panic") == expected, "something was not told");
+}
+
+/// What is kept does not depend on whoever listens, and the limit holds.
+#[test]
+fn a_listener_that_never_returns_holds_nobody_up_for_longer_than_the_limit() {
+    for limit in LIMITS {
+        let (release, held) = channel::<()>();
+        let held = Mutex::new(held);
+        let listener: Listener = Arc::new(move |_, _| drop(held.lock().map(|held| held.recv())));
+        let limited = Shell { limit: Some(limit), ..shell("printf first; sleep 0.1; printf second") };
+        let answer = limited.run(&Stop::default(), &listener);
+        drop(release);
+        if !matches!(answer, Answer::TimedOut { .. }) {
+            assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "firstsecond"), "{answer:?}");
+            return;
+        }
+    }
+    panic!("the command never ended before its limit")
+}
+
+#[test]
+fn output_above_the_limit_is_cut_at_a_character_and_names_its_stream() {
+    for (command, max_output, expect, stream) in [
+        ("printf abcde", 5, "abcde", None),
+        ("printf abcdef", 5, "abcde", Some(Stream::Out)),
+        ("printf 'ab\\303\\251'", 3, "ab", Some(Stream::Out)),
+        ("printf abc; printf abcdef >&2", 5, "abc", Some(Stream::Err)),
+        ("head -c 300000 /dev/zero | tr '\\0' x; printf y", 1, "x", Some(Stream::Out)),
+    ] {
+        let answer = Shell { max_output, ..shell(command) }.run(&Stop::default(), &nobody());
+        let Answer::Process { exit: 0, stdout, cut, .. } = answer else { panic!("{command}: {answer:?}") };
+        assert_eq!((&*stdout, cut), (expect, stream), "{command}");
+    }
+}
+
+#[test]
+fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
+    for left in ["sleep 1000", "yes"] {
+        let (listener, gone) = watched();
+        // The command ends at once; what it leaves is ended by this test.
+        let command = format!("printf 'started\\n'; {left} & echo $! >&2");
+        let Answer::Process { exit, stdout, stderr, .. } = shell(&command).run(&Stop::default(), &listener) else {
+            panic!("it has ended")
+        };
+        assert_eq!((exit, stdout.lines().next()), (0, Some("started")), "{left}");
+        drop(listener);
+        assert_eq!(gone.try_recv(), Err(TryRecvError::Empty), "{left} was waited for");
+        assert_eq!(run(&shell(&format!("kill {}", stderr.trim()))).0, 0);
+        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "{left}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_a_failure() {
+    let answer = Shell { dir: "/nowhere/at/all".into(), ..shell("true") }.run(&Stop::default(), &nobody());
+    assert!(matches!(&answer, Answer::Failed(failed) if failed.message.contains("/nowhere/at/all")), "{answer:?}");
+}

@@ -1,0 +1,102 @@
+//! Files in the folder for files, and every way out of it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use branchpoint_expr::Value;
+use branchpoint_runners::tools::Tools;
+use tempfile::TempDir;
+
+use super::{call, failure, judged, perform, tools, value};
+
+fn folder() -> (TempDir, Tools) {
+    let dir = tempfile::tempdir().expect("there is room for a folder");
+    fs::create_dir(dir.path().join("in")).expect("it is new");
+    fs::write(dir.path().join("outside.txt"), "secret").expect("it can be written");
+    let tools = tools(&format!("[files]\ndir = '{}'\nmax_bytes = 1000", dir.path().join("in").display()));
+    (dir, tools)
+}
+
+fn write(key: &str, content: &str) -> branchpoint_runners::Call {
+    let input = format!(r#"{{"attachment_key": "{key}", "content": "{content}", "content_type": "text/markdown"}}"#);
+    call("content", r#"{"step_type": "write_content_attachment"}"#, &input)
+}
+
+fn load(key: &str) -> branchpoint_runners::Call {
+    let input = format!(r#"{{"attachment_key": "{key}"}}"#);
+    call("content", r#"{"step_type": "load_content_attachment"}"#, &input)
+}
+
+#[test]
+fn what_is_written_is_read_again_and_nothing_else_is_left() {
+    let (dir, tools) = folder();
+    let written = judged(&tools, &write("a/b/note.md", "one"));
+    let expected = r#"{"storage_key": "a/b/note.md", "mime": "text/markdown", "name": "note.md", "bytes": 3}"#;
+    assert_eq!(written, value(expected));
+    judged(&tools, &write("a/b/note.md", "two"));
+    assert_eq!(judged(&tools, &load("a/b/note.md")), Value::from("two"));
+    assert_eq!(fs::read_dir(dir.path().join("in/a/b")).expect("it is there").count(), 1);
+    let metadata =
+        call("content", r#"{"step_type": "write_metadata"}"#, r#"{"metadata_key": "k", "content": {"a": 1}}"#);
+    judged(&tools, &metadata);
+    assert_eq!(fs::read_to_string(dir.path().join("in/metadata/k.json")).expect("it is there"), r#"{"a":1}"#);
+}
+
+#[test]
+fn what_somebody_who_was_killed_has_left_behind_is_in_nobodys_way() {
+    let (dir, tools) = folder();
+    // The next process may have the same number: in a container it always has.
+    for number in 0..100 {
+        let left = dir.path().join(format!("in/.branchpoint-{}-{number}", std::process::id()));
+        fs::write(left, "half").expect("it can be written");
+    }
+    judged(&tools, &write("note.md", "one"));
+    assert_eq!(judged(&tools, &load("note.md")), Value::from("one"));
+}
+
+#[test]
+fn no_path_and_no_link_leads_out_of_the_folder() {
+    let (dir, tools) = folder();
+    let inside = dir.path().join("in");
+    symlink(dir.path(), inside.join("up")).expect("links can be made");
+    symlink(dir.path().join("outside.txt"), inside.join("link.txt")).expect("links can be made");
+    let absolute = dir.path().join("outside.txt").display().to_string();
+    for key in
+        ["../outside.txt", "a/../../outside.txt", "up/outside.txt", "link.txt", &absolute, "", ".", "a/", "a\\u0000b"]
+    {
+        let failed = failure(perform(&tools, &load(key)));
+        assert!(!failed.again.is_worth_it(), "{key}: {failed:?}");
+    }
+    for key in ["../outside.txt", "up/outside.txt", &absolute, "", "up"] {
+        let _ = perform(&tools, &write(key, "gone"));
+        assert_eq!(fs::read_to_string(dir.path().join("outside.txt")).expect("it is there"), "secret", "{key}");
+    }
+    judged(&tools, &write("link.txt", "mine"));
+    assert_eq!(
+        fs::read_to_string(dir.path().join("outside.txt")).expect("it is there"),
+        "secret",
+        "the link was replaced"
+    );
+}
+
+#[test]
+fn files_have_a_largest_size_and_must_be_files() {
+    let (dir, tools) = folder();
+    let failed = failure(perform(&tools, &write("big", &"x".repeat(1001))));
+    assert!(failed.message.contains("max_bytes"), "{failed:?}");
+    fs::write(dir.path().join("in/big"), "x".repeat(1001)).expect("it can be written");
+    failure(perform(&tools, &load("big")));
+    fs::create_dir(dir.path().join("in/folder")).expect("it is new");
+    failure(perform(&tools, &load("folder")));
+    failure(perform(&tools, &load("none")));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told_before_a_run() {
+    let tools = tools("[files]\ndir = \"does-not-exist\"");
+    assert!(
+        tools
+            .lacks("content", &value(r#"{"step_type": "load_content"}"#))
+            .is_some_and(|lacks| lacks.contains("[files]"))
+    );
+}

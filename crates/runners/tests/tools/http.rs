@@ -1,0 +1,280 @@
+//! Requests over HTTP to a real server, and where they must not go.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use branchpoint_core::Failed;
+use branchpoint_expr::Value;
+use branchpoint_runners::{Answer, Stop, judge};
+
+use super::closed::Closed;
+use super::peer::{Peer, response};
+use super::{call, failure, judged, perform, tools, value};
+
+const OPEN: &str = "[http]\nallow_private_network = true";
+
+fn get(peer: &Peer, path: &str) -> branchpoint_runners::Call {
+    call("http", "{}", &format!(r#"{{"method": "GET", "url": "{}"}}"#, peer.url(path)))
+}
+
+#[test]
+fn a_request_goes_out_as_it_is_written_and_its_answer_is_judged() {
+    let peer = Peer::saying("201 Created", "application/json", r#"{"id": 3}"#);
+    let input = format!(
+        r#"{{"method": "post", "url": "{}", "headers": {{"X-One": "1"}}, "query": {{"q": "a b", "l": [1, 2]}},
+            "body": {{"a": [1]}}}}"#,
+        peer.url("/things?x=y")
+    );
+    let answer = judged(&tools(OPEN), &call("http", r#"{"envelope": true}"#, &input));
+    assert_eq!(answer.get("output"), Some(&value(r#"{"id": 3}"#)));
+    assert_eq!(answer.get("status"), Some(&Value::Int(201)));
+    let heard = &peer.heard()[0];
+    assert_eq!((&*heard.method, &*heard.target), ("POST", "/things?x=y&q=a+b&l=1&l=2"));
+    assert_eq!((&*heard.headers["x-one"], &*heard.headers["content-type"]), ("1", "application/json"));
+    assert_eq!(heard.body, r#"{"a":[1]}"#);
+    assert_eq!(heard.headers["idempotency-key"], "run-1/7/0");
+}
+
+#[test]
+fn the_key_of_a_document_stays_and_reading_has_none() {
+    let peer = Peer::saying("200 OK", "text/plain", "");
+    let own = format!(r#"{{"method": "PUT", "url": "{}", "headers": {{"Idempotency-Key": "mine"}}}}"#, peer.url("/"));
+    let answer = judged(&tools(OPEN), &call("http", "{}", &own));
+    assert_eq!(answer, Value::Null, "an empty body is nothing");
+    judged(&tools(OPEN), &get(&peer, "/"));
+    assert_eq!(peer.heard()[0].headers["idempotency-key"], "mine");
+    assert_eq!(peer.heard()[1].headers.get("idempotency-key"), None);
+}
+
+#[test]
+fn a_status_is_for_the_judge() {
+    let peer = Peer::saying("404 Not Found", "text/plain", "no");
+    let failed = judge(&get(&peer, "/"), perform(&tools(OPEN), &get(&peer, "/"))).expect_err("404 is no success");
+    assert_eq!((&*failed.kind, failed.answered), ("http_status", true));
+}
+
+#[test]
+fn private_addresses_are_refused_unless_allowed_also_behind_names() {
+    let peer = Peer::saying("200 OK", "text/plain", "inside");
+    for url in
+        [peer.url("/"), format!("http://localhost:{}/", peer.port), format!("http://[::ffff:127.0.0.1]:{}/", peer.port)]
+    {
+        for kind in ["http", "fetch", "webhook"] {
+            let asked = call(kind, "{}", &format!(r#"{{"url": "{url}"}}"#));
+            let failed = failure(perform(&tools(""), &asked));
+            assert!(failed.message.contains("--allow-private-network"), "{kind} {url}: {failed:?}");
+            assert!(!failed.again.is_worth_it() && !failed.answered, "{failed:?}");
+        }
+    }
+    assert!(peer.heard().is_empty(), "nothing has gone out");
+    let named = call("http", "{}", &format!(r#"{{"url": "http://localhost:{}/"}}"#, peer.port));
+    assert_eq!(judged(&tools(OPEN), &named), Value::from("inside"));
+}
+
+#[test]
+fn hosts_of_the_operator_are_trusted_at_their_port_alone() {
+    let (peer, other) = (Peer::saying("200 OK", "text/plain", "a"), Peer::saying("200 OK", "text/plain", "b"));
+    let tools = tools(&format!("[http]\ntrusted_hosts = [\"127.0.0.1:{}\"]", peer.port));
+    assert_eq!(judged(&tools, &get(&peer, "/")), Value::from("a"));
+    failure(perform(&tools, &get(&other, "/")));
+    assert!(other.heard().is_empty());
+}
+
+fn redirecting(status: &'static str, to: impl Fn() -> String + Send + Sync + 'static) -> Peer {
+    Peer::new(move |heard| match &*heard.target {
+        "/from" => response(status, &[("location", &to())], "moved"),
+        _ => response("200 OK", &[("content-type", "text/plain")], "here"),
+    })
+}
+
+#[test]
+fn a_redirect_on_the_same_host_is_followed_by_the_rules_of_methods() {
+    for (status, method, expected) in [
+        ("302 Found", "POST", ("GET", "")),
+        ("303 See Other", "PUT", ("GET", "")),
+        ("302 Found", "PUT", ("PUT", "x")),
+        ("307 Temporary Redirect", "POST", ("POST", "x")),
+        ("308 Permanent Redirect", "DELETE", ("DELETE", "x")),
+    ] {
+        let peer = redirecting(status, || "/to".into());
+        let input = format!(r#"{{"method": "{method}", "url": "{}", "body": "x"}}"#, peer.url("/from"));
+        assert_eq!(judged(&tools(OPEN), &call("http", "{}", &input)), Value::from("here"));
+        let heard = &peer.heard()[1];
+        assert_eq!((&*heard.method, &*heard.body), expected, "{status} {method}");
+        assert_eq!(heard.headers.contains_key("content-type"), expected.0 != "GET");
+    }
+}
+
+#[test]
+fn a_redirect_to_another_host_is_an_error_and_where_it_is_allowed_credentials_stay_behind() {
+    let other = Peer::saying("200 OK", "text/plain", "there");
+    let to = other.url("/to");
+    let peer = redirecting("307 Temporary Redirect", move || to.clone());
+    let input = format!(
+        r#"{{"method": "POST", "url": "{}", "body": "x", "headers": {{"Authorization": "k", "X-Api-Key": "k", "Accept": "a/b"}}}}"#,
+        peer.url("/from")
+    );
+    let asked = call("http", r#"{"expect_status": [[0, 399]], "follow_redirects": true}"#, &input);
+    let failed = failure(perform(&tools(OPEN), &asked));
+    assert!(failed.message.contains("another host") && failed.answered && !failed.again.is_worth_it(), "{failed:?}");
+    assert!(other.heard().is_empty());
+    let any = tools("[http]\nallow_private_network = true\nredirects = \"any\"");
+    assert_eq!(judged(&any, &asked), Value::from("there"));
+    let heard = &other.heard()[0];
+    assert_eq!(heard.headers.get("authorization"), None);
+    assert_eq!(heard.headers.get("x-api-key"), None);
+    assert_eq!((&*heard.headers["accept"], &*heard.body), ("a/b", "x"));
+}
+
+#[test]
+fn a_redirect_into_a_private_network_is_refused_even_from_a_trusted_host() {
+    let other = Peer::saying("200 OK", "text/plain", "there");
+    let to = other.url("/to");
+    let peer = redirecting("302 Found", move || to.clone());
+    let tools = tools(&format!("[http]\nredirects = \"any\"\ntrusted_hosts = [\"127.0.0.1:{}\"]", peer.port));
+    let failed = failure(perform(&tools, &get(&peer, "/from")));
+    assert!(failed.message.contains("--allow-private-network"), "{failed:?}");
+    assert!(other.heard().is_empty());
+}
+
+#[test]
+fn a_document_may_want_the_redirect_itself_and_circles_end() {
+    let peer = redirecting("302 Found", || "/from".into());
+    let input = format!(r#"{{"url": "{}"}}"#, peer.url("/from"));
+    for spec in [r#"{"follow_redirects": false}"#, r#"{"expect_status": [302]}"#] {
+        let answer = perform(&tools(OPEN), &call("http", spec, &input));
+        assert!(matches!(answer, Answer::Http { status: 302, .. }), "{answer:?}");
+    }
+    let failed = failure(perform(&tools(OPEN), &call("http", "{}", &input)));
+    assert!(failed.message.contains("circle"), "{failed:?}");
+}
+
+#[test]
+fn an_answer_is_read_up_to_a_bound_whether_its_length_is_told_or_not() {
+    let told = Peer::new(|_| response("200 OK", &[], &"x".repeat(2000)));
+    let untold =
+        Peer::new(|_| format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}", "x".repeat(2000)).into_bytes());
+    let tools = tools("[http]\nallow_private_network = true\nmax_response_bytes = 1000");
+    for peer in [told, untold] {
+        let failed = failure(perform(&tools, &get(&peer, "/")));
+        assert!(
+            failed.message.contains("max_response_bytes") && failed.answered && !failed.again.is_worth_it(),
+            "{failed:?}"
+        );
+    }
+}
+
+#[test]
+fn whether_the_other_side_has_answered_is_told_truly() {
+    let cut = Peer::new(|_| b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec());
+    let dead = Closed::new();
+    let asked = call("http", "{}", &format!(r#"{{"url": "http://127.0.0.1:{}/"}}"#, dead.port()));
+    for asked in [get(&cut, "/"), asked] {
+        let Failed { again, answered, .. } = failure(perform(&tools(OPEN), &asked));
+        assert!(again.is_worth_it() && !answered, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_is_given_up_in_time() {
+    let silent = Peer::new(|_| Vec::new());
+    let limited = branchpoint_runners::Call { attempt_limit_ms: Some(100), ..get(&silent, "/") };
+    assert_eq!(perform(&tools(OPEN), &limited), Answer::Never);
+    let brief = tools("[http]\nallow_private_network = true\ntimeout_ms = 100");
+    assert_eq!(&*failure(perform(&brief, &get(&silent, "/"))).kind, "timeout");
+}
+
+#[test]
+fn a_call_ends_when_it_is_told_to_stop() {
+    let silent = Peer::new(|_| Vec::new());
+    let stop = Stop::default();
+    let word = stop.clone();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        word.set();
+    });
+    // It would end by itself too, but nobody waits that long.
+    let patient = tools(&format!("{OPEN}\ntimeout_ms = 3600000"));
+    assert_eq!(patient.perform(&get(&silent, "/"), &stop), Some(Answer::Never));
+}
+
+#[test]
+fn secrets_are_filled_in_and_never_told() {
+    let peer = Peer::saying("200 OK", "text/plain", "ok");
+    let spec = r#"{"secrets": [["headers", "Authorization"], ["url"]]}"#;
+    let input = format!(
+        r#"{{"url": ["{}?k=", {{"secret": "TEST_KEY"}}], "headers": {{"Authorization": ["Bearer ", {{"secret": "TEST_TOKEN"}}, ""]}}}}"#,
+        peer.url("/")
+    );
+    assert_eq!(judged(&tools(OPEN), &call("http", spec, &input)), Value::from("ok"));
+    assert_eq!(peer.heard()[0].headers["authorization"], "Bearer test_token");
+    assert_eq!(peer.heard()[0].target, "/?k=test_key");
+    let spec = r#"{"credentials": [{"at": ["headers", "X-Key"], "text": ["", {"secret": "TEST_OTHER"}, ""]}]}"#;
+    for headers in ["", r#", "headers": {"X-One": "1"}"#] {
+        judged(&tools(OPEN), &call("http", spec, &format!(r#"{{"url": "{}"{headers}}}"#, peer.url("/"))));
+        let heard = peer.heard().pop().expect("it was called").headers;
+        assert_eq!((&*heard["x-key"], heard.contains_key("x-one")), ("test_other", !headers.is_empty()));
+    }
+    let bad = r#"{"url": ["no address ", {"secret": "TEST_KEY"}]}"#;
+    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, bad)));
+    assert!(failed.message.contains("***") && !failed.message.contains("test_key"), "{failed:?}");
+    let missing = r#"{"url": ["", {"secret": "OTHER"}]}"#;
+    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, missing)));
+    assert!(failed.message.contains("`OTHER`"), "{failed:?}");
+}
+
+#[test]
+fn what_cannot_be_sent_is_told_without_sending() {
+    for (input, said) in [
+        (r#"{"url": "nowhere"}"#, "no address"),
+        (r#"{"url": "https://e.example/", "method": "GE T"}"#, "no method"),
+        (r#"{"url": "https://e.example/", "headers": {"a b": "c"}}"#, "name of a header"),
+        (r#"{"url": "https://e.example/", "headers": {"a": "c\nd: e"}}"#, "header `a`"),
+        (r#"{"url": "https://e.example/", "headers": {"Content-Length": "1"}}"#, "set by the connection"),
+        (r#"{"url": "https://e.example/", "headers": {"Host": "other.example"}}"#, "set by the connection"),
+        (r#"{"url": "ftp://e.example/"}"#, "http and https"),
+        (r#"{"url": "https://me:pw@e.example/"}"#, "password"),
+    ] {
+        let failed = failure(perform(&tools(""), &call("http", "{}", input)));
+        assert!(failed.message.contains(said) && !failed.again.is_worth_it(), "{input}: {failed:?}");
+    }
+}
+
+#[test]
+fn pages_are_read_as_text_and_data_as_values() {
+    let page = "<html><head><title>T</title></head><body><p>One</p><script>x()</script></body></html>";
+    let peer = Peer::new(move |heard| match &*heard.target {
+        "/json" => response("200 OK", &[("content-type", "application/json; charset=utf-8")], "[1]"),
+        "/latin" => {
+            let mut said = response("200 OK", &[("content-type", "text/plain; charset=iso-8859-1")], "?");
+            *said.last_mut().expect("it has a body") = 0xe4;
+            said
+        }
+        "/gone" => response("410 Gone", &[], ""),
+        _ => response("200 OK", &[("content-type", "text/html")], page),
+    });
+    let fetch = |path: &str, more: &str| call("fetch", "{}", &format!(r#"{{"url": "{}"{more}}}"#, peer.url(path)));
+    let tools = tools(OPEN);
+    assert_eq!(judged(&tools, &fetch("/", "")), Value::from("T\n\nOne"));
+    assert_eq!(judged(&tools, &fetch("/", r#", "format": "html""#)), Value::from(page));
+    assert_eq!(judged(&tools, &fetch("/json", "")), value("[1]"));
+    assert_eq!(judged(&tools, &fetch("/latin", "")), Value::from("ä"));
+    let gone = fetch("/gone", "");
+    assert_eq!(&*judge(&gone, perform(&tools, &gone)).expect_err("it is gone").kind, "http_status");
+    let scraping = call("tool", r#"{"tool": "webScraping"}"#, &format!(r#"{{"url": "{}"}}"#, peer.url("/")));
+    assert_eq!(judged(&tools, &scraping), Value::from("T\n\nOne"));
+}
+
+#[test]
+fn many_calls_at_once_share_the_threads() {
+    let peer = Peer::saying("200 OK", "text/plain", "ok");
+    let (tools, asked) = (Arc::new(tools(OPEN)), get(&peer, "/"));
+    let calls: Vec<_> = (0..50)
+        .map(|_| {
+            let (tools, asked) = (Arc::clone(&tools), asked.clone());
+            thread::spawn(move || judged(&tools, &asked))
+        })
+        .collect();
+    assert!(calls.into_iter().all(|call| call.join().is_ok_and(|answer| answer == Value::from("ok"))));
+}

@@ -1,0 +1,124 @@
+//! Tools against real peers: servers of HTTP, SMTP and MCP that run on this machine, and none of the internet.
+
+mod bare;
+mod closed;
+mod extract;
+mod files;
+mod http;
+mod mail;
+mod mcp;
+mod peer;
+mod process;
+mod search;
+mod webhook;
+
+use std::sync::Arc;
+
+use branchpoint_core::{EffectNo, Failed};
+use branchpoint_expr::Value;
+use branchpoint_runners::tools::{Settings, Tools};
+use branchpoint_runners::{Answer, Call, SecretStore, Stop};
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).expect("this is JSON")
+}
+
+/// Secrets that tests know: the name of each is also its value, in small letters.
+fn secrets() -> SecretStore {
+    Arc::new(|name| name.starts_with("TEST_").then(|| name.to_lowercase()))
+}
+
+fn tools(settings: &str) -> Tools {
+    let settings: Settings = toml::from_str(settings).expect("these are settings");
+    Tools::new(settings, secrets()).expect("there are threads")
+}
+
+fn call(kind: &str, spec: &str, input: &str) -> Call {
+    Call {
+        run: "run-1".into(),
+        folder: "".into(),
+        effect: EffectNo(7),
+        attempt: 1,
+        answers: 0,
+        kind: kind.into(),
+        spec: value(spec),
+        input: value(input),
+        attempt_limit_ms: None,
+        step: None,
+        path: Vec::new(),
+    }
+}
+
+#[track_caller]
+fn perform(tools: &Tools, call: &Call) -> Answer {
+    tools.perform(call, &Stop::default()).expect("this is for tools")
+}
+
+#[track_caller]
+fn judged(tools: &Tools, call: &Call) -> Value {
+    branchpoint_runners::judge(call, perform(tools, call)).expect("this succeeds")
+}
+
+#[track_caller]
+fn failure(answer: Answer) -> Failed {
+    match answer {
+        Answer::Failed(failed) => failed,
+        other => panic!("this is no failure: {other:?}"),
+    }
+}
+
+#[test]
+fn calls_that_are_not_for_tools_are_left_to_others() {
+    let tools = tools("");
+    for kind in ["model", "agent", "run", "shell", "read", "chat"] {
+        assert_eq!(tools.perform(&call(kind, "{}", "{}"), &Stop::default()), None, "{kind}");
+        assert!(!Tools::serves(kind, &Value::Null), "{kind}");
+        assert_eq!(tools.lacks(kind, &Value::Null), None, "{kind}");
+    }
+}
+
+#[test]
+fn what_the_settings_lack_is_told_before_a_run() {
+    let tools = tools("[webhook]\nsecret_env = \"NOT_SET\"");
+    for (kind, spec, missing) in [
+        ("search", "{}", "[search]"),
+        ("tool", r#"{"tool": "webSearch"}"#, "[search]"),
+        ("tool", r#"{"tool": "lookup"}"#, "[mcp.NAME]"),
+        ("mcp", "{}", "[mcp.NAME]"),
+        ("memory", r#"{"step_type": "add_memory"}"#, "[mcp.NAME]"),
+        ("mail", "{}", "[mail]"),
+        ("content", r#"{"step_type": "load_content"}"#, "[files]"),
+        ("webhook", "{}", "NOT_SET"),
+        ("process", "{}", "runs no commands"),
+    ] {
+        let lacks = tools.lacks(kind, &value(spec)).unwrap_or_default();
+        assert!(lacks.contains(missing), "{kind}: {lacks}");
+        let failed = match kind {
+            "search" | "mail" | "content" | "process" | "memory" => failure(perform(&tools, &call(kind, spec, "{}"))),
+            _ => continue,
+        };
+        assert!(failed.message.contains(missing) && !failed.again.is_worth_it(), "{kind}: {failed:?}");
+    }
+    for kind in ["http", "fetch", "extract"] {
+        assert_eq!(tools.lacks(kind, &Value::Null), None, "{kind}");
+    }
+}
+
+#[test]
+fn the_examples_on_the_page_about_settings_are_settings() {
+    let page = include_str!("../../../../docs/settings.md");
+    let ours = ["[http]", "[webhook]", "[search]", "[mail]", "[files]", "[mcp."];
+    let examples = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let examples: Vec<&str> = examples.filter(|text| ours.iter().any(|section| text.starts_with(section))).collect();
+    assert_eq!(examples.len(), ours.len(), "one for each section");
+    for example in examples {
+        toml::from_str::<Settings>(example).unwrap_or_else(|error| panic!("{example}\n{error}"));
+    }
+}
+
+#[test]
+fn a_setting_that_nobody_knows_is_refused() {
+    assert!(toml::from_str::<Settings>("[http]\nallow_privat_network = true").is_err());
+    assert!(toml::from_str::<Settings>("[htp]").is_err());
+    assert!(toml::from_str::<Settings>("[search]\nprovider = \"other\"").is_err());
+}

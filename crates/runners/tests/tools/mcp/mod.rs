@@ -1,0 +1,149 @@
+//! Tools of MCP servers: a small one of our own, and one that others have written.
+
+mod everything;
+mod lists;
+mod odd;
+pub(super) mod server;
+
+use branchpoint_expr::Value;
+use branchpoint_runners::tools::Tools;
+use branchpoint_runners::{Answer, Call, Stop};
+
+use super::{call, failure, judged, perform, tools, value};
+
+fn action(server: &str, action: &str, params: &str) -> Call {
+    let input = format!(r#"{{"server": "{server}", "action": "{action}", "params": {params}}}"#);
+    call("mcp", r#"{"provider": null}"#, &input)
+}
+
+fn tool(name: &str, arguments: &str) -> Call {
+    call("tool", "{}", &format!(r#"{{"id": "c1", "tool": "{name}", "arguments": {arguments}}}"#))
+}
+
+#[track_caller]
+fn answers(tools: &Tools) {
+    assert_eq!(judged(tools, &action("small", "echo", r#"{"text": "hello"}"#)), Value::from("hello"));
+    assert_eq!(judged(tools, &tool("sum", r#"{"a": 2, "b": 3}"#)), value(r#"{"sum": 5}"#));
+    assert_eq!(judged(tools, &tool("small.list", "{}")), value("[1, 2]"));
+    let parts = judged(tools, &tool("picture", "null"));
+    assert_eq!(parts.as_list().map(<[Value]>::len), Some(2), "{parts}");
+    let failed = failure(perform(tools, &tool("fail", "{}")));
+    assert_eq!((&*failed.message, failed.answered), ("it does not work", true));
+    let failed = failure(perform(tools, &action("small", "eco", "{}")));
+    assert!(
+        failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.again.is_worth_it(),
+        "{failed:?}"
+    );
+    for offered in tools.described(&server::TOOLS, &Stop::default()) {
+        let parameters = offered.expect("it is offered").parameters.expect("it says what it takes");
+        assert_eq!(parameters.get("type"), Some(&Value::from("object")));
+    }
+}
+
+#[test]
+fn a_server_that_is_a_child_is_started_and_called() {
+    let tools = tools(&server::by_child("small"));
+    assert_eq!(tools.lacks("mcp", &Value::Null), None);
+    answers(&tools);
+}
+
+#[test]
+fn a_server_at_an_address_is_called_and_trusted() {
+    answers(&tools(&format!("[mcp.small]\nurl = \"{}\"", server::by_address())));
+}
+
+#[test]
+fn a_server_that_dies_is_started_again() {
+    let tools = tools(&server::by_child("small"));
+    for _ in 0..2 {
+        let failed = failure(perform(&tools, &action("small", "die", "{}")));
+        assert!(failed.again.is_worth_it() && !failed.answered, "{failed:?}");
+        assert_eq!(judged(&tools, &action("small", "echo", r#"{"text": "again"}"#)), Value::from("again"));
+    }
+}
+
+#[test]
+fn a_child_finds_what_it_is_given_and_no_other_secret() {
+    let tools = tools(&server::by_child("small"));
+    let seen = judged(&tools, &tool("env", "{}")).to_string();
+    assert!(seen.contains("GIVEN=***"), "it has the secret, and what it repeats of it is masked: {seen}");
+    let other = judged(&tools, &action("small", "echo", r#"{"text": "test_other"}"#));
+    assert_eq!(other, Value::from("test_other"), "a secret that the server was not given is a word like any other");
+    assert!(!seen.contains("CARGO_PKG_NAME"), "the environment of the host is not handed on: {seen}");
+}
+
+#[test]
+fn what_a_document_sets_for_a_tool_stands_in_for_arguments_that_are_left_out() {
+    let tools = tools(&server::by_child("small"));
+    for (arguments, said) in [("{}", "as set"), (r#"{"text": "as asked"}"#, "as asked")] {
+        let asked = format!(r#"{{"tool": "echo", "arguments": {arguments}, "configuration": {{"text": "as set"}}}}"#);
+        assert_eq!(judged(&tools, &call("tool", "{}", &asked)), Value::from(said));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_does_not_survive_the_tools() {
+    let tools = tools(&server::by_child("small"));
+    let stat = format!("/proc/{}/stat", judged(&tools, &tool("pid", "{}")));
+    assert!(std::fs::exists(&stat).expect("it can be looked at"));
+    drop(tools);
+    // It is gone, or what is left of it is for its parent to take note of.
+    let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z"));
+    while !is_gone() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_call_that_hangs_is_given_up_and_the_server_goes_on() {
+    let tools = tools(&server::by_child("small"));
+    // Its start takes no part of the limit.
+    judged(&tools, &tool("echo", r#"{"text": "here"}"#));
+    let limited = Call { attempt_limit_ms: Some(200), ..action("small", "hang", "{}") };
+    assert_eq!(perform(&tools, &limited), Answer::Never);
+    assert_eq!(judged(&tools, &tool("echo", r#"{"text": "still here"}"#)), Value::from("still here"));
+}
+
+#[test]
+fn a_name_that_two_servers_have_must_say_which() {
+    let both = tools(&format!("{}[mcp.other]\nurl = \"{}\"", server::by_child("small"), server::by_address()));
+    let failed = failure(perform(&both, &tool("echo", "{}")));
+    assert!(failed.message.contains("`other`, `small`") && failed.message.contains("`other.echo`"), "{failed:?}");
+    assert_eq!(judged(&both, &tool("other.echo", r#"{"text": "x"}"#)), Value::from("x"));
+    let failed = failure(perform(&both, &tool("nothing", "{}")));
+    assert!(failed.message.contains("no MCP server has a tool `nothing`"), "{failed:?}");
+}
+
+#[test]
+fn steps_that_hosts_define_go_to_the_tool_of_their_name() {
+    let tools = tools(&server::by_child("small"));
+    let spec = r#"{"step_type": "echo"}"#;
+    assert_eq!(judged(&tools, &call("memory", spec, r#"{"text": "kept"}"#)), Value::from("kept"));
+}
+
+#[test]
+fn a_server_that_cannot_start_is_told_with_what_it_said() {
+    let settings = "[mcp.bad]\ncommand = \"sh\"\nargs = [\"-c\", \"echo the key $KEY is wrong >&2; exit 1\"]\n\
+                    env_from = { KEY = \"TEST_KEY\" }";
+    let failed = failure(perform(&tools(settings), &action("bad", "x", "{}")));
+    assert!(failed.message.contains("`bad`"), "{failed:?}");
+    assert!(failed.message.ends_with("; it said: the key *** is wrong"), "{failed:?}");
+    let missing = tools("[mcp.bad]\ncommand = \"no-such-program-at-all\"");
+    let failed = failure(perform(&missing, &action("bad", "x", "{}")));
+    assert!(failed.message.contains("no-such-program-at-all"), "{failed:?}");
+}
+
+#[test]
+fn settings_of_servers_are_checked_before_a_run() {
+    for (settings, said) in [
+        ("[mcp.a]", "either command or url"),
+        ("[mcp.a]\ncommand = \"x\"\nurl = \"http://x\"", "either command or url"),
+        ("[mcp.a]\nurl = \"http://x\"\nheaders_from = { Authorization = \"NOT_SET\" }", "NOT_SET"),
+    ] {
+        let lacks = tools(settings).lacks("mcp", &Value::Null).unwrap_or_default();
+        assert!(lacks.contains(said), "{settings}: {lacks}");
+    }
+    let failed = failure(perform(&tools(&server::by_child("small")), &action("smal", "echo", "{}")));
+    assert!(failed.message.contains("`smal`") && failed.message.contains("`small`"), "{failed:?}");
+}

@@ -1,0 +1,172 @@
+//! Servers that do not do as they should: what they do is told plainly, within limits, and at nobody else's cost.
+
+use branchpoint_expr::Value;
+use branchpoint_runners::Stop;
+use branchpoint_runners::tools::Tools;
+
+use super::super::peer::{Heard, Peer, response};
+use super::{action, failure, judged, perform, server, tool, tools};
+
+const JSON: &str = "application/json";
+
+/// A server at an address that says who it is, and answers everything else as the test wants.
+pub(super) fn peer(answer: impl Fn(&str, &serde_json::Value) -> Vec<u8> + Send + Sync + 'static) -> Peer {
+    Peer::new(move |heard: &Heard| {
+        let asked: serde_json::Value = serde_json::from_str(&heard.body).unwrap_or_default();
+        match asked["method"].as_str() {
+            Some("initialize") => said(
+                &asked,
+                &serde_json::json!({
+                    "protocolVersion": asked["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "odd", "version": "1"},
+                }),
+            ),
+            Some(method) if asked["id"] != serde_json::Value::Null => answer(method, &asked),
+            _ => response("202 Accepted", &[], ""),
+        }
+    })
+}
+
+pub(super) fn said(asked: &serde_json::Value, result: &serde_json::Value) -> Vec<u8> {
+    let message = serde_json::json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    response("200 OK", &[("content-type", JSON)], &message.to_string())
+}
+
+pub(super) fn at(peer: &Peer, more: &str) -> Tools {
+    tools(&format!("[mcp.odd]\nurl = \"{}\"\n{more}", peer.url("/mcp")))
+}
+
+#[track_caller]
+fn broken(tools: &Tools, expected: &[&str]) {
+    let failed = failure(perform(tools, &action("odd", "x", "{}")));
+    for words in expected {
+        assert!(failed.message.contains(words), "{words}: {failed:?}");
+    }
+    for foreign in ["rmcp", "Transport", "Client error", "reqwest"] {
+        assert!(!failed.message.contains(foreign), "{failed:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_long_fails_the_call_whatever_way_it_comes() {
+    const LIMIT: &str = "max_response_bytes = 20000";
+    let long = || "z".repeat(30_000);
+    let expected = ["20000 bytes", "max_response_bytes", "[mcp."];
+    let of_known_length =
+        peer(move |_, asked| said(asked, &serde_json::json!({"content": [{"type": "text", "text": long()}]})));
+    let until_the_end = peer(move |_, _| {
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {JSON}\r\nconnection: close\r\n\r\n\"{}", long()).into_bytes()
+    });
+    let in_one_event =
+        peer(move |_, _| response("200 OK", &[("content-type", "text/event-stream")], &format!("data: {}", long())));
+    let in_many_events = peer(move |_, _| {
+        let event = "data: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/progress\", \"params\": {\"progressToken\": 1, \"progress\": 1}}\n\n";
+        response("200 OK", &[("content-type", "text/event-stream")], &event.repeat(1000))
+    });
+    for peer in [of_known_length, until_the_end, in_one_event, in_many_events] {
+        broken(&at(&peer, LIMIT), &expected);
+    }
+    let child = tools(&format!("{}{LIMIT}", server::by_child("small")));
+    let asked = format!(r#"{{"text": "{}"}}"#, long());
+    let failed = failure(perform(&child, &action("small", "echo", &asked)));
+    assert!(expected.iter().all(|words| failed.message.contains(words)), "{failed:?}");
+    assert!(!failed.again.is_worth_it(), "it would be as long again");
+    assert_eq!(judged(&child, &action("small", "echo", r#"{"text": "short"}"#)), Value::from("short"));
+}
+
+#[test]
+fn a_list_of_tools_without_an_end_is_not_read_to_its_end() {
+    let described = "x".repeat(1000);
+    let long = peer(move |_, asked| {
+        let tool = serde_json::json!({"name": "t", "description": described, "inputSchema": {"type": "object"}});
+        said(asked, &serde_json::json!({"tools": [tool], "nextCursor": "on"}))
+    });
+    let empty = peer(|_, asked| said(asked, &serde_json::json!({"tools": [], "nextCursor": "on"})));
+    for (peer, words) in [(long, "max_response_bytes"), (empty, "pages of tools")] {
+        let lacks = at(&peer, "max_response_bytes = 20000").lacks_tool("t").unwrap_or_default();
+        assert!(lacks.contains(words), "{lacks}");
+    }
+}
+
+#[test]
+fn what_comes_instead_of_a_message_is_told_with_a_way_out() {
+    let plain = |status: &'static str, body: &'static str| Peer::saying(status, "text/plain", body);
+    broken(&at(&plain("401 Unauthorized", "no key"), ""), &["401", "headers_from", "no key"]);
+    broken(&at(&plain("403 Forbidden", ""), ""), &["403", "headers_from"]);
+    broken(&at(&plain("404 Not Found", ""), ""), &["404", "check the url of [mcp.odd]"]);
+    broken(&at(&plain("500 Internal Server Error", "it\n fell"), ""), &["500", "`it fell`"]);
+    broken(&at(&Peer::saying("200 OK", "text/html", "<html>hello</html>"), ""), &["text/html", "<html>hello", "url"]);
+    broken(&at(&Peer::saying("200 OK", JSON, "[1]"), ""), &["no message of the protocol", "[1]"]);
+    let moved = Peer::new(|_| response("307 Temporary Redirect", &[("location", "https://new.example/mcp")], ""));
+    broken(&at(&moved, ""), &["307", "https://new.example/mcp"]);
+    assert_eq!(moved.heard().len(), 1, "it is not followed");
+    // The same when the server was there at first.
+    let later = peer(|_, _| response("503 Service Unavailable", &[], "later"));
+    let failed = failure(perform(&at(&later, ""), &action("odd", "x", "{}")));
+    assert!(failed.again.is_worth_it() && failed.answered && failed.message.contains("503"), "{failed:?}");
+    broken(&at(&later, ""), &["`x`", "503", "`later`"]);
+}
+
+#[test]
+fn what_a_server_repeats_of_its_secrets_is_not_told() {
+    let peer = Peer::new(|heard| response("401 Unauthorized", &[], &format!("no {}", heard.headers["authorization"])));
+    let tools = at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }");
+    broken(&tools, &["401", "no ***"]);
+    assert!(tools.lacks_tool("odd.x").is_some_and(|why| why.contains("no ***")));
+    // No part of it either, where only the beginning of an answer is told.
+    for before in 190..201 {
+        let peer = Peer::new(move |heard| {
+            response("401 Unauthorized", &[], &format!("{}{}", ".".repeat(before), heard.headers["authorization"]))
+        });
+        let failed = at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }").lacks_tool("odd.x");
+        assert!(failed.as_ref().is_some_and(|why| why.contains("...") && !why.contains(".t")), "{failed:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_broken_takes_nothing_from_the_others() {
+    for bad in [
+        "[mcp.bad]\ncommand = \"sh\"\nargs = [\"-c\", \"echo broken >&2; exit 1\"]",
+        "[mcp.bad]\ncommand = \"sh\"\nenv_from = { KEY = \"NOT_SET\" }",
+        "[mcp.bad]",
+    ] {
+        let tools = tools(&format!("{}{bad}", server::by_child("small")));
+        assert_eq!(tools.lacks("mcp", &super::value(r#"{"server": "small"}"#)), None);
+        assert_eq!(tools.lacks("mcp", &Value::Null), None, "which one it is will be seen");
+        for name in ["echo", "small.echo"] {
+            assert_eq!(tools.lacks_tool(name), None, "{name}");
+            let described = tools.described(&[name], &Stop::default());
+            let told = described[0].as_ref().and_then(|tool| tool.description.as_deref());
+            assert_eq!(told, Some("Does echo."));
+            assert_eq!(judged(&tools, &tool(name, r#"{"text": "x"}"#)), Value::from("x"));
+        }
+        assert!(tools.lacks("mcp", &super::value(r#"{"server": "bad"}"#)).is_some() || bad.contains("exit 1"));
+        let unknown = tools.lacks_tool("other").unwrap_or_default();
+        assert!(unknown.contains("`other`") && unknown.contains("bad"), "it may be the one that has it: {unknown}");
+    }
+}
+
+#[test]
+fn a_tool_that_nobody_has_is_found_before_a_run_with_names_that_are_near() {
+    let tools = tools(&server::by_child("small"));
+    for (name, near) in [("ecko", "`small.echo`"), ("small.ecko", "`echo`")] {
+        let lacks = tools.lacks_tool(name).unwrap_or_default();
+        assert!(lacks.contains("ecko") && lacks.contains(near), "{lacks}");
+    }
+    assert!(tools.lacks("mcp", &super::value(r#"{"server": "smal"}"#)).is_some_and(|why| why.contains("`small`")));
+    assert!(tools.lacks_tool("web_search").is_some_and(|why| why.contains("[search]")));
+    assert_eq!(tools.lacks_tool("web_fetch"), None);
+}
+
+#[test]
+fn a_name_that_says_its_server_starts_no_other() {
+    let folder = tempfile::tempdir().expect("there is a folder");
+    let started = folder.path().join("started");
+    let other = format!("[mcp.other]\ncommand = \"touch\"\nargs = [{:?}]", started.display().to_string());
+    let tools = tools(&format!("{}{other}", server::by_child("small")));
+    assert_eq!(tools.lacks_tool("small.echo"), None);
+    assert!(tools.described(&["small.echo"], &Stop::default())[0].is_some());
+    assert_eq!(judged(&tools, &tool("small.echo", r#"{"text": "x"}"#)), Value::from("x"));
+    assert!(!started.exists());
+}

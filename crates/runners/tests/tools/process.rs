@@ -1,0 +1,174 @@
+//! Programs and commands.
+
+use branchpoint_expr::{Value, shell};
+use branchpoint_runners::tools::{Commands, Tools};
+use branchpoint_runners::{Answer, Local};
+
+use super::{call, judged, perform, tools};
+
+fn with_commands(environment: Option<Vec<String>>) -> Tools {
+    tools("").with_commands(Commands { local: Local { environment, ..Local::new(std::env::temp_dir()) } })
+}
+
+#[test]
+fn a_command_goes_to_the_shell_and_a_program_does_not() {
+    let tools = with_commands(None);
+    assert_eq!(tools.lacks("process", &Value::Null), None);
+    for (input, expected) in [
+        (r#"{"command": "printf '%s' \"$((1 + 2))\""}"#, "3"),
+        (r#"{"argv": ["printf", "%s", "$((1 + 2))"]}"#, "$((1 + 2))"),
+        (r#"{"command": "printf", "args": ["%s", "$((1 + 2))"]}"#, "$((1 + 2))"),
+        (r#"{"command": "cat", "stdin": "fed"}"#, "fed"),
+        (r#"{"command": "printf \"$WHO\"", "env": {"WHO": "me"}}"#, "me"),
+        (r#"{"command": "pwd", "cwd": "/"}"#, "/\n"),
+    ] {
+        assert_eq!(judged(&tools, &call("process", "{}", input)), Value::from(expected), "{input}");
+    }
+    let failing = perform(&tools, &call("process", "{}", r#"{"command": "echo no >&2; exit 3"}"#));
+    assert!(matches!(failing, Answer::Process { exit: 3, .. }), "{failing:?}");
+}
+
+#[test]
+fn a_credential_is_a_variable_of_its_own_call() {
+    let local = Local { secrets: super::secrets(), ..Local::new(std::env::temp_dir()) };
+    let tools = tools("").with_commands(Commands { local });
+    let spec = r#"{"credentials": [{"at": ["env", "TOKEN"], "text": ["", {"secret": "TEST_CRM"}, ""]}]}"#;
+    let asked = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
+    assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("8 kept\n"), "the length of `test_crm`");
+    assert_eq!(judged(&tools, &call("process", "{}", asked)), Value::from("0 kept\n"));
+}
+
+#[test]
+fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
+    let secrets: branchpoint_runners::SecretStore = std::sync::Arc::new(|_| Some("it's $(pwd); echo no".to_owned()));
+    let local = Local { secrets, ..Local::new(std::env::temp_dir()) };
+    let tools = tools("").with_commands(Commands { local });
+    let spec = r#"{"secrets": [["command"], ["argv", 1]]}"#;
+    for asked in [
+        r#"{"command": ["t=", {"secret": "X"}, "; echo ${#t} \"$t\""]}"#,
+        r#"{"argv": ["printf", ["20 ", {"secret": "X"}, "\n"]]}"#,
+    ] {
+        assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("20 ***\n"), "{asked}");
+    }
+}
+
+#[test]
+fn on_a_server_commands_see_only_the_names_that_are_allowed() {
+    let tools = with_commands(Some(vec!["PATH".into()]));
+    let seen = judged(&tools, &call("process", "{}", r#"{"argv": ["env"], "env": {"MINE": "1"}}"#)).to_string();
+    let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["BRANCHPOINT_KEY", "MINE", "PATH"]);
+}
+
+#[test]
+fn a_program_that_does_not_listen_to_its_input_ends_all_the_same() {
+    let input = format!(r#"{{"command": "true", "stdin": "{}"}}"#, "x".repeat(1_000_000));
+    assert_eq!(judged(&with_commands(None), &call("process", "{}", &input)), Value::from(""));
+}
+
+/// The command with a word at each `@@`; none where no word can stand.
+fn filled(written: &str, value: &str) -> Option<String> {
+    let (mut command, mut filled) = (shell::Command::default(), String::new());
+    for (index, part) in written.split("@@").enumerate() {
+        if index > 0 {
+            let (before, after) = command.around().ok()?;
+            filled += &[before, &shell::word(value), after].concat();
+            command.put_in();
+        }
+        command.read(part);
+        filled += part;
+    }
+    Some(filled)
+}
+
+#[test]
+fn a_shell_reads_each_word_as_it_was() {
+    let nasty = "a 'b' \"c\" $(echo bad) `echo bad` \\ ; # ${HOME}\n* end";
+    let tools = with_commands(None);
+    for written in [
+        "printf %s @@",
+        "printf %s \"@@\"",
+        "printf %s '@@'",
+        "x=$(true); printf %s \"${x}@@\"",
+        "(printf %s @@)",
+        "true; # a comment, isn't it\nprintf %s \"@@\"",
+        "printf %s \"\\\"@@\" | tail -c +2",
+    ] {
+        let command = filled(written, nasty).expect("a word can stand there");
+        let input = serde_json::json!({"command": command}).to_string();
+        assert_eq!(judged(&tools, &call("process", "{}", &input)).to_string(), nasty, "{command}");
+    }
+}
+
+/// Commands put together at random from what confuses shells: wherever a value was let in, it does not run.
+#[test]
+fn no_value_runs_whatever_is_around_it() {
+    const PIECES: [&str; 40] = [
+        "@@",
+        "@@",
+        "@@",
+        "\"",
+        "\"",
+        "'",
+        "'",
+        "\\",
+        "$",
+        "$$",
+        "$(",
+        "${x:-",
+        "${x}",
+        "$(true)",
+        "$((",
+        "))",
+        "((",
+        ")",
+        "}",
+        "(",
+        "`",
+        "#",
+        " #",
+        "\n",
+        " ",
+        " ",
+        ";",
+        "|",
+        "<",
+        "<<",
+        ">",
+        "[",
+        "]",
+        "a",
+        "echo ",
+        "x=",
+        "case a in a) ",
+        ";; esac",
+        "\t",
+        "&",
+    ];
+    // It runs in quotes, in substitutions and in arithmetic, and says `P2N` where it does.
+    let payload = "a[$(echo P$((1+1))N >&2)]$(echo P$((1+1))N >&2)`echo P$((1+1))N >&2`\";echo P$((1+1))N;'";
+    let shells = ["/bin/sh", "/bin/bash"].map(std::path::Path::new).into_iter().filter(|shell| shell.exists());
+    let shells: Vec<_> = shells.collect();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (mut seed, mut let_in) = (7_u64, 0);
+    while let_in < 400 {
+        let mut written = String::new();
+        for _ in 0..3 + seed % 9 {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            written += PIECES[usize::try_from(seed >> 33).expect("31 bits") % PIECES.len()];
+        }
+        let Some(command) = filled(&written, payload).filter(|command| *command != written) else { continue };
+        let_in += 1;
+        for shell in &shells {
+            let mut ran = std::process::Command::new(shell);
+            let output = ran_quietly(ran.arg("-c").arg(&command).current_dir(folder.path()));
+            assert!(!output.contains("P2N"), "{written:?} became {command:?}, and {shell:?} said {output}");
+        }
+    }
+}
+
+fn ran_quietly(command: &mut std::process::Command) -> String {
+    let output = command.stdin(std::process::Stdio::null()).output().expect("a shell starts");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
