@@ -110,11 +110,22 @@ pub enum Trouble {
     #[error("this file is a database, but not a store of Branchpoint; name another file with --store")]
     NotAStore,
     /// The store was written by a later build.
-    #[error("the store has version {found}, and this build knows versions up to {known}; use a newer build")]
+    #[error("the store has version {found}, and this build reads only version {known}. Use a newer build")]
     TooNew {
         /// The version of the store.
         found: usize,
         /// The newest known version.
+        known: usize,
+    },
+    /// The store was written by an earlier build, before the tables were final.
+    #[error(
+        "the store has version {found}, and this build reads only version {known}. Export its runs with the build that wrote it \
+         (`branchpoint runs export`), and import them into a new store (`--store FILE`)"
+    )]
+    TooOld {
+        /// The version of the store.
+        found: usize,
+        /// The version that this build reads.
         known: usize,
     },
     /// Stored bytes cannot be read.
@@ -214,7 +225,7 @@ impl Store {
         }
         let mut db = Connection::open(path)?;
         db.busy_handler(Some(wait_for_writer))?;
-        schema::migrate(&mut db)?;
+        schema::create_or_verify(&mut db)?;
         write_ahead(&db)?;
         db.pragma_update(None, "synchronous", durability.pragma())?;
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
@@ -230,7 +241,7 @@ impl Store {
     /// A store that is gone with the process: for runs that are only tried.
     pub fn in_memory() -> Result<Self, Trouble> {
         let mut db = Connection::open_in_memory()?;
-        schema::migrate(&mut db)?;
+        schema::create_or_verify(&mut db)?;
         db.set_prepared_statement_cache_capacity(64);
         Ok(Self {
             db,
@@ -248,14 +259,14 @@ impl Store {
                 .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
         db.busy_handler(Some(wait_for_writer))?;
         let real = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        let mut store = Self {
+        let store = Self {
             db,
             path: Some(real),
             durability: Durability::Full,
             batch: RefCell::default(),
             memory_key: OnceCell::new(),
         };
-        schema::migrate(&mut store.db)?;
+        schema::verify(&store.db)?;
         store.db.pragma_update(None, "query_only", true)?;
         store.db.set_prepared_statement_cache_capacity(64);
         Ok(store)

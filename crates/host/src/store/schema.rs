@@ -1,4 +1,7 @@
-//! The tables, as a list of migrations. They only go forward, and a migration that was released is never changed.
+//! The tables of a store and their version.
+//!
+//! A store is created with all tables at once. There are no migrations yet, because no version has been released: a store of any
+//! other version is rejected. Whoever changes `schema.sql` gives it a new [`VERSION`].
 
 use rusqlite::Connection;
 
@@ -7,40 +10,107 @@ use super::Trouble;
 /// Marks a file as a store of ours: `BrPt`.
 const APPLICATION: i32 = 0x4272_5074;
 
-/// Every change of the tables, in order. The version of a store is how many it has seen.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema-1.sql"), include_str!("schema-2.sql"), include_str!("schema-3.sql")];
+/// The version of the tables. Versions 1 to 3 were written by builds whose tables differed under the same number.
+const VERSION: usize = 10;
 
-/// Brings a store up to date; a new file becomes a store.
-pub(super) fn migrate(db: &mut Connection) -> Result<(), Trouble> {
-    let version = version(db)?;
-    let Some(missing) = MIGRATIONS.get(version..) else {
-        return Err(Trouble::TooNew { found: version, known: MIGRATIONS.len() });
-    };
-    if missing.is_empty() {
-        return Ok(());
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// Creates the tables in an empty file, and verifies the version of an existing store.
+pub(super) fn create_or_verify(db: &mut Connection) -> Result<(), Trouble> {
+    if !is_empty(db)? {
+        return verify(db);
     }
     let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
-    let version = self::version(&change)?;
-    for sql in MIGRATIONS.iter().skip(version) {
-        change.execute_batch(sql)?;
+    // Another process may have created the tables meanwhile.
+    if !is_empty(&change)? {
+        return verify(&change);
     }
+    change.execute_batch(SCHEMA)?;
     change.pragma_update(None, "application_id", APPLICATION)?;
-    change.pragma_update(None, "user_version", i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))?;
+    change.pragma_update(None, "user_version", i64::try_from(VERSION).unwrap_or(i64::MAX))?;
     change.commit()?;
     Ok(())
 }
 
-/// How many migrations a store has seen. A file of somebody else is refused.
+/// Rejects a file that is not a store, and a store whose tables this build does not know.
+pub(super) fn verify(db: &Connection) -> Result<(), Trouble> {
+    match version(db)? {
+        VERSION => Ok(()),
+        found if found < VERSION => Err(Trouble::TooOld { found, known: VERSION }),
+        found => Err(Trouble::TooNew { found, known: VERSION }),
+    }
+}
+
+/// The version of the tables of a store.
 pub(super) fn version(db: &Connection) -> Result<usize, Trouble> {
-    // One look, because another process may be making the store.
-    let sql = "SELECT application_id, user_version, (SELECT count(*) = 0 FROM sqlite_schema)
-        FROM pragma_application_id, pragma_user_version";
-    let (application, version, empty): (i64, i64, bool) =
-        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    if application != i64::from(APPLICATION) && !empty {
+    // One statement, because another process may be creating the store.
+    let sql = "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version";
+    let (application, version): (i64, i64) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if application != i64::from(APPLICATION) {
         return Err(Trouble::NotAStore);
     }
-    Ok(usize::try_from(version).unwrap_or(usize::MAX))
+    Ok(usize::try_from(version).unwrap_or_default())
+}
+
+fn is_empty(db: &Connection) -> Result<bool, Trouble> {
+    Ok(db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::store::workflows::hash;
+    use crate::store::{Durability, Store};
+    use branchpoint_runners::hexadecimal;
+
+    /// A store of another version, with a table that it would have had then.
+    fn store_of_version(folder: &tempfile::TempDir, version: usize) -> PathBuf {
+        let file = folder.path().join("store.db");
+        let db = Connection::open(&file).expect("the folder is writable");
+        db.execute_batch("CREATE TABLE runs (run INTEGER PRIMARY KEY)").expect("the table is valid");
+        db.pragma_update(None, "application_id", APPLICATION).expect("the file is writable");
+        db.pragma_update(None, "user_version", i64::try_from(version).expect("it is small")).expect("it is writable");
+        file
+    }
+
+    #[test]
+    fn stores_of_other_versions_are_rejected_and_stay_as_they_are() {
+        for other in (0..VERSION).chain([VERSION + 1]) {
+            let folder = tempfile::tempdir().expect("there is room for a store");
+            let file = store_of_version(&folder, other);
+            let before = std::fs::read(&file).expect("it reads");
+            for opened in [Store::open(&file, Durability::Full), Store::read_only(&file)] {
+                let trouble = opened.expect_err("its tables are unknown");
+                match trouble {
+                    Trouble::TooOld { found, .. } => assert!(found == other && other < VERSION, "{trouble}"),
+                    Trouble::TooNew { found, .. } => assert!(found == other && other > VERSION, "{trouble}"),
+                    trouble => panic!("{trouble}"),
+                }
+            }
+            assert_eq!(std::fs::read(&file).expect("it reads"), before, "version {other} was changed");
+        }
+    }
+
+    #[test]
+    fn an_empty_file_is_not_a_store_to_read() {
+        let folder = tempfile::tempdir().expect("there is room for a store");
+        let file = folder.path().join("store.db");
+        std::fs::write(&file, b"").expect("it is writable");
+        assert!(matches!(Store::read_only(&file), Err(Trouble::NotAStore)));
+        assert_eq!(std::fs::metadata(&file).expect("it is there").len(), 0, "reading created the tables");
+        Store::open(&file, Durability::Full).expect("it becomes a store");
+        Store::read_only(&file).expect("it is one now");
+    }
+
+    #[test]
+    fn changed_tables_have_a_new_version() {
+        let digest = hexadecimal(&hash([SCHEMA.as_bytes()]));
+        assert_eq!(
+            (VERSION, &digest[..16]),
+            (10, "8437d894188583d8"),
+            "schema.sql has changed: increase VERSION, then pin both here"
+        );
+    }
 }

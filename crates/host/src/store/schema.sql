@@ -104,14 +104,16 @@ CREATE TABLE requests (
 ) WITHOUT ROWID;
 CREATE INDEX requests_open ON requests (asked_ms) WHERE closed_ms IS NULL;
 
--- What people outside are to be told of questions. A row goes when it was told.
+-- Notifications about approvals that have not been sent yet. `outcome` says how an approval that has ended was settled, as JSON; null
+-- if it was withdrawn, and for other notifications.
 CREATE TABLE notices (
     notice  INTEGER PRIMARY KEY AUTOINCREMENT,
     owner   INTEGER NOT NULL,
     run     INTEGER NOT NULL,
     request INTEGER NOT NULL,
     event   TEXT NOT NULL,
-    users   TEXT NOT NULL
+    users   TEXT NOT NULL,
+    outcome TEXT
 );
 
 -- What senders call their signals: one of a key is taken by a run.
@@ -159,3 +161,21 @@ CREATE TABLE sessions (
     run      INTEGER NOT NULL,
     PRIMARY KEY (document, name)
 ) WITHOUT ROWID;
+
+-- The scripts that answer the calls of runs. The bytes are in `blobs`. Child runs have the script of their root run.
+-- Events up to `from_position` are counted in `used`, which lists the used answers as JSON; null: none are used.
+-- `live_ms` is the time at which somebody continued the run without the script.
+CREATE TABLE run_scripts (
+    run           INTEGER PRIMARY KEY,
+    hash          BLOB NOT NULL,
+    packed        INTEGER NOT NULL,
+    from_position INTEGER NOT NULL,
+    used          TEXT,
+    live_ms       INTEGER
+);
+
+-- A known text, encrypted with the key of the sealed secrets: it shows whether a key is the key of this store.
+CREATE TABLE key_check (
+    id    INTEGER PRIMARY KEY CHECK (id = 1),
+    bytes BLOB NOT NULL
+);
