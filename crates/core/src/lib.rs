@@ -11,6 +11,7 @@ mod advance;
 pub mod codec;
 mod command;
 mod event;
+mod fold;
 mod held;
 pub mod ir;
 mod offers;
@@ -21,10 +22,11 @@ mod trace;
 pub use advance::{Outcome, Rejected, advance, carry};
 pub use command::Command;
 pub use event::{Again, Event, Failed, Stamp, Usage};
+pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};
 pub use offers::{Offer, offers, status, view};
 pub use request::{BadRequest, Refusal, Request, Resolution, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{
     Attempt, Basis, BranchOutcome, BranchRecord, Decided, InputState, Iteration, NotChangeable, Note, Records, Redact,
-    StepRecord, StepStatus, Strayed, What, replay, replay_event, steps, what_if,
+    StepRecord, StepStatus, What, steps, what_if,
 };

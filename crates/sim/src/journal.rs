@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use branchpoint_core::codec::{decode_event, decode_program, encode_state};
-use branchpoint_core::{State, advance};
+use branchpoint_core::{Fold, State};
 
 /// A whole run as a store would have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,15 +23,10 @@ impl Journal {
     /// Folds it again with this build. The error says where the fold strays.
     pub fn fold(&self) -> Result<(), String> {
         let program = decode_program(&self.program).map_err(|error| error.to_string())?;
-        let mut state = State::new();
-        for (at, (bytes, check)) in self.rows.iter().enumerate() {
-            let (stamp, event) = decode_event(bytes).map_err(|error| format!("event {at}: {error}"))?;
-            let outcome = advance(&program, &mut state, &stamp, event.clone())
-                .map_err(|rejected| format!("event {at} is refused: {event:?}: {rejected}"))?;
-            if outcome.check != *check {
-                return Err(format!("the fold strays at event {at}: {event:?}"));
-            }
-        }
+        let decoded =
+            self.rows.iter().map(|(bytes, check)| decode_event(bytes).map(|(stamp, event)| (stamp, event, *check)));
+        let rows: Vec<_> = decoded.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let state = Fold::new(&program, State::new(), rows).finish().map_err(|error| error.to_string())?;
         let end = encode_state(&state).map_err(|error| error.to_string())?;
         if end == self.end { Ok(()) } else { Err("the events add up to another state".into()) }
     }

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use branchpoint_core::ir::{Index, Status};
-use branchpoint_core::{EffectNo, Event, Stamp, State, What, advance};
+use branchpoint_core::{EffectNo, Event, Fold, State, What};
 use branchpoint_expr::Value;
 use branchpoint_host::host::{ContinueWith, Look, Refused, new_id};
 use branchpoint_host::store::{Run, RunNo, Store};
@@ -130,16 +130,14 @@ pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, jso
 
 /// After how many events something was told for the first time.
 fn until(store: &Store, look: &Look, told: impl Fn(&[branchpoint_core::Note]) -> bool) -> Result<Option<u64>> {
-    let mut state = State::new();
-    for (stamp, event, _) in store.journal(look.row.run)? {
-        let stamp = Stamp { record: true, ..stamp };
-        let outcome = match advance(&look.program, &mut state, &stamp, event) {
-            Ok(outcome) => outcome,
-            Err(refused) => bail!("the journal of run `{}` cannot be followed: {refused}", look.row.id),
-        };
-        if told(&outcome.trace) {
-            return Ok(Some(state.seq()));
+    let mut fold = Fold::new(&look.program, State::new(), store.journal(look.row.run)?);
+    let mut notes = Vec::new();
+    while let Some(folded) = fold.replay_next(&mut |note| notes.push(note)) {
+        let folded = folded.with_context(|| format!("cannot replay the journal of run `{}`", look.row.id))?;
+        if told(&notes) {
+            return Ok(Some(folded.seq));
         }
+        notes.clear();
     }
     Ok(None)
 }

@@ -11,66 +11,15 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use crate::advance::{Rejected, advance_noting};
-use crate::event::{Event, Stamp, Usage};
-use crate::ir::{Program, Status, StepId};
-use crate::state::{EffectNo, State, StrandNo};
+use crate::event::Usage;
+use crate::ir::{Status, StepId};
+use crate::state::{EffectNo, StrandNo};
 
 pub(crate) use decided::FAILED_LISTED;
 pub use decided::{Basis, BranchOutcome, BranchRecord, Decided, InputState};
 pub use shape::Redact;
 pub use steps::{Attempt, Records, StepRecord, StepStatus, steps};
 pub use what_if::{NotChangeable, what_if};
-
-/// Folds a part of a journal again, with recording on, from a state on: a new one, or a snapshot. It tells everything that
-/// happened. Each event comes with the check word that it gave when it was written, so a fold that strays stops there.
-///
-/// A part ends where the run crosses into another program: what follows is replayed from there, with that program.
-pub fn replay(
-    program: &Program,
-    mut state: State,
-    journal: impl IntoIterator<Item = (Stamp, Event, u32)>,
-) -> Result<(State, Vec<Note>), Strayed> {
-    let mut notes = Vec::new();
-    for (position, row) in journal.into_iter().enumerate() {
-        replay_event(program, &mut state, position, row, &mut |note| notes.push(note))?;
-    }
-    Ok((state, notes))
-}
-
-/// Folds one event of a journal again, with recording on, and hands its notes over one by one. A long journal is replayed this way:
-/// its notes need not fit into memory together.
-pub fn replay_event(
-    program: &Program,
-    state: &mut State,
-    position: usize,
-    (stamp, event, check): (Stamp, Event, u32),
-    notes: &mut dyn FnMut(Note),
-) -> Result<(), Strayed> {
-    let stamp = Stamp { record: true, ..stamp };
-    let outcome = advance_noting(program, state, &stamp, event, notes)
-        .map_err(|rejected| Strayed::Refused { position, rejected })?;
-    if outcome.check == check { Ok(()) } else { Err(Strayed::Otherwise { position }) }
-}
-
-/// Where a fold of a journal strays from what was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Strayed {
-    /// An event is refused, so it was never in this run's journal.
-    #[error("event {position} of the journal is refused: {rejected}")]
-    Refused {
-        /// Which, counted from 0.
-        position: usize,
-        /// Why.
-        rejected: Rejected,
-    },
-    /// An event leads elsewhere than it did.
-    #[error("event {position} of the journal does not lead to what it led to when it was written")]
-    Otherwise {
-        /// Which, counted from 0.
-        position: usize,
-    },
-}
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]

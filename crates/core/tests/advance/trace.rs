@@ -4,7 +4,7 @@
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{DecisionKind, Effect, Mark, Program, Status};
 use branchpoint_core::{
-    Event, Failed, Rejected, Stamp, State, StepRecord, StepStatus, Strayed, Usage, advance, replay, steps,
+    Event, Failed, Fold, FoldError, Rejected, Stamp, State, StepRecord, StepStatus, Usage, advance, replay, steps,
 };
 use branchpoint_expr::{Dialect, Object, Value};
 
@@ -113,11 +113,24 @@ fn a_journal_that_the_program_refuses_is_told_by_its_event() {
     let foreign = (Stamp { now_ms: 2, ..Stamp::default() }, settled(99, 1, Ok(Value::Null)), 0);
     journal.insert(2, foreign);
     let strayed = replay(&program, State::new(), journal.clone()).expect_err("nobody asked for that effect");
-    assert_eq!(strayed, Strayed::Refused { position: 2, rejected: Rejected::UnknownEffect });
+    assert_eq!(strayed, FoldError::Rejected { seq: 3, rejected: Rejected::UnknownEffect });
     journal.remove(2);
     journal[1].2 ^= 1;
     let strayed = replay(&program, State::new(), journal).expect_err("it led elsewhere");
-    assert_eq!(strayed, Strayed::Otherwise { position: 1 });
+    assert_eq!(strayed, FoldError::Diverged { seq: 2 });
+}
+
+#[test]
+fn a_fold_knows_which_effects_are_pending_after_each_event() {
+    let program = scored();
+    let mut fold = Fold::new(&program, State::new(), journal(&program, 7));
+    let mut pending = Vec::new();
+    while let Some(folded) = fold.next() {
+        let seq = folded.expect("a journal folds").seq;
+        pending.push((seq, fold.pending().effects.keys().map(|effect| effect.0).collect::<Vec<_>>()));
+    }
+    assert_eq!(pending, [(1, vec![3]), (2, vec![3]), (3, vec![4]), (4, vec![])]);
+    assert!(fold.state().result().is_some());
 }
 
 #[test]

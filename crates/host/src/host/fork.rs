@@ -1,13 +1,12 @@
 //! A run that goes on from a moment of another: the events up to there are its own, and what was in flight then is done again.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use branchpoint_core::{Command, EffectNo, Event, RequestNo, advance};
-use branchpoint_expr::Value;
+use branchpoint_core::{Command, Fold, FoldedEvent, Pending, State};
 
 use super::open::Open;
 use super::{Asker, ContinueWith, Host, Refused, RunNo, Taken, Ticket};
-use crate::store::{Packing, Run, Trouble};
+use crate::store::{Run, Trouble};
 
 impl Host {
     /// Queues a new run that begins with the first `events` events of another.
@@ -50,25 +49,20 @@ impl Host {
         (open.watched, open.touched, open.turn) = (watched, true, self.turns);
         // The row is written anew at the end of the turn.
         open.row = (new.status, false);
-        let mut left = Left::default();
-        for (stamp, event, mark) in journal {
-            left.settled(&event);
-            let key = super::apply::key_of(&event);
-            let packed = packed_event(&open.packing, &stamp, &event, &new.id)?;
-            let outcome = advance(&open.program, &mut open.state, &stamp, event).map_err(|rejected| {
-                Trouble::Strayed { run: new.id.clone(), seq: open.state.seq() + 1, reason: rejected.to_string() }
-            })?;
-            if outcome.check != mark {
-                let reason = "it leads elsewhere than it did when it was written".to_owned();
-                return Err(Trouble::Strayed { run: new.id, seq: open.state.seq(), reason });
-            }
+        let program = Arc::clone(&open.program);
+        let mut fold = Fold::new(&program, State::new(), journal);
+        for folded in fold.by_ref() {
+            let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(Trouble::in_journal_of(&new.id))?;
+            let packed = open.packing.event(&stamp, &event);
+            let packed = packed.map_err(|error| Trouble::Bytes { run: new.id.clone(), error })?;
             open.tail_bytes += packed.bytes.len();
-            self.store.append(run, open.state.seq(), mark, packed);
-            if let Some(key) = key {
+            self.store.append(run, seq, outcome.check, packed);
+            if let Some(key) = super::apply::key_of(&event) {
                 self.store.take_key(run, key);
             }
-            outcome.commands.into_iter().for_each(|command| left.commanded(command, stamp.now_ms));
         }
+        let (state, pending) = fold.into_parts();
+        open.state = state;
         open.tail_ops = open.state.ops();
         open.script = self.fork_script(&row, events, &open, &new, with)?;
         self.touched.push(run);
@@ -76,64 +70,22 @@ impl Host {
             self.unfinished.push_back(run);
         }
         self.open.insert(run, open);
-        self.take_on(run, left)?;
+        self.take_on(run, pending)?;
         Ok(Ok(Taken { run, new: true }))
     }
 
     /// Writes and performs what the events have left to be done.
-    fn take_on(&mut self, run: RunNo, left: Left) -> Result<(), Trouble> {
+    fn take_on(&mut self, run: RunNo, pending: Pending) -> Result<(), Trouble> {
         let timers: Vec<_> = self.open[&run].state.timers().collect();
         for (timer, at_ms) in timers {
             self.carry_out(run, Command::SetTimer { timer, at_ms }, at_ms)?;
         }
-        for (request, (spec, asked_ms)) in left.questions {
+        for (request, (spec, asked_ms)) in pending.requests {
             self.carry_out(run, Command::Ask { request, spec }, asked_ms)?;
         }
-        for command in left.calls.into_values() {
+        for command in pending.effects.into_values() {
             self.carry_out(run, command, i64::MIN)?;
         }
         Ok(())
     }
-}
-
-/// What events have asked for and what has not come back.
-#[derive(Default)]
-struct Left {
-    calls: BTreeMap<EffectNo, Command>,
-    questions: BTreeMap<RequestNo, (Value, i64)>,
-}
-
-impl Left {
-    fn settled(&mut self, event: &Event) {
-        if let Event::Settled { effect, .. } = event {
-            self.calls.remove(effect);
-        }
-    }
-
-    fn commanded(&mut self, command: Command, now_ms: i64) {
-        match command {
-            Command::Perform { effect, .. } => {
-                self.calls.insert(effect, command);
-            }
-            Command::Withdraw { effect } => {
-                self.calls.remove(&effect);
-            }
-            Command::Ask { request, spec } => {
-                self.questions.insert(request, (spec, now_ms));
-            }
-            Command::Retract { request } => {
-                self.questions.remove(&request);
-            }
-            _ => {}
-        }
-    }
-}
-
-fn packed_event(
-    packing: &Packing,
-    stamp: &branchpoint_core::Stamp,
-    event: &Event,
-    id: &str,
-) -> Result<crate::store::Packed, Trouble> {
-    packing.event(stamp, event).map_err(|error| Trouble::Bytes { run: id.to_owned(), error })
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{Note, Offer, State, Strayed, offers, replay, replay_event, status, view};
+use branchpoint_core::{Fold, Note, Offer, State, offers, replay, status, view};
 use branchpoint_expr::Value;
 
-use super::{Host, followed};
+use super::Host;
 use crate::store::{Run, RunNo, Store, Trouble};
 
 /// A run as it stands.
@@ -89,45 +89,39 @@ impl Store {
         let look = self.look(run)?;
         let packing = self.packing(run)?;
         let ops = look.state.ops();
-        let mut state = match from {
+        let state = match from {
             Some(from) => self.snapshot_before(run, &packing, |state| state.seq() <= from.min(look.state.seq()))?,
             None if ops <= max_ops => State::new(),
             None => self.snapshot_before(run, &packing, |state| state.ops().saturating_add(max_ops) <= ops)?,
         };
         let first = from.unwrap_or(state.seq()).clamp(state.seq(), look.state.seq());
         let mut recorded_from = state.ops();
-        for (stamp, event, mark) in self.events_after(run, &packing, state.seq())? {
-            // Another process may have written more since the run was looked at.
-            if state.seq() == look.state.seq() {
+        let rows = self.events_after(run, &packing, state.seq())?;
+        let mut fold = Fold::new(&look.program, state, rows);
+        // Another process may have written more since the run was looked at.
+        while fold.state().seq() < look.state.seq() {
+            let skips = fold.state().seq() < first;
+            if !skips && from.is_some() && fold.state().ops() - recorded_from > max_ops {
                 break;
             }
-            if state.seq() < first {
-                followed(&look.program, &mut state, &stamp, event, mark, &look.row.id)?;
-                recorded_from = state.ops();
-                continue;
+            let folded = if skips { fold.next() } else { fold.replay_next(notes) };
+            let Some(folded) = folded else { break };
+            folded.map_err(Trouble::in_journal_of(&look.row.id))?;
+            if skips {
+                recorded_from = fold.state().ops();
             }
-            if from.is_some() && state.ops() - recorded_from > max_ops {
-                break;
-            }
-            let position = usize::try_from(state.seq()).unwrap_or(usize::MAX);
-            let replayed = replay_event(&look.program, &mut state, position, (stamp, event, mark), notes);
-            replayed.map_err(|strayed| strayed_at(&look.row.id, &strayed))?;
         }
-        Ok(Replayed { first, last: state.seq(), is_whole: first == 0 && state.seq() == look.state.seq(), look })
+        let last = fold.state().seq();
+        Ok(Replayed { first, last, is_whole: first == 0 && last == look.state.seq(), look })
     }
 
     /// Everything that happened in a run, told again from its journal. All of it is in memory: for runs that are known to be short.
     pub fn retell(&self, run: RunNo) -> Result<(Look, Vec<Note>), Trouble> {
         let look = self.look(run)?;
         let told = replay(&look.program, State::new(), self.journal(run)?);
-        let (_, notes) = told.map_err(|strayed| strayed_at(&look.row.id, &strayed))?;
+        let (_, notes) = told.map_err(Trouble::in_journal_of(&look.row.id))?;
         Ok((look, notes))
     }
-}
-
-fn strayed_at(run: &str, strayed: &Strayed) -> Trouble {
-    let (Strayed::Refused { position, .. } | Strayed::Otherwise { position }) = strayed;
-    Trouble::Strayed { run: run.to_owned(), seq: *position as u64 + 1, reason: strayed.to_string() }
 }
 
 impl Host {

@@ -43,7 +43,6 @@ use branchpoint_runners::{Answer, Call};
 use claim::{Claims, Readiness};
 pub use look::{Look, Replayed};
 use open::Open;
-pub(crate) use open::followed;
 use private::Private;
 use scripted::Scripted;
 pub(crate) use scripted::used_answers;

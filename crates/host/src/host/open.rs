@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Command, EffectNo, Event, Outcome, RequestNo, Stamp, State, advance};
+use branchpoint_core::{Command, EffectNo, Event, Fold, RequestNo, State};
 use branchpoint_expr::Value;
 
 use super::timers::Timers;
@@ -121,7 +121,8 @@ impl Host {
         open.snapshot_bytes = kept.snapshot_bytes;
         open.tail_bytes = kept.tail_bytes;
         let ops = kept.state.ops();
-        open.state = folded(&open.program, kept.state, kept.tail, &row.id)?;
+        open.state =
+            Fold::new(&open.program, kept.state, kept.tail).finish().map_err(Trouble::in_journal_of(&row.id))?;
         open.tail_ops = open.state.ops().saturating_sub(ops);
         open.row = (row.status, !row.status.is_final());
         open.timers = open.state.timers().collect();
@@ -183,44 +184,16 @@ impl Host {
     }
 }
 
-/// The state after a part of a journal. Each event must lead to where it led when it was written.
-pub(super) fn folded(
-    program: &Program,
-    mut state: State,
-    tail: Vec<(Stamp, Event, u32)>,
-    run: &str,
-) -> Result<State, Trouble> {
-    for (stamp, event, mark) in tail {
-        followed(program, &mut state, &stamp, event, mark, run)?;
-    }
-    Ok(state)
-}
-
-/// What comes of one event of a journal. It must lead to where it led when it was written.
-pub(crate) fn followed(
-    program: &Program,
-    state: &mut State,
-    stamp: &Stamp,
-    event: Event,
-    mark: u32,
-    run: &str,
-) -> Result<Outcome, Trouble> {
-    let seq = state.seq() + 1;
-    let strayed = |reason: String| Trouble::Strayed { run: run.to_owned(), seq, reason };
-    let outcome = advance(program, state, stamp, event).map_err(|refused| strayed(refused.to_string()))?;
-    if outcome.check != mark {
-        return Err(strayed("it leads elsewhere than it did when it was written".into()));
-    }
-    Ok(outcome)
-}
-
 impl Store {
     /// The state of a run, without driving it.
     pub(super) fn state_of(&self, row: &Run, program: &Program) -> Result<State, Trouble> {
         let packing = self.packing(row.run)?;
         let kept = self.kept(row.run, &packing)?;
-        let state = folded(program, kept.state, kept.tail, &row.id);
-        // Without its secrets a run may have decided otherwise.
-        state.map_err(|strayed| packing.withheld.as_deref().map_or(strayed, |why| Trouble::Sealed(why.into())))
+        let state = Fold::new(program, kept.state, kept.tail).finish();
+        state.map_err(|error| match &packing.withheld {
+            // Without its secrets a run may have decided otherwise.
+            Some(why) => Trouble::Sealed(why.to_string()),
+            None => Trouble::in_journal_of(&row.id)(error),
+        })
     }
 }

@@ -1,40 +1,33 @@
 //! A run from its events alone: every row that a host would have written while it took them.
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, Event, Stamp, State, advance, codec, status};
+use branchpoint_core::{Command, Event, Fold, FoldedEvent, JournalRow, State, codec, status};
 
 use crate::store::{Packing, Run, RunNo, Store, Trouble};
 
 impl Store {
     /// Writes a run of another store within a change. No process drives it.
-    pub(crate) fn write_anew(&self, row: &Run, journal: Vec<(Stamp, Event, u32)>) -> Result<RunNo, Trouble> {
+    pub(crate) fn write_anew(&self, row: &Run, journal: Vec<JournalRow>) -> Result<RunNo, Trouble> {
         let program = self.program(row.workflow, &row.part)?;
         let program = program.ok_or_else(|| Trouble::Missing(format!("program `{}` of its workflow", row.part)))?;
         let inserted = self.insert_run(row, program.semantics)?;
         let run = inserted.ok_or_else(|| Trouble::Missing(format!("room for a second run `{}`", row.id)))?;
         let unstorable = |error: codec::CodecError| Trouble::Bytes { run: row.id.clone(), error };
         let packing = Packing::default();
-        let mut state = State::new();
-        for (stamp, event, mark) in journal {
-            let packed = packing.event(&stamp, &event).map_err(unstorable)?;
-            let seq = state.seq() + 1;
-            let strayed = |reason: String| Trouble::Strayed { run: row.id.clone(), seq, reason };
-            match &event {
-                Event::Settled { effect, .. } => self.answered(run, *effect),
-                Event::Signal { key: Some(key), .. } => self.take_key(run, key.clone()),
-                _ => {}
+        let mut fold = Fold::new(&program, State::new(), journal);
+        for folded in fold.by_ref() {
+            let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(Trouble::in_journal_of(&row.id))?;
+            self.append(run, seq, outcome.check, packing.event(&stamp, &event).map_err(unstorable)?);
+            if let Event::Signal { key: Some(key), .. } = event {
+                self.take_key(run, key);
             }
-            let outcome = advance(&program, &mut state, &stamp, event).map_err(|no| strayed(no.to_string()))?;
-            if outcome.check != mark {
-                return Err(strayed("it does not lead to what it led to when it was written".into()));
-            }
-            self.append(run, seq, mark, packed);
             for command in outcome.commands {
-                self.write_command(run, &command, stamp.now_ms).map_err(|trouble| match trouble {
-                    Told::Bytes(error) => unstorable(error),
-                    Told::Store(trouble) => trouble,
-                })?;
+                self.write_request(run, &command, stamp.now_ms).map_err(unstorable)?;
             }
+        }
+        let (state, pending) = fold.into_parts();
+        for (effect, command) in pending.effects {
+            self.ask(run, effect, packing.command(&command).map_err(unstorable)?);
         }
         self.finish(run, row, &program, &state)?;
         Ok(run)
@@ -51,35 +44,16 @@ impl Store {
         Ok(())
     }
 
-    /// What a host would have written for a command.
-    fn write_command(&self, run: RunNo, command: &Command, now_ms: i64) -> Result<(), Told> {
-        let packing = Packing::default();
+    /// Writes the row of a request to people, as a host would have. Requests stay in the store after they are settled.
+    fn write_request(&self, run: RunNo, command: &Command, now_ms: i64) -> Result<(), codec::CodecError> {
         match command {
-            Command::Perform { effect, .. } => self.ask(run, *effect, packing.command(command)?),
-            Command::Withdraw { effect } => self.answered(run, *effect),
-            Command::Ask { request, spec } => self.put_question(run, *request, packing.value(spec)?, now_ms),
+            Command::Ask { request, spec } => {
+                self.put_question(run, *request, Packing::default().value(spec)?, now_ms);
+            }
             Command::Remind { request, .. } => self.remind(run, *request),
             Command::Retract { request } => self.close_question(run, *request, now_ms),
-            // The timers that are left are known at the end.
-            Command::SetTimer { .. } | Command::ClearTimer { .. } | Command::Finish { .. } => {}
+            _ => {}
         }
         Ok(())
-    }
-}
-
-enum Told {
-    Bytes(codec::CodecError),
-    Store(Trouble),
-}
-
-impl From<codec::CodecError> for Told {
-    fn from(error: codec::CodecError) -> Self {
-        Self::Bytes(error)
-    }
-}
-
-impl From<Trouble> for Told {
-    fn from(trouble: Trouble) -> Self {
-        Self::Store(trouble)
     }
 }

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, EffectNo, Event, Failed, RequestNo, State, Usage};
+use branchpoint_core::{Command, EffectNo, Event, Failed, Fold, RequestNo, State, Usage};
 use branchpoint_expr::{Object, Value};
 
-use crate::host::followed;
 use crate::store::{Run, RunNo, Store, Trouble};
 use branchpoint_runners::Call;
 use branchpoint_runners::Secrets;
@@ -172,15 +171,12 @@ impl History {
         let called = children.iter().filter_map(|child| child.parent).map(|at| (EffectNo(at.effect), at.attempt));
         let (calls, questions) = (BTreeMap::new(), BTreeMap::new());
         let mut of = OfRun { row, program: &program, children: called.collect(), calls, questions, position: 0 };
-        let mut state = State::new();
-        let journal = store.journal(row.run)?;
         let positions = store.positions(row.run)?;
-        for (stamp, event, mark) in journal {
-            let next = positions.range(state.seq() + 1..).next();
-            of.position = next.map_or(of.position, |(_, position)| *position);
-            self.heard(&mut of, &event);
-            let outcome = followed(&program, &mut state, &stamp, event, mark, &row.id)?;
-            outcome.commands.into_iter().for_each(|command| self.commanded(&mut of, command));
+        for folded in Fold::new(&program, State::new(), store.journal(row.run)?) {
+            let folded = folded.map_err(Trouble::in_journal_of(&row.id))?;
+            of.position = positions.get(&folded.seq).copied().unwrap_or(of.position);
+            self.heard(&mut of, &folded.event);
+            folded.outcome.commands.into_iter().for_each(|command| self.commanded(&mut of, command));
         }
         if self.ended || row.status.is_final() {
             of.calls.into_values().for_each(|at| self.items[at].end(Came::Withdrawn, of.position));

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Event, Stamp, State, advance, codec};
+use branchpoint_core::{Event, Fold, FoldedEvent, JournalRow, State, codec};
 use serde_json::{Value as Json, json};
 
 use super::{Document, Packing, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
@@ -78,7 +78,7 @@ pub enum ExchangeTrouble {
     },
 }
 
-type Journal = Vec<(Stamp, Event, u32)>;
+type Journal = Vec<JournalRow>;
 
 impl Store {
     /// Writes runs with their children and what they are runs of.
@@ -190,15 +190,12 @@ impl Store {
     }
 }
 
-/// A journal whose secrets are hidden, with the check words that it gives now. None: it does not lead to the same end.
+/// A journal whose secrets are hidden, with the check words that it has now. None: it does not lead to the same end.
 fn refolded(program: &Program, journal: Journal, status: Status) -> Option<Journal> {
-    let mut state = State::new();
-    let mut refolded = Vec::new();
-    for (stamp, event, _) in journal {
-        let outcome = advance(program, &mut state, &stamp, event.clone()).ok()?;
-        refolded.push((stamp, event, outcome.check));
-    }
-    (state.result()?.0 == status).then_some(refolded)
+    let mut fold = Fold::new(program, State::new(), journal).without_check();
+    let row = |folded: FoldedEvent| (folded.stamp, folded.event, folded.outcome.check);
+    let refolded = fold.by_ref().map(|folded| folded.map(row)).collect::<Result<_, _>>().ok()?;
+    (fold.state().result()?.0 == status).then_some(refolded)
 }
 
 fn line(out: &mut dyn Write, content: &Json) -> io::Result<()> {

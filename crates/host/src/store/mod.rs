@@ -42,6 +42,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use branchpoint_core::FoldError;
 use branchpoint_core::codec::CodecError;
 use rusqlite::{Connection, OpenFlags};
 
@@ -136,15 +137,13 @@ pub enum Trouble {
         /// Why.
         error: CodecError,
     },
-    /// A journal does not lead to where it led.
-    #[error("the journal of run `{run}` cannot be followed beyond event {seq}: {reason}")]
+    /// The journal of a run does not lead to where it led.
+    #[error("cannot replay the journal of run `{run}`: {error}")]
     Strayed {
         /// Which run.
         run: String,
-        /// The event.
-        seq: u64,
-        /// What is wrong.
-        reason: String,
+        /// Where and why.
+        error: FoldError,
     },
     /// A row that others refer to is gone.
     #[error("the store has no {0}")]
@@ -165,6 +164,11 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// For [`Result::map_err`]: the journal of a run cannot be folded.
+    pub(crate) fn in_journal_of(run: &str) -> impl Fn(FoldError) -> Self {
+        move |error| Self::Strayed { run: run.to_owned(), error }
+    }
+
     /// Whether it concerns what is stored of one run only.
     pub fn is_of_one_run(&self) -> bool {
         matches!(

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use branchpoint_core::{State, advance};
+use branchpoint_core::{Fold, State};
 use branchpoint_host::host::{Act, Drives, Start, Ticket};
 use branchpoint_runners::Outside;
 
@@ -55,9 +55,6 @@ pub(super) fn run() {
     println!("opening it from its snapshot: {:.1} ms ({} events)", begin.elapsed().as_secs_f64() * 1e3, look.row.seq);
     let begin = Instant::now();
     let journal = host.store().journal(run).expect("it reads");
-    let mut state = State::new();
-    for (stamp, event, _) in journal {
-        advance(&look.program, &mut state, &stamp, event).expect("it was taken before");
-    }
+    Fold::new(&look.program, State::new(), journal).finish().expect("it was taken before");
     println!("folding its whole journal, snapshots aside: {:.0} ms", begin.elapsed().as_secs_f64() * 1e3);
 }

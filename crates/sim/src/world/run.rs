@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use branchpoint_core::codec::{decode_event, decode_state, encode_event, encode_program, encode_state};
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, Event, Outcome, Stamp, State, advance};
+use branchpoint_core::{Command, Event, Fold, Note, Outcome, Stamp, State, What, advance};
 
 use super::audit::Audit;
 use super::tables::Tables;
@@ -178,32 +178,29 @@ impl<'t> Run<'t> {
 /// Folds rows of a journal, and compares every check word.
 pub(super) fn fold(
     program: &Program,
-    mut state: State,
+    state: State,
     rows: &[Row],
     record: bool,
     notes: &mut BTreeMap<&'static str, u64>,
 ) -> Result<State, String> {
-    for (at, row) in rows.iter().enumerate() {
-        let (stamp, event) = decode_event(&row.bytes).map_err(|error| error.to_string())?;
-        let stamp = Stamp { record, ..stamp };
-        let outcome = advance(program, &mut state, &stamp, event.clone())
-            .map_err(|rejected| format!("row {at} of the journal is refused: {event:?}: {rejected}"))?;
-        if outcome.check != row.check {
-            return Err(format!("the fold strays at row {at} of the journal: {event:?}"));
-        }
-        for note in outcome.trace {
-            let what = match note.what {
-                branchpoint_core::What::Warned { .. } => "warnings",
-                branchpoint_core::What::Decided { .. } => "decisions",
-                branchpoint_core::What::AttemptEnded { error: Some(_), .. } => "attempts failed",
-                branchpoint_core::What::Attempt { .. } => "attempts",
-                branchpoint_core::What::Resolved { .. } => "questions resolved",
-                _ => "marks",
-            };
-            *notes.entry(what).or_default() += 1;
-        }
+    let decoded = rows.iter().map(|row| decode_event(&row.bytes).map(|(stamp, event)| (stamp, event, row.check)));
+    let rows: Vec<_> = decoded.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let mut fold = Fold::new(program, state, rows);
+    let mut count = |note: Note| {
+        let what = match note.what {
+            What::Warned { .. } => "warnings",
+            What::Decided { .. } => "decisions",
+            What::AttemptEnded { error: Some(_), .. } => "attempts failed",
+            What::Attempt { .. } => "attempts",
+            What::Resolved { .. } => "questions resolved",
+            _ => "marks",
+        };
+        *notes.entry(what).or_default() += 1;
+    };
+    while let Some(folded) = if record { fold.replay_next(&mut count) } else { fold.next() } {
+        folded.map_err(|error| format!("cannot fold the journal: {error}"))?;
     }
-    Ok(state)
+    Ok(fold.into_parts().0)
 }
 
 /// The stored bytes of a run; equal runs have equal bytes.
