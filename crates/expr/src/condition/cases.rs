@@ -125,7 +125,8 @@ impl Unit<'_> {
 
     pub(super) fn one_case(&mut self, switch: &Located, case: &Located) -> Id {
         let value_type = self.value_type(switch, &TYPES).unwrap_or(ValueType::Text);
-        let input = self.input_text(case.span);
+        let discriminator = switch.get("discriminator").unwrap_or(case);
+        let input = self.input_text(discriminator.span);
         self.name_discriminator(switch);
         self.case_test(case, value_type, input, &mut BTreeSet::new())
     }

@@ -49,6 +49,12 @@ pub(super) fn failure(call: &Call, exit: i32, stderr: &str, cut: Option<Stream>)
     Some(Failed { again: Again::Never, ..refused(Kind::OutputLimit.as_str(), message) })
 }
 
+/// What a failed command said: the last line of its error output that is not blank, else of its output, else its exit code.
+pub(super) fn last_words(exit: i32, stdout: &str, stderr: &str) -> String {
+    let last_line = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+    last_line(stderr).or_else(|| last_line(stdout)).unwrap_or_else(|| format!("exit code {exit}"))
+}
+
 /// What stands between the tags, as JSON if it is JSON; without tags everything, trimmed. Nothing is null.
 fn tagged_output(stdout: &str) -> Value {
     let between = stdout.split_once(OPEN).and_then(|(_, rest)| rest.split_once(CLOSE)).map(|(between, _)| between);

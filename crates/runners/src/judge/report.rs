@@ -94,7 +94,11 @@ fn ended(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>, cut: Option
     let failed = process::failure(call, exit, &stderr, cut).map(|failed| {
         let codes = call.spec.get("retry_exit_codes").and_then(Value::as_list).unwrap_or_default();
         let again = codes.is_empty() || codes.contains(&Value::Int(exit.into()));
-        if again { failed } else { Failed { again: Again::Never, ..failed } }
+        let failed = if again { failed } else { Failed { again: Again::Never, ..failed } };
+        match exit {
+            0 => failed,
+            exit => Failed { message: process::last_words(exit, &stdout, &stderr).into(), ..failed },
+        }
     });
     // What failed never has the code 0.
     let code = if failed.is_some() && exit == 0 { 1 } else { exit };

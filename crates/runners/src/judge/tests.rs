@@ -103,6 +103,20 @@ fn output_above_the_limit_fails_unless_it_may_be_cut() {
 }
 
 #[test]
+fn the_error_of_a_reported_command_is_its_last_line() {
+    for (stdout, stderr, expect) in [
+        ("done\n", "warning\naccess denied\n\n  \n", "access denied"),
+        ("first\n  no such file \n", " \n", "no such file"),
+        ("", "", "exit code 3"),
+    ] {
+        let answer = Answer::Process { exit: 3, stdout: stdout.into(), stderr: stderr.into(), cut: None };
+        let report = judge(&call("shell", r#"{"report": 1}"#), answer).expect("a report");
+        let message = report.get("error").and_then(|error| error.get("message")).cloned();
+        assert_eq!(message, Some(Value::from(expect)));
+    }
+}
+
+#[test]
 fn a_failed_child_shows_its_own_cause_to_its_caller() {
     let steps = call("run", r#"{"child": true}"#);
     for (result, expect) in [

@@ -119,7 +119,7 @@ fn a_run_that_nobody_drives_is_resumed() {
     );
     has(&bench.expect(1, &["runs", "resume", "left"]).1, &["has ended: failed", "runs retry left"]);
     let (stdout, _) = bench.expect(0, &["runs", "explain", "left", "second"]);
-    has(&stdout, &["flaky.yaml:6", "the command ended with code 1", "second → bad", "the state failed (on_failure)"]);
+    has(&stdout, &["flaky.yaml:6", "exit code 1", "second → bad", "the state failed (on_failure)"]);
     for command in ["show", "trace"] {
         let (stdout, stderr) = bench.expect(0, &["runs", command, "left"]);
         assert!(!stdout.contains("canary-42") && !stderr.contains("canary-42"), "{stdout}");
