@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use branchpoint_expr::variables::{is_identifier, is_reserved};
 use branchpoint_expr::{
     Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Piece, Reference, Shape, Substitution, shell,
 };
@@ -80,7 +81,7 @@ fn input_variable(value: &Substitution) -> Option<&str> {
         [root, name] if matches!(&**root, "inputs" | "env") => name,
         _ => return None,
     };
-    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then_some(&**name)
+    (is_identifier(name) && !is_reserved(name)).then_some(&**name)
 }
 
 /// Warnings about a program and its arguments that are a shell with a command: `["sh", "-c", "echo {{input}}"]`.

@@ -43,6 +43,7 @@ mod types;
 mod typing;
 mod unit;
 mod value;
+pub mod variables;
 mod work;
 
 pub use builtins::{INPUT_TYPES, matches_name, misfit};
