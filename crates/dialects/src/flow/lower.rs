@@ -68,6 +68,9 @@ struct Lower {
 /// At most this many rounds that loops have lost are listed in the result; the rest is counted.
 const MOST_WARNINGS: usize = 100;
 
+/// How much of an error's message a warning repeats, in characters.
+const WARNING_CHARS: usize = 1_000;
+
 /// The rounds that loops have lost to errors.
 #[derive(Clone, Copy)]
 struct Lost {

@@ -163,3 +163,17 @@ fn lost_rounds_are_in_the_result_of_a_flow_that_ends_inside_the_loop_and_counted
     assert_eq!(warnings.len(), 101);
     assert_eq!(warnings[100].get("message").and_then(Value::as_str), Some("50 more rounds failed"));
 }
+
+#[test]
+fn rounds_lost_to_long_errors_do_not_fail_the_loop_that_continues() {
+    let blocks = r#"{"id": "ask", "type": "llmInstruction", "config": {"instruction": "x", "resultVariable": "y"}}"#;
+    let program = program(&over("[1, 2, 3, 4, 5, 6, 7, 8]", blocks, ""));
+    let long = "x".repeat(5_000_000);
+    let host = ran(&program, "{}", &format!(r#"{{"ask": [{{"$error": "{long}"}}]}}"#));
+    let result = host.result().expect("the flow ends");
+    assert_eq!(result.get("status").and_then(Value::as_str), Some("COMPLETED"), "{:?}", result.get("error"));
+    let warnings = result.get("warnings").and_then(Value::as_list).expect("a list");
+    assert_eq!(warnings.len(), 8);
+    let message = warnings[0].get("message").and_then(Value::as_str).expect("a text");
+    assert!((1_000..1_200).contains(&message.len()), "{} bytes", message.len());
+}

@@ -10,7 +10,7 @@ use branchpoint_expr::{Dialect, Kind, Located, Value};
 
 use super::super::raw::{Loop, Rounds};
 use super::branches::first_id;
-use super::{Around, Lost, Lower, MOST_WARNINGS, Ways, literal};
+use super::{Around, Lost, Lower, MOST_WARNINGS, WARNING_CHARS, Ways, literal};
 
 /// A loop over numbers or a list without a cap of its own has at most so many rounds.
 const MOST_ROUNDS: i64 = 10_000;
@@ -168,10 +168,15 @@ impl Lower {
     fn lost_round(&mut self, lost: Lost, cycle: &Cycle<'_>) -> PlaceId {
         let entry = self.formula(r#"{"success": false, "error": $error}"#);
         let slots: Vec<_> = cycle.slots().into_iter().chain(lost.slots()).collect();
-        let message = r#""round " + toString($round) + " of loop `" + $loop + "` failed in step `" + toString($error.step)
-            + "` [" + $error.kind + "]: " + toString($error.message)"#;
+        // The entry has the whole error. A warning that repeated a long one could exceed the limit of a value and fail the loop.
+        let reason = format!("toString($error.message)[:{WARNING_CHARS}]");
+        let message = format!(
+            r#""round " + toString($round) + " of loop `" + $loop + "` failed in step `" + toString($error.step)
+            + "` [" + $error.kind + "]: " + {reason}"#
+        );
+        let error = format!(r#"{{"kind": $error.kind, "message": {reason}, "step": $error.step}}"#);
         let warning = format!(
-            r#"{{"kind": "{}", "step": $loop, "round": $round, "error": $error, "message": {message}}}"#,
+            r#"{{"kind": "{}", "step": $loop, "round": $round, "error": {error}, "message": {message}}}"#,
             Kind::FailedRounds
         );
         let warnings = format!("len($warnings) < {MOST_WARNINGS} ? concat($warnings, [{warning}]) : $warnings");
