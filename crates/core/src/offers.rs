@@ -85,6 +85,7 @@ pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalE
         locals: &[],
         payload: &Value::Null,
         clock: &clock,
+        spent: None,
     };
     program.exprs[program.views[id.index()].value.index()].value(&sight)
 }

@@ -10,6 +10,11 @@ use crate::value::{Source, Value};
 pub trait Context {
     /// The value of a root; none when there is no such name.
     fn read(&self, name: &Name) -> Option<Source<'_>>;
+
+    /// Takes the work of an evaluation when it ends, in steps. The number depends on the condition and its values alone, so a host
+    /// can share its time by it. Comparisons of single values take none; explanations report none.
+    #[inline]
+    fn spent(&self, _steps: u64) {}
 }
 
 impl Context for serde_json::Value {

@@ -36,6 +36,9 @@ pub fn value_message(limit: u64) -> String {
 /// How much work one evaluation may give to regular expressions, in characters of a pattern times bytes of a text.
 pub(crate) const REGEX_STEPS: u64 = 1_000_000_000;
 
+/// How many steps of a regular expression count as one step of an evaluation, where its work is reported.
+pub(crate) const REGEX_STEPS_PER_STEP: u64 = 100;
+
 /// What compiling a pattern costs that is known only when evaluating: this, and as much for every so many bytes of it.
 pub(crate) const REGEX_COMPILE_STEPS: u64 = 100_000;
 pub(crate) const REGEX_COMPILE_BYTES: u64 = 100;

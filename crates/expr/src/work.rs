@@ -52,6 +52,13 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// The work done so far, in steps: parts and bytes read, regular expression steps and bytes produced.
+    pub(crate) fn spent(&self) -> u64 {
+        let bytes = (limits::PRODUCED_BYTES - self.bytes.get()) / limits::BYTES_PER_STEP;
+        let regex = (limits::REGEX_STEPS - self.regex.get()) / limits::REGEX_STEPS_PER_STEP;
+        (limits::STEPS - self.steps.get()) + bytes as u64 + regex
+    }
+
     /// Counts bytes of text that are looked at.
     #[inline]
     pub(crate) fn scan(&self, bytes: usize) -> Outcome<()> {

@@ -57,9 +57,10 @@ impl Machine<'_> {
         }
         let count = decision.count.and_then(|count| self.counted(no, count));
         let basis = match decision.answer {
-            Some(answer) => {
-                Basis::Answer { sender: self.sender.clone(), value: self.value(no, answer).unwrap_or_default() }
-            }
+            Some(answer) => Basis::Answer {
+                sender: self.sender.clone(),
+                value: self.recorded_value(no, answer).unwrap_or_default(),
+            },
             None => Basis::Conditions,
         };
         let (step, kind) = (decision.step, decision.kind);
@@ -207,7 +208,7 @@ impl Machine<'_> {
     }
 
     fn counted(&self, no: StrandNo, count: Count) -> Option<(u64, Option<u64>)> {
-        let number = |expr| match self.value(no, expr) {
+        let number = |expr| match self.recorded_value(no, expr) {
             Ok(Value::Int(int)) => u64::try_from(int).ok(),
             _ => None,
         };

@@ -18,6 +18,7 @@ mod wait;
 mod width;
 mod withdraw;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
@@ -107,8 +108,18 @@ pub(crate) fn advance_noting(
     let clock = Clock::new(program, stamp);
     let outcome = Outcome::default();
     let fuel = granted(program, stamp);
-    let mut machine =
-        Machine { program, state, stamp, clock, payload: Value::Null, sender: None, outcome, notes, fuel };
+    let mut machine = Machine {
+        program,
+        state,
+        stamp,
+        clock,
+        payload: Value::Null,
+        sender: None,
+        outcome,
+        notes,
+        fuel,
+        work: Cell::new(0),
+    };
     machine.take(event)?;
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
@@ -118,6 +129,9 @@ pub(crate) fn advance_noting(
     machine.outcome.check = machine.check();
     Ok(machine.outcome)
 }
+
+/// How many steps of evaluations count as one op.
+const STEPS_PER_OP: u64 = 1_000;
 
 pub(crate) struct Machine<'m> {
     program: &'m Program,
@@ -132,6 +146,8 @@ pub(crate) struct Machine<'m> {
     /// Takes what a person is told.
     notes: &'m mut dyn FnMut(Note),
     fuel: u32,
+    /// The steps of evaluations since the last op ended.
+    work: Cell<u64>,
 }
 
 /// What a strand does after an op.
@@ -208,11 +224,20 @@ impl Machine<'_> {
                 return self.out_of_ops();
             }
             let at = strand.at;
-            match self.op(no, at) {
+            let flow = self.op(no, at);
+            self.charge_work();
+            match flow {
                 Flow::Goto(place) => self.state.move_strand(no, place),
                 Flow::Stop => return,
             }
         }
+    }
+
+    /// Counts large evaluations as ops: without this, a few ops over long lists could keep other runs waiting for minutes.
+    fn charge_work(&mut self) {
+        let ops = self.work.take() / STEPS_PER_OP;
+        self.fuel = self.fuel.saturating_sub(u32::try_from(ops).unwrap_or(u32::MAX));
+        self.state.spent.ops = self.state.spent.ops.saturating_add(ops);
     }
 
     /// The one place that knows all ops.
@@ -318,14 +343,16 @@ impl Machine<'_> {
     fn mark(&mut self, no: StrandNo, marks: &[Mark]) {
         for mark in marks {
             let shown = |machine: &Self, expr: Option<crate::ir::ExprId>| {
-                expr.map(|expr| machine.value(no, expr).unwrap_or_else(|error| error))
+                expr.map(|expr| machine.recorded_value(no, expr).unwrap_or_else(|error| error))
             };
             let what = match mark {
                 Mark::Begin(step, input) => What::Began(*step, shown(self, *input)),
                 Mark::End(step, output) => What::Ended(*step, shown(self, *output)),
                 Mark::Branch(step, marker) => What::Branch(*step, marker.clone()),
                 Mark::Warn(step, kind) => What::Warned(*step, kind.clone()),
-                Mark::Fail(step, error) => What::Failed(*step, self.value(no, *error).unwrap_or_else(|error| error)),
+                Mark::Fail(step, error) => {
+                    What::Failed(*step, self.recorded_value(no, *error).unwrap_or_else(|error| error))
+                }
                 Mark::Skip(step, reason) => What::Skipped(*step, reason.clone()),
             };
             self.note(no, what);

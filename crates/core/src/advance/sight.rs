@@ -1,5 +1,7 @@
 //! What a strand sees and what it may write: slots of the frames around it, its locals, the payload, the time.
 
+use std::cell::Cell;
+
 use branchpoint_expr::{Context, EvalError, Kind, Name, Source, Value, limits};
 
 use super::{Clock, Machine, Rejected};
@@ -18,6 +20,8 @@ pub(crate) struct Sight<'s> {
     pub(crate) locals: &'s [Value],
     pub(crate) payload: &'s Value,
     pub(crate) clock: &'s Clock,
+    /// Counts the work of evaluations; none where a person only looks at a run.
+    pub(crate) spent: Option<&'s Cell<u64>>,
 }
 
 impl Context for Sight<'_> {
@@ -32,6 +36,12 @@ impl Context for Sight<'_> {
             Home::Payload => Some(Source::Value(self.payload)),
             Home::Now => Some(Source::Value(self.clock.now())),
             Home::Clock { zone, date } => self.clock.zoned(zone, date).map(Source::Value),
+        }
+    }
+
+    fn spent(&self, steps: u64) {
+        if let Some(spent) = self.spent {
+            spent.set(spent.get().saturating_add(steps));
         }
     }
 }
@@ -78,6 +88,8 @@ impl State {
 }
 
 impl Machine<'_> {
+    /// What a strand sees while it is recorded: that must not count as work of the run, because runs are also replayed without
+    /// recording.
     pub(super) fn sight(&self, no: StrandNo) -> Sight<'_> {
         let strand = &self.state.strands[&no];
         Sight {
@@ -88,20 +100,37 @@ impl Machine<'_> {
             locals: &strand.locals,
             payload: &self.payload,
             clock: &self.clock,
+            spent: None,
         }
+    }
+
+    /// What a strand sees while it runs.
+    fn counted_sight(&self, no: StrandNo) -> Sight<'_> {
+        Sight { spent: Some(&self.work), ..self.sight(no) }
     }
 
     /// The value of an expression, or an error object.
     pub(super) fn value(&self, no: StrandNo, expr: ExprId) -> Result<Value, Value> {
+        self.value_in(&self.counted_sight(no), expr)
+    }
+
+    /// As [`Self::value`], for records only.
+    pub(super) fn recorded_value(&self, no: StrandNo, expr: ExprId) -> Result<Value, Value> {
+        self.value_in(&self.sight(no), expr)
+    }
+
+    fn value_in(&self, sight: &Sight<'_>, expr: ExprId) -> Result<Value, Value> {
         let expr = &self.program.exprs[expr.index()];
-        let value = expr.value(&self.sight(no)).map_err(|error| evaluation_error(&error))?;
+        let value = expr.value(sight).map_err(|error| evaluation_error(&error))?;
         // What is only read lies in a slot already, and was bounded when it came there.
         if expr.is_read() { Ok(value) } else { self.bounded(value) }
     }
 
     /// Whether a condition holds, or an error object.
     pub(super) fn holds(&self, no: StrandNo, condition: ConditionId) -> Result<bool, Value> {
-        self.program.conditions[condition.index()].evaluate(&self.sight(no)).map_err(|error| evaluation_error(&error))
+        self.program.conditions[condition.index()]
+            .evaluate(&self.counted_sight(no))
+            .map_err(|error| evaluation_error(&error))
     }
 
     /// The place where a slot's value is kept, as the strand sees it.

@@ -1,9 +1,11 @@
 //! How many ops a call and a run may execute.
 
-use branchpoint_core::ir::{Limits, Program, Status};
+use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
+use branchpoint_core::ir::{Exit, Limits, Mark, Program, Status};
 use branchpoint_core::{Event, Stamp, State, advance};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::{Dialect, Object, Value};
 
+use crate::host::Make;
 use crate::loops::looped;
 
 fn start(max_ops: u64) -> Event {
@@ -70,4 +72,52 @@ fn a_run_within_its_limit_is_not_changed_by_it() {
     let (free, _) = run_to_end(&program, 0, 0);
     let (bounded, _) = run_to_end(&program, 0, free.ops());
     assert_eq!(bounded.result(), free.result());
+}
+
+/// `rounds` rounds whose condition reads a list of 20,000 parts; the marks read it too.
+fn looped_over_a_list(rounds: u32) -> Program {
+    let mut make = Make::new();
+    make.b.fuel(100);
+    let scope = make.scope(ScopeSpec::default());
+    let list = make.b.slot(ROOT, "list", Some(Value::from(vec![Value::Int(1); 20_000])));
+    let count = make.b.slot(scope, "count", Some(Value::Int(0)));
+    make.b.name(scope, &["list"], list);
+    make.b.name(scope, &["count"], count);
+    let value = make.b.read(count);
+    let done = make.b.leave(scope, Exit::Done(Some(value)));
+    let step = make.b.step("loop", "while", None, (0, 0));
+    let test = make.b.reserve();
+    let round = make.set(scope, count, "count + 1", test);
+    let sum = make.b.formula("sum(list)", Dialect::Machine, &[("list", list)]);
+    make.b.mark(round, Mark::Begin(step, Some(sum)));
+    let more = format!("len(filter(list, # == 1)) > 0 && count < {rounds}");
+    let more = make.b.condition(scope, &more, Dialect::Machine).unwrap();
+    make.b.at(test).decide([(more, round)], done, None);
+    make.b.begin(scope, &[test]);
+    let enter = make.b.enter(scope);
+    make.program(enter)
+}
+
+#[test]
+fn large_evaluations_count_as_ops() {
+    let program = looped_over_a_list(10);
+    let (state, calls) = run_to_end(&program, 0, 0);
+    assert!(state.ops() >= 200, "20,000 parts in each of ten rounds, but {} ops", state.ops());
+    assert!(calls > 1, "a call ends when its fuel is used up by evaluations");
+    let (state, _) = run_to_end(&program, 0, 150);
+    assert_eq!(error_kind(&state), (Status::Failed, "op_limit".into()));
+}
+
+#[test]
+fn recording_counts_no_ops() {
+    let program = looped_over_a_list(2);
+    let [plain, recorded] = [false, true].map(|record| {
+        let (mut state, stamp) = (State::new(), Stamp { record, ..Stamp::default() });
+        let mut outcome = advance(&program, &mut state, &stamp, start(0)).expect("a run can start");
+        while outcome.more {
+            outcome = advance(&program, &mut state, &stamp, Event::Continue).expect("there is more to do");
+        }
+        (state.ops(), outcome.check)
+    });
+    assert_eq!(plain, recorded);
 }

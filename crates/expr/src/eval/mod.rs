@@ -30,6 +30,9 @@ pub(crate) fn holds<'a, C: Context + ?Sized, R: Record<'a>>(
 ) -> Outcome<bool> {
     let mut evaluator = Evaluator::new(program, context, bump, record);
     let result = evaluator.truth(program.root);
+    if !R::ON {
+        context.spent(evaluator.work.spent());
+    }
     evaluator.placed(result)
 }
 
@@ -42,6 +45,7 @@ pub(crate) fn value<C: Context + ?Sized>(program: &Program, root: Id, context: &
         evaluator.at = root;
         evaluator.work.value(view)
     });
+    context.spent(evaluator.work.spent());
     evaluator.placed(result)
 }
 
