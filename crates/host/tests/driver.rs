@@ -137,3 +137,60 @@ fn leaving_waits_for_calls_that_nobody_waits_for_any_more() {
     });
     assert_eq!(row.status, Status::Cancelled);
 }
+
+/// A call, and then nothing but computing.
+fn one_call_then_spinning() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let again = b.reserve();
+    b.at(again).set([], again, None);
+    let what = b.effect(effect("tool"));
+    let call = b.do_(what, null, None, again, None);
+    b.begin(ROOT, &[call]);
+    b.finish().expect("the program is valid")
+}
+
+/// Answers every call when it is told to stop.
+struct AnswersLast {
+    begun: std::sync::atomic::AtomicUsize,
+}
+
+impl Outside for AnswersLast {
+    fn perform(&self, _: &Call, stop: &Stop) -> Answer {
+        self.begun.fetch_add(1, Ordering::AcqRel);
+        while !stop.is_set() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Answer::data(Value::Null)
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+#[test]
+fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_leaves() {
+    // Each response makes its run compute for a large part of a turn.
+    const RUNS: usize = 24;
+    let folder = tempfile::tempdir().expect("there is room for a store");
+    let path = folder.path().join("store.db");
+    let store = Store::open(&path, branchpoint_host::store::Durability::Normal).expect("a store can be made");
+    let text = |text: &str| text.to_owned();
+    let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
+    let workflow = Workflow { document: &document, program: &one_call_then_spinning(), children: &BTreeMap::new() };
+    let workflow = store.save(workflow, 0).expect("it can be kept");
+    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+    let outside = Arc::new(AnswersLast { begun: std::sync::atomic::AtomicUsize::new(0) });
+    let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
+    let start = |number| driver.start(Start::new(workflow, format!("run-{number}"), Value::Null));
+    let runs: Vec<RunNo> =
+        (0..RUNS).map(|number| start(number).expect("the store works").expect("it starts").run).collect();
+    while outside.begun.load(Ordering::Acquire) < RUNS {
+        thread::sleep(Duration::from_millis(1));
+    }
+    driver.leave(Duration::ZERO).expect("the store works");
+    let store = Store::read_only(&path).expect("it is there");
+    let settled = runs.iter().filter(|run| store.row(**run).expect("it is there").seq > 1).count();
+    assert_eq!(settled, RUNS, "each response is in the journal of its run");
+}

@@ -99,6 +99,59 @@ fn while_runs_loop_people_vote_and_everything_can_be_cancelled_traced_and_stoppe
     assert_eq!(status("rounds"), Status::Cancelled);
 }
 
+/// Runs a command in every round; a script answers it.
+const COMMANDS: &str = r#"
+name: commands
+steps:
+  - id: outer
+    step_type: while
+    if: "true"
+    max_iterations: 10000
+    body:
+      - id: inner
+        step_type: while
+        if: "true"
+        max_iterations: 10000
+        body: [{id: act, step_type: command, command: "echo executed >> executed"}]
+"#;
+
+/// Calls another workflow in every round.
+const CALLS: &str = r#"
+name: calls
+steps:
+  - id: outer
+    step_type: while
+    if: "true"
+    max_iterations: 10000
+    body: [{id: call, step_type: call_workflow, workflow: nothing}]
+"#;
+
+const NOTHING: &str = "name: nothing\nsteps: [{id: nothing, step_type: text}]\n";
+
+#[test]
+fn a_worker_stops_while_scripts_and_child_runs_keep_their_runs_busy() {
+    let files = [
+        ("commands.yaml", COMMANDS),
+        ("script.yaml", "act: [{$exit: 0, stdout: fine}]\n"),
+        ("calls.yaml", CALLS),
+        ("nothing.yaml", NOTHING),
+    ];
+    for (id, arguments) in
+        [("commands", &["run", "commands.yaml", "-s", "script.yaml"][..]), ("calls", &["run", "calls.yaml"])]
+    {
+        let place = Place::new(&files);
+        exits(&place.run(&[arguments, &["--detach", "--id", id]].concat()), 0);
+        let mut worker = place.spawn(&["work", "--grace", "1"]);
+        await_events(&place, id);
+        assert!(signal("TERM", &worker.id().to_string()));
+        assert!(worker.wait().expect("it ends").success());
+        let store = Store::read_only(&place.store()).expect("it opens");
+        let row = store.run(id).expect("it reads").expect("it is there");
+        assert_eq!((row.status, row.owner), (Status::Running, None), "another process can continue `{id}`");
+        assert_eq!(place.read("executed"), "", "nothing was executed");
+    }
+}
+
 #[test]
 fn what_is_left_out_of_a_trace_is_said() {
     let place = Place::new(&FILES);

@@ -28,6 +28,12 @@ const ROUND: Duration = Duration::from_secs(1);
 /// How long calls that were told to stop have to end what they have begun.
 const STOPPING: Duration = Duration::from_secs(2);
 
+/// How many turns a driver takes at most to empty its queue before it closes.
+const LAST_TURNS: usize = 64;
+
+/// How many of them may fail to get the write lock of the store, each after waiting for it.
+const LAST_BUSY_TURNS: usize = 2;
+
 /// How many messages wait for the driver before whoever sends another has to wait too.
 const MAILBOX: usize = 10_000;
 
@@ -165,9 +171,24 @@ impl Loop {
         self.calls.stop_all();
         self.await_stopped(messages);
         drove?;
-        // What has really ended meanwhile is kept.
-        self.host.turn(now_ms())?;
+        self.drain()?;
         self.host.close()
+    }
+
+    /// Applies the responses that have come meanwhile. Runs may be too busy to take all of them soon; closing the host records the
+    /// others.
+    fn drain(&mut self) -> Result<(), Trouble> {
+        let mut busy_turns = 0;
+        for _ in 0..LAST_TURNS {
+            if self.host.is_drained() || busy_turns == LAST_BUSY_TURNS {
+                break;
+            }
+            for act in self.host.turn(now_ms())? {
+                self.carry_out(act);
+            }
+            busy_turns += usize::from(self.host.is_unwritten());
+        }
+        Ok(())
     }
 
     fn drive(&mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
@@ -261,6 +282,7 @@ impl Loop {
             Message::Leave(grace) => {
                 let until = Instant::now() + grace;
                 self.leaving = Some(self.leaving.map_or(until, |known| known.min(until)));
+                self.host.wind_down();
             }
         }
     }
@@ -301,10 +323,10 @@ impl Loop {
         }
     }
 
-    /// What is queued is carried out first: a child run that nobody waits for must not be left behind as if somebody did.
+    /// Whether the calls in flight have ended and the queue is empty, or the time for that is over.
     fn is_over(&self) -> bool {
-        let quiet = self.calls.is_empty() || self.leaving.is_some_and(|until| Instant::now() >= until);
-        quiet && !self.host.has_orders()
+        let is_idle = self.calls.is_empty() && !self.host.has_orders();
+        is_idle || self.leaving.is_some_and(|until| Instant::now() >= until)
     }
 }
 

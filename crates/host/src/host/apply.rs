@@ -12,7 +12,7 @@ use branchpoint_expr::Kind;
 use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
 use super::{Act, Asker, Host, Order, People, Readiness, Refused, Taken};
-use crate::store::{RunNo, Trouble};
+use crate::store::{Packed, RunNo, Trouble};
 use crate::zones::offsets_s;
 use branchpoint_runners::Secrets;
 
@@ -57,6 +57,7 @@ impl Host {
             return Ok(());
         }
         if is_late(&event, open) {
+            self.answer(asker, Ok(Taken { run, new: false }));
             return Ok(());
         }
         if let Event::Signal { key: Some(key), .. } = &event
@@ -125,34 +126,10 @@ impl Host {
             // Whoever is notified of the end of a question is told how it was settled.
             record: open.watched || self.notifies && settles_question(&event),
         };
-        let (event, mut packed) = match open.packing.event(&stamp, &event) {
-            Ok(packed) => (event, packed),
-            Err(error) => match unstorable(&event, &error) {
-                // What a call gave must not be lost without a word: the attempt has failed.
-                Some(event) => {
-                    let packed = open.packing.event(&stamp, &event);
-                    (event, packed.expect("an error message can be stored"))
-                }
-                None => return Ok(Err(Refused::Unstorable(error.to_string()))),
-            },
+        let (event, packed) = match self.pack_event(run, &stamp, event)? {
+            Ok(packed) => packed,
+            Err(refused) => return Ok(Err(refused)),
         };
-        let private = self.private.found(&packed, &open.packing);
-        let mut event = event;
-        if !private.is_empty() {
-            match self.seal_too(run, private) {
-                Ok(()) => {}
-                // A secret is never stored as it is. Only this run is concerned.
-                Err(Trouble::Sealed(why)) => match unsealable(&event, &why) {
-                    Some(failed) => event = failed,
-                    None => return Ok(Err(Refused::Unstorable(Trouble::Sealed(why).to_string()))),
-                },
-                Err(trouble) => return Err(trouble),
-            }
-            packed = self.open[&run]
-                .packing
-                .event(&stamp, &event)
-                .expect("it could be stored, and sealing changes only texts in it");
-        }
         let open = self.open.get_mut(&run).expect("events are applied to runs that are open");
         let (settled, key) = (settles(&event), key_of(&event));
         let ops = open.state.ops();
@@ -194,6 +171,41 @@ impl Host {
             self.carry_out(run, command, now_ms)?;
         }
         Ok(Ok(()))
+    }
+
+    /// The stored form of an event. A response that cannot be stored becomes a failed attempt; another event is refused.
+    pub(super) fn pack_event(
+        &mut self,
+        run: RunNo,
+        stamp: &Stamp,
+        mut event: Event,
+    ) -> Result<Result<(Event, Packed), Refused>, Trouble> {
+        let open = self.open.get_mut(&run).expect("events are packed for runs that are open");
+        let packed = match open.packing.event(stamp, &event) {
+            Ok(packed) => packed,
+            Err(error) => match unstorable(&event, &error) {
+                Some(failed) => {
+                    event = failed;
+                    open.packing.event(stamp, &event).expect("an error message can be stored")
+                }
+                None => return Ok(Err(Refused::Unstorable(error.to_string()))),
+            },
+        };
+        let private = self.private.found(&packed, &open.packing);
+        if private.is_empty() {
+            return Ok(Ok((event, packed)));
+        }
+        match self.seal_too(run, private) {
+            Ok(()) => {}
+            // A secret is never stored as it is. Only this run is concerned.
+            Err(Trouble::Sealed(why)) => match unsealable(&event, &why) {
+                Some(failed) => event = failed,
+                None => return Ok(Err(Refused::Unstorable(Trouble::Sealed(why).to_string()))),
+            },
+            Err(trouble) => return Err(trouble),
+        }
+        let packed = self.open[&run].packing.event(stamp, &event);
+        Ok(Ok((event, packed.expect("it could be stored, and sealing changes only texts in it"))))
     }
 
     pub(super) fn carry_out(&mut self, run: RunNo, command: Command, now_ms: i64) -> Result<(), Trouble> {
@@ -334,7 +346,7 @@ fn settles_question(event: &Event) -> bool {
 }
 
 /// The answer of an attempt that nobody waits for.
-fn is_late(event: &Event, open: &Open) -> bool {
+pub(super) fn is_late(event: &Event, open: &Open) -> bool {
     let Event::Settled { effect, attempt, .. } = event else { return false };
     open.flights.get(effect).is_none_or(|flight| flight.attempt != *attempt)
 }

@@ -1,5 +1,7 @@
 //! Runs that wait need no memory: their timers and questions are rows, and they are opened again when something comes.
 
+use branchpoint_core::ir::Status;
+
 use super::Host;
 use crate::host::open::Open;
 use crate::store::{RunNo, Trouble};
@@ -38,7 +40,9 @@ impl Host {
             self.snapshot(run)?;
         }
         let Some(open) = self.open.remove(&run) else { return Ok(()) };
-        let status = branchpoint_core::status(&open.program, &open.state);
+        // A run whose script has the answer does not wait for people.
+        let answered = self.answerable.remove(&run);
+        let status = if answered { Status::Running } else { branchpoint_core::status(&open.program, &open.state) };
         self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None);
         self.forget_timers(run, &open);
         self.drop_script(open.script);

@@ -22,8 +22,11 @@ mod rebuild;
 mod scripted;
 mod start;
 mod subagents;
+#[cfg(test)]
+mod testing;
 mod timers;
 mod turn;
+mod wind_down;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -135,6 +138,8 @@ pub struct Host {
     turn_ops: u64,
     /// Whether a turn was computed and not written.
     unwritten: bool,
+    /// Whether no more work is started: see [`Host::wind_down`].
+    winding_down: bool,
     events: Arc<AtomicU64>,
     turns: u64,
     /// How many turns there were before the last rest.
@@ -180,13 +185,15 @@ enum Asker {
     Caller(Ticket),
     /// Another process, through the inbox.
     Inbox(i64),
+    /// Nobody: the item of the inbox is a response that a process recorded when it closed.
+    Recorded(i64),
 }
 
 impl Asker {
     /// The item of the inbox that is answered.
     fn item(self) -> Option<i64> {
         match self {
-            Self::Inbox(item) => Some(item),
+            Self::Inbox(item) | Self::Recorded(item) => Some(item),
             Self::Nobody | Self::Caller(_) => None,
         }
     }
@@ -233,6 +240,7 @@ impl Host {
             claims: Claims::default(),
             turn_ops: 0,
             unwritten: false,
+            winding_down: false,
             events: Arc::default(),
             turns: 0,
             rested: 0,
@@ -383,6 +391,7 @@ impl Host {
                 let idle = self.open.get(&run).is_some_and(|open| open.is_idle());
                 if idle { self.leave(run) } else { Ok(()) }
             }
+            Order::Child(..) if self.winding_down => Ok(()),
             Order::Child(parent, call) => self.call_child(parent, *call, now_ms),
             Order::ChildEnded(child) => self.child_ended(child),
         }
@@ -397,6 +406,10 @@ impl Host {
                 self.store.tell_outcome(item, outcome);
                 self.sent.remove(&item);
             }
+            Asker::Recorded(item) => {
+                self.store.remove_item(item);
+                self.sent.remove(&item);
+            }
         }
     }
 
@@ -407,6 +420,7 @@ impl Host {
 
     /// The same, and gives the store back.
     pub fn into_store(mut self) -> Result<Store, Trouble> {
+        self.record_responses()?;
         self.put_all_away()?;
         self.store.begin()?;
         let closed = self

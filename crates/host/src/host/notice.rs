@@ -73,7 +73,9 @@ impl Host {
     /// Queues what another process has sent, once.
     pub(super) fn queue_sent(&mut self, item: i64, run: RunNo, event: Event) {
         if self.sent.insert(item) {
-            self.queue.push_back(Order::Take(run, event, Asker::Inbox(item)));
+            let is_response = matches!(event, Event::Settled { .. });
+            let asker = if is_response { Asker::Recorded(item) } else { Asker::Inbox(item) };
+            self.queue.push_back(Order::Take(run, event, asker));
         }
     }
 }

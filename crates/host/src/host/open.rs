@@ -1,6 +1,6 @@
 //! A run in memory: opened from its snapshot and what came after, when its next event comes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status};
@@ -8,6 +8,7 @@ use branchpoint_core::{Command, EffectNo, Event, Fold, RequestNo, State};
 use branchpoint_expr::Value;
 
 use super::timers::Timers;
+use super::wind_down::responds_to;
 use super::{Act, Asker, Host, Order, Refused};
 use crate::store::{Packing, Parent, Part, Pending, Run, RunNo, Store, Trouble, WorkflowNo};
 use branchpoint_runners::Call;
@@ -129,33 +130,38 @@ impl Host {
         open.touched = true;
         open.turn = self.turns;
         let pending = self.store.pending(run, &open.packing)?;
+        // Somebody may have sent it something while another process drove it.
+        let sent = self.store.sent_to_run(run)?;
         self.timers.extend(open.timers.in_order().map(|(due_ms, timer)| (due_ms, run, timer)));
         if open.state.is_unfinished() {
             self.unfinished.push_back(run);
         }
         self.touched.push(run);
         self.open.insert(run, open);
-        self.perform_again(run, pending);
-        // Somebody may have sent it something while another process drove it.
-        for (item, run, event) in self.store.sent_to_run(run)? {
+        let recorded: BTreeSet<_> = sent.iter().filter_map(|(_, _, event)| responds_to(event)).collect();
+        self.perform_again(run, pending, &recorded);
+        for (item, run, event) in sent {
             self.queue_sent(item, run, event);
         }
         Ok(Ok(()))
     }
 
-    fn perform_again(&mut self, run: RunNo, pending: Vec<Pending>) {
+    /// Performs the calls that a run waits for, except those whose response is recorded.
+    fn perform_again(&mut self, run: RunNo, pending: Vec<Pending>, recorded: &BTreeSet<(EffectNo, u32)>) {
         for Pending(command) in pending {
             let Some(open) = self.open.get_mut(&run) else { return };
             let Some(call) = open.call(command) else { continue };
             open.flights.insert(call.effect, Flight { attempt: call.attempt, child: None });
-            self.perform(run, call);
+            if !recorded.contains(&(call.effect, call.attempt)) {
+                self.perform(run, call);
+            }
         }
     }
 
     /// Calls of known workflows are runs of their own. The script of the run answers the others, or runners perform them.
     pub(super) fn perform(&mut self, run: RunNo, call: Call) {
         let Some(open) = self.open.get(&run) else { return };
-        if open.detached {
+        if open.detached || self.winding_down {
             return;
         }
         let (workflow, script) = (open.workflow, open.script);

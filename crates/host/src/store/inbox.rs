@@ -75,9 +75,12 @@ impl Store {
 
     /// The same, when the turn commits: see [`Store::write_posts`].
     pub(crate) fn post_later(&self, run: RunNo, packing: &Packing, event: &Event) -> Result<(), Trouble> {
-        let packed = packed_item(run, packing, event)?;
-        self.batch.borrow_mut().post(run, packed);
+        self.post_packed(run, packed_item(run, packing, event)?);
         Ok(())
+    }
+
+    pub(crate) fn post_packed(&self, run: RunNo, event: Packed) {
+        self.batch.borrow_mut().post(run, event);
     }
 
     pub(super) fn insert_item(&self, run: RunNo, packed: &Packed) -> Result<i64, Trouble> {
@@ -114,6 +117,13 @@ impl Store {
             Ok((item, run, event))
         };
         rows.into_iter().map(read).collect()
+    }
+
+    /// Removes an item that nobody waits for, when the turn commits.
+    pub(crate) fn remove_item(&self, item: i64) {
+        self.defer(RunNo::default(), move |store| {
+            Ok(store.db.prepare_cached("DELETE FROM inbox WHERE item = ?1")?.execute([item]).map(drop)?)
+        });
     }
 
     /// Writes what came of an item, when the turn commits.

@@ -1,0 +1,60 @@
+//! Winding down: a host that is about to close starts no more work, and records the responses that its runs could not take.
+
+use branchpoint_core::{EffectNo, Event, Stamp};
+
+use super::{Asker, Drives, Host, Order, RunNo};
+use crate::store::Trouble;
+
+impl Host {
+    /// From now on scripts answer no calls, no child run starts, and no abandoned run is opened, so that the queue drains however
+    /// long the runs would continue. The store has the calls that were requested; the next process performs them.
+    pub fn wind_down(&mut self) {
+        self.winding_down = true;
+        self.drives = Drives::Named;
+        self.closed_due_ms = None;
+    }
+
+    /// Whether nothing is queued and everything computed is written.
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty() && !self.unwritten
+    }
+
+    /// Whether a turn was computed and is not written, because another process holds the write lock for long.
+    pub fn is_unwritten(&self) -> bool {
+        self.unwritten
+    }
+
+    /// Leaves responses that no run has taken in the inbox, so that the next process does not repeat their calls.
+    pub(super) fn record_responses(&mut self) -> Result<(), Trouble> {
+        let queued = std::mem::take(&mut self.queue).into_iter().filter_map(|order| match order {
+            Order::Take(run, event @ Event::Settled { .. }, Asker::Nobody) => Some((run, event)),
+            _ => None,
+        });
+        let mut responses: Vec<(RunNo, Event)> = queued.collect();
+        for (run, open) in &mut self.open {
+            let waiting = open
+                .waiting
+                .drain(..)
+                .filter(|(event, asker)| matches!(event, Event::Settled { .. }) && matches!(asker, Asker::Nobody));
+            responses.extend(waiting.map(|(event, _)| (*run, event)));
+        }
+        for (run, event) in responses {
+            let is_awaited = self.open.get(&run).is_some_and(|open| !super::apply::is_late(&event, open));
+            if is_awaited && let Ok((_, packed)) = self.pack_event(run, &Stamp::default(), event)? {
+                self.store.post_packed(run, packed);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The attempt that an event of the inbox is the response to.
+pub(super) fn responds_to(event: &Event) -> Option<(EffectNo, u32)> {
+    match event {
+        Event::Settled { effect, attempt, .. } => Some((*effect, *attempt)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
