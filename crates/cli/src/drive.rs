@@ -13,6 +13,7 @@ use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused};
 use branchpoint_host::store::{RunNo, Sent, Store};
 use branchpoint_runners::{Outside, Stop};
 
+use crate::exit::Pending;
 use crate::foreground::quoted;
 use crate::notices::Notices;
 use crate::opened::Opened;
@@ -137,6 +138,7 @@ impl Drive {
                     Sent::Taken => return Ok(Ok(TakenBy::Another)),
                     Sent::Refused(reason) => return Ok(Err(reason)),
                     Sent::Unheard => return Ok(Err(UNHEARD.into())),
+                    Sent::Pending => bail!(Pending(self.pending(run)?)),
                     // The other process has just left the run, or is about to open it.
                     Sent::Undriven => std::thread::sleep(NAP),
                 },
@@ -144,6 +146,15 @@ impl Drive {
             }
         }
         Ok(Err(UNHEARD.into()))
+    }
+
+    /// The message for an event that another process has and has not applied yet.
+    fn pending(&self, run: RunNo) -> Result<String> {
+        let id = quoted(&self.store.row(run)?.id);
+        Ok(format!(
+            "the process that drives run {id} has received this and has not applied it yet; it may still take effect\n\
+             help: `branchpoint runs show {id}` shows whether it did; do not send it again before"
+        ))
     }
 
     /// Drives a run, tells its steps, and lets go of it. None: somebody pressed Ctrl-C.

@@ -20,6 +20,9 @@ pub(crate) const SYSTEM: u8 = 4;
 /// The run waits for people.
 pub(crate) const WAITING: u8 = 5;
 
+/// Another process has the event and has not applied it yet.
+pub(crate) const PENDING: u8 = 6;
+
 /// Somebody pressed Ctrl-C; the run can go on.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -35,8 +38,23 @@ impl std::fmt::Display for System {
 
 impl std::error::Error for System {}
 
+/// An event that another process has claimed and has not applied yet: it may still take effect.
+#[derive(Debug)]
+pub(crate) struct Pending(pub(crate) String);
+
+impl std::fmt::Display for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Pending {}
+
 /// The exit status of a command that could not do its work.
 pub(crate) fn of(trouble: &Error) -> u8 {
+    if trouble.is::<Pending>() {
+        return PENDING;
+    }
     let system = trouble.chain().any(|cause| cause.is::<Trouble>() || cause.is::<System>());
     // `Context` wraps its text, so the error itself is asked too.
     if system || trouble.is::<System>() || trouble.is::<Trouble>() { SYSTEM } else { USAGE }

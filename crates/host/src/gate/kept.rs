@@ -36,6 +36,9 @@ pub enum KeptTrouble {
     /// Another process drives the session, and it does not answer.
     #[error("another process drives the session and does not answer; stop that process, then try again")]
     Unheard,
+    /// Another process has claimed the request and has not applied it yet.
+    #[error("another process has claimed the request and has not applied it yet; it may still take effect")]
+    Pending,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Trouble),
@@ -99,6 +102,7 @@ impl<'p> KeptSessions<'p> {
                     }
                     Sent::Refused(reason) => return Err(KeptTrouble::Elsewhere(reason)),
                     Sent::Unheard => return Err(KeptTrouble::Unheard),
+                    Sent::Pending => return Err(KeptTrouble::Pending),
                     Sent::Undriven => {}
                 },
                 Err(host::Refused::Rejected(rejected)) => return Err(Refused::Event(rejected).into()),

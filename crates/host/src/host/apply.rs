@@ -26,6 +26,10 @@ impl Host {
     pub(super) fn take_event(&mut self, run: RunNo, event: Event, asker: Asker, now_ms: i64) -> Result<(), Trouble> {
         // Nobody opens a run for an answer that nobody waits for.
         if matches!(event, Event::Settled { .. }) && !self.open.contains_key(&run) {
+            // A recorded response stays in the inbox for the process that opens the run.
+            if let Some(item) = asker.item() {
+                self.sent.remove(&item);
+            }
             return Ok(());
         }
         if let Some(open) = self.open.get_mut(&run).filter(|open| open.makes_wait(&event)) {

@@ -1,7 +1,7 @@
 //! What a turn needs that other processes could change: it is claimed in a short transaction before anything is computed.
 //!
-//! **Invariant:** from its claim until it is let go, only this process writes the rows of a run. An item of the inbox that was claimed
-//! is not taken back by its sender while this process lives. A process that ends without letting go leaves its claims to the next,
+//! **Invariant:** from its claim until it is let go, only this process writes the rows of a run. An item of the inbox is claimed
+//! after its run, and is not taken back by its sender while this process lives. A process that ends without letting go leaves its claims to the next,
 //! which sees by its lock that it is gone.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,8 @@ const OPENED_PER_TURN: usize = 256;
 #[derive(Default)]
 struct Wanted {
     runs: BTreeSet<RunNo>,
-    items: Vec<i64>,
+    /// Items of the inbox, with their runs.
+    items: Vec<(i64, RunNo)>,
     new_runs: usize,
     /// Runs that are continued with other answers than those of their scripts.
     scripts: Vec<(RunNo, ContinueWith)>,
@@ -34,7 +35,7 @@ pub(super) struct Claims {
     refused: std::collections::HashMap<RunNo, Refused>,
     /// Items that this process takes.
     items: BTreeSet<i64>,
-    /// Items that their senders have taken back, or that have an outcome.
+    /// Items that their senders have taken back, that have an outcome, or that belong to another process.
     lost: BTreeSet<i64>,
     /// Runs whose script was changed.
     rescripted: BTreeSet<RunNo>,
@@ -79,11 +80,15 @@ impl Host {
             match order {
                 Order::Take(run, event, asker) => {
                     let open = self.open.get(run);
-                    if open.is_none() && !matches!(event, Event::Settled { .. }) {
+                    // Nobody opens a run for an answer that nobody waits for.
+                    if open.is_none() && matches!(event, Event::Settled { .. }) {
+                        continue;
+                    }
+                    if open.is_none() {
                         wanted.runs.insert(*run);
                     }
                     let waits = open.is_some_and(|open| open.makes_wait(event));
-                    wanted.items.extend(asker.item().filter(|_| !waits));
+                    wanted.items.extend(asker.item().filter(|_| !waits).map(|item| (item, *run)));
                 }
                 Order::Wake { run, with, .. } if !self.open.contains_key(run) => {
                     wanted.runs.insert(*run);
@@ -115,12 +120,6 @@ impl Host {
     }
 
     fn claim_in_transaction(&mut self, wanted: Wanted, now_ms: i64) -> Result<Vec<Claimed>, Trouble> {
-        let owner = self.owner.number;
-        for item in wanted.items {
-            let is_ours = self.store.claim_item(item, owner)?;
-            let known = if is_ours { &mut self.claims.items } else { &mut self.claims.lost };
-            known.insert(item);
-        }
         if wanted.new_runs > 0 {
             self.numbers.extend(self.store.reserve_runs(wanted.new_runs)?);
         }
@@ -135,7 +134,25 @@ impl Host {
         for run in wanted.runs.difference(&refused) {
             claimed.extend(self.claim_tree(*run)?);
         }
+        let driven = claimed.iter().filter(|(_, claimed)| matches!(claimed, Err(Refused::Driven)));
+        self.claim_items(&wanted.items, &driven.map(|(run, _)| *run).collect())?;
         Ok(claimed)
+    }
+
+    /// Claims items of the inbox after their runs. Those of a run that another process drives are left to that process.
+    fn claim_items(&mut self, items: &[(i64, RunNo)], driven: &BTreeSet<RunNo>) -> Result<(), Trouble> {
+        let owner = self.owner.number;
+        for (item, run) in items {
+            let is_ours = if driven.contains(run) {
+                self.store.release_item(*item, owner)?;
+                false
+            } else {
+                self.store.claim_item(*item, owner)?
+            };
+            let known = if is_ours { &mut self.claims.items } else { &mut self.claims.lost };
+            known.insert(*item);
+        }
+        Ok(())
     }
 
     /// Claims a run. The tree of a scripted run is driven by one process, because its calls share the answers: its root comes first.
@@ -175,8 +192,8 @@ impl Host {
         }
     }
 
-    /// Whether the order for a run, with its item of the inbox if it has one, can be carried out now. None: the item was taken back,
-    /// and the order with it.
+    /// Whether the order for a run, with its item of the inbox if it has one, can be carried out now. None: the item was taken back or
+    /// belongs to another process, and the order is dropped.
     pub(super) fn readiness(&mut self, run: RunNo, asker: Asker) -> Option<Readiness> {
         if let Some(item) = asker.item() {
             if self.claims.lost.contains(&item) {
@@ -232,3 +249,6 @@ impl Store {
         Ok(Ok(row))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,8 +126,10 @@ impl Host {
         }
         // Runs that have ended are only looked at from now on.
         for run in std::mem::take(&mut self.ended) {
-            let ended = self.open.remove(&run);
-            self.drop_script(ended.and_then(|open| open.script));
+            let Some(ended) = self.open.remove(&run) else { continue };
+            // Each sender gets an answer.
+            self.queue.extend(ended.waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
+            self.drop_script(ended.script);
         }
         Ok(std::mem::take(&mut self.acts))
     }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use branchpoint_core::{Event, Stamp};
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use super::journal::damaged;
 use super::{Packed, Packing, RunNo, Store, Trouble};
@@ -26,6 +26,8 @@ pub enum Sent {
     Undriven,
     /// The process that drives the run does not answer, and the event was taken back.
     Unheard,
+    /// A living process has claimed the event and has not applied it yet. It stays in the inbox.
+    Pending,
 }
 
 impl Store {
@@ -53,11 +55,11 @@ impl Store {
         if driven && since.elapsed() < PATIENCE {
             return Ok(None);
         }
-        // A process that has claimed the item hands it to the run before it does anything else, and writes the outcome.
+        // A living process that has claimed the item hands it to the run, or releases the claim.
         let sql = "SELECT claimed_by FROM inbox WHERE item = ?1";
         let claimed_by: Option<i64> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
         if claimed_by.is_some_and(|owner| self.is_alive(owner)) {
-            return Ok(None);
+            return Ok((since.elapsed() >= PATIENCE).then_some(Sent::Pending));
         }
         // It may be claimed in this very moment.
         let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL AND claimed_by IS ?2";
@@ -91,10 +93,24 @@ impl Store {
         Ok(self.db.last_insert_rowid())
     }
 
-    /// Claims an item for a process, so that its sender does not take it back. False: the sender has done so, or it has an outcome.
+    /// Claims an item for a process that drives its run, inside a transaction, so that its sender does not take it back. False: the
+    /// sender has done so, it has an outcome, or another living process has claimed it.
     pub(crate) fn claim_item(&self, item: i64, owner: i64) -> Result<bool, Trouble> {
-        let sql = "UPDATE inbox SET claimed_by = ?2 WHERE item = ?1 AND outcome IS NULL";
+        let sql = "SELECT claimed_by FROM inbox WHERE item = ?1 AND outcome IS NULL";
+        let claimed_by: Option<Option<i64>> =
+            self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0)).optional()?;
+        let Some(claimed_by) = claimed_by else { return Ok(false) };
+        if claimed_by.is_some_and(|claimer| claimer != owner && self.is_alive(claimer)) {
+            return Ok(false);
+        }
+        let sql = "UPDATE inbox SET claimed_by = ?2 WHERE item = ?1";
         Ok(self.db.prepare_cached(sql)?.execute(params![item, owner])? == 1)
+    }
+
+    /// Gives an item up that a process has claimed: another process drives its run.
+    pub(crate) fn release_item(&self, item: i64, owner: i64) -> Result<(), Trouble> {
+        let sql = "UPDATE inbox SET claimed_by = NULL WHERE item = ?1 AND claimed_by = ?2";
+        Ok(self.db.prepare_cached(sql)?.execute(params![item, owner]).map(drop)?)
     }
 
     /// What was sent to this process and not taken yet.

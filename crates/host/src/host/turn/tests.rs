@@ -137,7 +137,8 @@ fn what_a_process_has_claimed_is_not_taken_back() {
     let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
     let [claimed, unclaimed] = [(); 2].map(|()| other.post(run, &Event::Cancel { reason: None }).expect("it is sent"));
     assert!(host.store().claim_item(claimed, host.number()).expect("it can be claimed"));
-    assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), None);
+    assert_eq!(other.outcome(claimed, run, Instant::now()).expect("it reads"), None);
+    assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), Some(Sent::Pending));
     assert_eq!(other.outcome(unclaimed, run, long_ago).expect("it reads"), Some(Sent::Unheard));
     assert!(!host.store().claim_item(unclaimed, host.number()).expect("it reads"), "it was taken back");
     // What was claimed by a process that is gone belongs to its sender again.
