@@ -68,7 +68,7 @@ fn a_journal_that_was_changed_is_told() {
     let mut other = journal.clone();
     other.rows[3].1 ^= 1;
     let told = other.fold().expect_err("the check word is another");
-    assert!(told.starts_with("the fold strays at event 3"), "{told}");
+    assert!(told.starts_with("event 4 does not lead"), "{told}");
     let mut other = journal;
     other.rows.pop();
     assert_eq!(other.fold(), Err("the events add up to another state".into()));
