@@ -9,7 +9,7 @@ use branchpoint_core::{Event, steps};
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
 use branchpoint_host::store::{
-    Document, Durability, ExchangeTrouble, Filter, Prune, Pruned, RunNo, Store, Workflow, WorkflowNo,
+    Document, Durability, ExchangeTrouble, Filter, ImportLimits, Prune, Pruned, RunNo, Store, Workflow, WorkflowNo,
 };
 use branchpoint_runners::{Answer, Secrets};
 
@@ -168,13 +168,13 @@ fn a_run_that_is_carried_elsewhere_has_the_same_trace_and_goes_on() {
     bench.start("waits", &json(r#"{"a": [1, 2.5, null]}"#), Secrets::default());
     let (lines, _) = exported(bench.host.store());
     let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
-    let imported = elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    let imported = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
     assert_eq!((imported.runs.len(), imported.known.len()), (2, 0));
     for id in ["ended", "waits"] {
         assert_eq!(trace(&elsewhere, id), trace(bench.host.store(), id));
     }
     assert_eq!(exported(&elsewhere).0.len(), lines.len(), "what is carried on is the same again");
-    let again = elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    let again = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
     assert_eq!((again.runs.len(), again.known.len()), (0, 2), "what is known is left alone");
     let mut other = host(elsewhere);
     let run = other.store().run("waits").expect("the store can be read").expect("it is there").run;
@@ -188,7 +188,7 @@ fn a_timer_goes_on_elsewhere() {
     bench.start("waits", &Value::Null, Secrets::default());
     let (lines, _) = exported(bench.host.store());
     let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
-    elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
     let mut other = Host::new(elsewhere, "test", Drives::All, Arc::new(|_| Value::Null), NOW_MS).expect("a host");
     settle(&mut other, NOW_MS + 5_000);
     let run = other.store().run("waits").expect("the store can be read").expect("it is there");
@@ -209,7 +209,7 @@ fn sealed_secrets_are_never_written() {
     assert!(!text.contains("canary-17") && !text.contains(in_hexadecimal));
     assert!(matches!(&left_out[..], [(id, why)] if id == "waits" && why.contains("sealed")), "{left_out:?}");
     let elsewhere = Store::in_memory().expect("memory is there");
-    let imported = elsewhere.import(lines.as_slice(), NOW_MS).expect("runs can be read");
+    let imported = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
     assert_eq!(imported.runs, ["ended"]);
     let run = elsewhere.run("ended").expect("the store can be read").expect("it is there").run;
     let journal = format!("{:?}", elsewhere.journal(run).expect("it can be read"));
@@ -219,7 +219,7 @@ fn sealed_secrets_are_never_written() {
 #[track_caller]
 fn check_refused(lines: &str, line: usize, word: &str) {
     let store = Store::in_memory().expect("memory is there");
-    match store.import(lines.as_bytes(), NOW_MS) {
+    match store.import(lines.as_bytes(), ImportLimits::default(), NOW_MS) {
         Err(ExchangeTrouble::Line { line: at, reason }) => {
             assert!(at == line && reason.contains(word), "line {at}: {reason}");
         }
@@ -247,11 +247,14 @@ fn events_that_were_changed_are_refused() {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.swap(3, 4);
     let store = Store::in_memory().expect("memory is there");
-    let refused = store.import(lines.join("\n").as_bytes(), NOW_MS);
+    let refused = store.import(lines.join("\n").as_bytes(), ImportLimits::default(), NOW_MS);
     assert!(matches!(&refused, Err(ExchangeTrouble::Run { run, .. }) if run == "ended"), "{refused:?}");
     assert!(ids(&store).is_empty(), "nothing of it is left");
     let changed = text.replacen("call, then ask", "call, then go", 1);
-    assert!(matches!(store.import(changed.as_bytes(), NOW_MS), Err(ExchangeTrouble::Line { line: 2, .. })));
+    assert!(matches!(
+        store.import(changed.as_bytes(), ImportLimits::default(), NOW_MS),
+        Err(ExchangeTrouble::Line { line: 2, .. })
+    ));
 }
 
 #[test]

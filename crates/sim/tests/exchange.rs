@@ -10,8 +10,8 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
-use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
-use branchpoint_host::store::{Document, ExchangeTrouble, Filter, Store, Workflow};
+use branchpoint_host::host::{Act, Drives, Host, MAX_OPS, Start, Ticket};
+use branchpoint_host::store::{Document, Durability, ExchangeTrouble, Filter, ImportLimits, Store, Workflow};
 use branchpoint_runners::{Answer, Call, Runner};
 use branchpoint_sim::vectors::round_trip;
 
@@ -82,13 +82,16 @@ fn host(store: Store) -> Host {
 
 /// A store with one run of a document under that id, which waits for its second call.
 fn store_with(text: &str, id: &str, script: Option<&str>) -> Store {
+    store_of(text, &program(text), MAX_OPS, id, script)
+}
+
+fn store_of(text: &str, program: &Program, max_ops: u64, id: &str, script: Option<&str>) -> Store {
     let store = Store::in_memory().expect("there is memory");
     let name = |text: &str| text.to_owned();
     let document = Document { name: name("test"), dialect: name("machine"), origin: name("test"), text: text.into() };
-    let program = program(text);
-    let workflow = Workflow { document: &document, program: &program, children: &BTreeMap::new() };
+    let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
     let workflow = store.save(workflow, 0).expect("it is kept");
-    let mut host = host(store);
+    let mut host = host(store).with_max_ops(max_ops);
     let script = script.map(|script| serde_json::from_str(script).expect("this is JSON"));
     let input = Value::from(Object::default());
     host.start(Start { script, ..Start::new(workflow, id.into(), input) }, Ticket::default());
@@ -168,7 +171,7 @@ type Import<T> = Result<(Store, T), Box<(Store, ExchangeTrouble)>>;
 
 fn imported(text: &str) -> Import<Vec<String>> {
     let store = Store::in_memory().expect("there is memory");
-    match store.import(text.as_bytes(), 0) {
+    match store.import(text.as_bytes(), ImportLimits::default(), 0) {
         Ok(imported) => Ok((store, imported.runs)),
         Err(trouble) => Err(Box::new((store, trouble))),
     }
@@ -179,7 +182,7 @@ fn an_endless_line_is_read_up_to_the_limit() {
     let store = Store::in_memory().expect("there is memory");
     let header = "{\"branchpoint\": \"runs\", \"format\": 1}\n";
     let mut endless = header.as_bytes().chain(std::io::repeat(b' '));
-    let trouble = store.import(BufReader::new(&mut endless), 0).expect_err("it never ends");
+    let trouble = store.import(BufReader::new(&mut endless), ImportLimits::default(), 0).expect_err("it never ends");
     assert!(matches!(&trouble, ExchangeTrouble::Limit { what, .. } if what == "line 2"), "{trouble}");
 }
 
@@ -187,13 +190,13 @@ fn an_endless_line_is_read_up_to_the_limit() {
 fn a_known_run_is_unchanged_and_another_run_of_its_id_is_an_error() {
     let (here, there) = (store_with(WAITS, "r", None), store_with(&WAITS.replace("two", "three"), "r", None));
     let before = exported(&here);
-    assert_eq!(here.import(before.as_bytes(), 0).expect("it is the same run").known, ["r"]);
+    assert_eq!(here.import(before.as_bytes(), ImportLimits::default(), 0).expect("it is the same run").known, ["r"]);
     let with_more = format!(
         "{}{}",
         exported(&there),
         exported(&store_with(WAITS, "s", None)).split_once('\n').expect("it has lines").1
     );
-    let trouble = here.import(with_more.as_bytes(), 0).expect_err("it is another run");
+    let trouble = here.import(with_more.as_bytes(), ImportLimits::default(), 0).expect_err("it is another run");
     assert!(matches!(&trouble, ExchangeTrouble::Run { run, .. } if run == "r"), "{trouble}");
     assert_eq!((exported(&here), counts(&here)), (before, (1, 1)));
 }
@@ -219,4 +222,46 @@ fn an_imported_run_continues_with_its_script() {
         }
     }
     assert_eq!(delays, [60_000]);
+}
+
+#[test]
+fn a_program_with_too_much_fuel_is_not_imported() {
+    let mut program = program(WAITS);
+    program.fuel = u32::MAX;
+    let text = exported(&store_of(WAITS, &program, MAX_OPS, "r", None));
+    let failed = imported(&text).map(|(_, runs)| runs).expect_err("one event could take for ever");
+    assert!(
+        matches!(&failed.1, ExchangeTrouble::Line { reason, .. } if reason.contains("4294967295 ops")),
+        "{}",
+        failed.1
+    );
+}
+
+#[test]
+fn a_run_that_may_execute_more_than_the_operator_allows_is_not_imported() {
+    let text = exported(&store_of(WAITS, &program(WAITS), 0, "r", None));
+    let failed = imported(&text).map(|(_, runs)| runs).expect_err("it has no bound");
+    assert!(
+        matches!(&failed.1, ExchangeTrouble::Run { reason, .. } if reason.contains("any number of ops")),
+        "{}",
+        failed.1
+    );
+    let store = Store::in_memory().expect("there is memory");
+    let limits = ImportLimits { run_ops: 0, ..ImportLimits::default() };
+    assert_eq!(store.import(text.as_bytes(), limits, 0).expect("the operator allows it").runs, ["r"]);
+}
+
+#[test]
+fn replaying_an_import_is_bounded_and_needs_no_lock() {
+    let text = exported(&store_with(WAITS, "r", None));
+    let folder = tempfile::tempdir().expect("there is room for a store");
+    let file = folder.path().join("store.db");
+    let store = Store::open(&file, Durability::Normal).expect("it opens");
+    let writer = rusqlite::Connection::open(&file).expect("it opens");
+    writer.execute_batch("BEGIN IMMEDIATE").expect("nobody writes");
+    let limits = ImportLimits { total_ops: 3, ..ImportLimits::default() };
+    let trouble = store.import(text.as_bytes(), limits, 0).expect_err("it executes more");
+    assert!(matches!(&trouble, ExchangeTrouble::Limit { limit, .. } if limit == "3 ops"), "{trouble}");
+    writer.execute_batch("COMMIT").expect("it can end");
+    assert_eq!(counts(&store), (0, 0));
 }

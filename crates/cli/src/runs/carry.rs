@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use branchpoint_expr::Value;
-use branchpoint_host::store::{ExchangeTrouble, Filter, Imported};
+use branchpoint_host::store::{ExchangeTrouble, Filter, ImportLimits, Imported};
 
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
@@ -34,13 +34,15 @@ pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
 }
 
 pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Result<ExitCode> {
-    let store = Project::find()?.open(arguments)?;
+    let project = Project::find()?;
+    let store = project.open(arguments)?;
+    let limits = ImportLimits { run_ops: project.max_ops(), ..ImportLimits::default() };
     let now_ms = moment::now_ms();
     let imported = if is_stdin(file) {
-        store.import(io::stdin().lock(), now_ms)
+        store.import(io::stdin().lock(), limits, now_ms)
     } else {
         let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-        store.import(BufReader::new(opened), now_ms)
+        store.import(BufReader::new(opened), limits, now_ms)
     };
     let imported =
         imported.map_err(told).with_context(|| format!("cannot import {}; nothing was imported", file.display()))?;

@@ -15,13 +15,9 @@ use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, resolve};
 
 impl Host {
-    /// Whether a call is a run of a program that the workflow has.
-    pub(super) fn is_child(&self, workflow: WorkflowNo, call: &Call) -> bool {
-        let known = |part: &Part| {
-            self.programs.contains_key(&(workflow, part.clone()))
-                || matches!(self.store.program(workflow, part), Ok(Some(_)))
-        };
-        part(call).is_some_and(|part| known(&part))
+    /// Whether a call is a run of a program that the workflow has. One that cannot be read fails the call later.
+    pub(super) fn is_child(&mut self, workflow: WorkflowNo, call: &Call) -> bool {
+        part(call).is_some_and(|part| !matches!(self.program(workflow, &part), Ok(None)))
     }
 
     pub(super) fn call_child(&mut self, parent: RunNo, call: Call, now_ms: i64) -> Result<(), Trouble> {
@@ -31,6 +27,15 @@ impl Host {
         if open.flights.get(&effect).is_none_or(|flight| flight.attempt != attempt) {
             return Ok(());
         }
+        let (workflow, part) = (open.workflow, part(&call).unwrap_or_default());
+        match self.program(workflow, &part) {
+            Err(trouble) if trouble.is_of_one_run() => {
+                self.settle(parent, &call, Answer::failed("child", trouble.to_string()));
+                return Ok(());
+            }
+            program => drop(program?),
+        }
+        let Some(open) = self.open.get(&parent) else { return Ok(()) };
         // A secret that the call names is put in here, and sealed with the child's own.
         let (resolved, known) = match resolve(&call.input, &call.spec, &self.secrets_for(open.script)) {
             Ok(resolved) if &*call.kind == Effect::CHILD_RUN => resolved,
@@ -41,16 +46,17 @@ impl Host {
             }
         };
         let call = Call { input: resolved, ..call };
+        let called = Parent { run: parent, effect: effect.0, attempt };
         let known = open.packing.secrets.iter().cloned().chain(known);
         let start = Start {
-            part: part(&call).unwrap_or_default(),
-            parent: Some(Parent { run: parent, effect: effect.0, attempt }),
+            part,
+            parent: Some(called),
             depth: open.state.depth() + 1,
             watched: open.watched,
             folder: open.folder.clone(),
             facts: facts(&call),
             secrets: Secrets::from_values(known),
-            ..Start::new(open.workflow, format!("{}.{}.{attempt}", open.id, effect.0), input(&call, self.agents))
+            ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input(&call, self.agents))
         };
         let begun = match self.begin_new(start, now_ms)? {
             Ok(begun) => begun,
@@ -62,8 +68,21 @@ impl Host {
         };
         if begun.new {
             self.tell_of_agent(parent, &call, Told::Start)?;
+        } else if self.parent_of(begun.run)? != Some(called) {
+            // Somebody has given another run the id of this child.
+            let id = child_id(&self.open[&parent].id, effect.0, attempt);
+            let why = format!("run `{id}` has the id of this call's child run, and was not started by it");
+            self.settle(parent, &call, Answer::impossible("child", why));
+            return Ok(());
         }
         self.link(parent, call, begun, now_ms)
+    }
+
+    fn parent_of(&self, run: RunNo) -> Result<Option<Parent>, Trouble> {
+        match self.open.get(&run) {
+            Some(open) => Ok(open.parent),
+            None => Ok(self.store.row(run)?.parent),
+        }
     }
 
     fn link(&mut self, parent: RunNo, call: Call, begun: Taken, now_ms: i64) -> Result<(), Trouble> {
@@ -106,7 +125,8 @@ impl Host {
             Ok(look) => look.state,
             // What it came to cannot be read; its parent goes on all the same.
             Err(trouble) if trouble.is_of_one_run() => {
-                self.settle(parent.run, &call, Answer::failed("child", trouble.to_string()));
+                let usage = self.store.usage_at_snapshot(row.run)?;
+                self.settle_with(parent.run, &call, Answer::failed("child", trouble.to_string()), usage);
                 return Ok(());
             }
             Err(trouble) => return Err(trouble),
@@ -145,7 +165,13 @@ impl Host {
             let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };
             let Some((child, call)) = flight.child.take() else { continue };
             // What it has used up until now counts.
-            let usage = self.look_at(child).map(|child| child.state.usage()).unwrap_or_default();
+            let usage = match self.state_in_memory(child) {
+                Some(state) => state.usage(),
+                None => match self.look_at(child) {
+                    Err(trouble) if trouble.is_of_one_run() => self.store.usage_at_snapshot(child)?,
+                    look => look?.state.usage(),
+                },
+            };
             self.abandon_children(parent, effect, Some(child))?;
             let result = judge(&call, Answer::Never);
             let settled = Event::Settled { effect, attempt, result, usage };
@@ -153,6 +179,11 @@ impl Host {
         }
         Ok(())
     }
+}
+
+/// The id of the child run that a call of a run is.
+pub(crate) fn child_id(parent: &str, effect: u64, attempt: u32) -> String {
+    format!("{parent}.{effect}.{attempt}")
 }
 
 /// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.

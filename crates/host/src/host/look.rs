@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{Fold, Note, Offer, State, offers, replay, status, view};
+use branchpoint_core::{Fold, Note, Offer, State, Usage, offers, replay, status, view};
 use branchpoint_expr::Value;
 
 use super::Host;
@@ -113,6 +113,14 @@ impl Store {
         }
         let last = fold.state().seq();
         Ok(Replayed { first, last, is_whole: first == 0 && last == look.state.seq(), look })
+    }
+
+    /// What a run had used up at its newest snapshot that can be read, for runs whose journal is damaged.
+    pub(super) fn usage_at_snapshot(&self, run: RunNo) -> Result<Usage, Trouble> {
+        match self.snapshot_before(run, &self.packing(run)?, |_| true) {
+            Err(trouble) if trouble.is_of_one_run() => Ok(Usage::default()),
+            state => Ok(state?.usage()),
+        }
     }
 
     /// Everything that happened in a run, told again from its journal. All of it is in memory: for runs that are known to be short.

@@ -8,6 +8,7 @@
 //! same end without it, and a run that has not ended cannot do without its secrets and stays.
 
 mod import;
+mod rebuild;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -19,6 +20,7 @@ use serde_json::{Value as Json, json};
 use super::{Document, Packing, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
 use crate::host::used_answers;
 use branchpoint_runners::hexadecimal;
+pub use import::ImportLimits;
 
 /// The version of the lines. A reader refuses others.
 pub const FORMAT: u64 = 1;
@@ -94,14 +96,18 @@ impl Store {
         line(out, &json!({"branchpoint": "runs", "format": FORMAT}))?;
         let mut exported = Exported::default();
         let (mut written, mut workflows) = (BTreeSet::new(), BTreeSet::new());
+        let mut waiting = Vec::new();
         // The last is the next: children follow their parent.
         let mut next: Vec<RunNo> = runs.iter().rev().copied().collect();
         while let Some(run) = next.pop() {
-            if !written.insert(run) {
+            let row = self.row(run)?;
+            if row.parent.is_some_and(|parent| !written.contains(&parent.run)) {
+                waiting.push(row);
                 continue;
             }
-            let row = self.row(run)?;
-            next.extend(self.children(run)?.iter().rev().map(|child| child.run));
+            if written.contains(&run) {
+                continue;
+            }
             match self.told(&row)? {
                 Ok(journal) => {
                     if workflows.insert(row.workflow) {
@@ -109,9 +115,17 @@ impl Store {
                     }
                     self.write_run(out, &row, &journal)?;
                     exported.runs += 1;
+                    written.insert(run);
                 }
                 Err(reason) => exported.left_out.push((row.id, reason)),
             }
+            next.extend(self.children(run)?.iter().rev().map(|child| child.run));
+        }
+        // A child run without its parent would have no script and nobody to return to.
+        for child in waiting.into_iter().filter(|child| !written.contains(&child.run)) {
+            let root = self.row(self.root_of(child.run)?)?.id;
+            let reason = format!("it is a child run whose parent is not exported; export `{root}`, which includes it");
+            exported.left_out.push((child.id, reason));
         }
         out.flush()?;
         Ok(exported)

@@ -47,7 +47,7 @@ use branchpoint_core::codec::CodecError;
 use rusqlite::{Connection, OpenFlags};
 
 use batch::Batch;
-pub use exchange::{ExchangeTrouble, Exported, FORMAT, Imported};
+pub use exchange::{ExchangeTrouble, Exported, FORMAT, ImportLimits, Imported};
 pub use health::Health;
 pub use inbox::Sent;
 pub(crate) use journal::Pending;

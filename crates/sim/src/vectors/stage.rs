@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use branchpoint_core::ir::Program;
 use branchpoint_host::VirtualDriver;
-use branchpoint_host::store::{ExchangeTrouble, Filter, Store};
+use branchpoint_host::store::{ExchangeTrouble, Filter, ImportLimits, Store};
 
 /// Which host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn round_trip(store: &Store) -> Option<String> {
         Err(problem) => return Some(format!("the run cannot be exported: {problem}")),
     };
     let other = Store::in_memory().expect("there is memory for a small database");
-    if let Err(problem) = other.import(first.as_slice(), 0) {
+    if let Err(problem) = other.import(first.as_slice(), ImportLimits::default(), 0) {
         return Some(format!("the run cannot be imported: {problem}"));
     }
     match exported(&other) {

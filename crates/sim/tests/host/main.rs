@@ -1,6 +1,7 @@
 //! The embedded host over a file: what it promises when processes come, go and are killed.
 
 mod agents;
+mod children;
 mod golden;
 mod kept;
 mod notices;

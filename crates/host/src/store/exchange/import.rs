@@ -1,16 +1,18 @@
 //! Reads runs that another store has exported: all runs of a file, or none.
 //!
-//! The file is read and decoded before the store is locked. Then everything is checked and written in one transaction.
+//! The file is read, decoded and replayed before the store is locked. Then all rows are written in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 use branchpoint_core::ir::{Program, Status, validate};
-use branchpoint_core::{Event, Stamp, codec};
+use branchpoint_core::{Event, JournalRow, codec};
 use branchpoint_expr::Value;
 use serde_json::Value as Json;
 
+use super::rebuild::{OpsLeft, RebuiltRun};
 use super::{ExchangeTrouble, FORMAT, Imported, Journal};
+use crate::host::{MAX_OPS, child_id};
 use crate::store::{Document, Packing, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
 use branchpoint_runners::{ReadError, read_line};
 
@@ -23,44 +25,98 @@ const FILE_BYTES: u64 = 512 * 1024 * 1024;
 /// How many lines a file may have.
 const LINES: usize = 5_000_000;
 
+/// How many ops one event of an imported program may execute. Front-ends give their programs a tenth of it.
+const PROGRAM_FUEL: u32 = 1_000_000;
+
+/// The work that an import may cause.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportLimits {
+    /// How many ops a run may execute that has not ended; 0 is no bound.
+    pub run_ops: u64,
+    /// How many ops are executed to replay all runs of the file.
+    pub total_ops: u64,
+}
+
+impl Default for ImportLimits {
+    fn default() -> Self {
+        Self { run_ops: MAX_OPS, total_ops: 2 * MAX_OPS }
+    }
+}
+
 impl Store {
     /// Imports the runs of a file, all of them or none. A run that this store has already is left unchanged.
-    pub fn import(&self, lines: impl BufRead, now_ms: i64) -> Result<Imported, ExchangeTrouble> {
-        let file = ImportFile::read(lines)?;
+    pub fn import(&self, lines: impl BufRead, limits: ImportLimits, now_ms: i64) -> Result<Imported, ExchangeTrouble> {
+        let prepared = self.prepare(ImportFile::read(lines)?, limits)?;
         self.begin()?;
-        let imported = self.write_file(file, now_ms).and_then(|imported| Ok(self.commit().map(|()| imported)?));
+        let imported = self.write_file(prepared, now_ms).and_then(|imported| Ok(self.commit().map(|()| imported)?));
         if imported.is_err() {
             self.roll_back();
         }
         imported
     }
 
-    fn write_file(&self, file: ImportFile, now_ms: i64) -> Result<Imported, ExchangeTrouble> {
+    /// Replays the runs that are new here, and compares the others with those that this store has.
+    fn prepare(&self, file: ImportFile, limits: ImportLimits) -> Result<PreparedFile, ExchangeTrouble> {
+        let mut ops_left = OpsLeft::new(limits.total_ops);
+        let mut ids = BTreeSet::new();
+        let mut runs = Vec::new();
+        for run in file.runs {
+            let rejected = |reason: String| ExchangeTrouble::Run { run: run.row.id.clone(), reason };
+            check_parent(&run, &ids).map_err(rejected)?;
+            ids.insert(run.row.id.clone());
+            if let Some(known) = self.run(&run.row.id)? {
+                self.compare(&known, &run.workflow, &run.journal).map_err(rejected)?;
+                runs.push(PreparedRun::Known(known));
+                continue;
+            }
+            let workflow = &file.workflows[&run.workflow];
+            let program = workflow.decoded.get(&run.row.part);
+            let program = program.ok_or_else(|| rejected(format!("its workflow has no program `{}`", run.row.part)))?;
+            let max_ops = max_ops(&run.journal);
+            let rebuilt = RebuiltRun::fold(&run.row.id, program, run.journal, &mut ops_left);
+            let rebuilt = rebuilt.map_err(|trouble| match trouble {
+                ExchangeTrouble::Store(trouble) => rejected(trouble.to_string()),
+                trouble => trouble,
+            })?;
+            if !rebuilt.has_ended && limits.run_ops > 0 && (max_ops == 0 || max_ops > limits.run_ops) {
+                let allowed = if max_ops == 0 { "any number of".into() } else { max_ops.to_string() };
+                return Err(rejected(format!(
+                    "it may execute {allowed} ops, and the limit here is {}; raise `ops` of [limits]",
+                    limits.run_ops
+                )));
+            }
+            let (workflow, row, parent, script) = (run.workflow, run.row, run.parent, run.script);
+            runs.push(PreparedRun::New { workflow, row, parent, script, rebuilt });
+        }
+        Ok(PreparedFile { workflows: file.workflows, runs })
+    }
+
+    fn write_file(&self, file: PreparedFile, now_ms: i64) -> Result<Imported, ExchangeTrouble> {
         let mut imported = Imported::default();
         let mut scripts = Vec::new();
         let mut workflows: BTreeMap<String, WorkflowNo> = BTreeMap::new();
-        for ImportRun { workflow, mut row, parent, script, journal } in file.runs {
-            let refused = |reason: String| ExchangeTrouble::Run { run: row.id.clone(), reason };
+        let mut numbers: BTreeMap<String, RunNo> = BTreeMap::new();
+        for run in file.runs {
+            let (workflow, mut row, parent, script, rebuilt) = match run {
+                PreparedRun::New { workflow, row, parent, script, rebuilt } => (workflow, row, parent, script, rebuilt),
+                PreparedRun::Known(known) => {
+                    numbers.insert(known.id.clone(), known.run);
+                    imported.known.push(known.id);
+                    continue;
+                }
+            };
             let part = &file.workflows[&workflow];
-            if let Some(known) = self.run(&row.id)? {
-                self.compare(&known, &workflow, &journal).map_err(refused)?;
-                imported.known.push(row.id);
-                continue;
-            }
             row.workflow = match workflows.get(&workflow) {
                 Some(saved) => *saved,
                 None => self.insert_parts(&part.document, &part.programs, now_ms)?,
             };
             workflows.insert(workflow, row.workflow);
-            // The parent of a run that was exported alone does not wait for it.
-            row.parent = match parent {
-                Some((id, effect, attempt)) => self.run(&id)?.map(|found| Parent { run: found.run, effect, attempt }),
-                None => None,
+            row.parent = parent.map(|(id, effect, attempt)| Parent { run: numbers[&id], effect, attempt });
+            let Some(run) = self.write_rebuilt(&row, rebuilt)? else {
+                let reason = "another process has just added a run with this id; import the file again".into();
+                return Err(ExchangeTrouble::Run { run: row.id, reason });
             };
-            let run = self.write_anew(&row, journal).map_err(|trouble| match trouble {
-                Trouble::Strayed { .. } | Trouble::Missing(_) | Trouble::Bytes { .. } => refused(trouble.to_string()),
-                trouble => trouble.into(),
-            })?;
+            numbers.insert(row.id.clone(), run);
             scripts.extend(script.filter(|_| row.parent.is_none()).map(|script| (run, row.id.clone(), script)));
             imported.runs.push(row.id);
         }
@@ -90,6 +146,45 @@ impl Store {
     }
 }
 
+/// How many ops a run may execute, as its start says.
+fn max_ops(journal: &Journal) -> u64 {
+    match journal.first() {
+        Some((_, Event::Start { max_ops, .. }, _)) => *max_ops,
+        _ => 0,
+    }
+}
+
+/// A child run comes after its parent, under the id that its parent knows it by. A run of this store that only has the parent's id
+/// may be another run, so it must not become the parent.
+fn check_parent(run: &ImportRun, before: &BTreeSet<String>) -> Result<(), String> {
+    let Some((parent, effect, attempt)) = &run.parent else { return Ok(()) };
+    if !before.contains(parent) {
+        return Err(format!("its parent run `{parent}` does not come before it; export `{parent}`, which includes it"));
+    }
+    if run.row.id != child_id(parent, *effect, *attempt) {
+        return Err(format!("run `{parent}` did not start it: the ids do not match"));
+    }
+    Ok(())
+}
+
+/// A file whose runs were replayed or compared.
+struct PreparedFile {
+    workflows: BTreeMap<String, ImportWorkflow>,
+    runs: Vec<PreparedRun>,
+}
+
+enum PreparedRun {
+    /// The store has it.
+    Known(Run),
+    New {
+        workflow: String,
+        row: Run,
+        parent: Option<(String, u64, u32)>,
+        script: Option<ImportScript>,
+        rebuilt: RebuiltRun,
+    },
+}
+
 /// A file of exported runs, decoded.
 #[derive(Default)]
 struct ImportFile {
@@ -102,6 +197,7 @@ struct ImportWorkflow {
     document: Document,
     /// The bytes of its programs by name.
     programs: Vec<(String, Vec<u8>)>,
+    decoded: BTreeMap<String, Program>,
 }
 
 struct ImportRun {
@@ -226,22 +322,32 @@ fn workflow_of(line: &Json) -> Result<(String, ImportWorkflow), String> {
     if !programs.contains_key("") {
         return Err("the workflow has no program of its own".into());
     }
-    let programs = programs.iter().map(|(name, bytes)| Ok((name.clone(), program_of(bytes)?)));
-    let mut programs: Vec<(String, Vec<u8>)> = programs.collect::<Result<_, String>>()?;
-    programs.sort();
+    let (mut encoded, mut decoded) = (Vec::new(), BTreeMap::new());
+    for (name, bytes) in programs {
+        let (bytes, program) = program_of(bytes)?;
+        encoded.push((name.clone(), bytes));
+        decoded.insert(name.clone(), program);
+    }
+    encoded.sort();
     let hash = text(line, "hash")?;
-    if Store::hash_of(&document, &programs) != hash {
+    if Store::hash_of(&document, &encoded) != hash {
         return Err("the content of the workflow does not match its hash; the file was changed".into());
     }
-    Ok((hash, ImportWorkflow { document, programs }))
+    Ok((hash, ImportWorkflow { document, programs: encoded, decoded }))
 }
 
-/// The bytes of a program, which must be as valid as one that a front-end has made.
-fn program_of(bytes: &Json) -> Result<Vec<u8>, String> {
+/// A program and its bytes. It must be as valid as one that a front-end has made.
+fn program_of(bytes: &Json) -> Result<(Vec<u8>, Program), String> {
     let bytes = unhex(bytes.as_str().ok_or("a program must be text")?)?;
     let program: Program = codec::decode_program(&bytes).map_err(|error| error.to_string())?;
     validate(&program).map_err(|wrong| format!("a program is invalid: {wrong:?}"))?;
-    Ok(bytes)
+    if program.fuel > PROGRAM_FUEL {
+        return Err(format!(
+            "a program may execute {} ops for one event, and the limit is {PROGRAM_FUEL}",
+            program.fuel
+        ));
+    }
+    Ok((bytes, program))
 }
 
 fn run_of(line: &Json) -> Result<(ImportRun, usize), String> {
@@ -280,7 +386,7 @@ fn script_of(line: &Json) -> Result<ImportScript, String> {
     Ok(ImportScript { script, used, live_ms: line.get("live_ms").and_then(Json::as_i64) })
 }
 
-fn event_of(line: &Json) -> Result<(Stamp, Event, u32), String> {
+fn event_of(line: &Json) -> Result<JournalRow, String> {
     let (stamp, event) = codec::decode_event(&unhex(&text(line, "bytes")?)?).map_err(|error| error.to_string())?;
     let mark = u32::try_from(number(line, "mark")?).map_err(|error| error.to_string())?;
     Ok((stamp, event, mark))

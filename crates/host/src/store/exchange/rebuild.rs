@@ -1,0 +1,103 @@
+//! Rebuilds a run from its events: every row that a host would have written while it took them.
+
+use branchpoint_core::ir::Program;
+use branchpoint_core::{Command, Event, Fold, FoldedEvent, State, codec, status};
+
+use super::{ExchangeTrouble, Journal};
+use crate::store::{Packing, Run, RunNo, Store, Trouble};
+
+/// A run that was folded and can be written. Folding needs no lock on the store.
+pub(super) struct RebuiltRun {
+    pub(super) has_ended: bool,
+    semantics: u16,
+    rows: Vec<WriteRow>,
+}
+
+/// Writes one row of a run whose number is known by then.
+type WriteRow = Box<dyn FnOnce(&Store, RunNo)>;
+
+impl RebuiltRun {
+    /// Folds the journal of a run. The ops that this executes are taken from those that are left to the import.
+    pub(super) fn fold(
+        run: &str,
+        program: &Program,
+        journal: Journal,
+        ops_left: &mut OpsLeft,
+    ) -> Result<Self, ExchangeTrouble> {
+        let unstorable = |error: codec::CodecError| Trouble::Bytes { run: run.to_owned(), error };
+        let packing = Packing::default();
+        let mut rows: Vec<WriteRow> = Vec::new();
+        let mut fold = Fold::new(program, State::new(), journal);
+        let mut ops = 0;
+        while let Some(folded) = fold.next() {
+            let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(Trouble::in_journal_of(run))?;
+            ops_left.spend(fold.state().ops().saturating_sub(std::mem::replace(&mut ops, fold.state().ops())))?;
+            let packed = packing.event(&stamp, &event).map_err(unstorable)?;
+            rows.push(Box::new(move |store, run| store.append(run, seq, outcome.check, packed)));
+            if let Event::Signal { key: Some(key), .. } = event {
+                rows.push(Box::new(move |store, run| store.take_key(run, key)));
+            }
+            for command in outcome.commands {
+                rows.extend(request_row(command, stamp.now_ms).map_err(unstorable)?);
+            }
+        }
+        let (state, pending) = fold.into_parts();
+        for (effect, command) in pending.effects {
+            let packed = packing.command(&command).map_err(unstorable)?;
+            rows.push(Box::new(move |store, run| store.ask(run, effect, packed)));
+        }
+        for (timer, due_ms) in state.timers() {
+            rows.push(Box::new(move |store, run| store.set_timer(run, timer, due_ms)));
+        }
+        let packed = packing.state(&state).map_err(unstorable)?;
+        let (seq, now_ms, status) = (state.seq(), state.now_ms(), status(program, &state));
+        rows.push(Box::new(move |store, run| {
+            store.keep_snapshot(run, seq, packed, true);
+            store.restate(run, seq, now_ms, status, None);
+        }));
+        Ok(Self { has_ended: status.is_final(), semantics: program.semantics, rows })
+    }
+}
+
+/// The ops that an import may still execute.
+pub(super) struct OpsLeft {
+    limit: u64,
+    left: u64,
+}
+
+impl OpsLeft {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, left: limit }
+    }
+
+    fn spend(&mut self, ops: u64) -> Result<(), ExchangeTrouble> {
+        let too_many = || ExchangeTrouble::Limit {
+            what: "the work to replay the runs".into(),
+            limit: format!("{} ops", self.limit),
+        };
+        self.left = self.left.checked_sub(ops).ok_or_else(too_many)?;
+        Ok(())
+    }
+}
+
+/// The row of a request to people, which stays in the store after the request is settled.
+fn request_row(command: Command, now_ms: i64) -> Result<Option<WriteRow>, codec::CodecError> {
+    Ok(Some(match command {
+        Command::Ask { request, spec } => {
+            let packed = Packing::default().value(&spec)?;
+            Box::new(move |store, run| store.put_question(run, request, packed, now_ms))
+        }
+        Command::Remind { request, .. } => Box::new(move |store, run| store.remind(run, request)),
+        Command::Retract { request } => Box::new(move |store, run| store.close_question(run, request, now_ms)),
+        _ => return Ok(None),
+    }))
+}
+
+impl Store {
+    /// Writes a rebuilt run within a transaction. No process drives it. None: the store has a run with its id.
+    pub(super) fn write_rebuilt(&self, row: &Run, rebuilt: RebuiltRun) -> Result<Option<RunNo>, Trouble> {
+        let Some(run) = self.insert_run(row, rebuilt.semantics)? else { return Ok(None) };
+        rebuilt.rows.into_iter().for_each(|write| write(self, run));
+        Ok(Some(run))
+    }
+}
