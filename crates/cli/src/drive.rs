@@ -13,8 +13,8 @@ use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused};
 use branchpoint_host::store::{RunNo, Sent, Store};
 use branchpoint_runners::{Outside, Stop};
 
+use crate::approvals::quoted;
 use crate::exit::Pending;
-use crate::foreground::quoted;
 use crate::notices::Notices;
 use crate::opened::Opened;
 use crate::outside::{Ears, Here, Manner};

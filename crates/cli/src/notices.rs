@@ -9,15 +9,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use branchpoint_core::ApprovalKey;
 use branchpoint_core::EffectNo;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::{Act, Host};
-use branchpoint_host::people::QuestionKey;
 use branchpoint_host::store::{Durability, Notice, Store};
 use branchpoint_runners::tools::{Settings, Tools};
 use branchpoint_runners::{Answer, Call, Stop};
 
-use crate::foreground::{command, reference};
+use crate::approvals::{command, reference};
 use crate::project::Project;
 use crate::terminal;
 
@@ -126,7 +126,7 @@ fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
         "reminded" => notice.users.iter().map(ToString::to_string).collect(),
         _ => question.recipients(),
     };
-    let name = reference(id, &QuestionKey::Vote(notice.request));
+    let name = reference(id, &ApprovalKey::Request(notice.request));
     let choices = part("choices");
     let user = recipients.first().map(String::as_str);
     let choice = choices.as_list().and_then(|choices| choices.first()).and_then(Value::as_str);

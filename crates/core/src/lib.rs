@@ -8,6 +8,7 @@
 //! hands in every timer due by t, in the order of due time and id, each stamped with its due time.
 
 mod advance;
+mod approval;
 pub mod codec;
 mod command;
 mod event;
@@ -20,11 +21,12 @@ mod state;
 mod trace;
 
 pub use advance::{Outcome, Rejected, advance, carry};
+pub use approval::{Approval, ApprovalKey, LINE, RESUME, approvals, resume_rejection};
 pub use command::Command;
 pub use event::{Again, Event, Failed, Stamp, Usage};
 pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};
 pub use offers::{Offer, offers, status, view};
-pub use request::{BadRequest, Refusal, Request, Resolution, Vote};
+pub use request::{BadRequest, Refusal, Request, Resolution, VOTE, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{
     Attempt, Basis, BranchOutcome, BranchRecord, Decided, InputState, Iteration, NotChangeable, Note, Records, Redact,

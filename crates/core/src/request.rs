@@ -6,7 +6,7 @@ use branchpoint_expr::{Object, Value, iso_utc};
 use serde::{Deserialize, Serialize};
 
 /// The signal that carries a vote: `{request, choice, comment?}`, its sender being the voter.
-pub(crate) const VOTE: &str = "vote";
+pub const VOTE: &str = "vote";
 
 /// The signal that calls a question off: `{request, reason?}`.
 pub(crate) const CANCEL_REQUEST: &str = "cancel_request";
@@ -82,6 +82,18 @@ pub enum Refusal {
     UnknownChoice,
     /// One vote each.
     AlreadyVoted,
+}
+
+impl Refusal {
+    /// The code of the refusal, as the specs of documents name it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NotPending => "not_pending",
+            Self::NotRecipient => "not_recipient",
+            Self::UnknownChoice => "unknown_choice",
+            Self::AlreadyVoted => "already_voted",
+        }
+    }
 }
 
 /// Why a question cannot be asked.

@@ -46,7 +46,7 @@ mod value;
 pub mod variables;
 mod work;
 
-pub use builtins::{INPUT_TYPES, matches_name, misfit};
+pub use builtins::{INPUT_TYPES, approval_decision, matches_name, misfit};
 pub use compile::{Bind, Bound};
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};

@@ -6,9 +6,7 @@
 mod driver;
 pub mod gate;
 pub mod host;
-pub mod people;
 mod recordings;
-mod resume;
 mod script;
 pub mod store;
 mod virtual_driver;
@@ -16,6 +14,5 @@ mod zones;
 
 pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use recordings::{Came, Happened, Past, Vote, cassette};
-pub use resume::refusal_code;
-pub use script::{BadScript, Recorded, Reply, Script, Wrong};
+pub use script::{BadScript, Recorded, Reply, Script, Wrong, written_votes};
 pub use virtual_driver::{NoteListener, Question, VirtualDriver};

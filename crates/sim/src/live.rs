@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::vectors::round_trip;
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{EffectNo, Event, Note, Offer};
+use branchpoint_core::{ApprovalKey, EffectNo, Note};
 use branchpoint_expr::Value;
 use branchpoint_host::host::{Act, Drives, Facts, Host, Start, Ticket};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
@@ -20,9 +20,6 @@ use branchpoint_runners::{Answer, Call, Outside, Stop};
 
 /// How long the loop sleeps at most.
 const NAP: Duration = Duration::from_millis(10);
-
-/// The signal that brings a line of the user.
-const LINE: &str = "line";
 
 /// What runs, and over what.
 #[derive(Clone, Debug)]
@@ -126,14 +123,13 @@ impl Stage<'_, '_> {
     /// A run that waits for the user gets the user's next line, or hears that there is none.
     fn user_speaks(&mut self) -> bool {
         let run = self.run.expect("it was started");
-        let offers = self.host.look_at(run).expect("it was kept").offers();
-        let asks = |offer: &Offer| matches!(offer, Offer::Signal { name, .. } if &**name == LINE);
-        if !offers.iter().any(asks) {
+        let look = self.host.look_at(run).expect("it was kept");
+        let open = self.host.store().approvals_in(&look).expect("it was kept");
+        if !open.iter().any(|open| open.approval.key == ApprovalKey::Line) {
             return false;
         }
-        let payload = self.outside.line().map_or(Value::Null, Value::from);
-        let signal = Event::Signal { name: LINE.into(), payload, sender: None, key: None };
-        self.host.hand(run, signal, Ticket::default());
+        let line = self.outside.line().map_or(Value::Null, Value::from);
+        self.host.hand(run, ApprovalKey::Line.answer(None, &line, None), Ticket::default());
         true
     }
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
+use branchpoint_core::resume_rejection;
 use branchpoint_dialects::{load, preflight, read};
 use branchpoint_expr::{Object, Value, render_terminal};
-use branchpoint_host::{Script, VirtualDriver, refusal_code};
+use branchpoint_host::{Script, VirtualDriver};
 use branchpoint_runners::{Answer, Call, Runner, agent};
 
 fn examples() -> Vec<PathBuf> {
@@ -92,8 +93,9 @@ fn an_answer_that_is_refused_says_why_and_changes_nothing() {
     let before = told(&host);
     let refused = |host: &mut VirtualDriver<'_>, written: &str| {
         let answer = answer(&serde_json::from_str(written).expect("this is JSON"));
-        let waiting = result(host).get("waiting").cloned().unwrap_or_default();
-        host.signal("resume", answer.clone(), None).err().map(|refused| refusal_code(&refused, &answer, &waiting))
+        host.signal("resume", answer.clone(), None)
+            .err()
+            .map(|refused| resume_rejection(&refused, &answer, &host.approvals()))
     };
     for written in ["\"maybe\"", "1", "null", r#"{"decision": "yes", "approved": false}"#, r#"{"approved": "true"}"#] {
         assert_eq!(refused(&mut host, written), Some("bad_approval_input"), "{written}");

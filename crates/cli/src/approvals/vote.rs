@@ -2,59 +2,55 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
 use branchpoint_core::Event;
 use branchpoint_expr::Value;
-use branchpoint_host::people::{QuestionKey, RESUME};
+use branchpoint_host::store::OpenApproval;
 
-use super::open::{self, Open, late, text};
+use super::find::{self, late};
+use super::text::{quoted, reference_to};
 use crate::drive::{Drive, Live, TakenBy, Until};
-use crate::foreground::quoted;
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::runs::Follower;
 use crate::{drive, exit, masked, moment, terminal};
 
-/// Choices that mean yes, in any case.
-const YES: [&str; 8] = ["approve", "approved", "yes", "ok", "accept", "allow", "confirm", "true"];
-
-/// Choices that mean no.
-const NO: [&str; 8] = ["deny", "denied", "reject", "rejected", "no", "decline", "refuse", "false"];
-
-/// What somebody says to a question, with a word or without.
+/// A person's response to an approval, with a comment or a reason.
 #[derive(Clone, Copy)]
-pub(super) enum Said<'a> {
-    Yes(Option<&'a str>),
-    No(Option<&'a str>),
+pub(super) enum Response<'a> {
+    /// Approve (true) or reject, by the choice that means so.
+    Decision(bool, Option<&'a str>),
     Choice(&'a str, Option<&'a str>),
-    Off(Option<&'a str>),
+    Cancel(Option<&'a str>),
 }
 
 pub(super) fn run(
     opened: Opened,
     arguments: &StoreArguments,
     approval: &str,
-    said: Said<'_>,
+    response: Response<'_>,
     (user, live): (&str, Live),
     json: bool,
 ) -> Result<ExitCode> {
-    let open = open::named(&opened, approval)?;
-    if matches!(said, Said::Off(_)) {
+    let open = find::named(&opened, approval)?;
+    if matches!(response, Response::Cancel(_)) {
         may_cancel(&opened.project, user)?;
     }
-    let event = event(&open, said, user)?;
-    let root = opened.store.root_of(open.row.run)?;
+    let event = event(&open, response, user)?;
+    let root = opened.store.root_of(open.run)?;
     let drive = Drive::new(opened, arguments, "approvals")?;
     if live.live
         && let Err(refused) = drive.wake(root, live.with())?
     {
         drive.leave()?;
-        bail!("run `{}` cannot continue without its script: {refused}", open.row.id);
+        bail!("run `{}` cannot continue without its script: {refused}", open.id);
     }
     let follower = Follower::silent_if(json).beginning_now(drive.store(), root)?;
-    let taken = match drive.give(open.row.run, &event)? {
+    let taken = match drive.give(open.run, &event)? {
         Ok(taken) => taken,
-        Err(code) if open.question.is_overdue(moment::now_ms()) => {
+        Err(code) if open.approval.is_overdue(moment::now_ms()) => {
             // The deadline has settled the approval just now, so the run continues.
             drive.until(Until::Rest, root, follower)?;
             bail!("Rejected: {}", refusal(&open, &code, user));
@@ -83,10 +79,10 @@ pub(super) fn run(
     Ok(if stands.is_none() { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-fn told(open: &Open, progress: &Progress, status: &str, driven_by: &str, json: bool) -> Result<ExitCode> {
+fn told(open: &OpenApproval, progress: &Progress, status: &str, driven_by: &str, json: bool) -> Result<ExitCode> {
     if json {
         let told = masked::object([
-            ("approval", Value::from(open.name())),
+            ("approval", Value::from(reference_to(open))),
             ("taken", Value::Bool(true)),
             ("votes", progress.quorum.map_or(Value::Null, |(votes, _)| masked::count(votes))),
             ("required", progress.quorum.map_or(Value::Null, |(_, required)| masked::count(required))),
@@ -95,7 +91,7 @@ fn told(open: &Open, progress: &Progress, status: &str, driven_by: &str, json: b
         ]);
         terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
     } else {
-        terminal::tell(&format!("Run `{}` goes on in {driven_by}.\n", open.row.id));
+        terminal::tell(&format!("Run `{}` goes on in {driven_by}.\n", open.id));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -108,10 +104,10 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(open: &Open, event: &Event) -> Self {
+    fn of(open: &OpenApproval, event: &Event) -> Self {
         let Event::Signal { name, payload, .. } = event else { return Self { what: "answer", quorum: None } };
         let choice = payload.get("choice").and_then(Value::as_str);
-        let quorum = open.question.request.as_ref().zip(choice).map(|(request, choice)| {
+        let quorum = open.approval.request.as_ref().zip(choice).map(|(request, choice)| {
             let before = request.votes.iter().filter(|vote| &*vote.choice == choice).count() as u64;
             (before + 1, u64::from(request.required))
         });
@@ -147,61 +143,41 @@ fn may_cancel(project: &Project, user: &str) -> Result<()> {
     bail!("{user} may not call a question off; these may: {}\nhelp: act as one of them with --as", may.join(", "))
 }
 
-fn event(open: &Open, said: Said<'_>, user: &str) -> Result<Event> {
-    let (name, payload) = match (&open.question.key, said) {
-        (QuestionKey::Vote(request), Said::Off(reason)) => {
-            let request = masked::count(request.0);
-            ("cancel_request", masked::object([("request", request), ("reason", reason.map_or(Value::Null, text))]))
-        }
-        (QuestionKey::Vote(request), said) => {
-            let (choice, comment) = choice(open, said)?;
-            let payload = [
-                ("request", masked::count(request.0)),
-                ("choice", text(&choice)),
-                ("comment", comment.map_or(Value::Null, text)),
-            ];
-            ("vote", masked::object(payload))
-        }
-        (_, Said::Off(_)) => {
-            bail!("`{}` cannot be called off; reject it, or cancel the run with `branchpoint runs cancel`", open.name())
-        }
-        (_, said) => {
-            let (choice, comment) = choice(open, said)?;
-            let input = masked::object([("decision", text(&choice)), ("note", comment.map_or(Value::Null, text))]);
-            (RESUME, masked::object([("id", text(&open.question.step)), ("input", input)]))
+fn event(open: &OpenApproval, response: Response<'_>, user: &str) -> Result<Event> {
+    let key = &open.approval.key;
+    let (choice, comment) = match response {
+        Response::Decision(approves, comment) => (choice_meaning(open, approves)?, comment),
+        Response::Choice(choice, comment) => (choice.into(), comment),
+        Response::Cancel(reason) => {
+            return key.cancel(Some(user), reason).with_context(|| {
+                let name = reference_to(open);
+                format!("`{name}` cannot be cancelled; reject it, or cancel the run with `branchpoint runs cancel`")
+            });
         }
     };
-    Ok(Event::Signal { name: name.into(), payload, sender: Some(user.into()), key: None })
+    Ok(key.answer(Some(user), &Value::Str(choice), comment))
 }
 
-/// The choice that is meant, and the word with it.
-fn choice<'a>(open: &Open, said: Said<'a>) -> Result<(String, Option<&'a str>)> {
-    let (words, asked, comment) = match said {
-        Said::Yes(comment) => (YES, "approve", comment),
-        Said::No(comment) => (NO, "reject", comment),
-        Said::Choice(choice, comment) => return Ok((choice.to_owned(), comment)),
-        Said::Off(reason) => return Ok((String::new(), reason)),
-    };
-    let choices = open.choices();
-    let meant = choices.iter().find(|choice| words.contains(&choice.trim().to_lowercase().as_str()));
-    match meant {
-        Some(meant) => Ok((meant.clone(), comment)),
-        None => bail!(
-            "none of the choices of `{}` means {asked}: they are {}\n\
+/// The choice that approves or rejects.
+fn choice_meaning(open: &OpenApproval, approves: bool) -> Result<Arc<str>> {
+    open.approval.choice_meaning(approves).with_context(|| {
+        let name = reference_to(open);
+        format!(
+            "no choice of `{name}` means {}: the choices are {}\n\
              help: branchpoint approvals vote {} CHOICE",
-            open.name(),
-            choices.join(", "),
-            quoted(&open.name())
-        ),
-    }
+            if approves { "approve" } else { "reject" },
+            open.approval.choices().join(", "),
+            quoted(&name)
+        )
+    })
 }
 
 /// Why an answer was refused, in plain words.
-fn refusal(open: &Open, code: &str, user: &str) -> String {
-    if let Some(deadline_ms) = open.question.deadline_ms().filter(|_| open.question.is_overdue(moment::now_ms())) {
-        return late(&open.name(), deadline_ms);
+fn refusal(open: &OpenApproval, code: &str, user: &str) -> String {
+    if let Some(deadline_ms) = open.approval.deadline_ms().filter(|_| open.approval.is_overdue(moment::now_ms())) {
+        return late(&reference_to(open), deadline_ms);
     }
-    let asked = open.question.request.as_ref();
+    let asked = open.approval.request.as_ref();
     let recipients = asked.map(|asked| asked.recipients.join(", ")).unwrap_or_default();
     let voted = asked.and_then(|asked| asked.votes.iter().find(|vote| &*vote.user == user));
     match code {
@@ -213,11 +189,11 @@ fn refusal(open: &Open, code: &str, user: &str) -> String {
             format!("{user} has already voted{choice}, and votes cannot be changed")
         }
         "unknown_choice" => {
-            format!("unknown choice (choices: {})", open.choices().join(", "))
+            format!("unknown choice (choices: {})", open.approval.choices().join(", "))
         }
-        "not_pending" => format!("`{}` is already settled or cancelled", open.name()),
+        "not_pending" => format!("`{}` is already settled or cancelled", reference_to(open)),
         other if other.contains("not accepted") => {
-            format!("`{}` accepts only approve or reject", open.name())
+            format!("`{}` accepts only approve or reject", reference_to(open))
         }
         other => other.to_owned(),
     }

@@ -6,14 +6,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use anyhow::Result;
-use branchpoint_core::RequestNo;
+use branchpoint_core::{Approval, ApprovalKey, RequestNo};
 use branchpoint_expr::Value;
 use branchpoint_host::Driver;
-use branchpoint_host::people::QuestionKey;
-use branchpoint_host::store::RunNo;
+use branchpoint_host::store::{OpenApproval, RunNo};
 
-use super::questions::Open;
 use super::{Heard, View};
+use crate::approvals::shown;
 use crate::terminal;
 
 /// Asks and answers.
@@ -24,9 +23,9 @@ pub(crate) struct Desk {
     /// Whether a line was asked for that has not come.
     reading: bool,
     /// What the person at the terminal is asked.
-    asking: Option<Open>,
+    asking: Option<OpenApproval>,
     /// Questions that the person at the terminal leaves to others.
-    left: BTreeSet<(RunNo, QuestionKey)>,
+    left: BTreeSet<(RunNo, ApprovalKey)>,
 }
 
 /// What came of looking at something open.
@@ -57,37 +56,41 @@ impl Desk {
     }
 
     /// Asks the person at the terminal for an answer. Scripts have answered before.
-    pub(crate) fn look_at(&mut self, open: &Open, recorded: bool, driver: &Driver, view: &mut View) -> Result<Came> {
-        let key = (open.run, open.question.key.clone());
+    pub(crate) fn look_at(
+        &mut self,
+        open: &OpenApproval,
+        recorded: bool,
+        driver: &Driver,
+        view: &mut View,
+    ) -> Result<Came> {
+        let key = (open.run, open.approval.key.clone());
         if recorded {
             // A recorded run in which nobody answered in time waits for the deadline again.
-            return Ok(if open.question.deadline_ms().is_some() { Came::Asked } else { Came::Nothing });
+            return Ok(if open.approval.deadline_ms().is_some() { Came::Asked } else { Came::Nothing });
         }
         if self.left.contains(&key) {
             return Ok(Came::Nothing);
         }
-        match (&open.question.key, self.keyboard.is_some()) {
+        match (&open.approval.key, self.keyboard.is_some()) {
             // A conversation without anybody to talk to hears so.
-            (QuestionKey::Line, false) => Ok(self.hand(open, &Value::Null, None, driver, view)?),
+            (ApprovalKey::Line, false) => Ok(self.hand(open, &Value::Null, None, driver, view)?),
             (_, false) => Ok(Came::Nothing),
             (_, true) => Ok(self.ask(open, view)),
         }
     }
 
     /// Asks the person at the terminal, one thing at a time.
-    fn ask(&mut self, open: &Open, view: &mut View) -> Came {
+    fn ask(&mut self, open: &OpenApproval, view: &mut View) -> Came {
         if self.asking.is_some() {
             return Came::Asked;
         }
-        let recipients = open.question.recipients();
-        let mine = recipients.is_empty() || recipients.iter().any(|user| **user == *self.user);
-        if !mine || open.question.voters().any(|user| **user == *self.user) {
-            self.left.insert((open.run, open.question.key.clone()));
+        if !open.approval.awaits(&self.user) {
+            self.left.insert((open.run, open.approval.key.clone()));
             return Came::Nothing;
         }
-        let question = match open.question.key {
-            QuestionKey::Line => "> ".to_owned(),
-            _ => format!("\n{}{}", open.shown(), self.how(open)),
+        let question = match open.approval.key {
+            ApprovalKey::Line => "> ".to_owned(),
+            _ => format!("\n{}{}", shown(&open.approval), self.how(&open.approval)),
         };
         view.ask(&question);
         self.asking = Some(open.clone());
@@ -99,9 +102,9 @@ impl Desk {
         Came::Asked
     }
 
-    fn how(&self, open: &Open) -> String {
+    fn how(&self, approval: &Approval) -> String {
         let numbered: Vec<String> =
-            open.question.choices().iter().enumerate().map(|(at, choice)| format!("{}={choice}", at + 1)).collect();
+            approval.choices().iter().enumerate().map(|(at, choice)| format!("{}={choice}", at + 1)).collect();
         let (numbered, user) = (numbered.join(" "), &self.user);
         format!("Answer as {user} ({numbered}), with a comment after it if you like; Enter leaves the run waiting: ")
     }
@@ -112,16 +115,16 @@ impl Desk {
         let Some(open) = self.asking.take() else { return Ok(()) };
         view.typed();
         let text = line.map(|line| line.trim_end_matches(['\n', '\r']));
-        if open.question.key == QuestionKey::Line {
+        if open.approval.key == ApprovalKey::Line {
             let line = text.map_or(Value::Null, Value::from);
             return self.hand(&open, &line, None, driver, view).map(drop);
         }
         let text = text.unwrap_or_default().trim();
         if text.is_empty() {
-            self.left.insert((open.run, open.question.key));
+            self.left.insert((open.run, open.approval.key));
             return Ok(());
         }
-        match chosen(&open, text) {
+        match chosen(&open.approval, text) {
             Some((choice, comment)) => {
                 self.hand(&open, &Value::from(choice), comment, driver, view)?;
             }
@@ -132,17 +135,17 @@ impl Desk {
 
     fn hand(
         &mut self,
-        open: &Open,
+        open: &OpenApproval,
         choice: &Value,
         comment: Option<&str>,
         driver: &Driver,
         view: &mut View,
     ) -> Result<Came> {
-        let user = (open.question.key != QuestionKey::Line).then_some(self.user.as_str());
-        match driver.hand(open.run, open.question.answer(user, choice, comment))? {
+        let user = (open.approval.key != ApprovalKey::Line).then_some(self.user.as_str());
+        match driver.hand(open.run, open.approval.key.answer(user, choice, comment))? {
             Ok(_) => Ok(Came::Answered),
             Err(refused) => {
-                self.left.insert((open.run, open.question.key.clone()));
+                self.left.insert((open.run, open.approval.key.clone()));
                 view.say(&format!("The answer was not taken: {refused}\n"));
                 Ok(Came::Nothing)
             }
@@ -151,7 +154,7 @@ impl Desk {
 
     /// A question was settled. If it is the one that stands on the terminal, somebody else was faster.
     pub(crate) fn closed(&mut self, run: RunNo, request: RequestNo, view: &mut View) {
-        let stands = |open: &Open| open.run == run && open.question.key == QuestionKey::Vote(request);
+        let stands = |open: &OpenApproval| open.run == run && open.approval.key == ApprovalKey::Request(request);
         if self.asking.as_ref().is_some_and(stands) {
             self.forget(view);
         }
@@ -159,7 +162,7 @@ impl Desk {
 
     /// A run goes on that was asked about here: an approval of a graph has no number that could be closed.
     pub(crate) fn moved(&mut self, run: RunNo, view: &mut View) {
-        let stands = |open: &Open| open.run == run && matches!(open.question.key, QuestionKey::Approval(_));
+        let stands = |open: &OpenApproval| open.run == run && matches!(open.approval.key, ApprovalKey::Step(_));
         if self.asking.as_ref().is_some_and(stands) {
             self.forget(view);
         }
@@ -177,12 +180,12 @@ pub(crate) fn is_attended() -> bool {
 }
 
 /// The choice that a line begins with, by name or by number, and the comment after it.
-fn chosen<'l>(open: &Open, line: &'l str) -> Option<(String, Option<&'l str>)> {
+fn chosen<'l>(approval: &Approval, line: &'l str) -> Option<(String, Option<&'l str>)> {
     let rest_of = |choice: &str| {
         let rest = line.strip_prefix(choice)?;
         (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
     };
-    let choices = open.question.choices();
+    let choices = approval.choices();
     let named = choices.iter().filter_map(|choice| Some((choice, rest_of(choice)?)));
     let named = named.max_by_key(|(choice, _)| choice.len()).map(|(choice, rest)| (choice.to_string(), rest));
     let (choice, rest) = named.or_else(|| {
@@ -196,7 +199,6 @@ fn chosen<'l>(open: &Open, line: &'l str) -> Option<(String, Option<&'l str>)> {
 #[cfg(test)]
 mod tests {
     use branchpoint_core::{Request, RequestNo};
-    use branchpoint_host::people::OpenQuestion;
 
     use super::*;
 
@@ -204,15 +206,14 @@ mod tests {
     fn check(line: &str, expect: Option<(&str, Option<&str>)>) {
         let spec = r#"{"recipients": ["ada"], "choices": ["send", "send later", "no"]}"#;
         let spec: Value = serde_json::from_str(spec).expect("this is JSON");
-        let question = OpenQuestion {
-            key: QuestionKey::Vote(RequestNo(1)),
+        let approval = Approval {
+            key: ApprovalKey::Request(RequestNo(1)),
             step: "ask".into(),
             prompt: String::new(),
             request: Some(Request::open(&spec, 0).expect("this can be asked")),
             spec,
         };
-        let open = Open { run: RunNo::default(), id: "r".into(), question };
-        let got = chosen(&open, line);
+        let got = chosen(&approval, line);
         assert_eq!(got.as_ref().map(|(choice, comment)| (choice.as_str(), *comment)), expect, "{line}");
     }
 

@@ -1,7 +1,6 @@
 //! One run in front of a person: driven here, seen here, and answered here if somebody sits at the terminal.
 
 mod desk;
-mod questions;
 mod room;
 mod view;
 
@@ -18,14 +17,13 @@ use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
 use branchpoint_host::Driver;
 use branchpoint_host::host::{Act, Drives, Host, Look, People, Refused};
-use branchpoint_host::store::{RunNo, Store};
+use branchpoint_host::store::{OpenApproval, RunNo, Store};
 use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::models::{self, Piece};
 use jiff::{Timestamp, tz::TimeZone};
 
 pub(crate) use self::desk::is_attended;
 use self::desk::{Came, Desk};
-pub(crate) use self::questions::{Open, command, quoted, reference};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
 use crate::exit::{self, System};
@@ -82,7 +80,7 @@ pub(crate) enum Left {
     /// It is over.
     Ended(Box<Look>),
     /// Only people can make it go on.
-    Waiting(Box<Look>, Vec<Open>),
+    Waiting(Box<Look>, Vec<OpenApproval>),
     /// Somebody pressed Ctrl-C.
     Interrupted,
 }
@@ -162,7 +160,7 @@ impl Foreground {
             }
             if row.status == Status::WaitingPeople {
                 let look = self.store.look(run)?;
-                let open = Open::of(&look, &self.store)?;
+                let open = self.store.approvals_in(&look)?;
                 return Ok(Left::Waiting(Box::new(look), open));
             }
             if let Ok(Heard::Interrupt) = self.heard.recv_timeout(TICK) {
@@ -237,7 +235,7 @@ impl Foreground {
     fn attend(&mut self, scene: &mut Scene) -> Result<Option<Left>> {
         let mut open = Vec::new();
         for run in &scene.asking {
-            open.extend(Open::of(&self.driver.look(*run)?, &self.store)?);
+            open.extend(self.store.approvals_in(&self.driver.look(*run)?)?);
         }
         let look = self.driver.look(scene.root)?;
         // What led there is told before anybody is asked.
@@ -268,7 +266,7 @@ impl Foreground {
         // A script that has more answers than a turn gives keeps the run from waiting.
         match look.row.status {
             Status::WaitingPeople if came == Came::Nothing && !scene.look_again => {
-                let open = Open::of(&look, &self.store)?;
+                let open = self.store.approvals_in(&look)?;
                 Ok(Some(Left::Waiting(Box::new(look), open)))
             }
             Status::WaitingTimer => {

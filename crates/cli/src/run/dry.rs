@@ -51,7 +51,7 @@ fn drive(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers,
                 progress::waited(due_ms.saturating_sub(host.now_ms()));
                 host.until(due_ms, answers);
             }
-            (Status::WaitingPeople, _) if people::answer(program, host, answers) => {}
+            (Status::WaitingPeople, _) if people::answer(host, answers) => {}
             _ => return progress.finish(program, host.status()),
         }
     }

@@ -10,7 +10,6 @@ use branchpoint_runners::Secrets;
 
 use super::answers::Answers;
 use super::{declared, people};
-use crate::foreground::Open;
 use crate::{ended, exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
@@ -37,8 +36,8 @@ pub(crate) fn tell(
         return Ok(ExitCode::from(ended::code(status, result)));
     }
     lacking(answers);
-    for open in Open::of_trial(program, host) {
-        terminal::tell(&secrets.mask(&format!("\n{}", people::pending(&open))));
+    for approval in host.approvals() {
+        terminal::tell(&secrets.mask(&format!("\n{}", people::pending(&approval))));
     }
     Ok(ExitCode::from(if status == Status::WaitingPeople { exit::WAITING } else { exit::USAGE }))
 }

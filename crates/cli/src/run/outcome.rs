@@ -7,9 +7,11 @@ use anyhow::Result;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::Look;
+use branchpoint_host::store::OpenApproval;
 use branchpoint_runners::SharedSecrets;
 
-use crate::foreground::{Left, Open, quoted};
+use crate::approvals::{quoted, shown_with_command, to_value};
+use crate::foreground::Left;
 use crate::project::Reach;
 use crate::{ended, exit, spent, terminal};
 
@@ -82,7 +84,7 @@ fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
 }
 
 /// One object for programs: what the run is called, how it stands, what came of it.
-fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[Open], code: u8) -> Result<()> {
+fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[OpenApproval], code: u8) -> Result<()> {
     let status = look.map_or("interrupted", |look| look.status().as_str());
     let secrets = manner.masks.secrets();
     let mut fields: Object = [
@@ -96,19 +98,16 @@ fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[Open], code: u8) -> Re
     .map(|(key, value)| (Arc::from(key), value))
     .collect();
     if !open.is_empty() {
-        let waiting = open.iter().map(|open| secrets.mask_value(&open.to_value()));
+        let waiting = open.iter().map(|open| to_value(open, &secrets));
         fields.insert("waiting".into(), Value::from(waiting.collect::<Vec<_>>()));
     }
     terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))
 }
 
 /// What the run waits for, and how to answer it.
-fn waiting(id: &str, open: &[Open], masks: &SharedSecrets) {
-    for question in open {
-        terminal::tell(&masks.mask(&format!("\n{}", question.shown())));
-        if let Some(command) = question.command() {
-            terminal::tell(&format!("To answer: {command}\n"));
-        }
+fn waiting(id: &str, open: &[OpenApproval], masks: &SharedSecrets) {
+    for approval in open {
+        terminal::tell(&masks.mask(&shown_with_command(approval)));
     }
     terminal::tell(&format!("\nThe run `{id}` waits for people. It goes on when they have answered.\n"));
 }

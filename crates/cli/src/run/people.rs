@@ -1,81 +1,67 @@
 //! What a run that is only tried asks people, answered from the script or at the terminal.
 
-use branchpoint_core::ir::Program;
-use branchpoint_core::{Event, Rejected};
+use branchpoint_core::{Approval, ApprovalKey, Rejected};
 use branchpoint_expr::Value;
-use branchpoint_host::VirtualDriver;
-use branchpoint_host::people::{QuestionKey, written_votes};
+use branchpoint_host::{VirtualDriver, written_votes};
 use branchpoint_runners::Runner as _;
 
 use super::answers::Answers;
-use crate::foreground::Open;
+use crate::approvals::shown;
 use crate::terminal;
 
 /// Answers the oldest thing for which there is an answer. False if there is none.
-pub(crate) fn answer(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
-    Open::of_trial(program, host).iter().any(|open| answered(open, program, host, answers))
+pub(crate) fn answer(host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
+    host.approvals().iter().any(|approval| answered(approval, host, answers))
 }
 
 /// True: the run can go on.
-fn answered(open: &Open, program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
-    let name = open.question.name_in(answers.script());
+fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
+    let name = answers.script().key_of(approval);
     answers.at(host.now_ms());
-    let Some(said) = answers.said(&name, &open.question.spec, &open.shown()) else {
+    let Some(said) = answers.said(&name, &approval.spec, &shown(approval)) else {
         // A conversation without anybody to talk to hears so.
-        return open.question.key == QuestionKey::Line && hand(open, host, None, &Value::Null, None).is_ok();
+        return approval.key == ApprovalKey::Line && host.answer(&approval.key, None, &Value::Null, None).is_ok();
     };
     if let Some(votes) = written_votes(&said) {
         for vote in votes {
             let choice = Value::from(&*vote.choice);
-            if let Err(refused) = hand(open, host, Some(&vote.user), &choice, vote.comment.as_deref()) {
-                complain(open, &format!("`{choice}` of {}", vote.user), &refused);
+            if let Err(refused) = host.answer(&approval.key, Some(&vote.user), &choice, vote.comment.as_deref()) {
+                complain(approval, &format!("`{choice}` of {}", vote.user), &refused);
             }
         }
-        return !is_open(open, program, host);
+        return !is_open(approval, host);
     }
     let said = said.get("$output").unwrap_or(&said);
     let mut taken = false;
     // Everyone who was asked says the same, until it is enough.
-    for user in open.everyone() {
-        match hand(open, host, user.as_deref(), said, None) {
+    let users = approval.missing_voters().into_iter().map(Some);
+    let users: Vec<_> = if approval.request.is_some() { users.collect() } else { vec![None] };
+    for user in users {
+        match host.answer(&approval.key, user.as_deref(), said, None) {
             Ok(()) => taken = true,
             Err(_) if taken => break,
             Err(refused) => {
-                complain(open, &format!("`{said}`"), &refused);
+                complain(approval, &format!("`{said}`"), &refused);
                 // A person may think again; what is written down stays as it is.
                 return answers.can_ask(&name);
             }
         }
     }
-    taken && !is_open(open, program, host)
+    taken && !is_open(approval, host)
 }
 
-fn complain(open: &Open, answer: &str, refused: &Rejected) {
-    terminal::complain(&format!("the answer {answer} to step `{}` was rejected: {refused}", open.question.step));
-}
-
-fn hand(
-    open: &Open,
-    host: &mut VirtualDriver<'_>,
-    user: Option<&str>,
-    choice: &Value,
-    comment: Option<&str>,
-) -> Result<(), Rejected> {
-    let Event::Signal { name, payload, sender, .. } = open.question.answer(user, choice, comment) else {
-        return Ok(());
-    };
-    host.signal(&name, payload, sender.as_deref())
+fn complain(approval: &Approval, answer: &str, refused: &Rejected) {
+    terminal::complain(&format!("the answer {answer} to step `{}` was rejected: {refused}", approval.step));
 }
 
 /// Whether votes are still missing. What else is answered is answered at once.
-fn is_open(open: &Open, program: &Program, host: &VirtualDriver<'_>) -> bool {
-    let key = &open.question.key;
-    matches!(key, QuestionKey::Vote(_)) && Open::of_trial(program, host).iter().any(|other| other.question.key == *key)
+fn is_open(approval: &Approval, host: &VirtualDriver<'_>) -> bool {
+    approval.request.is_some() && host.approvals().iter().any(|other| other.key == approval.key)
 }
 
 /// What is asked, and how to answer it.
-pub(crate) fn pending(open: &Open) -> String {
-    let choices = open.question.choices();
-    let (answer, step) = (choices.first().map_or("a line", |choice| choice), &open.question.step);
-    format!("{}To answer it here, write `{step}: [{answer}]` into the file of --script.\n", open.shown())
+pub(crate) fn pending(approval: &Approval) -> String {
+    let choices = approval.choices();
+    let (answer, step) = (choices.first().map_or("a line", |choice| choice), &approval.step);
+    format!("{}To answer it here, write `{step}: [{answer}]` into the file of --script.\n", shown(approval))
 }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::people::OpenQuestion;
-use branchpoint_host::store::{Document, Filter, Run, RunNo, Store, WorkflowNo};
+use branchpoint_host::store::{Document, Filter, OpenApproval, Run, RunNo, Store, WorkflowNo};
 
+use crate::approvals::missing_voters;
 use crate::opened::Opened;
 use crate::table::table;
 use crate::{masked, moment, terminal};
@@ -113,19 +113,16 @@ impl Listed<'_> {
     }
 }
 
-/// Who has not voted on the open questions of a run and of those that it has called, by step.
+/// Who has not voted on the open approvals of a run and of those that it has called, by step.
 fn missing_votes(store: &Store, run: RunNo) -> Result<Vec<String>> {
-    let (secrets, now_ms) = (store.secrets(run)?, moment::now_ms());
-    let questions = OpenQuestion::of(&store.look(run)?, store)?.into_iter();
-    let votes = questions.filter(|question| question.request.is_some()).map(|question| {
-        let overdue = if question.is_overdue(now_ms) { " (overdue)" } else { "" };
-        secrets.mask(&format!("{}: {}{overdue}", question.step, question.silent().join(", "))).into_owned()
+    let now_ms = moment::now_ms();
+    let open = store.approvals(run)?.open.into_iter();
+    let votes = open.map(|OpenApproval { run, approval, .. }| {
+        let overdue = if approval.is_overdue(now_ms) { " (overdue)" } else { "" };
+        let votes = format!("{}: {}{overdue}", approval.step, missing_voters(&approval));
+        Ok(store.secrets(run)?.mask(&votes).into_owned())
     });
-    let mut votes: Vec<String> = votes.collect();
-    for child in store.children(run)?.into_iter().filter(|child| !child.status.is_final()) {
-        votes.extend(missing_votes(store, child.run)?);
-    }
-    Ok(votes)
+    votes.collect()
 }
 
 /// How a run stands together with its children, and what it waits for.

@@ -7,12 +7,11 @@ use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::Look;
-use branchpoint_host::people::QuestionKey;
-use branchpoint_host::store::{Question, Run, RunNo, Store};
+use branchpoint_host::store::{Run, RunNo, Store};
 use branchpoint_runners::Secrets;
 
 use super::list::{alive, waits};
-use crate::foreground::{command, reference};
+use crate::approvals::{shown_with_command, to_value};
 use crate::opened::Opened;
 use crate::{ended, masked, moment, spent, table, terminal};
 
@@ -138,14 +137,8 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
             ("status", Value::from(child.status.as_str())),
         ])
     });
-    let questions = open_questions(store, row.run)?;
-    let questions = questions.iter().map(|(id, question)| {
-        masked::object([
-            ("approval", Value::from(format!("{id}/{}", question.request.0))),
-            ("asked", moment::iso(question.asked_ms)),
-            ("question", secrets.mask_value(&question.spec)),
-        ])
-    });
+    let approvals = store.approvals(row.run)?.open;
+    let approvals = approvals.iter().map(|open| Ok(to_value(open, &store.secrets(open.run)?)));
     let parent = row.parent.map(|parent| store.row(parent.run)).transpose()?;
     let script = store.script(row.run)?.map(|script| {
         let live = script.live_ms.map_or(Value::Null, moment::iso);
@@ -172,42 +165,13 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
         ("facts", secrets.mask_value(&Value::from(facts))),
         ("result", secrets.mask_value(&look.as_ref().and_then(Look::result).unwrap_or_default())),
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
-        ("questions", Value::from(questions.collect::<Vec<_>>())),
+        ("approvals", Value::from(approvals.collect::<Result<Vec<_>>>()?)),
         ("children", Value::from(children.collect::<Vec<_>>())),
     ]))
 }
 
-/// The open questions of a run and of those that it has called, each with the id of the run that asks.
-pub(crate) fn open_questions(store: &Store, run: RunNo) -> Result<Vec<(String, Question)>> {
-    let id = store.row(run)?.id;
-    let open = store.questions(run)?.into_iter().filter(|question| question.closed_ms.is_none());
-    let mut questions: Vec<(String, Question)> = open.map(|question| (id.clone(), question)).collect();
-    for child in store.children(run)?.into_iter().filter(|child| !child.status.is_final()) {
-        questions.extend(open_questions(store, child.run)?);
-    }
-    Ok(questions)
-}
-
-/// What people are asked, and how they answer.
+/// The open approvals of a run and of those that it has called, and the commands that answer them.
 pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
-    let mut text = String::new();
-    let questions = open_questions(store, run)?;
-    for (id, question) in &questions {
-        let secrets = store.secrets(question.run)?;
-        let part = |key: &str| question.spec.get(key).map(Value::to_string).unwrap_or_default();
-        let (step, prompt) = (part("step"), part("prompt"));
-        let prompt = prompt.trim_end().replace('\n', "\n  ");
-        let choices = question.spec.get("choices").and_then(Value::as_list).unwrap_or_default();
-        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
-        let asked = question.recipients().join(", ");
-        let first = choices.first().cloned().unwrap_or_default();
-        let (name, choices) = (reference(id, &QuestionKey::Vote(question.request)), choices.join(", "));
-        let how = command(&name, &first, question.recipients().first().map(String::as_str));
-        let asks = format!(
-            "\nThe step `{step}` asks {asked}:\n  {prompt}\nChoices: {choices}\n\
-             To answer: {how}\n"
-        );
-        text += &secrets.mask(&asks);
-    }
-    Ok(text)
+    let open = store.approvals(run)?.open;
+    open.iter().map(|open| Ok(store.secrets(open.run)?.mask(&shown_with_command(open)).into_owned())).collect()
 }

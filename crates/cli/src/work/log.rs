@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_core::RequestNo;
 use branchpoint_core::ir::Status;
+use branchpoint_core::{ApprovalKey, RequestNo};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::{Act, People};
-use branchpoint_host::people::QuestionKey;
 use branchpoint_host::store::{RunNo, Store};
 use jiff::Timestamp;
 
-use crate::foreground::reference;
+use crate::approvals::reference;
 use crate::terminal;
 
 /// How log lines look.
@@ -96,7 +95,7 @@ impl Log {
                 self.tell(*run, id, status.as_str(), &beside);
             }
             Line::Question(run, id, request, what) => {
-                let approval = reference(id, &QuestionKey::Vote(*request));
+                let approval = reference(id, &ApprovalKey::Request(*request));
                 self.tell(*run, id, what, &[("approval", approval)]);
             }
             Line::Noted(run, text) => {

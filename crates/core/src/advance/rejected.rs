@@ -62,7 +62,7 @@ pub enum Rejected {
     #[error("not_pending")]
     NotPending,
     /// A vote was refused.
-    #[error("{}", refusal_code(*.0))]
+    #[error("{}", .0.code())]
     Vote(Refusal),
     /// What it carries is nested too deeply to be kept.
     #[error("what the event carries is nested too deeply")]
@@ -79,14 +79,4 @@ pub enum Rejected {
     /// The run does not rest where it could take a changed document.
     #[error("the run does not rest where it could take a changed document")]
     NotResting,
-}
-
-/// The code by which documents' specs name a refused vote.
-fn refusal_code(refusal: Refusal) -> &'static str {
-    match refusal {
-        Refusal::NotPending => "not_pending",
-        Refusal::NotRecipient => "not_recipient",
-        Refusal::UnknownChoice => "unknown_choice",
-        Refusal::AlreadyVoted => "already_voted",
-    }
 }

@@ -15,6 +15,7 @@ mod variables;
 pub(crate) use collections::{compare, sorted};
 pub use inputs::{INPUT_TYPES, misfit};
 pub(crate) use numbers::{as_float, finite};
+pub use people::approval_decision;
 pub use tools::matches_name;
 pub(crate) use variables::{assign, declare, is_web_address, same};
 

@@ -8,7 +8,10 @@ use crate::fault::Outcome;
 use crate::value::{ListView, ObjectView, View};
 use crate::work::{Work, check_depth};
 
+/// Words that approve.
 const APPROVE: [&str; 5] = ["approve", "approved", "yes", "ok", "true"];
+
+/// Words that reject.
 const REJECT: [&str; 6] = ["reject", "rejected", "deny", "denied", "no", "false"];
 
 /// `approvalAnswer(input)`: `{decision, note}`, or nil for what decides nothing. Unknown input is never consent.
@@ -17,7 +20,7 @@ pub(super) fn approval_answer<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Ou
     let approves = match input {
         View::Bool(approves) => Some(approves),
         View::Object(input) => of_object(work, input)?,
-        other => other.as_str().and_then(of_word),
+        other => other.as_str().and_then(approval_decision),
     };
     let Some(approves) = approves else { return Ok(View::Null) };
     let note = match input {
@@ -30,7 +33,7 @@ pub(super) fn approval_answer<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Ou
 
 /// What `decision` and `approved` say; what is there must decide, and both must agree.
 fn of_object<'a>(work: &Work<'a>, input: ObjectView<'a>) -> Outcome<Option<bool>> {
-    let decision = work.field(input, "decision")?.map(|decision| decision.as_str().and_then(of_word));
+    let decision = work.field(input, "decision")?.map(|decision| decision.as_str().and_then(approval_decision));
     let approved = work.field(input, "approved")?.map(|approved| match approved {
         View::Bool(approved) => Some(approved),
         _ => None,
@@ -42,7 +45,8 @@ fn of_object<'a>(work: &Work<'a>, input: ObjectView<'a>) -> Outcome<Option<bool>
     })
 }
 
-fn of_word(word: &str) -> Option<bool> {
+/// Whether a word approves (`yes`, `approve`, …) or rejects, in any case; none for every other word.
+pub fn approval_decision(word: &str) -> Option<bool> {
     let word = word.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_lowercase();
     let approves = APPROVE.contains(&&*word);
     (approves || REJECT.contains(&&*word)).then_some(approves)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{Fold, Note, Offer, State, Usage, offers, replay, status, view};
+use branchpoint_core::{Fold, Note, State, Usage, replay, status, view};
 use branchpoint_expr::Value;
 
 use super::Host;
@@ -29,11 +29,6 @@ impl Look {
     /// The result object of one that has ended; else what its program shows of it meanwhile.
     pub fn result(&self) -> Option<Value> {
         result_of(&self.program, &self.state)
-    }
-
-    /// What it would accept now.
-    pub fn offers(&self) -> Vec<Offer> {
-        offers(&self.program, &self.state)
     }
 
     /// A pure read of it, by name; none if there is no such view or it cannot be read.

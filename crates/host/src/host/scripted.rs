@@ -7,15 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use branchpoint_core::{EffectNo, Event, offers};
+use branchpoint_core::{Approval, ApprovalKey, EffectNo, Event, RESUME, approvals};
 use branchpoint_expr::{Object, Value};
 
-use super::look::result_of;
 use super::open::Open;
 use super::{Act, ContinueWith, Host, Order, Refused};
-use crate::people::{OpenQuestion, QuestionKey, WrittenVote, written_votes};
-use crate::recordings::{Happened, History};
-use crate::script::{Reply, Script};
+use crate::recordings::{Happened, History, Vote};
+use crate::script::{Reply, Script, written_votes};
 use crate::store::{Packed, Packing, Run, RunNo, RunScript, Store, Trouble};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::{Answer, Call, Runner as _};
@@ -34,11 +32,11 @@ pub(super) struct Scripted {
     /// Answers of calls that were in flight when the run was opened.
     reserved: BTreeMap<(RunNo, EffectNo, u32), Reply>,
     /// Answers to open questions.
-    given: BTreeMap<(RunNo, QuestionKey), Given>,
+    given: BTreeMap<(RunNo, ApprovalKey), Given>,
     /// The entries that open questions use, by step.
     asked: Vec<(Arc<str>, usize)>,
     /// Open questions that the script does not answer, or answered wrongly.
-    unanswered: BTreeSet<(RunNo, QuestionKey)>,
+    unanswered: BTreeSet<(RunNo, ApprovalKey)>,
 }
 
 /// The answer of a script to a question.
@@ -46,7 +44,7 @@ enum Given {
     /// Every recipient says this, until the question is settled.
     Everyone(Value),
     /// Votes that are left, one after the other.
-    Votes(VecDeque<WrittenVote>),
+    Votes(VecDeque<Vote>),
 }
 
 impl Given {
@@ -57,18 +55,18 @@ impl Given {
         }
     }
 
-    /// The next event for a question; none if there is nothing more to say.
-    fn next(&mut self, question: &OpenQuestion) -> Option<(Event, String)> {
+    /// The next event for an approval; none if every answer was given.
+    fn next(&mut self, approval: &Approval) -> Option<(Event, String)> {
         match self {
             Self::Everyone(said) => {
-                let silent = question.silent();
-                let user = silent.first().map(|user| &**user);
-                let votes = matches!(question.key, QuestionKey::Vote(_));
-                (user.is_some() || !votes).then(|| (question.answer(user, said, None), format!("`{said}`")))
+                let missing = approval.missing_voters();
+                let user = missing.first().map(|user| &**user);
+                let answerable = user.is_some() || approval.request.is_none();
+                answerable.then(|| (approval.key.answer(user, said, None), format!("`{said}`")))
             }
             Self::Votes(votes) => {
-                let WrittenVote { user, choice, comment } = votes.pop_front()?;
-                let event = question.answer(Some(&user), &Value::from(&*choice), comment.as_deref());
+                let Vote { user, choice, comment } = votes.pop_front()?;
+                let event = approval.key.answer(Some(&user), &Value::from(&*choice), comment.as_deref());
                 Some((event, format!("`{choice}` of {user}")))
             }
         }
@@ -150,11 +148,11 @@ impl Scripted {
                         && !(ended && returned)
                     {
                         self.asked.push((step.clone(), entry));
-                        self.given.insert((item.run, QuestionKey::Vote(*request)), Given::of(&said));
+                        self.given.insert((item.run, ApprovalKey::Request(*request)), Given::of(&said));
                     }
                 }
                 Happened::Said { step, .. } => {
-                    let name = if self.script.knows(step) { step } else { crate::people::RESUME };
+                    let name = if self.script.knows(step) { step } else { RESUME };
                     // Whether the answer came from the script or not, the question counts.
                     let _ = self.script.said(name, &Value::Null);
                 }
@@ -257,29 +255,24 @@ impl Host {
         Ok(true)
     }
 
-    fn next_answer(&mut self, run: RunNo) -> Option<(QuestionKey, Arc<str>, Event, String)> {
+    fn next_answer(&mut self, run: RunNo) -> Option<(ApprovalKey, Arc<str>, Event, String)> {
         let open = self.open.get(&run).filter(|open| !open.state.is_unfinished() && !open.detached)?;
         let root = open.script?;
-        let offers = offers(&open.program, &open.state);
-        if offers.is_empty() {
-            return None;
-        }
         let now_ms = open.state.now_ms();
-        let result = result_of(&open.program, &open.state).unwrap_or_default();
-        let questions = OpenQuestion::list(&offers, &open.questions, &result);
+        let approvals = approvals(&open.program, &open.state, &open.questions);
         let scripted = self.scripts.get_mut(&root).expect("the script of a run is loaded while the run is open");
-        for question in questions {
-            let key = (run, question.key.clone());
+        for approval in approvals {
+            let key = (run, approval.key.clone());
             if scripted.unanswered.contains(&key) {
                 continue;
             }
             if !scripted.given.contains_key(&key) {
-                let name = question.name_in(&scripted.script);
+                let name = scripted.script.key_of(&approval);
                 scripted.script.at(now_ms);
-                let Some(said) = scripted.script.said(&name, &question.spec) else {
+                let Some(said) = scripted.script.said(&name, &approval.spec) else {
                     if scripted.script.recorded().is_some() {
                         let text =
-                            format!("The recorded script has no answer to the question of step `{}`.", question.step);
+                            format!("The recorded script has no answer to the question of step `{}`.", approval.step);
                         self.acts.push(Act::Noted { run, text });
                     }
                     scripted.unanswered.insert(key);
@@ -288,15 +281,15 @@ impl Host {
                 scripted.given.insert(key.clone(), Given::of(&said));
             }
             let given = scripted.given.get_mut(&key).expect("it was just inserted");
-            let Some((event, shown)) = given.next(&question) else {
+            let Some((event, shown)) = given.next(&approval) else {
                 scripted.unanswered.insert(key);
                 continue;
             };
             // A step may ask again under the same key, and then takes the next answer.
-            if !matches!(key.1, QuestionKey::Vote(_)) {
+            if !matches!(key.1, ApprovalKey::Request(_)) {
                 scripted.given.remove(&key);
             }
-            return Some((key.1, question.step, event, shown));
+            return Some((key.1, approval.step, event, shown));
         }
         None
     }

@@ -4,17 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, EffectNo, Event, Failed, Fold, RequestNo, State, Usage};
+use branchpoint_core::{Command, EffectNo, Event, Failed, Fold, LINE, RESUME, RequestNo, State, Usage, VOTE};
 use branchpoint_expr::{Object, Value};
 
 use crate::store::{Run, RunNo, Store, Trouble};
 use branchpoint_runners::Call;
 use branchpoint_runners::Secrets;
-
-/// The signals by which people answer.
-const VOTE: &str = "vote";
-const RESUME: &str = "resume";
-const LINE: &str = "line";
 
 /// Everything that runs were answered.
 #[derive(Clone, Debug, Default)]

@@ -37,6 +37,7 @@ mod entry;
 mod list;
 mod position;
 mod recorded;
+mod votes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ use entry::{answer, check, delay_ms};
 use list::List;
 pub use recorded::Recorded;
 pub(crate) use recorded::{RECORDED, UNTOLD};
+pub use votes::written_votes;
 
 /// Lists by place.
 const BY_PATH: &str = "$by_path";

@@ -5,6 +5,7 @@
 //! | `workflows` | documents and programs, by content |
 //! | `runs` | the small row of each run |
 //! | `journal` | events, snapshots, what was asked for, timers, questions |
+//! | `approvals` | the open approvals of runs |
 //! | `batch` | rows that are written several at a time |
 //! | `pack`, `seal` | values that are kept apart from the rows: large ones and secret ones |
 //! | `owner` | which process drives which run |
@@ -18,6 +19,7 @@
 //!
 //! Nothing here knows what an event means: that is the business of [`crate::host`].
 
+mod approvals;
 mod batch;
 mod exchange;
 mod health;
@@ -46,6 +48,7 @@ use branchpoint_core::FoldError;
 use branchpoint_core::codec::CodecError;
 use rusqlite::{Connection, OpenFlags};
 
+pub use approvals::{OpenApproval, OpenApprovals};
 use batch::Batch;
 pub use exchange::{ExchangeTrouble, Exported, FORMAT, ImportLimits, Imported};
 pub use health::Health;

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, status, view};
+use branchpoint_core::{
+    Approval, ApprovalKey, Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, approvals, status, view,
+};
 use branchpoint_expr::{Object, Value};
 
 use crate::host::{Act, Drives, Host, People, Refused, Start, Taken, Ticket};
@@ -132,7 +134,7 @@ impl<'p> VirtualDriver<'p> {
         let start = Start { facts, watched: true, ..Start::new(workflow, self.id.clone(), input) };
         self.host.start(start, Ticket::default());
         self.turn();
-        let taken = self.answer()?;
+        let taken = self.outcome()?;
         self.run = Some(taken.run);
         self.turned();
         Ok(())
@@ -180,6 +182,17 @@ impl<'p> VirtualDriver<'p> {
         self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None })
     }
 
+    /// Answers an open approval as a user.
+    pub fn answer(
+        &mut self,
+        approval: &ApprovalKey,
+        user: Option<&str>,
+        choice: &Value,
+        comment: Option<&str>,
+    ) -> Result<(), Rejected> {
+        self.hand(approval.answer(user, choice, comment))
+    }
+
     /// A vote on a question.
     pub fn vote(
         &mut self,
@@ -188,17 +201,13 @@ impl<'p> VirtualDriver<'p> {
         choice: &str,
         comment: Option<&str>,
     ) -> Result<(), Rejected> {
-        let mut vote = of_request(request);
-        vote.insert("choice".into(), Value::from(choice));
-        vote.extend(comment.map(|comment| (Arc::from("comment"), Value::from(comment))));
-        self.signal("vote", Value::from(vote), Some(user))
+        self.answer(&ApprovalKey::Request(request), Some(user), &Value::from(choice), comment)
     }
 
     /// An operator calls a question off.
     pub fn call_off(&mut self, request: RequestNo, reason: Option<&str>) -> Result<(), Rejected> {
-        let mut order = of_request(request);
-        order.extend(reason.map(|reason| (Arc::from("reason"), Value::from(reason))));
-        self.signal("cancel_request", Value::from(order), None)
+        let cancel = ApprovalKey::Request(request).cancel(None, reason);
+        self.hand(cancel.expect("a request can be cancelled"))
     }
 
     /// Cancels the run.
@@ -240,6 +249,12 @@ impl<'p> VirtualDriver<'p> {
     /// All questions that were asked, in order; those that were settled are not open.
     pub fn questions(&self) -> &[Question] {
         &self.questions
+    }
+
+    /// The open approvals of the run.
+    pub fn approvals(&self) -> Vec<Approval> {
+        let specs = self.questions.iter().map(|question| (question.request, question.spec.clone()));
+        approvals(self.program, self.state(), &specs.collect())
     }
 
     /// The state of the run.
@@ -342,12 +357,12 @@ impl<'p> VirtualDriver<'p> {
         self.finish();
         self.host.hand(run, event, Ticket::default());
         self.turn();
-        let taken = self.answer().map(drop);
+        let taken = self.outcome().map(drop);
         self.turned();
         taken
     }
 
-    fn answer(&mut self) -> Result<Taken, Rejected> {
+    fn outcome(&mut self) -> Result<Taken, Rejected> {
         match self.answered.take().expect("a host that has nothing to finish answers at once") {
             Ok(taken) => Ok(taken),
             Err(Refused::Rejected(rejected)) => Err(rejected),
@@ -435,10 +450,4 @@ fn host(store: Store, now_ms: i64) -> Host {
 /// What a power cut would lose is not what is tried here.
 fn open(file: &std::path::Path) -> Store {
     Store::open(file, Durability::Normal).expect("the store can be opened")
-}
-
-/// `{request}`: signals to one question among several name it.
-fn of_request(request: RequestNo) -> Object {
-    let number = i64::try_from(request.0).unwrap_or(i64::MAX);
-    [(Arc::from("request"), Value::Int(number))].into_iter().collect()
 }

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use branchpoint_core::{Event, Offer};
-use branchpoint_expr::{Object, Value};
+use branchpoint_core::{ApprovalKey, Offer, offers};
+use branchpoint_expr::Value;
 use branchpoint_host::host::{Act, Drives, Start, Ticket};
 
 use super::{Folder, host, resident_mb, saved};
@@ -44,18 +44,13 @@ fn resumed(folder: &Folder, runs: usize) {
         let id = format!("run-{:012}", sample * (runs / 1_000).max(1) % runs);
         let begin = Instant::now();
         let run = host.store().run(&id).expect("it reads").expect("it is there").run;
-        let offers = host.store().look(run).expect("it opens").offers();
-        let request = offers.iter().find_map(|offer| match offer {
-            Offer::Vote { request, .. } => i64::try_from(request.0).ok(),
+        let look = host.store().look(run).expect("it opens");
+        let request = offers(&look.program, &look.state).iter().find_map(|offer| match offer {
+            Offer::Vote { request, .. } => Some(*request),
             Offer::Signal { .. } => None,
         });
-        let vote = [("request", Value::Int(request.expect("it asks"))), ("choice", Value::from("approve"))];
-        let payload = Value::from(vote.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>());
-        host.hand(
-            run,
-            Event::Signal { name: "vote".into(), payload, sender: Some("anna".into()), key: None },
-            Ticket::default(),
-        );
+        let approval = ApprovalKey::Request(request.expect("it asks"));
+        host.hand(run, approval.answer(Some("anna"), &Value::from("approve"), None), Ticket::default());
         let acts = host.turn(2).expect("the store is fine");
         let ended = acts.iter().any(|act| matches!(act, Act::Stands { status, .. } if status.is_final()));
         assert!(ended, "the vote ends the run: {acts:?}");

@@ -3,9 +3,10 @@
 mod agents;
 
 use branchpoint_core::ir::Program;
+use branchpoint_core::{RESUME, resume_rejection};
 use branchpoint_dialects::{load, preflight};
 use branchpoint_expr::{Diagnostic, Dialect, Object, Severity, Value};
-use branchpoint_host::{VirtualDriver, refusal_code};
+use branchpoint_host::VirtualDriver;
 
 use super::{Failure, Verdict, compare, name, object, stage};
 use agents::Agents;
@@ -87,8 +88,8 @@ impl<'p> Run<'p> {
             Some(id) => object([("id", id.clone()), ("input", answer.get("input").cloned().unwrap_or_default())]),
             None => object([("input", answer.clone())]),
         };
-        let refused = self.host.signal("resume", payload.clone(), None).err();
-        let code = refused.map(|refused| refusal_code(&refused, &payload, &self.part("waiting")));
+        let refused = self.host.signal(RESUME, payload.clone(), None).err();
+        let code = refused.map(|refused| resume_rejection(&refused, &payload, &self.host.approvals()));
         self.host.go_on(&mut self.agents);
         code
     }

@@ -99,8 +99,13 @@ fn approvals_of_graphs_are_answered() {
     bench.start("g1", ("publish", graph), Dialect::Graph, &json("null"), "{}");
     has(&bench.expect(0, &["approvals", "list"]).0, &["g1/review", "publish", "anybody"]);
     has(&bench.expect(0, &["approvals", "show", "g1"]).0, &["Publish this?", "approve, reject"]);
+    has(
+        &bench.expect(0, &["runs", "show", "g1"]).0,
+        &["review: anybody", "Publish this?", "branchpoint approvals vote g1/review approve"],
+    );
+    assert_eq!(bench.json(&["runs", "show", "g1", "--json"])["approvals"][0]["approval"], "g1/review");
     has(&bench.expect(1, &["approvals", "vote", "g1", "perhaps"]).1, &["accepts only approve or reject"]);
-    has(&bench.expect(1, &["approvals", "cancel", "g1", "--as", "ada"]).1, &["cannot be called off"]);
+    has(&bench.expect(1, &["approvals", "cancel", "g1", "--as", "ada"]).1, &["cannot be cancelled"]);
     has(&bench.expect(1, &["approvals", "approve", "g1/other"]).1, &["g1/review"]);
     has(&bench.expect(0, &["approvals", "approve", "g1", "--as", "ada", "--comment", "ok"]).1, &["has completed"]);
     has(&bench.expect(0, &["runs", "trace", "g1"]).0, &["from ada: resume"]);

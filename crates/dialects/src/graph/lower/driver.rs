@@ -115,6 +115,11 @@ impl Lower<'_> {
             _ => None,
         });
         let prompts = Value::from(prompts.collect::<Object>());
+        let open = self.formula(
+            "map(waiting, {{id: .nodeId, prompt: string(get(prompts, .nodeId) ?? '')}})",
+            &[("prompts", prompts.clone())],
+        );
+        self.b.view("approvals", open);
         let entry = self.formula(
             "{timestamp: time, nodeId: waiting[0].nodeId, type: 'wait_input', \
              content: string(get(prompts, waiting[0].nodeId) ?? '')}",

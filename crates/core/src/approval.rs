@@ -1,0 +1,217 @@
+//! Open approvals: what a run waits for people to decide, who may answer, and which event carries an answer.
+//!
+//! A run asks people in one of two ways. A request (see [`Request`]) has recipients, choices and votes. A program with the
+//! signal `resume` lists its open approvals in the view `approvals`, as `[{id, prompt}]`, and the first answer settles one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use branchpoint_expr::{Value, approval_decision};
+
+use crate::advance::Rejected;
+use crate::event::Event;
+use crate::ir::{Program, ViewId};
+use crate::offers::{Offer, offers, view};
+use crate::request::{CANCEL_REQUEST, Request, VOTE, object};
+use crate::state::{RequestNo, State};
+
+/// The signal that answers an approval of the view `approvals`: `{id?, input}`.
+pub const RESUME: &str = "resume";
+
+/// The signal that carries a line of a conversation.
+pub const LINE: &str = "line";
+
+/// The view of the approvals that the signal `resume` answers.
+const APPROVALS: &str = "approvals";
+
+/// The choices of such an approval.
+const DECISIONS: [&str; 2] = ["approve", "reject"];
+
+/// Identifies an open approval within its run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApprovalKey {
+    /// A request that people vote on.
+    Request(RequestNo),
+    /// An approval that the first answer settles, by the id of its step.
+    Step(Arc<str>),
+    /// The next line of a conversation; any text answers it.
+    Line,
+}
+
+/// An approval that a run waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approval {
+    /// Identifies the approval within its run.
+    pub key: ApprovalKey,
+    /// The step that asks.
+    pub step: Arc<str>,
+    /// The text that people read.
+    pub prompt: String,
+    /// The request as the workflow wrote it; null if people do not vote.
+    pub spec: Value,
+    /// Recipients, votes, quorum and deadline, if people vote.
+    pub request: Option<Request>,
+}
+
+/// The open approvals of a run; `specs` are its requests as the workflow wrote them.
+pub fn approvals(program: &Program, state: &State, specs: &BTreeMap<RequestNo, Value>) -> Vec<Approval> {
+    let mut open = Vec::new();
+    for offer in offers(program, state) {
+        match offer {
+            Offer::Vote { request, asked } => {
+                open.push(Approval::vote(request, asked, specs.get(&request).cloned().unwrap_or_default()));
+            }
+            Offer::Signal { name, .. } if &*name == LINE => open.push(Approval::line()),
+            Offer::Signal { name, .. } if &*name == RESUME => {
+                let listed = program.views.iter().position(|view| &*view.name == APPROVALS);
+                let listed = listed.and_then(|at| view(program, state, ViewId(u32::try_from(at).ok()?)).ok());
+                let listed = listed.as_ref().and_then(Value::as_list).unwrap_or_default();
+                open.extend(listed.iter().filter_map(Approval::step));
+            }
+            Offer::Signal { .. } => {}
+        }
+    }
+    open
+}
+
+impl Approval {
+    fn vote(request: RequestNo, asked: Request, spec: Value) -> Self {
+        let part = |key: &str| spec.get(key).filter(|value| **value != Value::Null).map(Value::to_string);
+        Self {
+            key: ApprovalKey::Request(request),
+            step: part("step").unwrap_or_else(|| "people".into()).into(),
+            prompt: part("prompt").unwrap_or_default(),
+            spec,
+            request: Some(asked),
+        }
+    }
+
+    fn line() -> Self {
+        Self { key: ApprovalKey::Line, step: LINE.into(), prompt: String::new(), spec: Value::Null, request: None }
+    }
+
+    fn step(listed: &Value) -> Option<Self> {
+        let step: Arc<str> = listed.get("id")?.as_str()?.into();
+        let prompt = listed.get("prompt").map(Value::to_string).unwrap_or_default();
+        Some(Self { key: ApprovalKey::Step(step.clone()), step, prompt, spec: Value::Null, request: None })
+    }
+
+    /// The possible answers; empty if any text is one.
+    pub fn choices(&self) -> Vec<Arc<str>> {
+        match (&self.request, &self.key) {
+            (Some(request), _) => request.choices.clone(),
+            (None, ApprovalKey::Step(_)) => DECISIONS.map(Arc::from).to_vec(),
+            (None, _) => Vec::new(),
+        }
+    }
+
+    /// The first choice that approves, or that rejects.
+    pub fn choice_meaning(&self, approves: bool) -> Option<Arc<str>> {
+        self.choices().into_iter().find(|choice| approval_decision(choice) == Some(approves))
+    }
+
+    /// Who may answer; empty if anybody may.
+    pub fn recipients(&self) -> &[Arc<str>] {
+        self.request.as_ref().map_or(&[], |request| &request.recipients)
+    }
+
+    /// Who has voted.
+    pub fn voters(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.request.iter().flat_map(|request| &request.votes).map(|vote| &vote.user)
+    }
+
+    /// Recipients who have not voted.
+    pub fn missing_voters(&self) -> Vec<Arc<str>> {
+        self.recipients().iter().filter(|user| !self.voters().any(|voter| voter == *user)).cloned().collect()
+    }
+
+    /// Whether a user may answer and has not.
+    pub fn awaits(&self, user: &str) -> bool {
+        self.request.is_none() || self.missing_voters().iter().any(|voter| &**voter == user)
+    }
+
+    /// When the approval settles by itself.
+    pub fn deadline_ms(&self) -> Option<i64> {
+        self.request.as_ref().and_then(|request| request.deadline_ms)
+    }
+
+    /// Whether the deadline has passed.
+    pub fn is_overdue(&self, now_ms: i64) -> bool {
+        self.deadline_ms().is_some_and(|deadline_ms| deadline_ms <= now_ms)
+    }
+}
+
+impl ApprovalKey {
+    /// The event that carries a user's answer.
+    pub fn answer(&self, user: Option<&str>, choice: &Value, comment: Option<&str>) -> Event {
+        let comment = comment.map(Value::from);
+        let (name, payload) = match self {
+            Self::Request(request) => {
+                let choice = choice.as_str().map_or_else(|| Value::from(choice.to_string()), Value::from);
+                let mut vote = object([("request", number(*request)), ("choice", choice)]);
+                vote.extend(comment.map(|comment| (Arc::from("comment"), comment)));
+                (VOTE, Value::from(vote))
+            }
+            Self::Step(step) => {
+                let input = match comment {
+                    Some(note) => Value::from(object([("decision", choice.clone()), ("note", note)])),
+                    None => choice.clone(),
+                };
+                (RESUME, Value::from(object([("id", Value::Str(step.clone())), ("input", input)])))
+            }
+            Self::Line => (LINE, choice.clone()),
+        };
+        signal(name, payload, user)
+    }
+
+    /// The event that cancels the approval; none if only an answer or the end of the run settles it.
+    pub fn cancel(&self, user: Option<&str>, reason: Option<&str>) -> Option<Event> {
+        let Self::Request(request) = self else { return None };
+        let mut order = object([("request", number(*request))]);
+        order.extend(reason.map(|reason| (Arc::from("reason"), Value::from(reason))));
+        Some(signal(CANCEL_REQUEST, Value::from(order), user))
+    }
+}
+
+fn number(request: RequestNo) -> Value {
+    Value::Int(i64::try_from(request.0).unwrap_or(i64::MAX))
+}
+
+fn signal(name: &str, payload: Value, sender: Option<&str>) -> Event {
+    Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None }
+}
+
+/// The code of a rejected `resume` signal with this payload: `not_paused`, `not_waiting` or `bad_approval_input`.
+pub fn resume_rejection(rejected: &Rejected, payload: &Value, open: &[Approval]) -> &'static str {
+    let id = payload.get("id").and_then(Value::as_str);
+    let is_open =
+        |id: &str| open.iter().any(|approval| matches!(&approval.key, ApprovalKey::Step(step) if &**step == id));
+    match rejected {
+        Rejected::NotAccepted(_) if id.is_some_and(|id| !is_open(id)) => "not_waiting",
+        Rejected::NotAccepted(_) | Rejected::TooDeep | Rejected::TooLarge(_) => "bad_approval_input",
+        _ => "not_paused",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(choices: &[&str], approves: bool, expect: Option<&str>) {
+        let choices: Vec<Value> = choices.iter().map(|choice| Value::from(*choice)).collect();
+        let recipients = Value::from(vec![Value::from("ada")]);
+        let spec = Value::from(object([("recipients", recipients), ("choices", Value::from(choices))]));
+        let request = Request::open(&spec, 0).expect("the request is valid");
+        let approval = Approval::vote(RequestNo(1), request, spec);
+        assert_eq!(approval.choice_meaning(approves).as_deref(), expect);
+    }
+
+    #[test]
+    fn a_decision_is_the_first_choice_that_means_it() {
+        check(&["later", " Approved", "yes", "deny"], true, Some(" Approved"));
+        check(&["later", "Approve", "deny", "no"], false, Some("deny"));
+        check(&["not ok", "send"], true, None);
+        check(&["not ok", "send"], false, None);
+    }
+}

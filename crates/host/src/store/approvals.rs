@@ -1,0 +1,121 @@
+//! Open approvals of stored runs.
+
+use std::collections::BTreeMap;
+
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Approval, ApprovalKey, RESUME, RequestNo, approvals};
+
+use super::{Filter, RunNo, Store, Trouble, WorkflowNo};
+use crate::host::Look;
+
+/// An open approval of a run in the store.
+#[derive(Clone, Debug)]
+pub struct OpenApproval {
+    /// The run that asks.
+    pub run: RunNo,
+    /// The id of that run.
+    pub id: String,
+    /// The workflow of that run.
+    pub workflow: WorkflowNo,
+    /// When the run asked.
+    pub asked_ms: i64,
+    /// Who may answer, and what.
+    pub approval: Approval,
+}
+
+/// The open approvals of several runs. A run that cannot be read does not hide the others.
+#[derive(Debug, Default)]
+pub struct OpenApprovals {
+    /// The approvals, the oldest first.
+    pub open: Vec<OpenApproval>,
+    /// The ids of runs that cannot be read, and the reason for each.
+    pub unreadable: Vec<(String, Trouble)>,
+}
+
+impl Store {
+    /// The open approvals of all runs.
+    pub fn open_approvals(&self) -> Result<OpenApprovals, Trouble> {
+        let mut runs: Vec<RunNo> = self.open_questions()?.into_iter().map(|question| question.run).collect();
+        runs.extend(self.runs_to_resume()?);
+        runs.sort_unstable();
+        runs.dedup();
+        self.approvals_of(&runs)
+    }
+
+    /// The open approvals of a run and of the runs that it has called.
+    pub fn approvals(&self, run: RunNo) -> Result<OpenApprovals, Trouble> {
+        let mut runs = vec![run];
+        let mut next = 0;
+        while let Some(run) = runs.get(next) {
+            runs.extend(
+                self.children(*run)?.into_iter().filter(|child| !child.status.is_final()).map(|child| child.run),
+            );
+            next += 1;
+        }
+        self.approvals_of(&runs)
+    }
+
+    fn approvals_of(&self, runs: &[RunNo]) -> Result<OpenApprovals, Trouble> {
+        let mut found = OpenApprovals::default();
+        for run in runs {
+            match self.look(*run) {
+                Ok(look) => found.open.extend(self.approvals_in(&look)?),
+                Err(trouble) if trouble.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, trouble)),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        found.open.retain(|open| open.approval.key != ApprovalKey::Line);
+        found.open.sort_by_key(|open| open.asked_ms);
+        Ok(found)
+    }
+
+    /// What a run asks people now, lines of a conversation among it; without the runs that it has called.
+    pub fn approvals_in(&self, look: &Look) -> Result<Vec<OpenApproval>, Trouble> {
+        let (mut specs, mut asked) = (BTreeMap::new(), BTreeMap::<RequestNo, i64>::new());
+        for question in self.questions(look.row.run)? {
+            asked.insert(question.request, question.asked_ms);
+            specs.insert(question.request, question.spec);
+        }
+        let open = approvals(&look.program, &look.state, &specs).into_iter().map(|approval| {
+            let asked_ms = match &approval.key {
+                ApprovalKey::Request(request) => asked.get(request).copied(),
+                _ => None,
+            };
+            OpenApproval {
+                run: look.row.run,
+                id: look.row.id.clone(),
+                workflow: look.row.workflow,
+                asked_ms: asked_ms.unwrap_or(look.row.touched_ms),
+                approval,
+            }
+        });
+        Ok(open.collect())
+    }
+
+    /// Runs that may wait for the signal `resume`. Sessions wait for people too, and are not opened for this.
+    fn runs_to_resume(&self) -> Result<Vec<RunNo>, Trouble> {
+        let mut resumable: BTreeMap<(WorkflowNo, String), bool> = BTreeMap::new();
+        let mut runs = Vec::new();
+        let filter = Filter { status: Some(Status::WaitingPeople), children: true, ..Filter::default() };
+        for row in self.runs(&filter)? {
+            let key = (row.workflow, row.part);
+            if !resumable.contains_key(&key) {
+                let has_signal = match self.program(key.0, &key.1) {
+                    Ok(program) => program.is_some_and(|program| has_resume(&program)),
+                    // The run is reported as unreadable when it is opened.
+                    Err(trouble) if trouble.is_of_one_run() => true,
+                    Err(trouble) => return Err(trouble),
+                };
+                resumable.insert(key.clone(), has_signal);
+            }
+            if resumable[&key] {
+                runs.push(row.run);
+            }
+        }
+        Ok(runs)
+    }
+}
+
+fn has_resume(program: &Program) -> bool {
+    program.signals.iter().any(|signal| &*signal.name == RESUME)
+}
