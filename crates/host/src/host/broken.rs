@@ -1,14 +1,111 @@
 //! Runs that cannot be opened: their key is missing, or their own bytes are damaged. They can be cancelled all the same.
 
+use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 
-use super::{Act, Host, Order, Refused, Taken};
+use super::open::Open;
+use super::{Act, Drives, Host, Order, Refused, Taken};
 use crate::store::{Packing, RunNo, Trouble};
 
+/// How long runs that cannot be opened are left alone before some of them are tried again.
+const RETRY_MS: i64 = 60_000;
+
+/// How many of them are tried again at once.
+const RETRIES: usize = 64;
+
+/// The runs that cannot be opened here.
+#[derive(Default)]
+pub(super) struct BrokenRuns {
+    reported: BTreeSet<RunNo>,
+    /// Those that this process does not take up by itself.
+    skipped: BTreeSet<RunNo>,
+    /// When some of them are tried again.
+    retry_ms: Option<i64>,
+    /// The last one that was tried again: they take turns.
+    last: RunNo,
+}
+
+impl BrokenRuns {
+    /// Adds a run. True: it was not reported before.
+    fn add(&mut self, run: RunNo, now_ms: i64) -> bool {
+        self.skipped.insert(run);
+        self.retry_ms.get_or_insert(now_ms.saturating_add(RETRY_MS));
+        self.reported.insert(run)
+    }
+
+    /// Removes a run that was opened or cancelled. True: it was broken.
+    fn remove(&mut self, run: RunNo) -> bool {
+        self.skipped.remove(&run);
+        self.retry_ms = self.retry_ms.filter(|_| !self.skipped.is_empty());
+        self.reported.remove(&run)
+    }
+
+    /// The runs to try again now.
+    fn retries(&mut self, now_ms: i64) -> Vec<RunNo> {
+        if self.retry_ms.is_none_or(|retry_ms| retry_ms > now_ms) {
+            return Vec::new();
+        }
+        self.retry_ms = Some(now_ms.saturating_add(RETRY_MS));
+        let (before, after): (Vec<RunNo>, Vec<RunNo>) = self.skipped.iter().partition(|run| **run <= self.last);
+        let retries: Vec<RunNo> = after.into_iter().chain(before).take(RETRIES).collect();
+        self.last = retries.last().copied().unwrap_or_default();
+        retries
+    }
+
+    /// The numbers of the runs to skip, as a JSON list for the store.
+    pub(super) fn skipped(&self) -> String {
+        let mut list = String::from("[");
+        for (place, run) in self.skipped.iter().enumerate() {
+            // Writing into a text cannot fail.
+            let _ = write!(list, "{}{}", if place == 0 { "" } else { "," }, run.0);
+        }
+        list + "]"
+    }
+}
+
 impl Host {
+    /// A run that this process has claimed cannot be opened: it is released, and reported once.
+    pub(super) fn set_broken(&mut self, run: RunNo, why: String) {
+        self.store.let_go(run, self.owner.number);
+        if self.broken.add(run, self.turn_ms) {
+            self.acts.push(Act::Broken { run, why });
+        }
+    }
+
+    /// A run was opened. If it was broken before, its key is back or its bytes were restored; the others may have recovered too.
+    pub(super) fn set_opened(&mut self, run: RunNo) {
+        if self.broken.remove(run) {
+            self.broken.skipped.clear();
+            self.broken.retry_ms = None;
+            self.version = -1;
+        }
+    }
+
+    /// When broken runs are tried again.
+    pub(super) fn retry_ms(&self) -> Option<i64> {
+        self.broken.retry_ms.filter(|_| self.drives == Drives::All)
+    }
+
+    /// The broken runs to try again in this turn.
+    pub(super) fn retries(&mut self, now_ms: i64) -> Vec<RunNo> {
+        if self.drives == Drives::All { self.broken.retries(now_ms) } else { Vec::new() }
+    }
+
+    /// Takes a run out of memory. Nothing is written.
+    pub(super) fn drop_open(&mut self, run: RunNo) -> Option<Box<Open>> {
+        self.timers.retain(|(_, of, _)| *of != run);
+        self.unfinished.retain(|of| *of != run);
+        self.ended.retain(|of| *of != run);
+        self.answerable.remove(&run);
+        let dropped = self.open.remove(&run)?;
+        self.drop_script(dropped.script);
+        Some(dropped)
+    }
+
     /// Cancels a run that cannot be opened. With its secrets withheld, its journal mostly leads where it led, so that the event is
     /// appended as to any other run; nothing is performed any more. Where that fails, only its rows are ended.
     pub(super) fn cancel_broken(
@@ -21,7 +118,7 @@ impl Host {
         if packing.withheld.is_none() || !self.cancel_withheld(run, &packing, reason, now_ms)? {
             self.end_rows(run, now_ms)?;
         }
-        self.broken.remove(&run);
+        self.broken.remove(run);
         Ok(Ok(Taken { run, new: true }))
     }
 
@@ -46,11 +143,15 @@ impl Host {
                 break;
             }
             if self.apply(run, Event::Cancel { reason: reason.cloned() }, now_ms)?.is_err() {
-                self.open.remove(&run);
+                self.drop_open(run);
                 return Ok(false);
             }
         }
-        Ok(true)
+        let has_ended = self.open.get(&run).is_some_and(|open| open.state.result().is_some());
+        if !has_ended {
+            self.drop_open(run);
+        }
+        Ok(has_ended)
     }
 
     /// Ends the rows of a run whose journal cannot be followed. The journal stays as it is.
@@ -68,3 +169,6 @@ impl Host {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,7 +110,13 @@ impl Host {
 
     /// The parent hears how its child ended. One that is not in memory finds out when it is opened.
     pub(super) fn child_ended(&mut self, child: RunNo) -> Result<(), Trouble> {
-        let row = self.store.row(child)?;
+        let row = match self.store.row(child) {
+            Err(trouble @ Trouble::Missing(_)) => {
+                self.child_missing(child, &trouble.to_string());
+                return Ok(());
+            }
+            row => row?,
+        };
         let Some(parent) = row.parent else { return Ok(()) };
         let effect = EffectNo(parent.effect);
         if !self.open.contains_key(&parent.run) {
@@ -137,6 +143,16 @@ impl Host {
         let usage = child.usage();
         self.settle_with(parent.run, &call, answer(&call, result, usage), usage);
         Ok(())
+    }
+
+    /// The row of a child is gone: the call of its parent fails.
+    fn child_missing(&mut self, child: RunNo, why: &str) {
+        let is_child = |flight: &&mut super::open::Flight| flight.child.as_ref().is_some_and(|(of, _)| *of == child);
+        let mut open = self.open.iter_mut();
+        let flight = open.find_map(|(run, open)| Some((*run, open.flights.values_mut().find(is_child)?)));
+        if let Some((parent, call)) = flight.and_then(|(parent, flight)| Some((parent, flight.child.take()?.1))) {
+            self.settle(parent, &call, Answer::failed("child", why));
+        }
     }
 
     /// Nobody waits for the children of a call any more. That they are to end is written in the transaction that says so: one that

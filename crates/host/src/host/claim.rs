@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use branchpoint_core::Event;
 
 use super::turn::ORDERS_PER_TURN;
-use super::{Act, Asker, ContinueWith, Host, Order, Refused, RunNo, Taken};
+use super::{Asker, ContinueWith, Host, Order, Refused, RunNo, Taken};
 use crate::store::{Run, Store, Trouble};
 
 /// How many runs are opened in one turn because a timer of theirs is due.
@@ -60,16 +60,15 @@ impl Host {
         let mut wanted = self.wanted();
         let is_closed_due = self.closed_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
         if is_closed_due {
-            wanted.runs.extend(self.store.due(now_ms, OPENED_PER_TURN)?);
+            wanted.runs.extend(self.store.due(now_ms, &self.broken.skipped(), OPENED_PER_TURN)?);
         }
+        wanted.runs.extend(self.retries(now_ms));
         wanted.new_runs = wanted.new_runs.saturating_sub(self.numbers.len());
         if !wanted.runs.is_empty() || !wanted.items.is_empty() || wanted.new_runs > 0 {
             self.claim_all(wanted, now_ms)?;
         }
         if is_closed_due {
-            let first = self.store.first_due_ms()?;
-            // One that cannot be opened would be due for ever.
-            self.closed_due_ms = first.filter(|_| self.broken.is_empty()).or(first.filter(|due_ms| *due_ms > now_ms));
+            self.closed_due_ms = self.store.first_due_ms(&self.broken.skipped())?;
         }
         Ok(())
     }
@@ -125,9 +124,13 @@ impl Host {
         }
         let mut claimed = Vec::new();
         for (run, with) in wanted.scripts {
-            match self.change_script(run, with, now_ms)? {
-                Ok(()) => drop(self.claims.rescripted.insert(run)),
-                Err(refused) => claimed.push((run, Err(refused))),
+            match self.change_script(run, with, now_ms) {
+                Ok(Ok(())) => drop(self.claims.rescripted.insert(run)),
+                Ok(Err(refused)) => claimed.push((run, Err(refused))),
+                Err(trouble) if trouble.is_of_one_run() => {
+                    claimed.push((run, Err(Refused::Broken(trouble.to_string()))));
+                }
+                Err(trouble) => return Err(trouble),
             }
         }
         let refused: BTreeSet<RunNo> = claimed.iter().map(|(run, _)| *run).collect();
@@ -179,17 +182,17 @@ impl Host {
 
     /// Opens a run that was claimed. One whose own bytes cannot be used is reported and let go: it must not stop the others.
     fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Refused>, Trouble> {
-        match self.open_with(row, None) {
-            Err(trouble) if trouble.is_of_one_run() => {
-                let why = trouble.to_string();
-                self.store.let_go(row.run, self.owner.number);
-                if self.broken.insert(row.run) {
-                    self.acts.push(Act::Broken { run: row.run, why: why.clone() });
-                }
-                Ok(Err(Refused::Broken(why)))
+        let refused = match self.open_with(row, None) {
+            Ok(Ok(())) => {
+                self.set_opened(row.run);
+                return Ok(Ok(()));
             }
-            other => other,
-        }
+            Ok(Err(refused)) => refused,
+            Err(trouble) if trouble.is_of_one_run() => Refused::Broken(trouble.to_string()),
+            Err(trouble) => return Err(trouble),
+        };
+        self.set_broken(row.run, refused.to_string());
+        Ok(Err(refused))
     }
 
     /// Whether the order for a run, with its item of the inbox if it has one, can be carried out now. None: the item was taken back or

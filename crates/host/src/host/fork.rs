@@ -23,7 +23,29 @@ impl Host {
         self.queue.push_back(super::Order::Fork { from, events, id, watched, with, asker });
     }
 
-    pub(super) fn fork_run(
+    /// Forks a run. One whose journal, key or script cannot be used is refused, and nothing of its fork is left.
+    pub(super) fn fork_or_refuse(
+        &mut self,
+        from: (RunNo, u64),
+        id: String,
+        watched: bool,
+        with: &ContinueWith,
+        now_ms: i64,
+    ) -> Result<Result<Taken, Refused>, Trouble> {
+        let known = self.new_ids.get(&id).copied();
+        match self.fork_run(from, id.clone(), watched, with, now_ms) {
+            Err(trouble) if trouble.is_of_one_run() => {
+                if let Some(run) = self.new_ids.get(&id).copied().filter(|run| Some(*run) != known) {
+                    self.drop_open(run);
+                    self.forget_new(&id, run);
+                }
+                Ok(Err(Refused::Broken(trouble.to_string())))
+            }
+            forked => forked,
+        }
+    }
+
+    fn fork_run(
         &mut self,
         (from, events): (RunNo, u64),
         id: String,

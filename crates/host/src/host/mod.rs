@@ -42,6 +42,7 @@ use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
+use broken::BrokenRuns;
 pub(crate) use children::child_id;
 use claim::{Claims, Readiness};
 pub use look::{Look, Replayed};
@@ -99,8 +100,8 @@ pub struct Host {
     since_idle_away: usize,
     /// Whether notices to people outside are kept.
     notifies: bool,
-    /// Runs that cannot be opened here, and were told of.
-    broken: BTreeSet<RunNo>,
+    /// Runs that cannot be opened here.
+    broken: BrokenRuns,
     /// Inbox items that are queued.
     sent: BTreeSet<i64>,
     /// The scripts of open runs, by root run.
@@ -218,7 +219,7 @@ impl Host {
             shared_secrets: None,
             agents: Bounds::default(),
             max_ops: MAX_OPS,
-            broken: BTreeSet::new(),
+            broken: BrokenRuns::default(),
             sent: BTreeSet::new(),
             scripts: HashMap::new(),
             answerable: BTreeSet::new(),
@@ -362,7 +363,7 @@ impl Host {
         }
         let timer = self.timers.first().map(|(due_ms, ..)| *due_ms);
         let limit = self.limits.first().map(|(due_ms, ..)| *due_ms);
-        [timer, limit, self.closed_due_ms].into_iter().flatten().min()
+        [timer, limit, self.closed_due_ms, self.retry_ms()].into_iter().flatten().min()
     }
 
     /// For whoever has nothing else to do: the log is moved into the file now, so that no commit has to wait for it later.
@@ -379,7 +380,7 @@ impl Host {
             Order::Start(start, asker) => self.begin_run(*start, asker, now_ms),
             Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
             Order::Fork { from, events, id, watched, with, asker } => {
-                let forked = self.fork_run((from, events), id, watched, &with, now_ms)?;
+                let forked = self.fork_or_refuse((from, events), id, watched, &with, now_ms)?;
                 self.answer(asker, forked);
                 Ok(())
             }

@@ -38,7 +38,13 @@ impl Host {
             .filter_map(|flight| flight.child.as_ref().map(|(child, _)| *child))
             .collect();
         for child in children.into_iter().filter(|child| !self.open.contains_key(child)).collect::<Vec<_>>() {
-            let row = self.store.row(child)?;
+            let row = match self.store.row(child) {
+                Err(Trouble::Missing(_)) => {
+                    self.queue.push_back(Order::ChildEnded(child));
+                    continue;
+                }
+                row => row?,
+            };
             if row.status.is_final() {
                 self.queue.push_back(Order::ChildEnded(child));
             } else if row.owner.is_none() {
@@ -47,14 +53,14 @@ impl Host {
             }
         }
         if self.drives == Drives::All {
-            let mut adrift = self.store.adrift(TAKEN_UP)?;
+            let skipped = self.broken.skipped();
+            let adrift = self.store.adrift(&skipped, TAKEN_UP)?;
             if adrift.len() == TAKEN_UP {
                 // There may be more; what this process writes itself would not make it look again.
                 self.version = -1;
             }
-            adrift.retain(|run| !self.broken.contains(run));
             self.queue.extend(adrift.into_iter().map(Order::wake));
-            self.closed_due_ms = self.store.first_due_ms()?;
+            self.closed_due_ms = self.store.first_due_ms(&skipped)?;
         }
         Ok(())
     }

@@ -190,7 +190,7 @@ impl Host {
     }
 
     /// Nothing of a run that was refused is written.
-    fn forget_new(&mut self, id: &str, run: RunNo) {
+    pub(super) fn forget_new(&mut self, id: &str, run: RunNo) {
         self.store.forget_unwritten(run);
         self.new_ids.remove(id);
     }

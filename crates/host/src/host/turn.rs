@@ -146,9 +146,6 @@ impl Host {
         let id = self.new_ids.iter().find(|(_, new)| **new == run).map(|(id, _)| id.clone()).unwrap_or_default();
         let first = self.store.run(&id)?.ok_or_else(|| Trouble::Missing(format!("run `{id}`")))?;
         self.store.forget_unwritten(run);
-        self.timers.retain(|(_, of, _)| *of != run);
-        self.unfinished.retain(|of| *of != run);
-        self.ended.retain(|of| *of != run);
         self.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
         self.acts.retain(|act| act.run() != Some(run));
         for act in &mut self.acts {
@@ -158,10 +155,7 @@ impl Host {
                 *taken = Taken { run: first.run, new: false };
             }
         }
-        self.answerable.remove(&run);
-        let discarded = self.open.remove(&run);
-        self.drop_script(discarded.as_ref().and_then(|open| open.script));
-        let parent = discarded.and_then(|open| open.parent);
+        let parent = self.drop_open(run).and_then(|open| open.parent);
         let flight = parent.and_then(|parent| {
             let effect = branchpoint_core::EffectNo(parent.effect);
             Some((parent.run, self.open.get_mut(&parent.run)?.flights.get_mut(&effect)?))

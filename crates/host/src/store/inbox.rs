@@ -128,11 +128,16 @@ impl Store {
         let mut found = self.db.prepare_cached(&sql)?;
         let rows = found.query_map([number], |row| Ok((row.get(0)?, RunNo(row.get(1)?), row.get(2)?, row.get(3)?)))?;
         let rows: Vec<(i64, RunNo, bool, Vec<u8>)> = rows.collect::<Result<_, _>>()?;
-        let read = |(item, run, packed, bytes): (i64, RunNo, bool, Vec<u8>)| {
-            let (_, event) = self.event(run, &self.packing(run)?, packed, &bytes)?;
-            Ok((item, run, event))
-        };
-        rows.into_iter().map(read).collect()
+        let mut sent = Vec::new();
+        for (item, run, packed, bytes) in rows {
+            match self.packing(run).and_then(|packing| self.event(run, &packing, packed, &bytes)) {
+                Ok((_, event)) => sent.push((item, run, event)),
+                // Its sender gets to know; the others are taken.
+                Err(trouble) if trouble.is_of_one_run() => self.write_outcome(item, &trouble.to_string())?,
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(sent)
     }
 
     /// Removes an item that nobody waits for, when the turn commits.
@@ -145,10 +150,12 @@ impl Store {
     /// Writes what came of an item, when the turn commits.
     pub(crate) fn tell_outcome(&self, item: i64, outcome: String) {
         // It stays even if a run that is new in this turn is discarded.
-        self.defer(RunNo::default(), move |store| {
-            let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1 AND outcome IS NULL";
-            Ok(store.db.prepare_cached(sql)?.execute(params![item, outcome]).map(drop)?)
-        });
+        self.defer(RunNo::default(), move |store| store.write_outcome(item, &outcome));
+    }
+
+    fn write_outcome(&self, item: i64, outcome: &str) -> Result<(), Trouble> {
+        let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1 AND outcome IS NULL";
+        Ok(self.db.prepare_cached(sql)?.execute(params![item, outcome]).map(drop)?)
     }
 }
 

@@ -214,21 +214,23 @@ impl Store {
         });
     }
 
-    /// Runs that nobody drives and that a timer wakes by then, the earliest first.
-    pub(crate) fn due(&self, by_ms: i64, limit: usize) -> Result<Vec<RunNo>, Trouble> {
+    /// Runs that nobody drives and that a timer wakes by then, the earliest first, without those in a JSON list of numbers.
+    pub(crate) fn due(&self, by_ms: i64, skipped: &str, limit: usize) -> Result<Vec<RunNo>, Trouble> {
         let sql = "SELECT DISTINCT timers.run FROM timers JOIN runs ON runs.run = timers.run
-            WHERE due_ms <= ?1 AND owner IS NULL ORDER BY due_ms LIMIT ?2";
+            WHERE due_ms <= ?1 AND owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?2))
+            ORDER BY due_ms LIMIT ?3";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut found = self.db.prepare_cached(sql)?;
-        let due = found.query_map(params![by_ms, limit], |row| row.get(0).map(RunNo))?.collect::<Result<_, _>>()?;
+        let due =
+            found.query_map(params![by_ms, skipped, limit], |row| row.get(0).map(RunNo))?.collect::<Result<_, _>>()?;
         Ok(due)
     }
 
-    /// When the first timer of a run that nobody drives is due.
-    pub(crate) fn first_due_ms(&self) -> Result<Option<i64>, Trouble> {
-        let sql =
-            "SELECT due_ms FROM timers JOIN runs ON runs.run = timers.run WHERE owner IS NULL ORDER BY due_ms LIMIT 1";
-        Ok(self.db.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+    /// When the first timer of a run that nobody drives is due, without those in a JSON list of numbers.
+    pub(crate) fn first_due_ms(&self, skipped: &str) -> Result<Option<i64>, Trouble> {
+        let sql = "SELECT due_ms FROM timers JOIN runs ON runs.run = timers.run
+            WHERE owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?1)) ORDER BY due_ms LIMIT 1";
+        Ok(self.db.prepare_cached(sql)?.query_row([skipped], |row| row.get(0)).optional()?)
     }
 
     pub(crate) fn put_question(&self, run: RunNo, request: RequestNo, spec: Packed, now_ms: i64) {

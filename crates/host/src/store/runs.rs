@@ -152,13 +152,14 @@ impl Store {
         Ok(counts)
     }
 
-    /// Runs that could go on and that nobody drives.
-    pub(crate) fn adrift(&self, limit: usize) -> Result<Vec<RunNo>, Trouble> {
-        let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL ORDER BY run LIMIT ?1";
+    /// Abandoned runs that could continue, without those in a JSON list of numbers.
+    pub(crate) fn adrift(&self, skipped: &str, limit: usize) -> Result<Vec<RunNo>, Trouble> {
+        let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL
+            AND run NOT IN (SELECT value FROM json_each(?1)) ORDER BY run LIMIT ?2";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let found =
-            self.db.prepare_cached(sql)?.query_map([limit], |row| row.get(0).map(RunNo))?.collect::<Result<_, _>>()?;
-        Ok(found)
+        let mut found = self.db.prepare_cached(sql)?;
+        let adrift = found.query_map(params![skipped, limit], |row| row.get(0).map(RunNo))?;
+        Ok(adrift.collect::<Result<_, _>>()?)
     }
 
     /// Reserves numbers for runs that this process will start, inside a transaction. No other process uses them, whether or not they

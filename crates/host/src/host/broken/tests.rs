@@ -1,0 +1,226 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use branchpoint_core::Event;
+use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::{Arm, Program, Status};
+use branchpoint_expr::Value;
+use branchpoint_runners::Secrets;
+use rusqlite::params;
+
+use super::RETRY_MS;
+use crate::host::testing::{Place, answered, calling, open, parent, save, save_with, start, waiting};
+use crate::host::{Act, ContinueWith, Drives, Host, Refused, Start, Ticket};
+use crate::store::{RunNo, Sent, Store};
+
+fn worker(place: &Place) -> Host {
+    Host::new(open(&place.file()), "worker", Drives::All, Arc::new(|_| Value::Null), 0).expect("it can be driven")
+}
+
+/// Adds runs whose snapshot cannot be read, as copies of a run.
+fn add_damaged(store: &Store, run: RunNo, count: usize, due_ms: Option<i64>) {
+    store.db.execute_batch("BEGIN").expect("the store works");
+    for number in 0..count {
+        let sql = "INSERT INTO runs (id, workflow, part, semantics, status, seq, folder, started_ms, touched_ms)
+            SELECT ?2, workflow, part, semantics, status, seq, folder, started_ms, touched_ms FROM runs WHERE run = ?1";
+        store.db.execute(sql, params![run.0, format!("damaged-{number}")]).expect("it is written");
+        let damaged = store.db.last_insert_rowid();
+        let sql = "INSERT INTO snapshots (run, seq, packed, bytes) VALUES (?1, 1, 0, x'00')";
+        store.db.execute(sql, [damaged]).expect("it is written");
+        if let Some(due_ms) = due_ms {
+            let sql = "INSERT INTO timers (due_ms, run, timer) VALUES (?1, ?2, 1)";
+            store.db.execute(sql, [due_ms, damaged]).expect("it is written");
+        }
+    }
+    store.db.execute_batch("COMMIT").expect("the store works");
+}
+
+fn performs(acts: &[Act], run: RunNo) -> bool {
+    acts.iter().any(|act| matches!(act, Act::Perform { run: of, .. } if *of == run))
+}
+
+#[test]
+fn many_damaged_runs_do_not_keep_a_healthy_one_from_continuing() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "calling", &calling());
+    let first = start(&mut host, workflow, "first");
+    host.close().expect("it closes");
+    add_damaged(&open(&place.file()), first, 1_500, None);
+    let mut host = place.quiet_host();
+    let healthy = start(&mut host, workflow, "healthy");
+    host.close().expect("it closes");
+    let mut host = worker(&place);
+    let continued = (0..10).any(|_| {
+        host.notice().expect("the store works");
+        performs(&host.turn(0).expect("the store works"), healthy)
+    });
+    assert!(continued, "the healthy run is opened after the damaged ones");
+}
+
+#[test]
+fn timers_of_damaged_runs_do_not_delay_those_of_healthy_ones() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "waiting", &waiting());
+    let healthy = start(&mut host, workflow, "healthy");
+    host.close().expect("it closes");
+    // More than are opened in one turn, and all of them due before the healthy one.
+    add_damaged(&open(&place.file()), healthy, 600, Some(1));
+    let mut host = worker(&place);
+    for _ in 0..6 {
+        host.turn(20).expect("the store works");
+    }
+    assert_eq!(host.store().row(healthy).expect("it is there").status, Status::Completed);
+}
+
+/// Starts a run with a sealed secret, and hides the key of the store.
+fn without_key(place: &Place, program: &Program) -> (RunNo, PathBuf, PathBuf) {
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "sealed", program);
+    let secrets = Secrets::from_values(["canary-17".to_owned()]);
+    let sealed = Start { secrets, ..Start::new(workflow, "sealed".into(), Value::from("canary-17")) };
+    host.start(sealed, Ticket(1));
+    let run = answered(&host.turn(0).expect("the store works")).expect("it is answered").expect("it starts").run;
+    host.close().expect("it closes");
+    let key = open(&place.file()).key_path().expect("it has one");
+    let hidden = key.with_extension("hidden");
+    fs::rename(&key, &hidden).expect("there is a key");
+    (run, key, hidden)
+}
+
+#[test]
+fn a_run_whose_key_is_back_is_continued_and_reported_once_before() {
+    let place = Place::new();
+    let (run, key, hidden) = without_key(&place, &calling());
+    let mut host = worker(&place);
+    let mut reports = 0;
+    let mut turn = |host: &mut Host, now_ms: i64| {
+        host.notice().expect("the store works");
+        let acts = host.turn(now_ms).expect("the store works");
+        reports += acts.iter().filter(|act| matches!(act, Act::Broken { .. })).count();
+        performs(&acts, run)
+    };
+    for now_ms in [0, 1, RETRY_MS, RETRY_MS + 1] {
+        assert!(!turn(&mut host, now_ms), "its key is missing");
+    }
+    fs::rename(&hidden, &key).expect("the key is there");
+    assert!(!turn(&mut host, 2 * RETRY_MS - 10), "it is retried now and then, not all the time");
+    assert!(host.next_ms().is_some_and(|at_ms| at_ms <= 2 * RETRY_MS + 1), "{:?}", host.next_ms());
+    assert!(turn(&mut host, 2 * RETRY_MS + 1), "the run continues");
+    assert_eq!(reports, 1);
+    assert_eq!(host.next_ms(), None, "nothing is retried any more");
+}
+
+#[test]
+fn a_damaged_event_in_the_inbox_is_rejected_and_does_not_stop_the_host() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "waiting", &waiting());
+    let run = start(&mut host, workflow, "run");
+    let sender = open(&place.file());
+    let [damaged, intact] = [(); 2].map(|()| sender.post(run, &Event::Cancel { reason: None }).expect("it is sent"));
+    sender.db.execute("UPDATE inbox SET bytes = x'00' WHERE item = ?1", [damaged]).expect("it is written");
+    host.notice().expect("the host goes on");
+    host.turn(0).expect("the host goes on");
+    let outcome = |item| sender.outcome(item, run, Instant::now()).expect("it reads");
+    assert!(matches!(outcome(damaged), Some(Sent::Refused(_))));
+    assert_eq!(outcome(intact), Some(Sent::Taken));
+}
+
+#[test]
+fn a_parent_whose_child_is_missing_is_told_and_the_host_goes_on() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let children = BTreeMap::from([("child".into(), waiting())]);
+    let workflow = save_with(host.store(), "parent", &parent(), &children);
+    let run = start(&mut host, workflow, "run");
+    host.turn(0).expect("the store works");
+    let child = host.store().children(run).expect("they are listed")[0].run;
+    host.put_away(child);
+    host.turn(0).expect("the store works");
+    let other = open(&place.file());
+    other.db.execute("DELETE FROM runs WHERE run = ?1", [child.0]).expect("it is written");
+    for _ in 0..4 {
+        host.notice().expect("the host goes on");
+        host.turn(0).expect("the host goes on");
+    }
+    assert_eq!(host.store().row(run).expect("it is there").status, Status::Failed);
+}
+
+#[test]
+fn forking_a_run_without_its_key_is_refused() {
+    let place = Place::new();
+    let (run, ..) = without_key(&place, &calling());
+    let mut host = place.quiet_host();
+    host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
+    let acts = host.turn(0).expect("the host goes on");
+    assert!(matches!(answered(&acts), Some(Err(Refused::Broken(_)))), "{acts:?}");
+    assert!(host.store().run("fork").expect("it reads").is_none());
+}
+
+#[test]
+fn forking_a_damaged_run_is_refused_and_leaves_nothing() {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "waiting", &waiting());
+    let run = start(&mut host, workflow, "run");
+    host.store().db.execute("UPDATE events SET mark = mark + 1", []).expect("it is written");
+    host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
+    let acts = host.turn(0).expect("the host goes on");
+    assert!(matches!(answered(&acts), Some(Err(Refused::Broken(_)))), "{acts:?}");
+    assert!(host.store().run("fork").expect("it reads").is_none());
+    let events: i64 = host.store().db.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).expect("it reads");
+    assert_eq!(events, 1, "the events of the fork are discarded");
+}
+
+#[test]
+fn a_new_script_for_a_run_without_its_key_is_refused() {
+    let place = Place::new();
+    let (run, ..) = without_key(&place, &calling());
+    let mut host = place.quiet_host();
+    let script = serde_json::from_str(r#"{"tool": ["again"]}"#).expect("this is JSON");
+    host.wake_with(run, false, ContinueWith::NewScript(script), Ticket(1));
+    let acts = host.turn(0).expect("the host goes on");
+    assert!(matches!(answered(&acts), Some(Err(Refused::Broken(_)))), "{acts:?}");
+}
+
+/// Waits for a time; when it is cancelled, it makes a call.
+fn cleaning_up() -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let delay_ms = b.value(10);
+    let wait = b.wait([Arm::After { delay_ms, next: end }], None);
+    b.begin(ROOT, &[wait]);
+    let what = b.effect(effect("tool"));
+    let clean_up = b.do_(what, null, None, end, None);
+    b.on_cancel(clean_up);
+    b.finish().expect("the program is valid")
+}
+
+#[test]
+fn cancelling_a_run_without_its_key_leaves_nothing_of_it_in_the_host() {
+    let place = Place::new();
+    let (run, ..) = without_key(&place, &cleaning_up());
+    let mut host = worker(&place);
+    host.hand(run, Event::Cancel { reason: None }, Ticket(1));
+    let acts = host.turn(0).expect("the store works");
+    assert!(matches!(answered(&acts), Some(Ok(_))), "{acts:?}");
+    let row = host.store().row(run).expect("it is there");
+    assert_eq!((row.status, row.owner), (Status::Cancelled, None));
+    assert!(!performs(&acts, run), "nothing is performed without its secrets");
+    for _ in 0..3 {
+        host.notice().expect("the store works");
+        assert!(host.turn(1_000_000).expect("the store works").is_empty());
+    }
+    assert_eq!(host.next_ms(), None, "nothing of it is left to do");
+    for table in ["timers", "outbox"] {
+        let sql = format!("SELECT count(*) FROM {table}");
+        let rows: i64 = host.store().db.query_row(&sql, [], |row| row.get(0)).expect("it reads");
+        assert_eq!(rows, 0, "{table}");
+    }
+}
