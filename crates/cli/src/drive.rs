@@ -34,9 +34,6 @@ const SHORT_MS: i64 = 60_000;
 /// How often an event is handed to a run that another process opens or leaves at the moment.
 const GIVE_ATTEMPTS: u32 = 100;
 
-/// What is said when another process drives a run and is silent.
-const UNHEARD: &str = "the run is busy, or the process that drives it does not answer; nothing was changed\nhelp: try again, or stop the process that drives it (`branchpoint doctor` names it)";
-
 /// A driver for the runs that a command names, and the store beside it.
 pub(crate) struct Drive {
     driver: Driver,
@@ -65,6 +62,25 @@ pub(crate) enum Until {
     People,
     /// Until nothing comes of itself within a minute.
     Rest,
+}
+
+/// Why a run did not accept an event. Nothing has changed.
+pub(crate) enum NotTaken {
+    Refused(Refused),
+    /// The run is busy, or the process that drives it does not respond.
+    NoResponse,
+}
+
+impl std::fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(refused) => refused.fmt(f),
+            Self::NoResponse => f.write_str(
+                "the run is busy, or the process that drives it does not answer; nothing was changed\n\
+                 help: try again, or stop the process that drives it (`branchpoint doctor` names it)",
+            ),
+        }
+    }
 }
 
 /// Who has taken an event.
@@ -130,22 +146,22 @@ impl Drive {
     }
 
     /// Hands an event to a run, whoever drives it; or tells why the run does not take it.
-    pub(crate) fn give(&self, run: RunNo, event: &Event) -> Result<Result<TakenBy, String>> {
+    pub(crate) fn give(&self, run: RunNo, event: &Event) -> Result<Result<TakenBy, NotTaken>> {
         for _ in 0..GIVE_ATTEMPTS {
             match self.driver.hand(run, event.clone())? {
                 Ok(_) => return Ok(Ok(TakenBy::Us)),
                 Err(Refused::Driven) => match self.store.send(run, event)? {
                     Sent::Taken => return Ok(Ok(TakenBy::Another)),
-                    Sent::Refused(reason) => return Ok(Err(reason)),
-                    Sent::Unheard => return Ok(Err(UNHEARD.into())),
+                    Sent::Refused(refused) => return Ok(Err(NotTaken::Refused(refused))),
+                    Sent::Unheard => return Ok(Err(NotTaken::NoResponse)),
                     Sent::Pending => bail!(Pending(self.pending(run)?)),
                     // The other process has just left the run, or is about to open it.
                     Sent::Undriven => std::thread::sleep(NAP),
                 },
-                Err(refused) => return Ok(Err(refused.to_string())),
+                Err(refused) => return Ok(Err(NotTaken::Refused(refused))),
             }
         }
-        Ok(Err(UNHEARD.into()))
+        Ok(Err(NotTaken::NoResponse))
     }
 
     /// The message for an event that another process has and has not applied yet.

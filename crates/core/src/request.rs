@@ -72,15 +72,20 @@ impl Resolution {
 }
 
 /// Why a vote is refused. The order of the checks is that of the variants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// The time ran out, whether or not its timer has fired.
+    #[error("the deadline of the approval has passed")]
     NotPending,
     /// The voter was not asked.
+    #[error("the voter is not an approver")]
     NotRecipient,
     /// Not one of the choices, to the letter.
+    #[error("unknown choice")]
     UnknownChoice,
     /// One vote each.
+    #[error("the voter has already voted, and votes cannot be changed")]
     AlreadyVoted,
 }
 

@@ -4,7 +4,7 @@ mod programs;
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Arm, Backoff, Effect, Exit, Failure, Program, Retry, Status};
-use branchpoint_core::{State, What, replay};
+use branchpoint_core::{Refusal, Rejected, State, What, replay};
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::{Script, VirtualDriver};
 use programs::{json, one_call};
@@ -96,7 +96,7 @@ fn waits_and_questions_stay_until_somebody_moves_the_clock() {
     let question = &run.questions()[0];
     assert_eq!((question.asked_ms, &question.reminded_ms[..], question.open), (2_000, &[2_500][..], true));
     let request = question.request;
-    assert_eq!(run.vote(request, "u2", "yes", None).map_err(|no| no.to_string()), Err("not_recipient".into()));
+    assert_eq!(run.vote(request, "u2", "yes", None), Err(Rejected::Vote(Refusal::NotRecipient)));
     run.vote(request, "u1", "yes", Some("fine")).expect("the vote is taken");
     run.go_on(&mut nobody);
     assert_eq!((run.status(), run.result()), (Status::Completed, Some(&Value::from("yes"))));

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_core::Event;
+use branchpoint_core::{ApprovalKey, Event, Refusal, Rejected, resume_rejection};
 use branchpoint_expr::Value;
-use branchpoint_host::store::OpenApproval;
+use branchpoint_host::host::Refused;
+use branchpoint_host::store::{OpenApproval, Store};
 
 use super::find::{self, late};
 use super::text::{quoted, reference_to};
-use crate::drive::{Drive, Live, TakenBy, Until};
+use crate::drive::{Drive, Live, NotTaken, TakenBy, Until};
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::runs::Follower;
@@ -50,17 +51,18 @@ pub(super) fn run(
     let follower = Follower::silent_if(json).beginning_now(drive.store(), root)?;
     let taken = match drive.give(open.run, &event)? {
         Ok(taken) => taken,
-        Err(code) if open.approval.is_overdue(moment::now_ms()) => {
-            // The deadline has settled the approval just now, so the run continues.
-            drive.until(Until::Rest, root, follower)?;
-            bail!("Rejected: {}", refusal(&open, &code, user));
-        }
-        Err(code) => {
-            drive.leave()?;
-            bail!("Rejected: {}", refusal(&open, &code, user));
+        Err(why) => {
+            let rejection = rejection(&open, &why, &event, user, drive.store())?;
+            if open.approval.is_overdue(moment::now_ms()) {
+                // The deadline has settled the approval just now, so the run continues.
+                drive.until(Until::Rest, root, follower)?;
+            } else {
+                drive.leave()?;
+            }
+            bail!("Rejected: {rejection}");
         }
     };
-    let progress = Progress::of(&open, &event);
+    let progress = Progress::of(&open, response, &event);
     if !json {
         terminal::tell(&progress.message(user));
     }
@@ -104,17 +106,17 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(open: &OpenApproval, event: &Event) -> Self {
-        let Event::Signal { name, payload, .. } = event else { return Self { what: "answer", quorum: None } };
+    fn of(open: &OpenApproval, response: Response<'_>, event: &Event) -> Self {
+        let Event::Signal { payload, .. } = event else { return Self { what: "answer", quorum: None } };
         let choice = payload.get("choice").and_then(Value::as_str);
         let quorum = open.approval.request.as_ref().zip(choice).map(|(request, choice)| {
             let before = request.votes.iter().filter(|vote| &*vote.choice == choice).count() as u64;
             (before + 1, u64::from(request.required))
         });
-        let what = match &**name {
-            "cancel_request" => "cancellation",
-            _ if quorum.is_some() => "vote",
-            _ => "answer",
+        let what = match (response, quorum) {
+            (Response::Cancel(_), _) => "cancellation",
+            (_, Some(_)) => "vote",
+            (_, None) => "answer",
         };
         Self { what, quorum }
     }
@@ -172,29 +174,36 @@ fn choice_meaning(open: &OpenApproval, approves: bool) -> Result<Arc<str>> {
     })
 }
 
-/// Why an answer was refused, in plain words.
-fn refusal(open: &OpenApproval, code: &str, user: &str) -> String {
-    if let Some(deadline_ms) = open.approval.deadline_ms().filter(|_| open.approval.is_overdue(moment::now_ms())) {
-        return late(&reference_to(open), deadline_ms);
+/// The message for an answer that was rejected.
+fn rejection(open: &OpenApproval, why: &NotTaken, event: &Event, user: &str, store: &Store) -> Result<String> {
+    let (name, approval) = (reference_to(open), &open.approval);
+    if let Some(deadline_ms) = approval.deadline_ms().filter(|_| approval.is_overdue(moment::now_ms())) {
+        return Ok(late(&name, deadline_ms));
     }
-    let asked = open.approval.request.as_ref();
-    let recipients = asked.map(|asked| asked.recipients.join(", ")).unwrap_or_default();
-    let voted = asked.and_then(|asked| asked.votes.iter().find(|vote| &*vote.user == user));
-    match code {
-        "not_recipient" => {
-            format!("{user} is not an approver (approvers: {recipients})\nhelp: act as one of them with --as")
+    let NotTaken::Refused(Refused::Rejected(rejected)) = why else { return Ok(why.to_string()) };
+    Ok(match (rejected, &approval.key) {
+        (Rejected::Vote(Refusal::NotRecipient), _) => {
+            let approvers = approval.recipients().join(", ");
+            format!("{user} is not an approver (approvers: {approvers})\nhelp: act as one of them with --as")
         }
-        "already_voted" => {
+        (Rejected::Vote(Refusal::AlreadyVoted), _) => {
+            let votes = approval.request.iter().flat_map(|request| &request.votes);
+            let voted = votes.into_iter().find(|vote| &*vote.user == user);
             let choice = voted.map(|vote| format!(" for `{}`", vote.choice)).unwrap_or_default();
             format!("{user} has already voted{choice}, and votes cannot be changed")
         }
-        "unknown_choice" => {
-            format!("unknown choice (choices: {})", open.approval.choices().join(", "))
+        (Rejected::Vote(Refusal::UnknownChoice), _) => {
+            format!("unknown choice (choices: {})", approval.choices().join(", "))
         }
-        "not_pending" => format!("`{}` is already settled or cancelled", reference_to(open)),
-        other if other.contains("not accepted") => {
-            format!("`{}` accepts only approve or reject", reference_to(open))
+        (Rejected::NotPending | Rejected::Ended, _) => format!("`{name}` is already settled or cancelled"),
+        (rejected, ApprovalKey::Step(_)) => {
+            let Event::Signal { payload, .. } = event else { return Ok(rejected.to_string()) };
+            let now_open: Vec<_> = store.approvals(open.run)?.open.into_iter().map(|open| open.approval).collect();
+            match resume_rejection(rejected, payload, &now_open) {
+                "bad_approval_input" => format!("`{name}` accepts only {}", approval.choices().join(" or ")),
+                _ => format!("`{name}` is already settled"),
+            }
         }
-        other => other.to_owned(),
-    }
+        (rejected, _) => rejected.to_string(),
+    })
 }

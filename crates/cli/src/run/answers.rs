@@ -186,10 +186,9 @@ fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
     match Script::read(&written) {
         Ok(script) => Ok((script, written, (source, document))),
         Err(BadScript::Wrong { at, wrong }) => {
-            let kind = if wrong.help.contains("did you mean") { Kind::UnknownKey } else { Kind::BadValue };
             let within = at.iter().try_fold(&document, part).unwrap_or(&document);
             let message = BadScript::Wrong { at: at.clone(), wrong: wrong.clone() }.to_string();
-            let finding = Diagnostic::error(kind, key_span(within, &wrong.key), message);
+            let finding = Diagnostic::error(wrong.kind, key_span(within, &wrong.key), message);
             let finding = if wrong.help.is_empty() { finding } else { finding.with_help(wrong.help) };
             Err(refused(&source, &[finding]))
         }

@@ -1,9 +1,12 @@
 //! Why an event was refused. A refusal changes nothing.
 
+use serde::{Deserialize, Serialize};
+
 use crate::request::Refusal;
 
-/// Why an event was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why an event was refused. It crosses processes as a code with its fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "code", content = "detail", rename_all = "snake_case")]
 pub enum Rejected {
     /// Time never goes back within a run.
     #[error("the event is older than the run")]
@@ -59,10 +62,10 @@ pub enum Rejected {
     #[error("the run keeps {0} signals that nobody has waited for, and takes no more")]
     MailboxFull(usize),
     /// No such question is pending.
-    #[error("not_pending")]
+    #[error("the approval is already settled or cancelled")]
     NotPending,
     /// A vote was refused.
-    #[error("{}", .0.code())]
+    #[error(transparent)]
     Vote(Refusal),
     /// What it carries is nested too deeply to be kept.
     #[error("what the event carries is nested too deeply")]

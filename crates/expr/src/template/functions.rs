@@ -81,7 +81,8 @@ fn parse_stage<'t>(
     };
     if BLOCKS.contains(word) {
         let finding = Diagnostic::error(Kind::Syntax, *span, format!("`{word}` blocks are not offered in templates"));
-        return Err(Box::new(finding.with_help("branch with transitions instead")));
+        let finding = finding.with_help("branch with transitions instead");
+        return Err(Box::new(Diagnostic { detail: Some(Kind::Unsupported), ..finding }));
     }
     let known = FUNCTIONS.iter().map(|(name, ..)| *name).chain([INDEX, READ_FILE]);
     if known.clone().any(|name| name == *word) {

@@ -30,9 +30,6 @@ pub enum KeptTrouble {
     /// The host refused.
     #[error("the session could not be opened: {0}")]
     Host(host::Refused),
-    /// Another process drives the session, and it refused.
-    #[error("the session did not take this: {0}")]
-    Elsewhere(String),
     /// Another process drives the session, and it does not answer.
     #[error("another process drives the session and does not answer; stop that process, then try again")]
     Unheard,
@@ -91,8 +88,6 @@ impl<'p> KeptSessions<'p> {
                     let answer = told(&self.host.look_at(run)?, &notes)?;
                     return Ok(if new { answer } else { answer.unchanged() });
                 }
-                // It has expired in this very turn; the next one is new.
-                Err(host::Refused::Rejected(Rejected::Ended)) => {}
                 Err(host::Refused::Driven) => match self.send(run, &event, now_ms)? {
                     Sent::Taken => {
                         if forgets {
@@ -100,13 +95,12 @@ impl<'p> KeptSessions<'p> {
                         }
                         return told(&self.host.look_at(run)?, &[]);
                     }
-                    Sent::Refused(reason) => return Err(KeptTrouble::Elsewhere(reason)),
+                    Sent::Refused(refused) => is_expired(refused)?,
                     Sent::Unheard => return Err(KeptTrouble::Unheard),
                     Sent::Pending => return Err(KeptTrouble::Pending),
                     Sent::Undriven => {}
                 },
-                Err(host::Refused::Rejected(rejected)) => return Err(Refused::Event(rejected).into()),
-                Err(refused) => return Err(KeptTrouble::Host(refused)),
+                Err(refused) => is_expired(refused)?,
             }
         }
     }
@@ -210,6 +204,15 @@ impl<'p> KeptSessions<'p> {
             }
         }
         Ok((answered.unwrap_or(Err(host::Refused::NoRun)), told))
+    }
+}
+
+/// A session that expired in this very turn is not an error: the next one is new.
+fn is_expired(refused: host::Refused) -> Result<(), KeptTrouble> {
+    match refused {
+        host::Refused::Rejected(Rejected::Ended) => Ok(()),
+        host::Refused::Rejected(rejected) => Err(Refused::Event(rejected).into()),
+        refused => Err(KeptTrouble::Host(refused)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, Rejected, RequestNo};
 use branchpoint_expr::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
@@ -125,8 +126,9 @@ pub struct Taken {
     pub new: bool,
 }
 
-/// Why an order was not carried out. The run is as it was.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why an order was not carried out. The run is as it was. It crosses processes as a code with its fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "code", content = "detail", rename_all = "snake_case")]
 pub enum Refused {
     /// The run does not take it.
     #[error(transparent)]
@@ -146,4 +148,8 @@ pub enum Refused {
     /// It cannot be kept.
     #[error("{0}")]
     Unstorable(String),
+    /// Another build of Branchpoint drives the run, and wrote this code.
+    #[error("the process that drives the run rejected it with an unknown code: {0}")]
+    #[serde(skip)]
+    UnknownCode(String),
 }

@@ -403,8 +403,7 @@ impl Host {
             Asker::Nobody => {}
             Asker::Caller(ticket) => self.acts.push(Act::Answered { ticket, outcome }),
             Asker::Inbox(item) => {
-                let outcome = outcome.map_or_else(|refused| refused.to_string(), |_| String::new());
-                self.store.tell_outcome(item, outcome);
+                self.store.record_outcome(item, &outcome.map(drop));
                 self.sent.remove(&item);
             }
             Asker::Recorded(item) => {

@@ -167,13 +167,13 @@ fn is_votes(value: &Value) -> bool {
 
 impl Wrong {
     pub(super) fn at(key: &str, message: String, help: &str) -> Self {
-        Self { key: key.into(), message, help: help.to_owned() }
+        Self { kind: Kind::BadValue, key: key.into(), message, help: help.to_owned() }
     }
 
     /// A key that nothing has, with the one that may have been meant.
     pub(super) fn unknown<'n>(key: &str, message: String, names: impl IntoIterator<Item = &'n str>) -> Self {
         let near = Diagnostic::error(Kind::UnknownKey, Span::default(), "").suggest(key, names);
-        Self { key: key.into(), message, help: near.help.unwrap_or_default() }
+        Self { kind: Kind::UnknownKey, key: key.into(), message, help: near.help.unwrap_or_default() }
     }
 }
 

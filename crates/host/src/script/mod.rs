@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::{Again, Failed};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::{Kind, Object, Value};
 
 use crate::recordings::{self, Times};
 use branchpoint_runners::Secrets;
@@ -126,6 +126,8 @@ pub enum BadScript {
 /// What is wrong with a part of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
+    /// The kind of the finding: an unknown key or a bad value.
+    pub kind: Kind,
     /// Its key.
     pub key: Arc<str>,
     /// One sentence.

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::journal::damaged;
 use super::{Packed, Packing, RunNo, Store, Trouble};
+use crate::host::Refused;
 
 /// How often the sender looks for the answer.
 const NAP: Duration = Duration::from_millis(10);
@@ -21,7 +22,7 @@ pub enum Sent {
     /// The run has taken it.
     Taken,
     /// The run has not taken it, and is as it was.
-    Refused(String),
+    Refused(Refused),
     /// Nobody drives the run any more, and it has not seen the event.
     Undriven,
     /// The process that drives the run does not answer, and the event was taken back.
@@ -49,7 +50,11 @@ impl Store {
         let outcome: Option<String> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
         if let Some(outcome) = outcome {
             self.db.prepare_cached("DELETE FROM inbox WHERE item = ?1")?.execute([item])?;
-            return Ok(Some(if outcome.is_empty() { Sent::Taken } else { Sent::Refused(outcome) }));
+            return Ok(Some(match serde_json::from_str::<Result<(), Refused>>(&outcome) {
+                Ok(Ok(())) => Sent::Taken,
+                Ok(Err(refused)) => Sent::Refused(refused),
+                Err(_) => Sent::Refused(Refused::UnknownCode(outcome)),
+            }));
         }
         let driven = self.row(run)?.owner.is_some_and(|owner| self.is_alive(owner));
         if driven && since.elapsed() < PATIENCE {
@@ -148,7 +153,8 @@ impl Store {
     }
 
     /// Writes what came of an item, when the turn commits.
-    pub(crate) fn tell_outcome(&self, item: i64, outcome: String) {
+    pub(crate) fn record_outcome(&self, item: i64, outcome: &Result<(), Refused>) {
+        let outcome = serde_json::to_string(outcome).expect("a code with fields is JSON");
         // It stays even if a run that is new in this turn is discarded.
         self.defer(RunNo::default(), move |store| store.write_outcome(item, &outcome));
     }

@@ -21,6 +21,35 @@ fn no_unfinished_code_is_left_in_src() {
     expect_none(&unfinished_code(&text_files()), "finish it, or return an error that says what is not supported");
 }
 
+#[test]
+fn nothing_decides_by_the_text_of_a_message() {
+    expect_none(&decisions_by_message(&text_files()), "match on a kind or a code; only the edge turns it into words");
+}
+
+/// Names of values that hold messages, when a search for a text follows.
+const MESSAGES: &[&str] =
+    &["message", "help", "reason", "why", "error", "refused", "rejected", "trouble", "to_string()"];
+
+/// Lines of sources, without their tests, that search a message for a text.
+fn decisions_by_message(files: &[SourceFile]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let is_source = |file: &&SourceFile| {
+        let in_src = file.path.split('/').any(|part| part == "src");
+        file.extension() == "rs" && in_src && !file.path.ends_with("tests.rs")
+    };
+    for file in files.iter().filter(is_source) {
+        let code = file.text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
+        for (number, line) in code.enumerate() {
+            let searched = ["contains", "starts_with", "ends_with"].iter().find_map(|search| {
+                let (before, _) = line.split_once(&format!(".{search}(\""))?;
+                MESSAGES.iter().find(|name| calls(before, name) && before.ends_with(**name))
+            });
+            complaints.extend(searched.map(|name| format!("{}:{} searches `{name}`", file.path, number + 1)));
+        }
+    }
+    complaints
+}
+
 fn long_files(files: &[SourceFile]) -> Vec<String> {
     files
         .iter()
@@ -49,6 +78,15 @@ fn unfinished_code(files: &[SourceFile]) -> Vec<String> {
 fn calls(code: &str, name: &str) -> bool {
     code.match_indices(name)
         .any(|(at, _)| !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
+}
+
+#[test]
+fn a_search_in_a_message_is_reported_unless_it_is_a_test() {
+    let lines = |line: &str| decisions_by_message(&[SourceFile::new("crates/a/src/b.rs", line)]).len();
+    assert_eq!(lines("if problem.message.contains(\"not accepted\") {"), 1);
+    assert_eq!(lines("if refused.to_string().starts_with(\"no\") {"), 1);
+    assert_eq!(lines("if text.contains(\"{{\") || message.contains(&key) {"), 0);
+    assert_eq!(lines("#[cfg(test)]\nmod tests { why.contains(\"x\") }"), 0);
 }
 
 #[test]

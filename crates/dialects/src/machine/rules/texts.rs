@@ -223,7 +223,7 @@ impl Check<'_> {
 
     fn problems(&mut self, problems: Problems) {
         for problem in problems.0 {
-            if problem.message.contains("blocks are not offered") {
+            if problem.cause() == Kind::Unsupported {
                 let finding = Diagnostic { kind: Kind::Unsupported, detail: None, ..problem.clone() };
                 self.found.push(finding);
             }

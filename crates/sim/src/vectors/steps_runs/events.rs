@@ -1,7 +1,7 @@
 //! What people and time do to a run, one thing after the other.
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Offer, Rejected, offers};
+use branchpoint_core::{Offer, Refusal, Rejected, offers};
 use branchpoint_expr::Value;
 use branchpoint_host::{Question, Script, VirtualDriver};
 
@@ -67,7 +67,8 @@ fn asks(question: &Question, step: &str) -> bool {
 fn code(rejected: &Rejected) -> String {
     match rejected {
         // A run that has ended has nothing pending.
-        Rejected::Ended => Rejected::NotPending.to_string(),
+        Rejected::Ended | Rejected::NotPending => Refusal::NotPending.code().to_owned(),
+        Rejected::Vote(refusal) => refusal.code().to_owned(),
         other => other.to_string(),
     }
 }
