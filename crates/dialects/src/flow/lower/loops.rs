@@ -174,7 +174,7 @@ impl Lower {
             r#""round " + toString($round) + " of loop `" + $loop + "` failed in step `" + toString($error.step)
             + "` [" + $error.kind + "]: " + {reason}"#
         );
-        let error = format!(r#"{{"kind": $error.kind, "message": {reason}, "step": $error.step}}"#);
+        let error = format!(r#"{{"kind": $error.kind, "step": $error.step, "message": {reason}}}"#);
         let warning = format!(
             r#"{{"kind": "{}", "step": $loop, "round": $round, "error": {error}, "message": {message}}}"#,
             Kind::FailedRounds
