@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use branchpoint_core::ApprovalKey;
 use branchpoint_core::EffectNo;
+use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::Effect;
+use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::{Act, Host};
 use branchpoint_host::store::{Durability, Notice, Store};
@@ -192,20 +195,14 @@ impl Webhook {
     fn post(&self, run: &Arc<str>, notice: &str) -> Result<()> {
         let body: Value = serde_json::from_str(notice).unwrap_or_default();
         let parts = [("method", Value::from("POST")), ("url", Value::from(self.address.as_str())), ("body", body)];
-        let call = Call {
-            run: run.clone(),
-            folder: "".into(),
-            effect: EffectNo(0),
-            attempt: 1,
-            answers: 0,
-            kind: "http".into(),
+        let definition = Effect {
             // A redirect would mostly be a request without the notice, and look like a success.
-            spec: Value::from(Object::from_iter([(Arc::from("follow_redirects"), Value::Bool(false))])),
-            input: Value::from(parts.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>()),
+            fixed: Object::from_iter([(Arc::from("follow_redirects"), Value::Bool(false))]),
             attempt_limit_ms: u64::try_from(LIMIT.as_millis()).ok(),
-            step: None,
-            path: Vec::new(),
+            ..effect(Kind::Http)
         };
+        let input = parts.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>();
+        let call = Call { run: run.clone(), effect: EffectNo(0), ..Call::first(definition, Value::from(input)) };
         match self.tools.perform(&call, &Stop::default()) {
             Some(Answer::Http { status, .. }) if (200..300).contains(&status) => Ok(()),
             Some(Answer::Http { status, headers, .. }) => match headers.get("location").filter(|_| status < 400) {

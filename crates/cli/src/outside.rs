@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use branchpoint_core::effect;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_host::host::Host;
@@ -121,7 +122,10 @@ impl Here {
 
     fn local(&self, call: &Call, stop: &Stop) -> Option<Answer> {
         let folder = Path::new(&*call.folder);
-        let works = matches!(&*call.kind, "shell" | "agent" | "read" | "process");
+        let works = matches!(
+            call.kind(),
+            effect::Kind::Shell | effect::Kind::Agent | effect::Kind::Files | effect::Kind::Process
+        );
         if works && !self.anywhere && !folder.is_absolute() {
             return Some(Answer::failed("exit_code", "the run has no folder, and a worker runs commands only there"));
         }
@@ -134,7 +138,7 @@ impl Here {
 
     /// Agents that are programs; the others are asked over their API.
     fn agent(&self, call: &Call, stop: &Stop) -> Option<Answer> {
-        if &*call.kind == "agent" { self.local.agent(call, stop) } else { None }
+        if call.kind() == effect::Kind::Agent { self.local.agent(call, stop) } else { None }
     }
 
     /// The word that ends the looking for what is lacking: servers of tools are asked for it, and may not answer.
@@ -144,15 +148,19 @@ impl Here {
 
     /// Why calls of an effect cannot be performed here; none if they can.
     pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
-        if matches!(&*effect.kind, "shell" | "read" | "log") { None } else { self.runners.lacks(effect) }
+        if matches!(effect.kind, effect::Kind::Shell | effect::Kind::Files | effect::Kind::Notify) {
+            None
+        } else {
+            self.runners.lacks(effect)
+        }
     }
 }
 
 impl Outside for Here {
     fn perform(&self, call: &Call, stop: &Stop) -> Answer {
         self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
-            let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind);
-            Answer::impossible(if &*call.kind == "agent" { "agent" } else { "no_runner" }, message)
+            let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind());
+            Answer::impossible(if call.kind() == effect::Kind::Agent { "agent" } else { "no_runner" }, message)
         })
     }
 

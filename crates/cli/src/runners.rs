@@ -61,19 +61,18 @@ impl Runners {
 
     /// Why calls of an effect cannot be performed, and what kind of finding that is; none if they can.
     pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
-        let (kind, spec) = (&*effect.kind, &effect.spec);
-        if Models::serves(kind, spec) {
-            return self.models.lacks(kind, spec).or_else(|| self.lacks_tools(spec));
+        if Models::serves(effect) {
+            return self.models.lacks(effect).or_else(|| self.lacks_tools(effect));
         }
-        if Tools::serves(kind, spec) {
-            return self.tools.lacks(kind, spec).map(|why| (Kind::NoRunner, why));
+        if Tools::serves(effect) {
+            return self.tools.lacks(effect).map(|why| (Kind::NoRunner, why));
         }
         Some((Kind::NoRunner, String::new()))
     }
 
     /// Why a tool that an effect offers to a model cannot be called, as far as the document names them.
-    fn lacks_tools(&self, spec: &Value) -> Option<(Kind, String)> {
-        let names = spec.get("uses").and_then(Value::as_list).unwrap_or_default();
+    fn lacks_tools(&self, effect: &Effect) -> Option<(Kind, String)> {
+        let names = effect.fixed.get("uses").and_then(Value::as_list).unwrap_or_default();
         let why = names.iter().filter_map(Value::as_str).find_map(|name| self.tools.lacks_tool(name))?;
         Some((Kind::NoRunner, why))
     }

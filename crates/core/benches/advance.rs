@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use branchpoint_core::codec::encode_state;
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Exit, Program, Status, Write};
 use branchpoint_core::{Command, Event, Stamp, State, Usage, advance};
@@ -109,7 +110,7 @@ fn twelve_steps() -> Program {
     let count = b.slot(ROOT, "count", Some(Value::Int(0)));
     b.name(ROOT, &["count"], count);
     let rounds = b.scope(ROOT, ScopeSpec::default());
-    let kind = b.effect(effect("model"));
+    let kind = b.effect(effect(Kind::Model));
     let question = b.value("go on");
     let next_count = b.expr(ROOT, "count + 1", Dialect::Session).expect("it compiles");
     let more = b.condition(ROOT, "count >= 0", Dialect::Session).expect("it compiles");
@@ -143,7 +144,7 @@ fn each(width: u32) -> Program {
     let item = b.slot(scope, "item", None);
     let index = b.slot(scope, "index", None);
     let output = b.slot(scope, "output", None);
-    let kind = b.effect(effect("model"));
+    let kind = b.effect(effect(Kind::Model));
     let question = b.read(item);
     let answer = b.read(output);
     let done = b.reserve();

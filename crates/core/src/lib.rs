@@ -11,6 +11,7 @@ mod advance;
 mod approval;
 pub mod codec;
 mod command;
+pub mod effect;
 mod event;
 mod fold;
 mod held;

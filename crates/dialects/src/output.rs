@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use branchpoint_expr::{Located, Object, Shape, Value};
+use branchpoint_core::effect::Response;
+use branchpoint_expr::{Located, Shape};
 
 /// The values that `max_output` accepts, in bytes. Commands without it have the runner's default.
 pub(crate) const BYTES: RangeInclusive<i64> = 1..=64 * 1024 * 1024;
@@ -26,13 +27,9 @@ impl OutputLimit {
         Self { bytes, truncate: truncate.is_some_and(|truncate| matches!(truncate.shape, Shape::Bool(true))) }
     }
 
-    /// Adds the limit to the constants of an effect.
-    pub(crate) fn add_to(self, spec: &mut Object) {
-        if let Some(bytes) = self.bytes {
-            spec.insert("max_output".into(), Value::Int(bytes));
-        }
-        if self.truncate {
-            spec.insert("truncate".into(), Value::Bool(true));
-        }
+    /// Sets the limit of an effect.
+    pub(crate) fn add_to(self, response: &mut Response) {
+        response.max_output = self.bytes.and_then(|bytes| u64::try_from(bytes).ok());
+        response.truncate = self.truncate;
     }
 }

@@ -1,10 +1,10 @@
 //! References to secrets of the host, in the texts that may hold them: those of calls of the outside, in every dialect.
 //!
 //! A secret stays a reference in everything that is stored. A text that names secrets becomes a list of parts, in turns a text
-//! and a `{secret: name}`, beginning and ending with a text; the constants of the effect say where such lists stand, and whoever
-//! makes the call puts them together. Data fills only the texts and has no say in where secrets are, so it can never name one.
+//! and a `{secret: name}`, beginning and ending with a text; the effect lists where such texts are, and the
+//! runner puts them together. Data fills only the texts and has no say in where secrets are, so it can never name one.
 
-use branchpoint_expr::{Field, Located, Object, Shape, Span, Value};
+use branchpoint_expr::{Field, Located, Shape, Span};
 
 /// The text as a list of parts; none if it names no secret.
 pub(crate) fn split(text: &Located) -> Option<Located> {
@@ -21,17 +21,6 @@ pub(crate) fn split(text: &Located) -> Option<Located> {
     }
     parts.push(part(text, written, (from, written.len()), *verbatim));
     Some(Located { shape: Shape::List(parts), span: text.span })
-}
-
-/// The constants of an effect that also say where in its input the texts are that name secrets, if there are any.
-pub(crate) fn mark(spec: Value, paths: impl IntoIterator<Item = Vec<Value>>) -> Value {
-    let paths: Vec<Value> = paths.into_iter().map(Value::from).collect();
-    if paths.is_empty() {
-        return spec;
-    }
-    let mut spec: Object = spec.as_object().cloned().unwrap_or_default();
-    spec.insert("secrets".into(), Value::from(paths));
-    Value::from(spec)
 }
 
 /// Where secrets are named, and which.

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use branchpoint_core::EffectNo;
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Effect, Program, Status, Write as Put};
 use branchpoint_expr::{Dialect, Object, Value};
@@ -75,7 +76,7 @@ fn looping() -> Program {
     let step = b.step("ask", "model", None, (0, 0));
     let head = b.reserve();
     let prompt = b.formula("{prompt: 'Say something, number ' + string(count)}", Dialect::Session, &names);
-    let model = b.effect(Effect { step: Some(step), ..effect("model") });
+    let model = b.effect(Effect { step: Some(step), ..effect(Kind::Model) });
     let more = b.formula("count + 1", Dialect::Session, &names);
     let counted = b.set([Put::Put(count, more)], head, None);
     let ask = b.do_(model, prompt, Some(answer), counted, None);
@@ -138,19 +139,8 @@ fn streaming() {
 }
 
 fn call(number: usize) -> Call {
-    Call {
-        run: "run".into(),
-        folder: "".into(),
-        effect: EffectNo(number as u64),
-        attempt: 1,
-        answers: 0,
-        kind: "model".into(),
-        spec: Value::Null,
-        input: serde_json::from_str(r#"{"prompt": "Tell me something."}"#).expect("this is JSON"),
-        attempt_limit_ms: None,
-        step: None,
-        path: Vec::new(),
-    }
+    let input = serde_json::from_str(r#"{"prompt": "Tell me something."}"#).expect("this is JSON");
+    Call { effect: EffectNo(number as u64), ..Call::first(effect(Kind::Model), input) }
 }
 
 /// What this process has in memory.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{EffectNo, Usage};
+use branchpoint_core::Usage;
+use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::{Effect, Program, Status};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::{Answer, Call, Runner, agent};
@@ -13,20 +14,14 @@ fn value(json: &str) -> Value {
     serde_json::from_str(json).expect("this is JSON")
 }
 
-fn call(kind: &str, spec: &str, input: &str) -> Call {
-    Call {
-        run: "run".into(),
-        folder: "".into(),
-        effect: EffectNo(1),
-        attempt: 1,
-        answers: 0,
-        kind: kind.into(),
-        spec: value(spec),
-        input: value(input),
-        attempt_limit_ms: None,
-        step: Some("helper".into()),
-        path: Vec::new(),
-    }
+/// An effect by its kind and its other fields.
+fn effect(kind: &str, definition: &str) -> Effect {
+    let definition = serde_json::from_str(definition).expect("these are fields of an effect");
+    Effect { kind: branchpoint_core::effect::Kind::named(kind).expect("this is a kind"), ..definition }
+}
+
+fn call(kind: &str, definition: &str, input: &str) -> Call {
+    Call { step: Some("helper".into()), ..Call::first(effect(kind, definition), value(input)) }
 }
 
 /// Models that say what was written down, and tools that give back what they are asked with; one of them is broken.
@@ -45,14 +40,14 @@ impl World {
 
 impl Runner for World {
     fn perform(&mut self, call: &Call) -> Answer {
-        match &*call.kind {
-            "model" => {
+        match call.kind() {
+            Kind::Model => {
                 self.asked.push(call.input.clone());
                 let Some(reply) = self.replies.pop() else { return Answer::refused("step_failed", "nothing to say") };
                 let usage = branchpoint_core::Usage { tokens: 100, cost_micros: 10 };
                 Answer::Reply { value: value(&reply), usage }
             }
-            "tool" => {
+            Kind::Tool => {
                 self.tools.push(call.input.clone());
                 match call.input.get("tool").and_then(Value::as_str) {
                     Some("broken") => Answer::refused("step_failed", "it is broken"),
@@ -190,8 +185,8 @@ fn thoughts_go_back_as_they_came() {
 
 #[test]
 fn a_condition_of_the_document_ends_the_turn() {
-    let spec = r#"{"stop_when": {"if": "{{input}} == {{step.goal.output}}"}}"#;
-    let spec_value = value(spec);
+    let spec = r#"{"fixed": {"stop_when": {"if": "{{input}} == {{step.goal.output}}"}}}"#;
+    let spec_value = effect("agent", spec);
     let program = match agent::program_for(&spec_value) {
         Ok(program) => program.expect("it has a condition"),
         Err(problems) => panic!("{problems}"),
@@ -202,7 +197,7 @@ fn a_condition_of_the_document_ends_the_turn() {
     let result = run(&program, &call("agent", spec, asked), &mut world);
     assert_eq!((text(&result, "status"), text(&result, "output")), ("completed", "enough"), "{result}");
     assert!(world.tools.is_empty());
-    assert!(agent::program_for(&value("{}")).is_ok_and(|none| none.is_none()));
+    assert!(agent::program_for(&effect("agent", "{}")).is_ok_and(|none| none.is_none()));
 }
 
 const GRAPH: &str = r#"{"systemPrompt": "Boss.", "userContent": "Plan a trip.", "model": "m", "reasoningEffort": "low",
@@ -212,7 +207,7 @@ const GRAPH: &str = r#"{"systemPrompt": "Boss.", "userContent": "Plan a trip.", 
 
 #[test]
 fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
-    let spec = r#"{"toolNames": {"n2": "subagent_scout_n2"}}"#;
+    let spec = r#"{"fixed": {"toolNames": {"n2": "subagent_scout_n2"}}}"#;
     let mut world = World::new(&[
         &calls(&[("subagent_scout_n2", r#"{"message": "Find a train."}"#)]),
         &calls(&[("web_search", r#"{"query": "train"}"#)]),
@@ -237,7 +232,7 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
 
 #[test]
 fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
-    let spec = r#"{"toolNames": {"n2": "scout"}}"#;
+    let spec = r#"{"fixed": {"toolNames": {"n2": "scout"}}}"#;
     for (arguments, prompt) in
         [(r#"{"message": {"to": "Rome"}}"#, r#"{"to":"Rome"}"#), (r#"{"msg": "Go."}"#, r#"{"msg":"Go."}"#)]
     {
@@ -263,26 +258,27 @@ fn the_model_of_a_turn_is_asked_with_everything_that_the_call_says() {
     let asked = r#"{"prompt_template": "Hi.", "system_template": "Short.", "input": "Hi.", "model": "gpt-5", "model_variant": "mini",
         "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}], "simple_format": true, "tools": ["echo"],
         "max_turns": 3, "nothing": null}"#;
-    let spec = r#"{"output_schema": {"type": "object"}, "secrets": [["system_template"]]}"#;
+    let spec =
+        r#"{"response": {"output_schema": {"type": "object"}}, "secrets": [{"at": [{"field": "system_template"}]}]}"#;
     let mut world = World::new(&[&calls(&[("echo", "{}")]), &says("done")]);
     let call = call("model", spec, asked);
-    let program = agent::program_for(&call.spec).ok().flatten().expect("it names secrets");
+    let program = agent::program_for(&call.definition).ok().flatten().expect("it names secrets");
     run(&program, &call, &mut world);
     let expected = r#"{"prompt_template": "Hi.", "system_template": "Short.", "model": "gpt-5", "model_variant": "mini",
         "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}], "simple_format": true,
         "output_schema": {"type": "object"}, "since": [], "tools": [{"name": "echo"}]}"#;
     assert_eq!(world.asked[0], value(expected));
-    let spec = &program.effects.iter().find(|effect| &*effect.kind == "model").expect("it asks a model").spec;
-    assert_eq!(spec.get("secrets"), call.spec.get("secrets"), "secrets stand where the call says so");
+    let model = program.effects.iter().find(|effect| effect.kind == Kind::Model).expect("it asks a model");
+    assert_eq!(model.secrets, call.definition.secrets, "secrets stand where the call says so");
 }
 
 #[test]
 fn the_program_is_the_same_each_time() {
     let bytes = |program: &Program| branchpoint_core::codec::encode_program(program).expect("it can be written");
-    let spec = value(r#"{"stop_when": {"if": "{{input}} == 'x'"}}"#);
+    let spec = effect("agent", r#"{"fixed": {"stop_when": {"if": "{{input}} == 'x'"}}}"#);
     let stopping = || agent::program_for(&spec).ok().flatten().expect("it has a condition");
     assert_eq!(bytes(&stopping()), bytes(&stopping()));
     assert!(!agent::is_turn(&call("agent", "{}", r#"{"prompt": "hi", "tools": []}"#)));
-    assert!(!agent::is_turn(&call("model", r#"{"reply": true}"#, r#"{"tools": ["x"]}"#)));
+    assert!(!agent::is_turn(&call("model", r#"{"fixed": {"reply": true}}"#, r#"{"tools": ["x"]}"#)));
     assert!(agent::is_turn(&call("model", "{}", r#"{"prompt_template": "hi", "tools": ["x"]}"#)));
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Usage};
@@ -46,7 +47,7 @@ fn one_call() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
-    let what = b.effect(effect("tool"));
+    let what = b.effect(effect(Kind::Tool));
     let ask = b.do_(what, null, None, end, None);
     b.begin(ROOT, &[ask]);
     b.finish().expect("the program is valid")
@@ -144,7 +145,7 @@ fn one_call_then_spinning() -> Program {
     let null = b.value(Value::Null);
     let again = b.reserve();
     b.at(again).set([], again, None);
-    let what = b.effect(effect("tool"));
+    let what = b.effect(effect(Kind::Tool));
     let call = b.do_(what, null, None, again, None);
     b.begin(ROOT, &[call]);
     b.finish().expect("the program is valid")

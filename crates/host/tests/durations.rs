@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::Event;
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Effect, Exit, Program, Status};
 use branchpoint_expr::{Object, Value};
@@ -23,7 +24,7 @@ fn side_by_side(steps: &[(&str, Option<u64>)]) -> Program {
             let answer = b.local(id);
             let value = b.read(answer);
             let done = b.leave(scope, Exit::Done(Some(value)));
-            let what = b.effect(Effect { step: Some(step), attempt_limit_ms: *attempt_limit_ms, ..effect("tool") });
+            let what = b.effect(Effect { step: Some(step), attempt_limit_ms: *attempt_limit_ms, ..effect(Kind::Tool) });
             b.do_(what, nothing, Some(answer), done, None)
         })
         .collect();

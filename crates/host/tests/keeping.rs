@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Effect, Program, Status};
 use branchpoint_core::{Event, steps};
@@ -29,7 +30,7 @@ fn calls_and_asks() -> Program {
     let spec = b.value(json(r#"{"step": "ask", "recipients": ["ada"], "choices": ["yes"], "timeout_ms": 5000}"#));
     let ask = b.wait([Arm::Request { spec, into: Some(outcome), next: end, expired: None }], None);
     let step = b.step("call", "call", None, (0, 0));
-    let what = b.effect(Effect { step: Some(step), ..effect("tool") });
+    let what = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
     let input = b.input();
     let input = b.read(input);
     let call = b.do_(what, input, Some(answer), ask, None);

@@ -4,28 +4,21 @@ mod programs;
 
 use std::collections::VecDeque;
 
-use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Effect, Program};
-use branchpoint_core::{Again, EffectNo, Event, Failed, Usage};
+use branchpoint_core::{Again, Event, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::{Happened, Past, Script, VirtualDriver, cassette};
 use branchpoint_runners::{Answer, Body, Call, Runner, Secrets};
 use programs::{json, one_call};
 
+/// An effect by its kind and its other fields.
+fn effect(kind: &str, definition: &str) -> Effect {
+    let definition = serde_json::from_str(definition).expect("these are fields of an effect");
+    Effect { kind: branchpoint_core::effect::Kind::named(kind).expect("this is a kind"), ..definition }
+}
+
 fn call(kind: &str, step: &str, input: &str) -> Call {
-    Call {
-        run: "run".into(),
-        folder: "".into(),
-        effect: EffectNo(1),
-        attempt: 1,
-        answers: 0,
-        kind: kind.into(),
-        spec: Value::Null,
-        input: json(input),
-        attempt_limit_ms: None,
-        step: Some(step.into()),
-        path: Vec::new(),
-    }
+    Call { step: Some(step.into()), ..Call::first(effect(kind, "{}"), json(input)) }
 }
 
 /// Gives answers, one after the other.
@@ -78,14 +71,14 @@ fn every_answer() -> Vec<Answer> {
 fn every_answer_comes_to_the_same_when_it_is_played_again() {
     let specs = [
         "{}",
-        r#"{"envelope": true}"#,
-        r#"{"report": 1}"#,
-        r#"{"response_format": "json"}"#,
-        r#"{"child": true, "report": 2}"#,
+        r#"{"response": {"envelope": true}}"#,
+        r#"{"response": {"report": 1}}"#,
+        r#"{"response": {"format": "json"}}"#,
+        r#"{"response": {"child": true, "report": 2}}"#,
     ];
     for kind in ["model", "agent", "http", "process", "shell", "tool", "run"] {
         for spec in specs {
-            let program = one_call(Effect { spec: json(spec), ..effect(kind) });
+            let program = one_call(effect(kind, spec));
             for answer in every_answer() {
                 let (events, past) = played(&program, &mut Given([answer.clone()].into()));
                 let script = past.script(&Secrets::default());
@@ -100,7 +93,7 @@ fn every_answer_comes_to_the_same_when_it_is_played_again() {
 #[test]
 fn answers_are_written_as_people_write_them() {
     let written = |kind: &str, spec: &str, answer: Answer| {
-        let program = one_call(Effect { spec: json(spec), ..effect(kind) });
+        let program = one_call(effect(kind, spec));
         let (_, past) = played(&program, &mut Given([answer].into()));
         let mut entry =
             past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone();
@@ -112,14 +105,14 @@ fn answers_are_written_as_people_write_them() {
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
     let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into(), cut: None };
     assert_eq!(
-        written("shell", r#"{"report": 1}"#, printed),
+        written("shell", r#"{"response": {"report": 1}}"#, printed),
         json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#)
     );
     let headers: Object =
         [("Set-Cookie".into(), Value::from("id=7")), ("etag".into(), Value::from("x"))].into_iter().collect();
     let answer = Answer::Http { status: 201, headers, body: Body::Text("[1]".into()) };
     assert_eq!(
-        written("http", r#"{"envelope": true}"#, answer),
+        written("http", r#"{"response": {"envelope": true}}"#, answer),
         json(r#"{"$status": 201, "headers": {"Set-Cookie": "***", "etag": "x"}, "body": [1]}"#),
         "headers are kept, and credentials are not"
     );
@@ -127,7 +120,7 @@ fn answers_are_written_as_people_write_them() {
 
 #[test]
 fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
-    let program = one_call(Effect { spec: json(r#"{"report": 1}"#), ..effect("shell") });
+    let program = one_call(effect("shell", r#"{"response": {"report": 1}}"#));
     let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into(), cut: None };
     let (_, past) = played(&program, &mut Given([answer].into()));
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
@@ -241,7 +234,7 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
 /// A past whose host knew these facts, and which has read these variables.
 fn past_with(facts: &str, read: &str) -> Past {
     let called = Happened::Called {
-        call: call("read", "s", r#"{"environment": ["HOME", "SERVICE", "OPENAI_API_KEY"]}"#),
+        call: call("files", "s", r#"{"environment": ["HOME", "SERVICE", "OPENAI_API_KEY"]}"#),
         came: branchpoint_host::Came::Settled(Ok(json(read)), Usage::default()),
     };
     let facts = json(facts).as_object().expect("an object").clone();

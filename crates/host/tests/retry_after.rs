@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Backoff, Effect, Program, Retry, Status};
 use branchpoint_expr::{Object, Value};
@@ -24,7 +25,7 @@ fn asking(input: &str, max_attempts: u32) -> Program {
     let mut b = Builder::new();
     let answer = b.slot(ROOT, "answer", None);
     let retry = Retry { max_attempts, delay_ms: 10, backoff: Backoff::Constant, max_delay_ms: 0, jitter: 0.0 };
-    let http = b.effect(Effect { retry: Some(retry), ..effect("http") });
+    let http = b.effect(Effect { retry: Some(retry), ..effect(Kind::Http) });
     let result = b.read(answer);
     let done = b.close(Status::Completed, result);
     let input = b.value(value(input));

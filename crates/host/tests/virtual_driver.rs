@@ -2,6 +2,7 @@
 
 mod programs;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Arm, Backoff, Effect, Exit, Failure, Program, Retry, Status};
 use branchpoint_core::{Refusal, Rejected, State, What, replay};
@@ -37,7 +38,7 @@ fn check(program: &Program, entries: &str, status: Status, result: &str, took_ms
 
 #[test]
 fn pauses_before_another_attempt_pass_by_themselves() {
-    let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect("model") });
+    let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect(Kind::Model) });
     check(&program, r#"["at once"]"#, Status::Completed, "at once", 0);
     check(&program, r#"[{"$error": "no"}, {"$error": "no"}, "third"]"#, Status::Completed, "third", 3_000);
     check(&program, r#"[{"$error": "no", "$kind": "odd"}]"#, Status::Failed, "odd", 3_000);
@@ -45,14 +46,14 @@ fn pauses_before_another_attempt_pass_by_themselves() {
 
 #[test]
 fn a_call_that_hangs_takes_the_limit_of_its_attempt() {
-    let program = one_call(Effect { attempt_limit_ms: Some(500), retry: Some(retry(2, 0)), ..effect("model") });
+    let program = one_call(Effect { attempt_limit_ms: Some(500), retry: Some(retry(2, 0)), ..effect(Kind::Model) });
     check(&program, r#"[{"$hang": true}, "late"]"#, Status::Completed, "late", 500);
     check(&program, r#"[{"$hang": true}]"#, Status::Failed, "timeout", 1_000);
 }
 
 #[test]
 fn a_call_without_an_entry_fails_and_is_not_repeated() {
-    let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect("model") });
+    let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect(Kind::Model) });
     let mut run = started(&program);
     run.go_on(&mut Script::default());
     assert_eq!((run.status(), run.now_ms()), (Status::Failed, START_MS));
@@ -60,12 +61,12 @@ fn a_call_without_an_entry_fails_and_is_not_repeated() {
 
 #[test]
 fn scripts_speak_of_what_was_sent() {
-    check(&one_call(effect("model")), r#"{"$prompt": true}"#, Status::Completed, "hello", 0);
+    check(&one_call(effect(Kind::Model)), r#"{"$prompt": true}"#, Status::Completed, "hello", 0);
     let sent = r#"{"method":null,"url":null,"headers":null,"body":null}"#;
-    check(&one_call(effect("http")), r#"{"$request": true}"#, Status::Completed, sent, 0);
-    check(&one_call(effect("http")), r#"{"$status": 500}"#, Status::Failed, "http_status", 0);
-    check(&one_call(effect("process")), r#"{"$exit": 0, "stdout": "x"}"#, Status::Completed, "x", 0);
-    check(&one_call(effect("tool")), "[[1, 2]]", Status::Completed, "[1,2]", 0);
+    check(&one_call(effect(Kind::Http)), r#"{"$request": true}"#, Status::Completed, sent, 0);
+    check(&one_call(effect(Kind::Http)), r#"{"$status": 500}"#, Status::Failed, "http_status", 0);
+    check(&one_call(effect(Kind::Process)), r#"{"$exit": 0, "stdout": "x"}"#, Status::Completed, "x", 0);
+    check(&one_call(effect(Kind::Tool)), "[[1, 2]]", Status::Completed, "[1,2]", 0);
 }
 
 /// Waits a second, then asks somebody who has two seconds to answer.
@@ -134,7 +135,7 @@ fn a_limit_around_a_call_that_hangs_fires_by_itself() {
     };
     let scope = b.scope(ROOT, spec);
     let step = b.step("ask", "ask", None, (0, 0));
-    let what = b.effect(Effect { step: Some(step), ..effect("tool") });
+    let what = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
     let done = b.leave(scope, Exit::Done(None));
     let nothing = b.value(Value::Null);
     let ask = b.do_(what, nothing, None, done, None);
@@ -154,7 +155,7 @@ fn answers_are_told_apart_by_the_place_in_loops() {
     let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
     let answer = b.slot(scope, "answer", None);
     let step = b.step("ask", "ask", None, (0, 0));
-    let what = b.effect(Effect { step: Some(step), ..effect("tool") });
+    let what = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
     let value = b.read(answer);
     let done = b.leave(scope, Exit::Done(Some(value)));
     let input = b.read(item);

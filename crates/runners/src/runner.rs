@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::ir::{Index, Program};
+use branchpoint_core::effect::{Kind, Response};
+use branchpoint_core::ir::{Effect, Index, Program};
 use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
@@ -46,14 +47,10 @@ pub struct Call {
     pub attempt: u32,
     /// How many answers the effect has had: with the run and the effect, the key on the wire.
     pub answers: u32,
-    /// Who performs it: `model`, `http`, `process`, `tool` and so on.
-    pub kind: Arc<str>,
-    /// What is the same for every call of it.
-    pub spec: Value,
-    /// What it is asked with.
+    /// The effect as its program defines it.
+    pub definition: Arc<Effect>,
+    /// The fields of the request that the run computed.
     pub input: Value,
-    /// How long it may take.
-    pub attempt_limit_ms: Option<u64>,
     /// The id of the step it belongs to.
     pub step: Option<Arc<str>>,
     /// The positions of the items around it, outermost first.
@@ -71,13 +68,53 @@ impl Call {
             effect,
             attempt,
             answers,
-            kind: what.kind.clone(),
-            spec: what.spec.clone(),
+            definition: what.clone(),
             input,
-            attempt_limit_ms: what.attempt_limit_ms,
             step: what.step.map(|step| program.steps[step.index()].id.clone()),
             path,
         })
+    }
+
+    /// The first attempt of an effect on its own, without a program.
+    pub fn first(definition: Effect, input: Value) -> Self {
+        Self {
+            run: "run".into(),
+            folder: "".into(),
+            effect: EffectNo(1),
+            attempt: 1,
+            answers: 0,
+            definition: Arc::new(definition),
+            input,
+            step: None,
+            path: Vec::new(),
+        }
+    }
+
+    /// The same call with a limit for the attempt.
+    #[must_use]
+    pub fn within(mut self, limit_ms: u64) -> Self {
+        Arc::make_mut(&mut self.definition).attempt_limit_ms = Some(limit_ms);
+        self
+    }
+
+    /// The name under which scripts answer it: that of its step, or its kind if it belongs to none.
+    pub fn name(&self) -> Arc<str> {
+        self.step.clone().unwrap_or_else(|| self.kind().as_str().into())
+    }
+
+    /// Which runner performs it.
+    pub fn kind(&self) -> Kind {
+        self.definition.kind
+    }
+
+    /// How a raw answer becomes the value of the step.
+    pub fn response(&self) -> &Response {
+        &self.definition.response
+    }
+
+    /// How long the attempt may take.
+    pub fn attempt_limit_ms(&self) -> Option<u64> {
+        self.definition.attempt_limit_ms
     }
 
     /// The key on the wire: an attempt whose fate is unknown is repeated under the same key, one after an answer gets a

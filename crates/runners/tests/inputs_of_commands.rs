@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::EffectNo;
+use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::{Answer, Call, Local, Stop};
 
@@ -18,19 +19,7 @@ fn run(command: &str, inputs: &[(&str, &str)]) -> (String, String) {
     let inputs: Object = inputs.iter().map(|(name, value)| ((*name).into(), Value::from(*value))).collect();
     let input: Object =
         [("command".into(), Value::from(command)), ("inputs".into(), Value::from(inputs))].into_iter().collect();
-    let call = Call {
-        run: "run".into(),
-        folder: "".into(),
-        effect: EffectNo(1),
-        attempt: 1,
-        answers: 0,
-        kind: "shell".into(),
-        spec: Value::Null,
-        input: Value::from(input),
-        attempt_limit_ms: None,
-        step: None,
-        path: Vec::new(),
-    };
+    let call = Call::first(effect(Kind::Shell), Value::from(input));
     let answer = local.perform(&call, &Stop::default());
     let Some(Answer::Process { exit: 0, stdout, .. }) = answer else { panic!("{answer:?}") };
     let heard = heard.lock().expect("no panic").clone();

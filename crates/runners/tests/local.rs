@@ -3,24 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::{Again, EffectNo, Failed};
+use branchpoint_core::effect::{Kind, SecretText};
+use branchpoint_core::ir::Effect;
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::{Again, Failed};
 use branchpoint_expr::Value;
 use branchpoint_runners::{Answer, Call, Local, Secrets, Stop, agents};
 
-fn call(kind: &str, input: &str) -> Call {
-    Call {
-        run: "run".into(),
-        folder: "".into(),
-        effect: EffectNo(1),
-        attempt: 1,
-        answers: 0,
-        kind: kind.into(),
-        spec: serde_json::from_str(r#"{"secrets": [["command"]]}"#).expect("this is JSON"),
-        input: serde_json::from_str(input).expect("this is JSON"),
-        attempt_limit_ms: None,
-        step: None,
-        path: Vec::new(),
-    }
+fn call(kind: Kind, input: &str) -> Call {
+    let secrets = vec![SecretText::plain(vec!["command".into()])];
+    Call::first(Effect { secrets, ..effect(kind) }, serde_json::from_str(input).expect("this is JSON"))
 }
 
 #[test]
@@ -35,16 +27,16 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
         secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
         ..Local::new(std::env::temp_dir())
     };
-    let asked = call("shell", r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
+    let asked = call(Kind::Shell, r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
     let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
     assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<***> 7"), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
 
-    let missing = call("shell", r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
+    let missing = call(Kind::Shell, r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
     let answer = local.perform(&missing, &Stop::default());
     let is_final = |failed: &Failed| failed.again == Again::Never && failed.message.contains("`OTHER`");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if is_final(failed)), "{answer:?}");
-    assert_eq!(local.perform(&call("model", "{}"), &Stop::default()), None);
+    assert_eq!(local.perform(&call(Kind::Model, "{}"), &Stop::default()), None);
 }
 
 #[test]
@@ -62,7 +54,7 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
     };
     let command = r"printf 'a sword'; sleep 0.05; printf 'fish b \303'; sleep 0.05; printf '\251 hun'; sleep 0.05; printf 'ter2. sword'; : ";
     let command = serde_json::to_string(command).expect("text is JSON");
-    let asked = call("shell", &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
+    let asked = call(Kind::Shell, &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
     let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
     // An input is data and stays whole; what the call was given by name does not come back.
     let said = "a swordfish b \u{e9} ***. sword";
@@ -78,7 +70,7 @@ fn program(script: &str) -> (Local, Call) {
         ..agents::Settings::default()
     };
     let local = Local { agents: BTreeMap::from([("mine".to_owned(), settings)]), ..Local::new(std::env::temp_dir()) };
-    (local, call("agent", r#"{"provider": "mine", "prompt": "hi"}"#))
+    (local, call(Kind::Agent, r#"{"provider": "mine", "prompt": "hi"}"#))
 }
 
 #[test]
@@ -109,9 +101,9 @@ fn a_program_that_prints_more_than_is_read_has_not_answered() {
 fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed() {
     let (local, agent) = program("env; cat > /dev/null");
     let local = Local { environment: Some(vec!["PATH".to_owned()]), shell: Some("/bin/sh".into()), ..local };
-    let mut script = call("shell", r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
-    script.spec = serde_json::from_str(r#"{"script": true}"#).expect("this is JSON");
-    for asked in [call("shell", r#"{"command": "env"}"#), script, agent] {
+    let mut script = call(Kind::Shell, r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
+    Arc::make_mut(&mut script.definition).fixed.insert("script".into(), Value::Bool(true));
+    for asked in [call(Kind::Shell, r#"{"command": "env"}"#), script, agent] {
         let stop = Stop::default();
         let seen = match local.perform(&asked, &stop).or_else(|| local.agent(&asked, &stop)) {
             Some(Answer::Process { stdout, .. } | Answer::Model { text: stdout, .. }) => stdout,
@@ -121,7 +113,7 @@ fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed()
         // Shells add what they know themselves.
         names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
         names.sort_unstable();
-        assert_eq!(names, ["BRANCHPOINT_KEY", "PATH"], "{:?}", asked.kind);
+        assert_eq!(names, ["BRANCHPOINT_KEY", "PATH"], "{:?}", asked.kind());
     }
 }
 
@@ -133,7 +125,7 @@ fn what_is_no_file_or_too_long_is_not_read() {
     assert!(made.is_ok_and(|made| made.success()));
     std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
     std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
-    let read = |path: &str| local.perform(&call("read", &format!("{path:?}")), &Stop::default());
+    let read = |path: &str| local.perform(&call(Kind::Files, &format!("{path:?}")), &Stop::default());
     for (path, why) in [
         ("pipe", "not a regular file"),
         ("/dev/zero", "not a regular file"),

@@ -187,7 +187,7 @@ struct Model {
 
 impl Runner for Model {
     fn perform(&mut self, call: &Call) -> Answer {
-        if &*call.kind == "chat" {
+        if call.kind().as_str() == "chat" {
             self.asked.push(call.input.clone());
             return Answer::data(self.replies.remove(0));
         }

@@ -59,7 +59,7 @@ impl Answers {
         for program in programs {
             steps.extend(program.steps.iter().map(|step| step.id.clone()));
             kinds.extend(
-                program.effects.iter().filter(|effect| effect.step.is_none()).map(|effect| effect.kind.clone()),
+                program.effects.iter().filter(|effect| effect.step.is_none()).map(|effect| effect.kind.as_str().into()),
             );
         }
         if self.is_recorded() {
@@ -135,7 +135,7 @@ impl Answers {
     fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Answer> {
         let prompt = call.input.get("prompt").or_else(|| call.input.get("prompt_template"));
         let asked = prompt.unwrap_or(&call.input);
-        let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind);
+        let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind());
         loop {
             let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
             let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
@@ -154,12 +154,12 @@ impl Runner for Answers {
     }
 
     fn perform(&mut self, call: &Call) -> Answer {
-        let step = call.step.clone().unwrap_or_else(|| Arc::clone(&call.kind));
+        let step = call.name();
         if self.knows(&step) || self.is_recorded() || !self.dry_run {
             return self.script.perform(call);
         }
         self.ask(&step, call).unwrap_or_else(|| {
-            self.lacking.insert(step, Arc::clone(&call.kind));
+            self.lacking.insert(step, call.kind().as_str().into());
             Answer::Never
         })
     }

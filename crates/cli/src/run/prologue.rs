@@ -60,7 +60,7 @@ pub(crate) fn check(
 
 /// Whether an effect is a run of a workflow that was found.
 fn calls_known(workflow: &Workflow, effect: &Effect) -> bool {
-    let called = effect.spec.get("workflow").and_then(Value::as_str).filter(|_| effect.is_child_run());
+    let called = effect.fixed.get("workflow").and_then(Value::as_str).filter(|_| effect.is_child_run());
     called.is_some_and(|name| workflow.children.contains_key(name))
 }
 

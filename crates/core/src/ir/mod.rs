@@ -16,8 +16,10 @@ mod validate;
 
 use std::sync::{Arc, OnceLock};
 
-use branchpoint_expr::{Condition, Expression, Value};
+use branchpoint_expr::{Condition, Expression, Object, Value};
 use serde::{Deserialize, Serialize};
+
+use crate::effect;
 
 pub use decision::{Branch, Count, Decides, Decision, DecisionKind, Rounds};
 pub use ids::{ConditionId, DecisionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
@@ -39,7 +41,7 @@ pub struct Program {
     /// Expressions that are true or false.
     pub conditions: Vec<Condition>,
     /// Kinds of work outside.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<Arc<Effect>>,
     /// Everything that holds a value.
     pub slots: Vec<Slot>,
     /// Events that someone may choose to send.
@@ -366,13 +368,18 @@ pub enum Backoff {
     Exponential(f64),
 }
 
-/// A kind of work outside.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Work that a run asks a runner for; see [`effect`](crate::effect).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Effect {
-    /// Who performs it: `model`, `http`, `shell`, `run` (a child run) and so on.
-    pub kind: Arc<str>,
-    /// What is the same for every call of it.
-    pub spec: Value,
+    /// Which runner performs it.
+    pub kind: effect::Kind,
+    /// The fields of the request that are the same for every call.
+    pub fixed: Object,
+    /// How a raw answer becomes the value of the step.
+    pub response: effect::Response,
+    /// Where texts of the request name secrets.
+    pub secrets: Vec<effect::SecretText>,
     /// How a failed attempt is repeated.
     pub retry: Option<Retry>,
     /// How long one attempt may take, counted by the runner from its real start.
@@ -514,12 +521,9 @@ fn at_most(bound: u64, most: u64) -> u64 {
 }
 
 impl Effect {
-    /// The kind of a call of another workflow. What it is asked with names the workflow; its answer is the run's result.
-    pub const CHILD_RUN: &'static str = "run";
-
     /// Whether this is a run of its own, which counts against [`Limits::depth`].
     pub fn is_child_run(&self) -> bool {
-        &*self.kind == Self::CHILD_RUN
+        self.kind == effect::Kind::Run
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use branchpoint_expr::Value;
+
 use super::nesting::homes;
 use super::validate::check_ids;
 use super::{
@@ -191,15 +193,22 @@ impl Printer<'_> {
         let program = self.0;
         section(out, program.effects.len() + program.signals.len() + program.views.len() + program.steps.len())?;
         for (id, effect) in program.effects.iter().enumerate() {
-            let spec = if effect.spec == branchpoint_expr::Value::Null {
+            let fixed = if effect.fixed.is_empty() {
                 String::new()
             } else {
-                format!(" {:?}", effect.spec)
+                format!(" {:?}", Value::from(effect.fixed.clone()))
             };
+            let secrets: String = effect.secrets.iter().map(|secret| format!(", secret {secret}")).collect();
             let limit =
                 effect.attempt_limit_ms.map_or_else(String::new, |limit| format!(", attempt within {limit} ms"));
             let step = effect.step.map_or_else(String::new, |step| format!(", step {}", self.step(step)));
-            writeln!(out, "effect {id}  {}{spec}{}{limit}{step}", effect.kind, retry(effect.retry))?;
+            writeln!(
+                out,
+                "effect {id}  {}{fixed}{}{secrets}{}{limit}{step}",
+                effect.kind,
+                effect.response,
+                retry(effect.retry)
+            )?;
         }
         for (id, signal) in program.signals.iter().enumerate() {
             let early = if signal.early == Early::Keep { ", kept when early" } else { "" };

@@ -1,11 +1,10 @@
 //! Effects: answers, retries, waits between attempts, late and double answers.
 
-use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Backoff, Effect, Failure, Retry};
 use branchpoint_core::{Again, Command, Event, Failed, Rejected, Usage};
 use branchpoint_expr::Value;
 
-use crate::host::{Host, Make, retry};
+use crate::host::{Host, Make, effect, retry};
 
 fn one(policy: Option<Retry>) -> Host {
     let mut make = Make::new();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use branchpoint_core::codec::encode_state;
-use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
+use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::builder::{self, Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{Effect, Exit, Failure, PlaceId, Program, Retry, ScopeId, SlotId, Status, Write};
 use branchpoint_core::{
     Again, Command, EffectNo, Event, Failed, Outcome, Rejected, RequestNo, Stamp, State, TimerNo, Usage, advance,
@@ -84,7 +85,7 @@ impl Host {
     fn keep(&mut self, command: &Command) {
         match command {
             Command::Perform { effect, attempt, what, input, .. } => {
-                let kind = self.program.effects[what.0 as usize].kind.to_string();
+                let kind = name(&self.program.effects[what.0 as usize]);
                 self.inputs.push(format!("{kind} {input:?}"));
                 assert!(self.flights.insert(*effect, (kind, *attempt)).is_none(), "one attempt at a time");
             }
@@ -261,4 +262,17 @@ impl Make {
 pub(crate) fn retry(max_attempts: u32, delay_ms: u64) -> Retry {
     let backoff = branchpoint_core::ir::Backoff::Constant;
     Retry { max_attempts, delay_ms, backoff, max_delay_ms: 0, jitter: 0.0 }
+}
+
+/// An effect by its kind, or a tool of that name.
+pub(crate) fn effect(name: &str) -> Effect {
+    let Some(kind) = Kind::named(name) else {
+        let fixed = [("tool".into(), Value::from(name))].into_iter().collect();
+        return Effect { fixed, ..builder::effect(Kind::Tool) };
+    };
+    builder::effect(kind)
+}
+
+fn name(effect: &Effect) -> String {
+    effect.fixed.get("tool").map_or_else(|| effect.kind.to_string(), ToString::to_string)
 }

@@ -142,7 +142,7 @@ fn limited(limits: Limits) -> Host {
     make.b.limits(limits);
     let again = make.b.reserve();
     let input = make.b.read(make.v);
-    let what = make.b.effect(branchpoint_core::ir::builder::effect("work"));
+    let what = make.b.effect(crate::host::effect("work"));
     make.b.at(again).do_(what, input, None, again, None);
     make.run(again)
 }
@@ -203,7 +203,7 @@ fn caller(depth: u32) -> Host {
     let mut make = Make::new();
     make.b.limits(Limits { depth: 2, ..Limits::default() });
     let fail = Failure { to: make.end, error: Some(make.r) };
-    let call = make.effect_with(branchpoint_core::ir::builder::effect("run"), make.end, Some(fail));
+    let call = make.effect_with(crate::host::effect("run"), make.end, Some(fail));
     let program = make.program(call);
     let start = Event::Start { input: Value::Null, facts: Object::default(), depth, max_ops: 0 };
     Host::start_with(program, start)
@@ -251,8 +251,7 @@ fn a_program_of_unknown_semantics_is_refused() {
 fn budgets_hold_for_further_attempts() {
     let mut make = Make::new();
     make.b.limits(Limits { tokens: 10, ..Limits::default() });
-    let work =
-        branchpoint_core::ir::Effect { retry: Some(retry(100, 0)), ..branchpoint_core::ir::builder::effect("work") };
+    let work = branchpoint_core::ir::Effect { retry: Some(retry(100, 0)), ..crate::host::effect("work") };
     let work = make.effect_with(work, make.end, None);
     let mut host = make.run(work);
     let (effect, attempt) = host.find("work");

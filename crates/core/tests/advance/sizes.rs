@@ -1,12 +1,12 @@
 //! How large values may be: one by itself, and all of a run together.
 
 use branchpoint_core::codec::encode_state;
-use branchpoint_core::ir::builder::{ROOT, ScopeSpec, effect};
+use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Arm, Early, Failure, Limits, OnFail, PlaceId, Program, Write};
 use branchpoint_core::{Event, Rejected, Stamp, State, Usage, advance};
 use branchpoint_expr::{Dialect, Value};
 
-use crate::host::{Host, Make, retry};
+use crate::host::{Host, Make, effect, retry};
 
 fn value_limit(value_bytes: u64) -> Limits {
     Limits { value_bytes, ..Limits::default() }

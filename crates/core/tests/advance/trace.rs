@@ -1,14 +1,14 @@
 //! What a person is told: steps in order with their branch, why it was taken, attempts, and what was skipped; all of it by
 //! replaying the journal of a run that went without recording.
 
-use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{DecisionKind, Effect, Mark, Program, Status};
 use branchpoint_core::{
     Event, Failed, Fold, FoldError, Rejected, Stamp, State, StepRecord, StepStatus, Usage, advance, replay, steps,
 };
 use branchpoint_expr::{Dialect, Object, Value};
 
-use crate::host::retry;
+use crate::host::{effect, retry};
 
 /// Asks a model for a score, and sends or drops by it.
 fn scored() -> Program {

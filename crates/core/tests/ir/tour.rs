@@ -1,5 +1,6 @@
 //! A program that uses every op, every kind of exit and every table once: what the snapshot of `print` is made of.
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
     Arm, Backoff, Early, Effect, Exit, Failure, Limits, Mark, OnFail, PlaceId, Program, Retry, Status, Want, Write,
@@ -39,7 +40,7 @@ fn build() -> Result<Builder, Problems> {
     let fail = Some(Failure { to: fallen, error: Some(error) });
 
     let model = b.effect(Effect {
-        spec: Value::from("be brief"),
+        fixed: [("system".into(), Value::from("be brief"))].into_iter().collect(),
         retry: Some(Retry {
             max_attempts: 3,
             delay_ms: 100,
@@ -49,7 +50,7 @@ fn build() -> Result<Builder, Problems> {
         }),
         attempt_limit_ms: Some(30_000),
         step: Some(planning),
-        ..effect("model")
+        ..effect(Kind::Model)
     });
     let question = b.expr(ROOT, "input.question", Dialect::Steps)?;
     let check = b.reserve();
@@ -90,7 +91,7 @@ fn each_item(
     let (item, index) = (b.slot(each, "item", None), b.slot(each, "index", None));
     b.name(each, &["step", "item"], item);
     let got = b.local("got");
-    let http = b.effect(effect("http"));
+    let http = b.effect(effect(Kind::Http));
     let url = b.expr(each, "step.item.url", Dialect::Steps)?;
     let out = b.read(got);
     let done = b.leave(each, Exit::Done(Some(out)));

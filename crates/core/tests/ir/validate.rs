@@ -1,5 +1,6 @@
 //! What the validator refuses, and what it warns of.
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
     Arm, Backoff, Early, Effect, Entries, Exit, ExprId, Home, Invalid, Odd, Op, PlaceId, Program, Retry, ScopeId,
@@ -279,7 +280,7 @@ fn numbers_make_sense() {
     ] {
         broken(Wrong::Number, |p| p.scopes[1].retry = Some(odd));
         refused(Wrong::Number, |b, end| {
-            b.effect(Effect { retry: Some(odd), ..effect("model") });
+            b.effect(Effect { retry: Some(odd), ..effect(Kind::Model) });
             end
         });
     }
@@ -417,7 +418,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
     });
     // It parks.
     warned(&[(Odd::Unreachable, 2)], |b, _| {
-        let (head, model, one) = (b.reserve(), b.effect(effect("model")), b.value(1));
+        let (head, model, one) = (b.reserve(), b.effect(effect(Kind::Model)), b.value(1));
         let body = b.do_(model, one, None, head, None);
         b.at(head).fork([body])
     });
@@ -441,7 +442,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
     warned(&[(Odd::Spins, 0), (Odd::Unreachable, 4)], |b, _| {
         let scope = b.scope(ROOT, ScopeSpec::default());
         let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
-        let (items, model) = (b.value(vec![]), b.effect(effect("model")));
+        let (items, model) = (b.value(vec![]), b.effect(effect(Kind::Model)));
         let done = b.leave(scope, Exit::Done(None));
         let work = b.do_(model, items, None, done, None);
         b.each(scope, items, item, index, work);
@@ -489,7 +490,7 @@ fn loop_before_a_join(scoped: bool) -> Result<Program, Vec<Invalid>> {
         let (decide, body) = (b.reserve(), b.reserve());
         let out = if scoped { b.leave(inner, Exit::Done(None)) } else { join };
         b.at(decide).decide([(again, body)], out, None);
-        let work = b.effect(effect("work"));
+        let work = b.effect(effect(Kind::Tool));
         b.at(body).do_(work, value, None, decide, None);
         let first = if scoped {
             b.begin(inner, &[decide]);

@@ -1,45 +1,43 @@
-//! What the runner of an effect and the judge of its answers go by: the constants of an effect.
+//! The effect of a step: its kind, the fixed fields of its request, and how its answers are read.
 
-use std::sync::Arc;
-
+use branchpoint_core::effect::{Kind, Response};
+use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Located, Object, Shape, Value};
 
 use super::request::Request;
 use super::tree::Step;
 use super::types::Family;
 use crate::output::OutputLimit;
-use crate::secrets;
 
 pub(super) use branchpoint_expr::instant_ms;
 
 /// The score from which an evaluation passes, unless the step says otherwise.
 const PASS_THRESHOLD: f64 = 0.5;
 
-/// The kind of runner, and what is the same for every call.
-pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool, scripted: bool) -> (Arc<str>, Value) {
+/// The effect of a step, apart from its retries and limits.
+pub(super) fn definition(step: &Step<'_>, request: &Request, scripted: bool) -> Effect {
     let kind = match step.kind.family {
-        // What someone wrote down comes before the workflow that would be called.
-        Family::Effect(_) if scripted && step.is("call_workflow") => "scripted",
+        // An answer in the script counts more than the workflow that would be called.
+        Family::Effect(_) if scripted && step.is("call_workflow") => Kind::Scripted,
         Family::Effect(kind) => kind,
-        Family::Pure | Family::Control => "scripted",
+        Family::Pure | Family::Control => Kind::Scripted,
     };
-    let mut spec = Object::default();
-    let mut put = |key: &str, value: Value| spec.insert(key.into(), value);
+    let mut fixed = Object::default();
+    let mut put = |key: &str, value: Value| fixed.insert(key.into(), value);
     put("step_type", Value::from(step.kind.name));
-    put("envelope", Value::Bool(true));
     // A model that is known from the text is looked for before the run starts.
-    if ["model", "agent", "evaluate"].contains(&kind) {
+    if matches!(kind, Kind::Model | Kind::Agent | Kind::Evaluate) {
         let model = step.text("model").map_or("default", |model| &**model);
         if !model.contains("{{") {
             put("model", Value::from(model));
         }
     }
     let uses = step.get("tools").map(tools).filter(|uses| !uses.is_empty());
-    if let Some(uses) = uses.filter(|_| ["model", "agent"].contains(&kind)) {
+    if let Some(uses) = uses.filter(|_| matches!(kind, Kind::Model | Kind::Agent)) {
         put("uses", Value::from(uses));
     }
     // So is a path that can never be read.
-    if kind == "extract" {
+    if kind == Kind::Extract {
         for (name, _, written) in
             request.fields.iter().filter(|(name, ..)| ["path", "expected_format"].contains(&&**name))
         {
@@ -48,30 +46,35 @@ pub(super) fn constants(step: &Step<'_>, request: &Request, streamed: bool, scri
             }
         }
     }
-    if let Some(schema) = step.get("output_schema") {
-        put("output_schema", schema.to_value());
-    }
-    if let Some(expected) = step.get("expect_status").and_then(statuses) {
-        put("expect_status", expected);
-    }
-    if step.is("evaluate_step") {
-        let threshold = step.get("pass_threshold").map(Located::to_value);
-        put("pass_threshold", threshold.unwrap_or(Value::Float(PASS_THRESHOLD)));
-    }
-    if step.is("call_workflow") {
+    if step.is("call_workflow") && kind == Kind::Run {
         put("workflow", step.get("workflow").map(Located::to_value).unwrap_or_default());
-        put("child", Value::Bool(true));
     }
     if let Some(condition) = step.get("stop_when") {
         put("stop_when", super::condition::under(condition).to_value());
     }
-    if streamed {
-        put("stream", Value::Bool(true));
+    Effect { kind, fixed, response: response(step), secrets: request.secrets.clone(), ..Effect::default() }
+}
+
+fn response(step: &Step<'_>) -> Response {
+    let mut response = Response {
+        envelope: true,
+        output_schema: step.get("output_schema").map(Located::to_value),
+        expected_status: step.get("expect_status").and_then(statuses),
+        child: step.is("call_workflow"),
+        ..Response::default()
+    };
+    if step.is("evaluate_step") {
+        let threshold = step.get("pass_threshold").and_then(|threshold| match threshold.shape {
+            Shape::Int(threshold) => Some(threshold as f64),
+            Shape::Float(threshold) => Some(threshold),
+            _ => None,
+        });
+        response.pass_threshold = Some(threshold.unwrap_or(PASS_THRESHOLD));
     }
     if step.is("command") {
-        OutputLimit::read(step.get("max_output"), step.get("truncate")).add_to(&mut spec);
+        OutputLimit::read(step.get("max_output"), step.get("truncate")).add_to(&mut response);
     }
-    (kind.into(), secrets::mark(Value::from(spec), request.secrets.iter().cloned()))
+    response
 }
 
 /// The names of tools that are known from the text; they are looked for before the run starts.
@@ -88,21 +91,21 @@ fn tools(written: &Located) -> Vec<Value> {
     names.into_iter().filter(|name| !name.contains("{{")).map(Value::Str).collect()
 }
 
-/// Statuses and ranges `[low, high]`, from a status, a range such as `200-299`, or a list of them.
-pub(super) fn statuses(expected: &Located) -> Option<Value> {
+/// Inclusive ranges of statuses, from a status, a range such as `200-299`, or a list of them.
+pub(super) fn statuses(expected: &Located) -> Option<Vec<(u16, u16)>> {
     let one = |value: &Located| match &value.shape {
-        Shape::Int(status @ 100..=599) => Some(Value::Int(*status)),
+        Shape::Int(status @ 100..=599) => u16::try_from(*status).ok().map(|status| (status, status)),
         Shape::Str { text, .. } => {
             let (low, high) = text.split_once(['-', '–']).unwrap_or((text, text));
             let bound = |text: &str| text.trim().parse().ok().filter(|status| (100..=599).contains(status));
-            let (low, high): (i64, i64) = (bound(low)?, bound(high)?);
-            (low <= high).then(|| Value::from(vec![Value::Int(low), Value::Int(high)]))
+            let (low, high): (u16, u16) = (bound(low)?, bound(high)?);
+            (low <= high).then_some((low, high))
         }
         _ => None,
     };
     match &expected.shape {
-        Shape::List(items) if !items.is_empty() => items.iter().map(one).collect::<Option<Vec<_>>>().map(Value::from),
+        Shape::List(items) if !items.is_empty() => items.iter().map(one).collect(),
         Shape::List(_) => None,
-        _ => one(expected).map(|status| Value::from(vec![status])),
+        _ => one(expected).map(|range| vec![range]),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::{PathKey, SecretForm, SecretText};
 use branchpoint_expr::{Form, Located, Shape, Span, Value};
 
 use super::tree::Step;
@@ -13,8 +14,8 @@ use crate::secrets;
 pub(super) struct Request {
     /// Name, form and text of each.
     pub(super) fields: Vec<(Arc<str>, Form, Located)>,
-    /// Where in the input a text is a list of parts because a secret stands in it: paths of keys.
-    pub(super) secrets: Vec<Vec<Value>>,
+    /// Where texts of the input name secrets.
+    pub(super) secrets: Vec<SecretText>,
 }
 
 /// Fields that are not handed on, because something else is made of them.
@@ -43,7 +44,7 @@ impl Request {
                 known => (Arc::clone(&field.key), form_of(known)),
             };
             if !request.fields.iter().any(|(known, ..)| *known == name) {
-                let path = [Value::Str(name.clone())];
+                let path = [PathKey::Field(name.clone())];
                 let value = match step.kind.field(&name) {
                     Some(Field::Plain) => field.value.clone(),
                     Some(Field::Json) => request.marked(&parsed(&field.value), &path),
@@ -53,6 +54,13 @@ impl Request {
             }
         }
         request.add_defaults(step);
+        // A secret is one word of a command that the shell reads.
+        if step.is("command") && step.get("argv").is_none() {
+            let command = PathKey::from("command");
+            for secret in request.secrets.iter_mut().filter(|secret| secret.at.first() == Some(&command)) {
+                secret.form = SecretForm::ShellWord;
+            }
+        }
         request
     }
 
@@ -68,22 +76,22 @@ impl Request {
     }
 
     /// The same value with texts that name secrets as lists of parts; where they stand is kept.
-    fn marked(&mut self, value: &Located, path: &[Value]) -> Located {
+    fn marked(&mut self, value: &Located, path: &[PathKey]) -> Located {
         if let Some(parts) = secrets::split(value) {
-            self.secrets.push(path.to_vec());
+            self.secrets.push(SecretText::plain(path.to_vec()));
             return parts;
         }
-        let below = |key: Value| path.iter().cloned().chain([key]).collect::<Vec<_>>();
+        let below = |key: PathKey| path.iter().cloned().chain([key]).collect::<Vec<_>>();
         let shape = match &value.shape {
             Shape::List(items) => {
-                let items = (0..).map(Value::Int).zip(items);
+                let items = (0..).map(PathKey::Item).zip(items);
                 Shape::List(items.map(|(at, item)| self.marked(item, &below(at))).collect())
             }
             Shape::Object(fields) => Shape::Object(
                 fields
                     .iter()
                     .map(|field| branchpoint_expr::Field {
-                        value: self.marked(&field.value, &below(Value::Str(field.key.clone()))),
+                        value: self.marked(&field.value, &below(PathKey::Field(field.key.clone()))),
                         ..field.clone()
                     })
                     .collect(),

@@ -1,5 +1,7 @@
 //! The step types and their fields: one table, from which documents are checked and effects are made.
 
+use branchpoint_core::effect::Kind;
+
 use Family::{Control, Effect, Pure};
 use Field::{Alias, Boolean, Command, Condition, Integer, Json, Number, Plain, Required, Rule, Text, Value};
 
@@ -15,8 +17,8 @@ pub(super) struct StepType {
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// It asks the outside, namely this kind of runner.
-    Effect(&'static str),
+    /// It asks this kind of runner.
+    Effect(Kind),
     /// It makes a value of values.
     Pure,
     /// It decides what runs.
@@ -54,7 +56,7 @@ pub(super) enum Field {
 
 const ANY: i64 = i64::MAX;
 
-const fn effect(name: &'static str, kind: &'static str, fields: &'static [(&'static str, Field)]) -> StepType {
+const fn effect(name: &'static str, kind: Kind, fields: &'static [(&'static str, Field)]) -> StepType {
     StepType { name, family: Effect(kind), fields }
 }
 
@@ -69,7 +71,7 @@ const fn control(name: &'static str, fields: &'static [(&'static str, Field)]) -
 pub(super) static TYPES: &[StepType] = &[
     effect(
         "prompt_call",
-        "model",
+        Kind::Model,
         &[
             ("model", Text),
             ("model_variant", Text),
@@ -88,7 +90,7 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect(
         "agent",
-        "agent",
+        Kind::Agent,
         &[
             ("model", Text),
             ("system", Text),
@@ -105,7 +107,7 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect(
         "evaluate_step",
-        "evaluate",
+        Kind::Evaluate,
         &[
             ("target_step_id", Plain),
             ("evaluation_prompt", Text),
@@ -116,7 +118,7 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect(
         "retrieval",
-        "retrieval",
+        Kind::Retrieval,
         &[
             ("knowledge_base_id", Text),
             ("query", Text),
@@ -129,13 +131,13 @@ pub(super) static TYPES: &[StepType] = &[
             ("include_attachments", Boolean),
         ],
     ),
-    effect("web_search", "search", &[("query", Text), ("limit", Integer(1, ANY))]),
-    effect("web_fetch", "fetch", &[("url", Text)]),
-    effect("extract_data", "extract", &[("expected_format", Text), ("path", Text)]),
-    effect("extract_content", "extract", &[("expected_format", Text), ("path", Text)]),
+    effect("web_search", Kind::Search, &[("query", Text), ("limit", Integer(1, ANY))]),
+    effect("web_fetch", Kind::Fetch, &[("url", Text)]),
+    effect("extract_data", Kind::Extract, &[("expected_format", Text), ("path", Text)]),
+    effect("extract_content", Kind::Extract, &[("expected_format", Text), ("path", Text)]),
     effect(
         "http",
-        "http",
+        Kind::Http,
         &[
             ("method", Text),
             ("url", Required),
@@ -147,12 +149,12 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect(
         "webhook_call",
-        "webhook",
+        Kind::Webhook,
         &[("url", Required), ("method", Text), ("content_type", Text), ("headers", Value), ("payload", Value)],
     ),
     effect(
         "command",
-        "process",
+        Kind::Process,
         &[
             ("command", Command),
             ("argv", Value),
@@ -165,7 +167,7 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect(
         "send_email",
-        "mail",
+        Kind::Mail,
         &[
             ("to", Value),
             ("recipient", Alias("to")),
@@ -175,24 +177,24 @@ pub(super) static TYPES: &[StepType] = &[
             ("template", Alias("text_body")),
         ],
     ),
-    effect("call_workflow", "run", &[("workflow", Plain), ("input", Value), ("metadata", Value)]),
-    effect("call_agent", "run", &[("agent", Plain), ("agent_id", Alias("agent")), ("input", Value)]),
-    effect("load_content", "content", &[("content_version_id", Text)]),
-    effect("load_content_attachment", "content", &[("attachment_key", Text)]),
+    effect("call_workflow", Kind::Run, &[("workflow", Plain), ("input", Value), ("metadata", Value)]),
+    effect("call_agent", Kind::Run, &[("agent", Plain), ("agent_id", Alias("agent")), ("input", Value)]),
+    effect("load_content", Kind::Content, &[("content_version_id", Text)]),
+    effect("load_content_attachment", Kind::Content, &[("attachment_key", Text)]),
     effect(
         "write_content_attachment",
-        "content",
+        Kind::Content,
         &[("attachment_key", Text), ("content", Text), ("content_type", Text), ("indexed", Boolean)],
     ),
-    effect("write_metadata", "content", &[("metadata_key", Text), ("content", Value)]),
-    effect("publish_content", "content", &[]),
-    effect("add_chat_turn", "chat", &[]),
-    effect("load_chat_history", "chat", &[]),
-    effect("add_memory", "memory", &[]),
-    effect("search_memory", "memory", &[]),
-    effect("load_memory", "memory", &[]),
-    effect("write_aws_s3_object", "object_store", &[]),
-    effect("wait", "wait", &[("duration", Rule), ("until", Text)]),
+    effect("write_metadata", Kind::Content, &[("metadata_key", Text), ("content", Value)]),
+    effect("publish_content", Kind::Content, &[]),
+    effect("add_chat_turn", Kind::ChatHistory, &[]),
+    effect("load_chat_history", Kind::ChatHistory, &[]),
+    effect("add_memory", Kind::Memory, &[]),
+    effect("search_memory", Kind::Memory, &[]),
+    effect("load_memory", Kind::Memory, &[]),
+    effect("write_aws_s3_object", Kind::ObjectStore, &[]),
+    effect("wait", Kind::Scripted, &[("duration", Rule), ("until", Text)]),
     pure("text", &[("template", Text)]),
     pure("regex_replace", &[("rules", Rule)]),
     pure("merge", &[("template", Text)]),

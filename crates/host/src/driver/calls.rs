@@ -208,6 +208,9 @@ fn judged(call: &Call, answer: Answer) -> Answer {
 mod tests {
     use std::sync::mpsc::channel;
 
+    use branchpoint_core::effect::{Kind, Response};
+    use branchpoint_core::ir::Effect;
+    use branchpoint_core::ir::builder::effect;
     use branchpoint_expr::Value;
     use serde_json::json;
 
@@ -225,20 +228,9 @@ mod tests {
         }
     }
 
-    fn call(spec: &serde_json::Value) -> Call {
-        Call {
-            run: "r".into(),
-            folder: "".into(),
-            effect: EffectNo(1),
-            attempt: 1,
-            answers: 0,
-            kind: "tool".into(),
-            spec: Value::from(spec),
-            input: Value::Null,
-            attempt_limit_ms: None,
-            step: None,
-            path: Vec::new(),
-        }
+    fn call(schema: &serde_json::Value) -> Call {
+        let response = Response { output_schema: Some(Value::from(schema)), ..Response::default() };
+        Call::first(Effect { response, ..effect(Kind::Tool) }, Value::Null)
     }
 
     /// What reaches the driver when a call is answered so.
@@ -252,7 +244,7 @@ mod tests {
 
     #[test]
     fn answers_are_judged_on_the_thread_of_their_call() {
-        let spec = json!({"output_schema": {"type": "array", "items": {"type": "integer"}}});
+        let spec = json!({"type": "array", "items": {"type": "integer"}});
         let kind = |answer: Answer| match arrives(&spec, answer) {
             Answer::Judged { result, .. } => result.map_err(|failed| failed.kind.to_string()),
             other => panic!("{other:?}"),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use branchpoint_core::ir::Effect;
+use branchpoint_core::effect::Kind;
 use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
@@ -37,8 +37,8 @@ impl Host {
         }
         let Some(open) = self.open.get(&parent) else { return Ok(()) };
         // A secret that the call names is put in here, and sealed with the child's own.
-        let (resolved, known) = match resolve(&call.input, &call.spec, &self.secrets_for(open.script)) {
-            Ok(resolved) if &*call.kind == Effect::CHILD_RUN => resolved,
+        let (resolved, known) = match resolve(&call.input, &call.definition.secrets, &self.secrets_for(open.script)) {
+            Ok(resolved) if call.kind() == Kind::Run => resolved,
             Ok(_) => (call.input.clone(), Vec::new()),
             Err(why) => {
                 self.settle(parent, &call, Answer::failed("child", why));
@@ -86,7 +86,7 @@ impl Host {
     }
 
     fn link(&mut self, parent: RunNo, call: Call, begun: Taken, now_ms: i64) -> Result<(), Trouble> {
-        let (effect, attempt, limit_ms) = (call.effect, call.attempt, call.attempt_limit_ms);
+        let (effect, attempt, limit_ms) = (call.effect, call.attempt, call.attempt_limit_ms());
         if let Some(flight) = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect)) {
             flight.child = Some((begun.run, Box::new(call)));
         }
@@ -204,15 +204,21 @@ pub(crate) fn child_id(parent: &str, effect: u64, attempt: u32) -> String {
 
 /// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
 fn part(call: &Call) -> Option<Part> {
-    if &*call.kind == Effect::CHILD_RUN {
-        return call.spec.get("workflow").and_then(Value::as_str).filter(|name| !name.is_empty()).map(Part::from);
+    if call.kind() == Kind::Run {
+        return call
+            .definition
+            .fixed
+            .get("workflow")
+            .and_then(Value::as_str)
+            .filter(|name| !name.is_empty())
+            .map(Part::from);
     }
-    agent::is_turn(call).then(|| agent::part(&call.spec))
+    agent::is_turn(call).then(|| agent::part(&call.definition))
 }
 
 /// What a child run is started with.
 fn input(call: &Call, agents: Bounds) -> Value {
-    if &*call.kind == Effect::CHILD_RUN {
+    if call.kind() == Kind::Run {
         return call.input.get("inputs").cloned().unwrap_or_default();
     }
     agent::input(call, agents)
@@ -226,5 +232,5 @@ fn facts(call: &Call) -> BTreeMap<String, Value> {
 
 /// What a child run came to, as the answer of its call.
 fn answer(call: &Call, result: Value, usage: Usage) -> Answer {
-    if &*call.kind == Effect::CHILD_RUN { Answer::data(result) } else { agent::answer(&result, usage) }
+    if call.kind() == Kind::Run { Answer::data(result) } else { agent::answer(&result, usage) }
 }

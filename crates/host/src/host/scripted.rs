@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::{Approval, ApprovalKey, EffectNo, Event, RESUME, approvals};
 use branchpoint_expr::{Object, Value};
 
@@ -100,9 +101,9 @@ impl Scripted {
     /// Whether the script answers a call, be it with an error. Messages are logged in any case.
     fn answers(&self, call: &Call) -> bool {
         match &call.step {
-            _ if self.script.recorded().is_some() => &*call.kind != "log",
+            _ if self.script.recorded().is_some() => call.kind() != Kind::Notify,
             Some(step) => self.script.knows(step),
-            None => self.script.knows(&call.kind) && !self.steps.contains(&call.kind),
+            None => self.script.knows(call.kind().as_str()) && !self.steps.contains(call.kind().as_str()),
         }
     }
 
@@ -169,7 +170,7 @@ impl Scripted {
         for item in &history.items {
             let Happened::Called { call, .. } = &item.happened else { continue };
             if let Some(reply) = self.reserved.remove(&(item.run, call.effect, call.attempt)) {
-                self.script.give_back(call.step.as_ref().unwrap_or(&call.kind), &call.path, reply.entry);
+                self.script.give_back(&call.name(), &call.path, reply.entry);
             }
         }
     }

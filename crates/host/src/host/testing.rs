@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Effect, Program, Status};
 use branchpoint_expr::Value;
@@ -26,7 +27,7 @@ pub(super) fn calling() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
-    let what = b.effect(effect("tool"));
+    let what = b.effect(effect(Kind::Tool));
     let call = b.do_(what, null, None, end, None);
     b.begin(ROOT, &[call]);
     b.finish().expect("the program is valid")
@@ -48,8 +49,8 @@ pub(super) fn parent() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
-    let spec = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
-    let what = b.effect(Effect { spec, ..effect(Effect::CHILD_RUN) });
+    let fixed = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
+    let what = b.effect(Effect { fixed, ..effect(Kind::Run) });
     let call = b.do_(what, null, None, end, None);
     b.begin(ROOT, &[call]);
     b.finish().expect("the program is valid")

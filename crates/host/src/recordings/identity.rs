@@ -13,7 +13,7 @@ use branchpoint_runners::hexadecimal;
 const BYTES: usize = 8;
 
 pub(crate) fn identity(call: &Call, mask: &Secrets, times: &[Times]) -> String {
-    digest(&call.kind, &call.input, mask, times)
+    digest(call.kind().as_str(), &call.input, mask, times)
 }
 
 /// A question is what people read and can answer, whoever they are and however long they have.

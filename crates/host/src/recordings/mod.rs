@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use branchpoint_core::ir::Effect;
+use branchpoint_core::effect::Kind;
 use branchpoint_expr::{Object, Value};
 
 use crate::script::{CALL, RECORDED, UNTOLD, VOTES, WITHDRAWN};
@@ -52,14 +52,10 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
         let (step, path, entry) = match happened {
             Happened::Called { call, came } => {
                 let Some(entry) = answered(call, came, mask) else { continue };
-                if &*call.kind == Effect::CHILD_RUN || agent::is_turn(call) {
+                if call.kind() == Kind::Run || agent::is_turn(call) {
                     outside.extend(call.step.clone());
                 }
-                (
-                    call.step.clone().unwrap_or_else(|| call.kind.clone()),
-                    &*call.path,
-                    with_call(&entry, identity(call, own, &times)),
-                )
+                (call.name(), &*call.path, with_call(&entry, identity(call, own, &times)))
             }
             Happened::Asked { step, question, votes, .. } => {
                 let votes = Value::from(votes.iter().map(|vote| vote.written(mask)).collect::<Vec<_>>());
@@ -96,7 +92,7 @@ fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
 /// The entry of a call; none for one that has not come to an end, and for messages, which are told again.
 fn answered(call: &Call, came: &Came, mask: &Secrets) -> Option<Value> {
     match came {
-        _ if &*call.kind == "log" => None,
+        _ if call.kind() == Kind::Notify => None,
         Came::Open => None,
         Came::Withdrawn => Some(object([(WITHDRAWN, Value::Bool(true))])),
         Came::Settled(result, usage) => Some(form::entry(call, result, *usage, mask)),

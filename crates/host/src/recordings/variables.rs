@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_expr::{Object, Value};
 
 use super::past::{Came, Happened, History, Past};
@@ -25,7 +26,7 @@ pub(crate) fn fact_of(variable: &str) -> Arc<str> {
 
 /// Whether a call reads variables of the environment.
 pub(crate) fn reads_variables(call: &Call) -> bool {
-    &*call.kind == "read" && call.input.get("environment").is_some()
+    call.kind() == Kind::Files && call.input.get("environment").is_some()
 }
 
 impl Past {

@@ -13,14 +13,14 @@ const POLL: Duration = Duration::from_millis(20);
 impl Reply {
     /// Whether the answer does not come at once. A call that hangs reaches the limit of its attempt at once, if it has one.
     pub(crate) fn is_delayed(&self, call: &Call) -> bool {
-        self.withdrawn || self.delay_ms > 0 || (self.answer == Answer::Never && call.attempt_limit_ms.is_none())
+        self.withdrawn || self.delay_ms > 0 || (self.answer == Answer::Never && call.attempt_limit_ms().is_none())
     }
 
     /// Waits for the answer, the limit of the attempt, or a cancellation.
     pub(crate) fn after_delay(self, call: &Call, stop: &Stop) -> Answer {
-        let hangs = self.withdrawn || (self.answer == Answer::Never && call.attempt_limit_ms.is_none());
+        let hangs = self.withdrawn || (self.answer == Answer::Never && call.attempt_limit_ms().is_none());
         let after = (!hangs).then_some(Duration::from_millis(self.delay_ms));
-        let (began, limit) = (Instant::now(), call.attempt_limit_ms.map(Duration::from_millis));
+        let (began, limit) = (Instant::now(), call.attempt_limit_ms().map(Duration::from_millis));
         let until = after.into_iter().chain(limit).min();
         while !stop.is_set() {
             let left = until.map(|until| until.saturating_sub(began.elapsed()));

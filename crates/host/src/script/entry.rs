@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect;
 use branchpoint_core::{Again, Failed, Usage};
 use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};
 
@@ -232,7 +233,9 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         return Answer::TimedOut { stdout: text("stdout").into(), stderr: text("stderr").into() };
     }
     match entry {
-        Value::Str(text) if matches!(&*call.kind, "model" | "agent" | "chat") => Answer::model(text.clone()),
+        Value::Str(text) if matches!(call.kind(), effect::Kind::Model | effect::Kind::Agent | effect::Kind::Chat) => {
+            Answer::model(text.clone())
+        }
         value => Answer::data(value.clone()),
     }
 }

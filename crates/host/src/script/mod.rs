@@ -42,6 +42,7 @@ mod votes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use branchpoint_core::effect;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Object, Value};
 
@@ -217,7 +218,7 @@ impl Script {
 
     /// What it says to a call; or one sentence about why it says nothing.
     pub fn reply(&mut self, call: &Call) -> Result<Reply, String> {
-        let step = call.step.as_ref().unwrap_or(&call.kind);
+        let step = &call.name();
         let (mask, times) = (&self.mask, self.times());
         let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
         let identities = times.iter().map(|times| recordings::identity(call, mask, times));
@@ -335,12 +336,12 @@ impl Runner for Script {
     }
 
     fn perform(&mut self, call: &Call) -> Answer {
-        let beside = call.step.is_none() && self.recorded.is_none() && !self.knows(&call.kind);
+        let beside = call.step.is_none() && self.recorded.is_none() && !self.knows(call.kind().as_str());
         let reply = if beside { Err(String::new()) } else { self.reply(call) };
         self.delay_ms = reply.as_ref().map_or(0, |reply| reply.delay_ms);
         match reply {
             Ok(reply) => reply.answer,
-            Err(_) if beside => self::beside(call).unwrap_or_else(|| unanswered(self.why_not(&call.kind, call))),
+            Err(_) if beside => self::beside(call).unwrap_or_else(|| unanswered(self.why_not(&call.name(), call))),
             Err(why) => unanswered(why),
         }
     }
@@ -353,9 +354,9 @@ impl Runner for Script {
 /// Work beside the steps, such as a hook of a state, goes well unless the script has answers for its kind: whoever writes a
 /// script thinks of the steps.
 fn beside(call: &Call) -> Option<Answer> {
-    match &*call.kind {
-        "log" => Some(Answer::data(Value::Null)),
-        "shell" => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into(), cut: None }),
+    match call.kind() {
+        effect::Kind::Notify => Some(Answer::data(Value::Null)),
+        effect::Kind::Shell => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into(), cut: None }),
         _ => None,
     }
 }

@@ -72,7 +72,7 @@ impl Calls {
 
     /// A call that was performed and does not answer.
     pub(super) fn hang(&mut self, call: Call, now_ms: i64) {
-        let limit = call.attempt_limit_ms.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let limit = call.attempt_limit_ms().map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
         self.hanging.push((limit.map(|limit| now_ms.saturating_add(limit)), call));
     }
 

@@ -290,7 +290,7 @@ impl<'p> VirtualDriver<'p> {
             Answer::Never => self.calls.hang(call, self.now_ms),
             answer => {
                 let duration_ms = runner.duration_ms(&call);
-                if call.attempt_limit_ms.is_some_and(|limit_ms| limit_ms < duration_ms) {
+                if call.attempt_limit_ms().is_some_and(|limit_ms| limit_ms < duration_ms) {
                     return self.calls.hang(call, self.now_ms);
                 }
                 let ends_ms = self.now_ms.saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX));

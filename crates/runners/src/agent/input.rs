@@ -42,7 +42,7 @@ const FOR_THE_TURN: [&str; 7] =
 
 /// The input of the program for a call, within bounds.
 pub fn input(call: &Call, bounds: Bounds) -> Value {
-    let names = call.spec.get("toolNames");
+    let names = call.definition.fixed.get("toolNames");
     let node = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
     let agent = Agent { root: &node, names, depth: 1, bounds };
     let fields = [
@@ -62,7 +62,7 @@ fn request(call: &Call) -> Value {
     if ["prompt", "prompt_template", "userContent"].iter().any(|prompt| request.contains_key(*prompt)) {
         request.shift_remove("input");
     }
-    request.extend(call.spec.get("output_schema").map(|schema| ("output_schema".into(), schema.clone())));
+    request.extend(call.response().output_schema.clone().map(|schema| ("output_schema".into(), schema)));
     Value::from(request)
 }
 

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use branchpoint_core::Usage;
-use branchpoint_core::ir::Program;
+use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::{Effect, Program};
 use branchpoint_expr::{Object, Problems, Value};
 
 pub use input::{Bounds, input};
@@ -31,7 +32,7 @@ pub const DEPTH: u32 = 16;
 
 /// The program of every agent whose document does not say when it ends, and names no secret.
 static PLAIN: LazyLock<Program> = LazyLock::new(|| {
-    program::build(None, None)
+    program::build(None, &[])
         .unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
 });
 
@@ -40,18 +41,18 @@ pub fn program() -> &'static Program {
     &PLAIN
 }
 
-/// The program for an effect whose spec says when the agent ends (`stop_when`) or where secrets stand (`secrets`); none for any
-/// other, which has the plain one.
+/// The program for an effect that says when the agent ends (`stop_when`) or where secrets belong; none for any other, which has
+/// the plain one.
 ///
 /// # Errors
 ///
 /// The condition cannot be compiled.
-pub fn program_for(spec: &Value) -> Result<Option<Program>, Problems> {
-    let (stop_when, secrets) = (spec.get("stop_when"), spec.get("secrets"));
-    if stop_when.is_none() && secrets.is_none() {
+pub fn program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
+    let stop_when = effect.fixed.get("stop_when");
+    if stop_when.is_none() && effect.secrets.is_empty() {
         return Ok(None);
     }
-    program::build(stop_when, secrets).map(Some)
+    program::build(stop_when, &effect.secrets).map(Some)
 }
 
 /// The programs that the agents of a workflow need, by the names under which a run calls them.
@@ -62,10 +63,10 @@ pub fn program_for(spec: &Value) -> Result<Option<Program>, Problems> {
 pub fn parts<'p>(programs: impl IntoIterator<Item = &'p Program>) -> Result<BTreeMap<Arc<str>, Program>, Problems> {
     let mut parts = BTreeMap::new();
     let effects = programs.into_iter().flat_map(|program| &program.effects);
-    for effect in effects.filter(|effect| matches!(&*effect.kind, "agent" | "model")) {
+    for effect in effects.filter(|effect| matches!(effect.kind, Kind::Agent | Kind::Model)) {
         parts.entry(NAME.into()).or_insert_with(|| program().clone());
-        if let Some(own) = program_for(&effect.spec)? {
-            parts.insert(part(&effect.spec), own);
+        if let Some(own) = program_for(effect)? {
+            parts.insert(part(effect), own);
         }
     }
     Ok(parts)
@@ -77,19 +78,19 @@ pub fn is_part(name: &str) -> bool {
 }
 
 /// The name of the program for an effect.
-pub fn part(spec: &Value) -> Arc<str> {
+pub fn part(effect: &Effect) -> Arc<str> {
     // Equal conditions and secrets have equal programs, so a name that follows from the text is enough.
-    let until = spec.get("stop_when").map(|stop| format!(" until {stop:?}")).unwrap_or_default();
-    let with = spec.get("secrets").map(|secrets| format!(" with {secrets:?}")).unwrap_or_default();
+    let until = effect.fixed.get("stop_when").map(|stop| format!(" until {stop:?}")).unwrap_or_default();
+    let with: String = effect.secrets.iter().map(|secret| format!(" with {secret}")).collect();
     format!("{NAME}{until}{with}").into()
 }
 
 /// Whether a call is a turn of an agent that has tools. Without tools there is one answer, which needs no run.
 pub fn is_turn(call: &Call) -> bool {
-    match &*call.kind {
-        "agent" => input::has_tools(&call.input),
+    match call.kind() {
+        Kind::Agent => input::has_tools(&call.input),
         // A prompt with tools is an agent by another name; a chat runs its own tools.
-        "model" => call.spec.get("reply").is_none() && input::has_tools(&call.input),
+        Kind::Model => call.definition.fixed.get("reply").is_none() && input::has_tools(&call.input),
         _ => false,
     }
 }
@@ -124,7 +125,7 @@ pub enum Told<'v> {
 impl Told<'_> {
     /// What is told and what it says of a call; none if the call is not for an agent that is a tool.
     pub fn of(self, call: &Call) -> Option<(&'static str, Value)> {
-        let is_agent = call.spec.get("workflow").and_then(Value::as_str) == Some(NAME);
+        let is_agent = call.definition.fixed.get("workflow").and_then(Value::as_str) == Some(NAME);
         let told = call.input.get("told").filter(|_| is_agent)?;
         let (kind, message) = match self {
             Self::Start => ("subagent_call_start", None),

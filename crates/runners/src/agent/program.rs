@@ -4,12 +4,13 @@
 //! the last one that was answered. What goes wrong with a tool is told to the model, which may know what to do; what goes
 //! wrong with the model ends the turn.
 
+use branchpoint_core::effect::{Kind, SecretText};
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
     ConditionId, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program, ScopeId, SlotId, Status,
     StepId, Write,
 };
-use branchpoint_expr::{Condition, Dialect, Located, Object, Problems, Value};
+use branchpoint_expr::{Condition, Dialect, Located, Problems, Value};
 
 use super::{DEPTH, NAME};
 
@@ -22,11 +23,11 @@ const GRAMMAR: Dialect = Dialect::Session;
 /// Builds the program. The condition, if there is one, ends the turn when it holds for a reply; it reads `input`, the reply,
 /// and names that the agent was given values for. The secrets are the places of what the model is asked with where some stand:
 /// they come from the effect, because everything that is said in a turn comes from outside.
-pub(super) fn build(stop_when: Option<&Value>, secrets: Option<&Value>) -> Result<Program, Problems> {
+pub(super) fn build(stop_when: Option<&Value>, secrets: &[SecretText]) -> Result<Program, Problems> {
     let mut b = Builder::new();
     let limits = Limits { depth: DEPTH, ..Limits::default() };
     b.limits(limits);
-    let mut turn = Turn::new(b, secrets.cloned());
+    let mut turn = Turn::new(b, secrets.to_vec());
     let stop = stop_when.map(|written| turn.stop(written)).transpose()?;
     turn.lay_out(stop.as_ref());
     let program = turn.b.finish();
@@ -46,7 +47,7 @@ struct Turn {
     error: SlotId,
     model_step: StepId,
     tool_step: StepId,
-    secrets: Option<Value>,
+    secrets: Vec<SecretText>,
 }
 
 /// The condition that ends a turn, and what it reads.
@@ -56,7 +57,7 @@ struct Stop {
 }
 
 impl Turn {
-    fn new(mut b: Builder, secrets: Option<Value>) -> Self {
+    fn new(mut b: Builder, secrets: Vec<SecretText>) -> Self {
         let input = b.input();
         let zero = || Some(Value::Int(0));
         let messages = b.slot(ROOT, "messages", Some(Value::from(Vec::new())));
@@ -156,9 +157,9 @@ impl Turn {
         // What the call asks with goes to the model as it is in every turn; what was said since comes after it.
         let asked =
             self.formula("putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])");
-        let secrets = self.secrets.take().map(|secrets| ("secrets", secrets));
-        let spec = object([("reply", Value::Bool(true))].into_iter().chain(secrets));
-        let effect = self.b.effect(Effect { spec, step: Some(self.model_step), ..effect("model") });
+        let fixed = [("reply".into(), Value::Bool(true))].into_iter().collect();
+        let secrets = std::mem::take(&mut self.secrets);
+        let effect = self.b.effect(Effect { fixed, secrets, step: Some(self.model_step), ..effect(Kind::Model) });
         let fail = Failure { to: failed, error: Some(self.error) };
         let ask = self.b.do_(effect, asked, Some(self.reply), replied, Some(fail));
         let count = self.put(self.turns, "turns + 1");
@@ -246,7 +247,7 @@ impl Turn {
     }
 
     fn tool(&mut self, scope: ScopeId, result: SlotId, failure: SlotId) -> PlaceId {
-        let effect = self.b.effect(Effect { step: Some(self.tool_step), ..effect("tool") });
+        let effect = self.b.effect(Effect { step: Some(self.tool_step), ..effect(Kind::Tool) });
         let asked = self.formula(
             "{id: call.id, tool: call.name, arguments: call.arguments, \
              configuration: find(given.tools, .name == call.name).configuration}",
@@ -260,8 +261,8 @@ impl Turn {
 
     /// An agent as a tool is a run of this program again, one level deeper.
     fn subagent(&mut self, scope: ScopeId, result: SlotId, failure: SlotId) -> PlaceId {
-        let spec = object([("workflow", Value::from(NAME))]);
-        let effect = self.b.effect(Effect { spec, step: Some(self.tool_step), ..effect(Effect::CHILD_RUN) });
+        let fixed = [("workflow".into(), Value::from(NAME))].into_iter().collect();
+        let effect = self.b.effect(Effect { fixed, step: Some(self.tool_step), ..effect(Kind::Run) });
         let asked = self.formula(
             "let agent = get(given.subagents, call.name); \
              let message = call.arguments.message ?? call.arguments; \
@@ -324,8 +325,4 @@ impl Turn {
     fn test(&mut self, text: &str) -> ConditionId {
         self.b.test(text, GRAMMAR, &self.known)
     }
-}
-
-fn object<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
-    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }

@@ -1,16 +1,16 @@
 //! What a called workflow gave: its output, or that it failed.
 
 use branchpoint_core::Failed;
-use branchpoint_core::ir::Effect;
+use branchpoint_core::effect::Kind;
 use branchpoint_expr::Value;
 
-use super::{Judged, flag, refused};
+use super::{Judged, refused};
 use crate::runner::Call;
 
 /// Whether a value is the result of a child run, and not what someone wrote down for it.
 pub(super) fn is_result(call: &Call, value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
-    &*call.kind == Effect::CHILD_RUN && flag(call, "child") && has("status") && (has("output") || has("error"))
+    call.kind() == Kind::Run && call.response().child && has("status") && (has("output") || has("error"))
 }
 
 pub(super) fn judge(result: &Value) -> Result<Judged, Failed> {

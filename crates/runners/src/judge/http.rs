@@ -8,12 +8,9 @@ use crate::network::retry_after;
 use crate::runner::{Body, Call};
 
 pub(super) fn judge(call: &Call, status: u16, headers: Object, body: Body) -> Result<Judged, Failed> {
-    let expected = match call.spec.get("expect_status") {
-        Some(ranges) => lists(ranges, status),
-        None => (200..=299).contains(&status),
-    };
-    if !expected {
-        let last = call.spec.get("final_status").is_some_and(|ranges| lists(ranges, status));
+    let response = call.response();
+    if !includes(response.expected_status.as_deref().unwrap_or(&[(200, 299)]), status) {
+        let last = includes(&response.final_status, status);
         let failed = unexpected("http_status", status, &headers);
         return Err(if last { Failed { again: Again::Never, ..failed } } else { failed });
     }
@@ -42,17 +39,7 @@ fn decoded(body: Body) -> Value {
     }
 }
 
-/// Whether a list of statuses and of ranges `[low, high]` holds a status.
-fn lists(ranges: &Value, status: u16) -> bool {
-    let number = |value: &Value| match value {
-        Value::Int(int) => Some(*int),
-        _ => None,
-    };
-    let status = i64::from(status);
-    ranges.as_list().unwrap_or_default().iter().any(|range| match range.as_list() {
-        Some([low, high]) => {
-            number(low).is_some_and(|low| low <= status) && number(high).is_some_and(|high| status <= high)
-        }
-        _ => number(range) == Some(status),
-    })
+/// Whether inclusive ranges include a status.
+fn includes(ranges: &[(u16, u16)], status: u16) -> bool {
+    ranges.iter().any(|(low, high)| (low..=high).contains(&&status))
 }

@@ -1,20 +1,6 @@
 //! The one place that judges raw answers: the value of a step, or its error. It is pure, and the same for every runner.
 //!
-//! What it goes by stands in the effect: its kind, and these constants of its `spec`, all of which may be absent.
-//!
-//! | key | kinds | meaning |
-//! |---|---|---|
-//! | `non_empty` | `model` | true: a blank text is a failed attempt |
-//! | `response_format` | `model` | `json`: the text is parsed, and what is not JSON is a failed attempt |
-//! | `expect_status` | `http` | a list of statuses and of ranges `[low, high]`; without it, 200 to 299 |
-//! | `final_status` | `http` | the same form: a failure with such a status is not tried again; others not before their `Retry-After` |
-//! | `output` | `process` | `tagged`: what is printed between `<output>` and `</output>`, else everything, trimmed |
-//! | `max_output`, `truncate` | `process`, `shell` | the output limit in bytes; true: output above the limit is cut and is no failure |
-//! | `output_schema` | all | a JSON Schema: text is parsed, and what has not the shape is a failed attempt; so for `json_schema` of the input where JSON was asked for |
-//! | `pass_threshold` | all | the answer is a score from 0 to 1, and passes from here on |
-//! | `report` | all | a number: every answer is a value, failures of the attempt with that number included; see `report.rs` |
-//! | `child` | `run` | true: the result of a run is judged by its `status`, and its `output` is the value |
-//! | `envelope` | all | true: the value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr` |
+//! It goes by the [`Response`](branchpoint_core::effect::Response) of the effect.
 
 mod child;
 mod http;
@@ -33,8 +19,8 @@ use crate::runner::{Answer, Call};
 
 /// What a raw answer means: the value of the step, or why the attempt failed and whether another makes sense.
 pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
-    if let Some(Value::Int(last)) = call.spec.get("report") {
-        return report::judge(call, *last, answer);
+    if let Some(last) = call.response().report {
+        return report::judge(call, last, answer);
     }
     let judged = match answer {
         Answer::Model { text, .. } => model::judge(call, &text)?,
@@ -44,7 +30,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
         Answer::Process { exit, stdout, stderr, cut } => process::judge(call, exit, &stdout, stderr, cut)?,
         // A host may not have been able to start the workflow at all.
-        Answer::Failed(failed) | Answer::Spent { failed, .. } if flag(call, "child") && &*failed.kind == "child" => {
+        Answer::Failed(failed) | Answer::Spent { failed, .. } if call.response().child && &*failed.kind == "child" => {
             return Err(Failed { kind: "callee_failed".into(), ..failed });
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } => return Err(failed),
@@ -52,7 +38,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         Answer::TimedOut { .. } | Answer::Never => return Err(timeout(call)),
     };
     let judged = score::judge(call, schema::judge(call, judged)?)?;
-    Ok(if flag(call, "envelope") { judged.envelope() } else { judged.output })
+    Ok(if call.response().envelope { judged.envelope() } else { judged.output })
 }
 
 /// An answer that was found good.
@@ -82,7 +68,7 @@ impl Judged {
 
 /// Nothing came back within the limit of the attempt.
 pub(crate) fn timeout(call: &Call) -> Failed {
-    let message = match call.attempt_limit_ms {
+    let message = match call.attempt_limit_ms() {
         Some(limit) => format!("nothing came back within {limit} ms"),
         None => "nothing came back".to_owned(),
     };
@@ -92,10 +78,6 @@ pub(crate) fn timeout(call: &Call) -> Failed {
 /// A failure after the other side has answered; another attempt may get a better answer.
 fn refused(kind: &str, message: impl Into<Arc<str>>) -> Failed {
     Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: true }
-}
-
-fn flag(call: &Call, key: &str) -> bool {
-    call.spec.get(key) == Some(&Value::Bool(true))
 }
 
 /// The value of a text that is JSON.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::Format;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Value};
 
-use super::{Judged, flag, json, refused};
+use super::{Judged, json, refused};
 use crate::local::shell::{Stream, max_output};
 use crate::runner::Call;
 
@@ -22,15 +23,14 @@ pub(super) fn judge(
     if let Some(failed) = failure(call, exit, &stderr, cut) {
         return Err(failed);
     }
-    let tagged = call.spec.get("output").and_then(Value::as_str) == Some("tagged");
-    let output = if tagged { tagged_output(stdout) } else { Value::from(stdout) };
+    let output = if call.response().format == Format::Tagged { tagged_output(stdout) } else { Value::from(stdout) };
     let beside = vec![("exit_code", Value::Int(exit.into())), ("stderr", Value::Str(stderr))];
     Ok(Judged { output, content_type: None, beside })
 }
 
 /// Why a process that has ended failed: by its exit code, or because its output exceeds the limit.
 pub(super) fn failure(call: &Call, exit: i32, stderr: &str, cut: Option<Stream>) -> Option<Failed> {
-    let cut = cut.filter(|_| !flag(call, "truncate"));
+    let cut = cut.filter(|_| !call.response().truncate);
     let limit = max_output(call);
     if exit != 0 {
         let complaint = stderr.trim();

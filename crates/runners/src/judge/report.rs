@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::ir::Effect;
+use branchpoint_core::effect::{Format, Kind};
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
@@ -17,7 +17,7 @@ use crate::runner::{Answer, Call};
 /// The exit code of what took too long.
 const TIMED_OUT: i64 = -1;
 
-pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Failed> {
+pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Failed> {
     let report = match answer {
         Answer::Judged { result, .. } => return result,
         Answer::Process { exit, stdout, stderr, cut } => ended(call, exit, stdout, stderr, cut),
@@ -31,7 +31,7 @@ pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Fai
         }
         Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
         Answer::Model { text, usage } => reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX)),
-        Answer::Data { value, .. } if &*call.kind == Effect::CHILD_RUN => called(value),
+        Answer::Data { value, .. } if call.kind() == Kind::Run => called(call, value),
         Answer::Data { value, .. } | Answer::Reply { value, .. } => {
             Report { fields: vec![("output", value)], failed: None }
         }
@@ -43,18 +43,18 @@ pub(super) fn judge(call: &Call, last: i64, answer: Answer) -> Result<Value, Fai
             let ok = (200..=299).contains(&status);
             Report {
                 fields: vec![("output", output)],
-                failed: (!ok).then(|| http::unexpected(kind_of(call), status, &headers)),
+                failed: (!ok).then(|| http::unexpected(&kind_of(call, "exit_code"), status, &headers)),
             }
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } if &*failed.kind == "timeout" => {
             Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } => {
-            Report::failed(Vec::new(), Failed { kind: kind_of(call).into(), ..failed })
+            Report::failed(Vec::new(), Failed { kind: kind_of(call, &failed.kind), ..failed })
         }
     };
     match &report.failed {
-        Some(failed) if failed.again.is_worth_it() && i64::from(call.attempt) < last => Err(failed.clone()),
+        Some(failed) if failed.again.is_worth_it() && call.attempt < last => Err(failed.clone()),
         _ => Ok(report.value((last > 1).then_some(call.attempt))),
     }
 }
@@ -81,19 +81,15 @@ impl Report {
     }
 }
 
-/// What a failure is called that the answer itself does not name.
-fn kind_of(call: &Call) -> &'static str {
-    match &*call.kind {
-        "agent" => "agent",
-        Effect::CHILD_RUN => "child",
-        _ => "exit_code",
-    }
+/// The kind of error of a failure.
+fn kind_of(call: &Call, own: &str) -> Arc<str> {
+    call.response().failure_kind.clone().unwrap_or_else(|| own.into())
 }
 
 fn ended(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>, cut: Option<Stream>) -> Report {
     let failed = process::failure(call, exit, &stderr, cut).map(|failed| {
-        let codes = call.spec.get("retry_exit_codes").and_then(Value::as_list).unwrap_or_default();
-        let again = codes.is_empty() || codes.contains(&Value::Int(exit.into()));
+        let codes = &call.response().retry_exit_codes;
+        let again = codes.is_empty() || codes.contains(&exit.into());
         let failed = if again { failed } else { Failed { again: Again::Never, ..failed } };
         match exit {
             0 => failed,
@@ -113,7 +109,7 @@ fn reply(call: &Call, text: &str, tokens: i64) -> Report {
     let fields = |output: &str, response: Value| {
         vec![("output", Value::from(output)), ("response", response), ("tokens", Value::Int(tokens))]
     };
-    if call.spec.get("response_format").and_then(Value::as_str) != Some("json_block") {
+    if call.response().format != Format::JsonBlock {
         let response = if trimmed.starts_with('{') { json(trimmed) } else { None };
         return Report { fields: fields(text, response.unwrap_or_default()), failed: None };
     }
@@ -125,12 +121,12 @@ fn reply(call: &Call, text: &str, tokens: i64) -> Report {
 }
 
 /// A child run that has not completed failed with its own message.
-fn called(result: Value) -> Report {
+fn called(call: &Call, result: Value) -> Report {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     let failed = (text("status") != Some("completed")).then(|| {
         // A called machine has a message of its own, which its caller reads as it is.
         let own = text("message").filter(|message| !message.is_empty()).map(str::to_owned);
-        refused("child", own.unwrap_or_else(|| child::cause(&result)))
+        refused(&kind_of(call, "child"), own.unwrap_or_else(|| child::cause(&result)))
     });
     Report { fields: vec![("result", result)], failed }
 }

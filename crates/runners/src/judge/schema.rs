@@ -1,5 +1,6 @@
 //! Answers that must have a shape.
 
+use branchpoint_core::effect::Format;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Value};
 use branchpoint_schema::{JsonSchema, SchemaError, SchemaMismatch};
@@ -32,13 +33,13 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
 /// text.
 pub(crate) fn wanted(call: &Call) -> Option<Value> {
     let given = call.input.get("json_schema").filter(|_| asks_for_json(call));
-    let written = call.spec.get("output_schema").or(given).filter(|schema| **schema != Value::Null)?;
+    let written = call.response().output_schema.as_ref().or(given).filter(|schema| **schema != Value::Null)?;
     let parsed = written.as_str().and_then(json);
     Some(parsed.unwrap_or_else(|| written.clone()))
 }
 
 fn asks_for_json(call: &Call) -> bool {
-    &*call.kind == "model" && call.spec.get("response_format").and_then(Value::as_str) == Some("json")
+    call.kind() == branchpoint_core::effect::Kind::Model && call.response().format == Format::Json
 }
 
 /// Checks a value against a schema that may come from anywhere: both are bounded.

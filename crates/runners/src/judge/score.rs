@@ -8,7 +8,7 @@ use crate::runner::Call;
 
 /// A score becomes `{score, passed, pass_threshold, explanation}`: whether it passes is not the model's to say.
 pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
-    let Some(threshold) = call.spec.get("pass_threshold") else { return Ok(judged) };
+    let Some(threshold) = call.response().pass_threshold else { return Ok(judged) };
     let rated = match judged.output.as_str() {
         Some(text) => json(text).unwrap_or_default(),
         None => judged.output,
@@ -17,7 +17,7 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
         Value::Object(fields) => fields.get("score").cloned().unwrap_or_default(),
         number => number.clone(),
     };
-    let (Some(rating), Some(least)) = (number(&score), number(threshold)) else {
+    let Some(rating) = number(&score) else {
         return Err(refused("step_failed", "the evaluation gave no score"));
     };
     if !(0.0..=1.0).contains(&rating) {
@@ -28,8 +28,8 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
     }
     let mut output = Object::default();
     output.insert("score".into(), score);
-    output.insert("passed".into(), Value::Bool(rating >= least));
-    output.insert("pass_threshold".into(), threshold.clone());
+    output.insert("passed".into(), Value::Bool(rating >= threshold));
+    output.insert("pass_threshold".into(), Value::Float(threshold));
     output.insert("explanation".into(), rated.get("explanation").cloned().unwrap_or_else(|| Value::from("")));
     Ok(Judged { output: Value::from(output), content_type: Some("application/json".into()), ..judged })
 }

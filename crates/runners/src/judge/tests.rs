@@ -1,23 +1,14 @@
-use branchpoint_core::EffectNo;
+use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::Effect;
 
 use super::*;
 use crate::local::shell::Stream;
 use crate::runner::Body;
 
-fn call(kind: &str, spec: &str) -> Call {
-    Call {
-        run: "run".into(),
-        folder: "".into(),
-        effect: EffectNo(1),
-        attempt: 1,
-        answers: 0,
-        kind: kind.into(),
-        spec: json(spec).expect("the spec is JSON"),
-        input: Value::Null,
-        attempt_limit_ms: Some(30),
-        step: None,
-        path: Vec::new(),
-    }
+fn call(kind: &str, definition: &str) -> Call {
+    let definition =
+        Effect { attempt_limit_ms: Some(30), ..serde_json::from_str(definition).expect("this is an effect") };
+    Call::first(Effect { kind: Kind::named(kind).expect("this is a kind"), ..definition }, Value::Null)
 }
 
 #[track_caller]
@@ -40,12 +31,12 @@ fn printed(exit: i32, stdout: &str) -> Answer {
 #[test]
 fn a_blank_answer_of_a_model_fails_only_where_the_effect_says_so() {
     check("model", "{}", Answer::model(""), r#""""#);
-    check("model", r#"{"non_empty": true}"#, Answer::model(" "), "step_failed again=true answered=true");
+    check("model", r#"{"response": {"non_empty": true}}"#, Answer::model(" "), "step_failed again=true answered=true");
 }
 
 #[test]
 fn a_model_that_was_asked_for_json_must_give_it() {
-    let spec = r#"{"response_format": "json"}"#;
+    let spec = r#"{"response": {"format": "json"}}"#;
     check("model", spec, Answer::model(r#" {"a": 1} "#), r#"{"a":1}"#);
     check("model", spec, Answer::model("a: 1"), "step_failed again=true answered=true");
     check("model", spec, Answer::data(Value::from("as it is")), r#""as it is""#);
@@ -55,7 +46,7 @@ fn a_model_that_was_asked_for_json_must_give_it() {
 fn statuses_are_judged_by_ranges() {
     check("http", "{}", http(204, ""), "null");
     check("http", "{}", http(301, ""), "http_status again=true answered=true");
-    let spec = r#"{"expect_status": [[0, 399], 418], "final_status": [[400, 499]]}"#;
+    let spec = r#"{"response": {"expected_status": [[0, 399], [418, 418]], "final_status": [[400, 499]]}}"#;
     check("http", spec, http(301, "x"), r#""x""#);
     check("http", spec, http(418, "[1]"), "[1]");
     check("http", spec, http(404, ""), "http_status again=false answered=true");
@@ -64,7 +55,7 @@ fn statuses_are_judged_by_ranges() {
 
 #[test]
 fn tagged_output_is_found_parsed_or_trimmed() {
-    let spec = r#"{"output": "tagged"}"#;
+    let spec = r#"{"response": {"format": "tagged"}}"#;
     check("process", spec, printed(0, "log\n<output>{\"a\":1}</output>\n"), r#"{"a":1}"#);
     check("process", spec, printed(0, "<output> plain </output>"), r#""plain""#);
     check("process", spec, printed(0, " [1] \n"), r#""[1]""#);
@@ -75,7 +66,7 @@ fn tagged_output_is_found_parsed_or_trimmed() {
 
 #[test]
 fn an_envelope_tells_the_facts_beside_the_output() {
-    let spec = r#"{"envelope": true}"#;
+    let spec = r#"{"response": {"envelope": true}}"#;
     let expect = r#"{"output":"hi","content_type":"text/plain","exit_code":0,"stderr":""}"#;
     check("process", spec, printed(0, "hi"), expect);
     check("model", spec, Answer::data(Value::Int(1)), r#"{"output":1,"content_type":"application/json"}"#);
@@ -89,16 +80,17 @@ fn silence_is_a_timeout_of_unknown_fate() {
 #[test]
 fn output_above_the_limit_fails_unless_it_may_be_cut() {
     let cut = |exit: i32, stream| Answer::Process { exit, stdout: "ab".into(), stderr: "no".into(), cut: Some(stream) };
-    let limit = r#"{"max_output": 2}"#;
+    let limit = r#"{"response": {"max_output": 2}}"#;
     check("process", limit, cut(0, Stream::Out), "output_limit again=false answered=true");
     check("process", limit, cut(0, Stream::Err), "output_limit again=false answered=true");
     check("process", limit, cut(3, Stream::Out), "exit_code again=true answered=true");
-    check("process", r#"{"max_output": 2, "truncate": true}"#, cut(0, Stream::Out), r#""ab""#);
-    let report = r#"{"max_output": 2, "report": 3}"#;
+    check("process", r#"{"response": {"max_output": 2, "truncate": true}}"#, cut(0, Stream::Out), r#""ab""#);
+    let report = r#"{"response": {"max_output": 2, "report": 3}}"#;
     let failed = judge(&call("shell", report), cut(0, Stream::Out)).expect("a report");
     let error = failed.get("error").and_then(|error| error.get("kind")).cloned();
     assert_eq!((error, failed.get("exit_code")), (Some(Value::from("output_limit")), Some(&Value::Int(1))));
-    let kept = judge(&call("shell", r#"{"report": 1, "truncate": true}"#), cut(0, Stream::Out)).expect("a report");
+    let kept = judge(&call("shell", r#"{"response": {"report": 1, "truncate": true}}"#), cut(0, Stream::Out))
+        .expect("a report");
     assert_eq!((kept.get("error"), kept.get("output")), (Some(&Value::Null), Some(&Value::from("ab"))));
 }
 
@@ -118,7 +110,7 @@ fn the_error_of_a_reported_command_is_its_last_line() {
 
 #[test]
 fn a_failed_child_shows_its_own_cause_to_its_caller() {
-    let steps = call("run", r#"{"child": true}"#);
+    let steps = call("run", r#"{"response": {"child": true}}"#);
     for (result, expect) in [
         (
             r#"{"status": "failed", "output": null, "error": {"kind": "exit_code", "message": "no rule", "step": "make"}}"#,
@@ -141,7 +133,7 @@ fn a_failed_child_shows_its_own_cause_to_its_caller() {
         let failed = judge(&steps, Answer::data(json(result).expect("JSON"))).expect_err("it failed");
         assert_eq!((&*failed.kind, &*failed.message), ("callee_failed", expect));
     }
-    let machine = call("run", r#"{"report": 1}"#);
+    let machine = call("run", r#"{"response": {"report": 1}}"#);
     for (result, expect) in [
         (r#"{"status": "failed", "message": "its own words"}"#, "its own words"),
         (

@@ -132,7 +132,7 @@ impl Local {
         let Program { program, arguments, model_flag } = program;
         let mut command = Command::new(installed(&program, &path()).unwrap_or_else(|| PathBuf::from(&program)));
         command.args(arguments);
-        let options = call.spec.get("options");
+        let options = call.definition.fixed.get("options");
         let model = options.and_then(|options| options.get("model")).and_then(Value::as_str);
         if let (Some(flag), Some(model)) = (model_flag, model) {
             command.arg(flag).arg(model);

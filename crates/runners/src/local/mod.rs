@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_expr::{Object, Value};
 
 use crate::bounded_read::{ReadError, read_regular_file};
@@ -19,7 +20,7 @@ use crate::local::shell::environment::{self, Divided};
 use crate::local::shell::{Listener, Shell, Stream, key, max_output};
 use crate::runner::{Answer, Call};
 use crate::secrets::redact_stream::Hearing;
-use crate::secrets::{Secrets, SharedSecrets, resolve, resolve_beside};
+use crate::secrets::{Secrets, SharedSecrets, resolve};
 
 /// The largest file that is read.
 const FILE_BYTES: u64 = 1024 * 1024;
@@ -66,10 +67,10 @@ impl Local {
 
     /// Performs the kinds of calls that need nothing but this machine; none for the others.
     pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
-        match &*call.kind {
-            "shell" => Some(self.with_secrets(call, "exit_code", |call, hears| self.command(call, stop, hears))),
-            "read" => Some(self.read(call)),
-            "log" => {
+        match call.kind() {
+            Kind::Shell => Some(self.with_secrets(call, "exit_code", |call, hears| self.command(call, stop, hears))),
+            Kind::Files => Some(self.read(call)),
+            Kind::Notify => {
                 let message = call.input.get("message").map(ToString::to_string).unwrap_or_default();
                 (self.listener)(Stream::Err, &self.mask.mask(&format!("{message}\n")));
                 Some(Answer::data(Value::Null))
@@ -85,18 +86,7 @@ impl Local {
         kind: &str,
         work: impl FnOnce(&Call, &Listener) -> Answer,
     ) -> Answer {
-        self.with_secrets_beside(None, call, kind, work)
-    }
-
-    /// The same for a call that has a text in which secrets are quoted for the shell, by its key.
-    pub(crate) fn with_secrets_beside(
-        &self,
-        shell: Option<&str>,
-        call: &Call,
-        kind: &str,
-        work: impl FnOnce(&Call, &Listener) -> Answer,
-    ) -> Answer {
-        let (input, known) = match resolve_beside(shell, &call.input, &call.spec, &self.secrets) {
+        let (input, known) = match resolve(&call.input, &call.definition.secrets, &self.secrets) {
             Ok(resolved) => resolved,
             // It will not be there at the next attempt either.
             Err(why) => return Answer::impossible(kind, why),
@@ -122,7 +112,7 @@ impl Local {
                 return Answer::failed("exit_code", format!("the inputs cannot be written to a file: {error}"));
             }
         };
-        let is_script = call.spec.get("script") == Some(&Value::Bool(true));
+        let is_script = call.definition.fixed.get("script") == Some(&Value::Bool(true));
         match is_script.then(|| interpreted(&shell.command)).flatten() {
             None => shell.run(stop, listener),
             Some(Ok((program, _written))) => shell.run_program(program, stop, listener),
@@ -138,7 +128,7 @@ impl Local {
             dir,
             inherited: self.environment.clone(),
             env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
-            limit: call.attempt_limit_ms.map(Duration::from_millis),
+            limit: call.attempt_limit_ms().map(Duration::from_millis),
             max_output: max_output(call),
             shell: None,
         }
@@ -150,7 +140,7 @@ impl Local {
     ///
     /// A secret is missing; the text says which.
     pub fn message(&self, call: &Call) -> Result<String, String> {
-        let resolved = resolve(&call.input, &call.spec, &self.secrets);
+        let resolved = resolve(&call.input, &call.definition.secrets, &self.secrets);
         let (input, _) = resolved?;
         Ok(message(&Call { input, ..call.clone() }))
     }
@@ -178,7 +168,7 @@ impl Local {
             (None, Some(folder)) => dir.join(folder).join("SKILL.md"),
             (None, None) => dir.join(input.to_string()),
         };
-        if call.spec.get("exists") == Some(&Value::Bool(true)) {
+        if call.definition.fixed.get("exists") == Some(&Value::Bool(true)) {
             return Answer::data(Value::Bool(path.exists()));
         }
         match content(&path) {

@@ -12,8 +12,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use branchpoint_expr::Value;
-
 use crate::cancel::Stop;
 use crate::runner::{Answer, Call};
 use environment::may_be_set;
@@ -25,10 +23,7 @@ pub const MAX_OUTPUT: usize = 4 * 1024 * 1024;
 
 /// The output limit of a call: `max_output` of its effect, or the default.
 pub fn max_output(call: &Call) -> usize {
-    match call.spec.get("max_output") {
-        Some(Value::Int(bytes)) => usize::try_from(*bytes).unwrap_or(MAX_OUTPUT),
-        _ => MAX_OUTPUT,
-    }
+    call.response().max_output.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(MAX_OUTPUT)
 }
 
 /// How long something that the command has left behind may be silent, while it holds a stream of the ended command, until nothing

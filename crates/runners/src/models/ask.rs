@@ -8,7 +8,9 @@
 //! | `extract` | data by a schema, for steps of the type `extract_data` that have one and no `path` |
 //! | `agent` | one answer of an agent without tools; one with tools is a run of its own, see [`crate::agent`] |
 
-use branchpoint_expr::Value;
+use branchpoint_core::effect::{Format, Kind};
+use branchpoint_core::ir::Effect;
+use branchpoint_expr::{Object, Value};
 use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, MessageContent};
 use serde_json::json;
 
@@ -73,11 +75,12 @@ const EXTRACTOR: &str = "You extract data from what the user sends. Answer with 
                          that is not there.";
 
 /// Whether calls of this kind are for models.
-pub(super) fn is_ours(kind: &str, spec: &Value) -> bool {
-    match kind {
-        "model" | "chat" | "evaluate" | "agent" => true,
-        "extract" => {
-            spec.get("step_type").and_then(Value::as_str) == Some("extract_data") && spec.get("output_schema").is_some()
+pub(super) fn is_ours(effect: &Effect) -> bool {
+    match effect.kind {
+        Kind::Model | Kind::Chat | Kind::Evaluate | Kind::Agent => true,
+        Kind::Extract => {
+            effect.fixed.get("step_type").and_then(Value::as_str) == Some("extract_data")
+                && effect.response.output_schema.is_some()
         }
         _ => false,
     }
@@ -87,7 +90,8 @@ impl Models {
     pub(super) fn ask(&self, call: &Call, stop: &Stop) -> Result<Ask, Answer> {
         let (call, secrets) = self.with_secrets(call)?;
         let (call, texts) = (&call, Texts::new(&call));
-        let target = self.target_of(&call.kind, &call.spec, &call.input).map_err(|lack| no_runner(call, lack))?;
+        let target =
+            self.target_of(call.kind(), &call.definition.fixed, &call.input).map_err(|lack| no_runner(call, lack))?;
         let offered = offered(&texts);
         let names = Names::of(&offered);
         let shape = shape(&texts);
@@ -96,7 +100,7 @@ impl Models {
         request.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
         request.tools = Some(tools::wire(&offered, &names, &self.catalogue, stop)).filter(|tools| !tools.is_empty());
         let options = options(&texts, &target, &shape)?;
-        let reply = &*call.kind == "chat" || call.spec.get("reply") == Some(&Value::Bool(true));
+        let reply = call.kind() == Kind::Chat || call.definition.fixed.get("reply") == Some(&Value::Bool(true));
         let key = target.key.as_ref();
         let unspoken = Secrets::from_values(secrets.iter().chain(key).cloned());
         let secrets = Secrets::from_values(secrets.into_iter().chain(key.filter(|key| key.len() >= NO_WORD).cloned()));
@@ -118,16 +122,15 @@ impl Models {
     }
 
     /// Where a call of that kind goes, as far as it is known.
-    pub(super) fn target_of(&self, kind: &str, spec: &Value, input: &Value) -> Result<Target, Lack> {
+    pub(super) fn target_of(&self, kind: Kind, fixed: &Object, input: &Value) -> Result<Target, Lack> {
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let nested = |outer: &str, key: &str| spec.get(outer).and_then(|value| text(value, key));
-        let node = text(spec, "node").and_then(|node| node.strip_prefix("llm.").map(str::to_owned));
-        let provider = text(input, "provider")
-            .or_else(|| text(spec, "provider"))
-            .or(node)
-            .map(|provider| self.api_of(kind, &provider));
+        let own = |key: &str| fixed.get(key).and_then(Value::as_str).map(str::to_owned);
+        let nested = |outer: &str, key: &str| fixed.get(outer).and_then(|value| text(value, key));
+        let node = own("node").and_then(|node| node.strip_prefix("llm.").map(str::to_owned));
+        let provider =
+            text(input, "provider").or_else(|| own("provider")).or(node).map(|provider| self.api_of(kind, &provider));
         let model = text(input, "model")
-            .or_else(|| text(spec, "model"))
+            .or_else(|| own("model"))
             .or_else(|| nested("configuration", "model"))
             .or_else(|| nested("options", "model"));
         let model = match (model, text(input, "model_variant").filter(|variant| !variant.is_empty())) {
@@ -139,8 +142,8 @@ impl Models {
     }
 
     /// The provider behind the API of one that is a program.
-    fn api_of(&self, kind: &str, provider: &str) -> String {
-        let set = self.agents.get(provider).filter(|_| kind == "agent");
+    fn api_of(&self, kind: Kind, provider: &str) -> String {
+        let set = self.agents.get(provider).filter(|_| kind == Kind::Agent);
         if let Some(named) = set.and_then(|set| set.provider.clone()) {
             return named;
         }
@@ -158,26 +161,25 @@ impl Models {
 fn offered(texts: &Texts<'_>) -> Vec<Value> {
     let tools = texts.field("tools").and_then(Value::as_list).unwrap_or_default();
     // A prompt that only has an answer has no use for tools: whoever runs its tools asks for replies.
-    let asks_for_replies = texts.call.spec.get("reply").is_some() || &*texts.call.kind == "chat";
+    let asks_for_replies = texts.call.definition.fixed.get("reply").is_some() || texts.call.kind() == Kind::Chat;
     if asks_for_replies { tools.to_vec() } else { Vec::new() }
 }
 
-/// The error of a call that nothing can perform. Graphs have a name of their own for it.
+/// The error of a call that no configured model can perform.
 pub(super) fn no_runner(call: &Call, Lack(message): Lack) -> Answer {
-    let kind = if call.spec.get("toolNames").is_some() { "no_llm" } else { "no_runner" };
-    Answer::impossible(kind, message)
+    Answer::impossible(call.response().missing_runner_kind.as_deref().unwrap_or("no_runner"), message)
 }
 
 /// The system text, and the messages.
 fn said(texts: &Texts<'_>, names: &Names, files: Option<&FilesSettings>) -> Result<(String, Vec<ChatMessage>), Answer> {
-    let kind = &*texts.call.kind;
-    if kind == "evaluate" {
+    let kind = texts.call.kind();
+    if kind == Kind::Evaluate {
         return Ok((JUDGE.to_owned(), vec![ChatMessage::user(judged(texts))]));
     }
     let own = texts.text(&["system", "system_template", "systemPrompt", "system_prompt"]).unwrap_or_default();
     let role = texts.text(&["role"]).unwrap_or_default();
     let mut system = [role, own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    if kind == "extract" {
+    if kind == Kind::Extract {
         EXTRACTOR.clone_into(&mut system);
     }
     let mut messages = opening(texts, names, files)?;
@@ -246,7 +248,7 @@ fn judged(texts: &Texts<'_>) -> String {
 }
 
 fn shape(texts: &Texts<'_>) -> Shape {
-    if &*texts.call.kind == "evaluate" {
+    if texts.call.kind() == Kind::Evaluate {
         let score = json!({"type": "object", "required": ["score", "explanation"], "additionalProperties": false,
             "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}, "explanation": {"type": "string"}}});
         return Shape::Schema(Value::from(&score));
@@ -254,7 +256,7 @@ fn shape(texts: &Texts<'_>) -> Shape {
     let schema = schema::wanted(texts.call).or_else(|| texts.field("output_schema").cloned());
     match schema.filter(|schema| schema.as_object().is_some()) {
         Some(schema) => Shape::Schema(schema),
-        None if texts.call.spec.get("response_format").and_then(Value::as_str) == Some("json") => Shape::Json,
+        None if texts.call.response().format == Format::Json => Shape::Json,
         None => Shape::Free,
     }
 }

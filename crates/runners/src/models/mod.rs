@@ -28,6 +28,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use branchpoint_core::Usage;
+use branchpoint_core::effect::{self, SecretForm};
+use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 
 pub use settings::{Price, Provider, Settings};
@@ -106,7 +108,7 @@ impl Models {
     /// Performs a call for a model, on the thread of the caller, which must not be one of an async runtime. None: it is not
     /// for a model.
     pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
-        if !ask::is_ours(&call.kind, &call.spec) || self.is_program(call) || by_path(call) {
+        if !ask::is_ours(&call.definition) || self.is_program(call) || by_path(call) {
             return None;
         }
         if crate::agent::is_turn(call) {
@@ -122,40 +124,42 @@ impl Models {
 
     /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of finding, and what is to
     /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
-    pub fn lacks(&self, kind: &str, spec: &Value) -> Option<(Kind, String)> {
-        if !ask::is_ours(kind, spec) {
+    pub fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+        if !ask::is_ours(effect) {
             return None;
         }
-        let provider = spec.get("provider").and_then(Value::as_str).filter(|_| kind == "agent");
+        let (kind, spec) = (effect.kind, &effect.fixed);
+        let provider = spec.get("provider").and_then(Value::as_str).filter(|_| kind == effect::Kind::Agent);
         if let Some(provider) = provider.filter(|provider| agents::program(&self.agents, provider).is_some()) {
             return agents::missing(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
         }
         // A front-end that does not say which model it will be has left it to the run.
         let told = ["model", "provider", "configuration"]
             .iter()
-            .any(|key| spec.get(key).is_some_and(|told| *told != Value::Null));
+            .any(|key| spec.get(*key).is_some_and(|told| *told != Value::Null));
         // A secret that is the key is put in when the call is made; that there will be one is enough before it.
-        let has_key = spec.get("credentials").is_some();
+        let has_key = effect.secrets.iter().any(|secret| matches!(secret.form, SecretForm::Credential { .. }));
         let input = if has_key { object([("api_key", Value::from(""))]) } else { Value::Null };
         if has_key && !told {
             return None;
         }
         // What the run computes may name a model; that there is none at all is known before it.
-        let own = if told || kind == "chat" { spec } else { &Value::Null };
+        let own = if told || kind == effect::Kind::Chat { spec.clone() } else { Object::default() };
         let below = spec.get("subagentModels").and_then(Value::as_list).unwrap_or_default();
-        let below = below.iter().map(|model| object([("model", model.clone())]));
-        let lack = [own.clone()].into_iter().chain(below).find_map(|spec| self.target_of(kind, &spec, &input).err());
+        let below = below.iter().map(|model| [("model".into(), model.clone())].into_iter().collect());
+        let lack = [own].into_iter().chain(below).find_map(|spec| self.target_of(kind, &spec, &input).err());
         lack.map(|lack| (Kind::NoRunner, lack.0))
     }
 
     /// Whether calls of that kind are for a model.
-    pub fn serves(kind: &str, spec: &Value) -> bool {
-        ask::is_ours(kind, spec)
+    pub fn serves(effect: &Effect) -> bool {
+        ask::is_ours(effect)
     }
 
     /// Whether an agent is a program of this machine.
     fn is_program(&self, call: &Call) -> bool {
-        let provider = call.input.get("provider").and_then(Value::as_str).filter(|_| &*call.kind == "agent");
+        let provider =
+            call.input.get("provider").and_then(Value::as_str).filter(|_| call.kind() == effect::Kind::Agent);
         provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
     }
 
@@ -218,5 +222,5 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 
 /// What stands at a path needs no model to be found.
 fn by_path(call: &Call) -> bool {
-    &*call.kind == "extract" && call.input.get("path").is_some_and(|path| *path != Value::Null)
+    call.kind() == effect::Kind::Extract && call.input.get("path").is_some_and(|path| *path != Value::Null)
 }

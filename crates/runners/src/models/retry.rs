@@ -34,7 +34,7 @@ const NAMES: Duration = Duration::from_secs(5);
 
 /// When a call that begins now has to be done, with everything that it takes.
 pub(super) fn until(settings: &Settings, call: &Call) -> Instant {
-    let limit = call.attempt_limit_ms.map(Duration::from_millis);
+    let limit = call.attempt_limit_ms().map(Duration::from_millis);
     after_now(limit.unwrap_or_else(|| Duration::from_secs(settings.time_limit_s)))
 }
 
@@ -78,7 +78,7 @@ fn out_of_time(models: &Models, call: &Call, known: &Known) -> Answer {
     if let Some(refusal) = known.refusal() {
         return Answer::Failed(refusal);
     }
-    let failed = match call.attempt_limit_ms {
+    let failed = match call.attempt_limit_ms() {
         Some(_) if known.is_nothing() => return Answer::Never,
         Some(_) => judge::timeout(call),
         None => {

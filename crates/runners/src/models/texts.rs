@@ -31,7 +31,7 @@ impl Models {
     /// The call with the secrets that it names, and their values: no error may tell them.
     pub(super) fn with_secrets(&self, call: &Call) -> Result<(Call, Vec<String>), Answer> {
         let missing = |why: String| Answer::impossible("step_failed", why);
-        let (input, used) = resolve(&call.input, &call.spec, &self.secrets).map_err(missing)?;
+        let (input, used) = resolve(&call.input, &call.definition.secrets, &self.secrets).map_err(missing)?;
         Ok((Call { input, ..call.clone() }, used))
     }
 }

@@ -76,8 +76,8 @@ impl<'c> Wishes<'_, 'c> {
     /// The first of some fields that says something, and its name: in the input, or in what is the same for every call. A template
     /// that came to nothing says nothing.
     fn said<'n>(&self, names: &[&'n str]) -> Option<(&'n str, &'c Value)> {
-        let spec = &self.texts.call.spec;
-        let within = |name: &str| ["configuration", "options"].iter().find_map(|key| spec.get(key)?.get(name));
+        let spec = &self.texts.call.definition.fixed;
+        let within = |name: &str| ["configuration", "options"].iter().find_map(|key| spec.get(*key)?.get(name));
         let says = |value: &&Value| !plain(value).trim().is_empty();
         names.iter().find_map(|name| Some((*name, self.texts.field(name).or_else(|| within(name)).filter(says)?)))
     }

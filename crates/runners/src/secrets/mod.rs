@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use branchpoint_core::effect::{PathKey, SecretForm, SecretText};
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Failed, State, view};
 use branchpoint_expr::{Object, Value, shell};
@@ -224,67 +225,58 @@ pub fn sounds_secret(name: &str) -> bool {
 
 /// The input of a call with the secrets that it names, and which values these are.
 ///
-/// Where secrets stand is said by the effect, never by data: `spec.secrets` lists the paths of texts that are lists of parts,
-/// in which every second part, from the second, is `{secret: name}`; `spec.credentials` lists such texts that are no part of what
-/// the run asks with, and where they are put: `{at, text}`. Everything else is left as it is, whatever it looks like.
+/// Where secrets belong is said by the effect, never by data; see [`SecretText`]. Everything else is left as it is, whatever it
+/// looks like.
 ///
 /// # Errors
 ///
 /// What is wrong: the store does not have a secret, or no value can stand where one is named.
-pub fn resolve(input: &Value, spec: &Value, store: &SecretStore) -> Result<(Value, Vec<String>), String> {
-    resolve_beside(None, input, spec, store)
-}
-
-/// The same for a call that has a text which a shell reads, by its key: a secret in that text is one word of it, in quotes, whatever
-/// it holds.
-///
-/// # Errors
-///
-/// What is wrong: the store does not have a secret, or no value can stand where one is named.
-pub(crate) fn resolve_beside(
-    shell: Option<&str>,
-    input: &Value,
-    spec: &Value,
-    store: &SecretStore,
-) -> Result<(Value, Vec<String>), String> {
+pub fn resolve(input: &Value, texts: &[SecretText], store: &SecretStore) -> Result<(Value, Vec<String>), String> {
     let mut known = Vec::new();
     let mut input = input.clone();
-    for path in spec.get("secrets").and_then(Value::as_list).unwrap_or_default() {
-        let path = path.as_list().unwrap_or_default();
-        let is_read_by_shell = shell.is_some() && path.first().and_then(Value::as_str) == shell;
-        input = at_path(&input, path, &mut |parts| joined(parts, store, is_read_by_shell, &mut known))?;
-    }
-    for credential in spec.get("credentials").and_then(Value::as_list).unwrap_or_default() {
-        let text = joined(credential.get("text").unwrap_or(&Value::Null), store, false, &mut known)?;
-        input = put(&input, credential.get("at").and_then(Value::as_list).unwrap_or_default(), text);
+    for SecretText { at, form } in texts {
+        input = match form {
+            SecretForm::Plain | SecretForm::ShellWord => {
+                let is_word = *form == SecretForm::ShellWord;
+                at_path(&input, at, &mut |parts| joined(parts, store, is_word, &mut known))?
+            }
+            SecretForm::Credential { before, secret } => {
+                let value = store(secret).ok_or_else(|| missing(secret))?;
+                known.push(value.clone());
+                put(&input, at, Value::from(format!("{before}{value}")))
+            }
+        };
     }
     Ok((input, known))
 }
 
+fn missing(name: &str) -> String {
+    format!("there is no secret `{name}` here")
+}
+
 /// The value with something more at a path, which is made if it is not there.
-fn put(value: &Value, path: &[Value], more: Value) -> Value {
-    let Some((key, rest)) = path.split_first() else { return more };
+fn put(value: &Value, path: &[PathKey], more: Value) -> Value {
+    let Some((PathKey::Field(key), rest)) = path.split_first() else { return more };
     let mut fields = value.as_object().cloned().unwrap_or_default();
-    let key = Arc::from(key.as_str().unwrap_or_default());
-    let within = put(fields.get(&key).unwrap_or(&Value::Null), rest, more);
-    fields.insert(key, within);
+    let within = put(fields.get(key).unwrap_or(&Value::Null), rest, more);
+    fields.insert(key.clone(), within);
     Value::from(fields)
 }
 
 /// The value with something else at a path. A path that leads nowhere changes nothing.
 fn at_path(
     value: &Value,
-    path: &[Value],
+    path: &[PathKey],
     change: &mut dyn FnMut(&Value) -> Result<Value, String>,
 ) -> Result<Value, String> {
     let Some((key, rest)) = path.split_first() else { return change(value) };
     match (value, key) {
-        (Value::Object(fields), Value::Str(key)) if fields.contains_key(key) => {
+        (Value::Object(fields), PathKey::Field(key)) if fields.contains_key(key) => {
             let mut fields = Object::clone(fields);
             fields[key] = at_path(&fields[key], rest, change)?;
             Ok(Value::from(fields))
         }
-        (Value::List(items), Value::Int(at)) => {
+        (Value::List(items), PathKey::Item(at)) => {
             let mut items = items.to_vec();
             if let Some(item) = usize::try_from(*at).ok().and_then(|at| items.get_mut(at)) {
                 *item = at_path(item, rest, change)?;
@@ -312,7 +304,7 @@ fn joined(
             text.push_str(&part);
             continue;
         };
-        let secret = store(name).ok_or_else(|| format!("there is no secret `{name}` here"))?;
+        let secret = store(name).ok_or_else(|| missing(name))?;
         if is_read_by_shell {
             let around = command.around();
             let (before, after) = around.map_err(|place| format!("the secret `{name}` cannot be put into {place}"))?;

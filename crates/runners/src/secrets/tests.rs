@@ -10,9 +10,14 @@ fn store() -> SecretStore {
     Arc::new(|name| (name != "NONE").then(|| format!("<{name}>")))
 }
 
+/// Texts at these paths.
+fn texts(paths: &[&[PathKey]]) -> Vec<SecretText> {
+    paths.iter().map(|path| SecretText::plain(path.to_vec())).collect()
+}
+
 #[track_caller]
-fn check_resolved(input: &str, spec: &str, expect: &str) {
-    let (resolved, _) = resolve(&json(input), &json(spec), &store()).expect("all secrets are there");
+fn check_resolved(input: &str, texts: &[SecretText], expect: &str) {
+    let (resolved, _) = resolve(&json(input), texts, &store()).expect("all secrets are there");
     assert_eq!(resolved, json(expect));
 }
 
@@ -47,9 +52,10 @@ fn values_are_masked_however_deep_and_in_keys() {
 #[test]
 fn a_secret_in_a_text_that_a_shell_reads_is_one_word() {
     let store: SecretStore = Arc::new(|_| Some("it's; ls".to_owned()));
-    let spec = json(r#"{"secrets": [["command"], ["cwd"]]}"#);
+    let mut texts = texts(&[&["command".into()], &["cwd".into()]]);
+    texts[0].form = SecretForm::ShellWord;
     let input = json(r#"{"command": ["echo ", {"secret": "K"}, ""], "cwd": ["", {"secret": "K"}, ""]}"#);
-    let (resolved, known) = resolve_beside(Some("command"), &input, &spec, &store).expect("all secrets are there");
+    let (resolved, known) = resolve(&input, &texts, &store).expect("all secrets are there");
     assert_eq!(resolved.get("command"), Some(&Value::from(r"echo 'it'\''s; ls'")));
     assert_eq!(resolved.get("cwd"), Some(&Value::from("it's; ls")));
     assert_eq!(Secrets::from_values(known).mask(r"+ echo 'it'\''s; ls'"), "+ echo ***");
@@ -57,7 +63,7 @@ fn a_secret_in_a_text_that_a_shell_reads_is_one_word() {
 
 #[test]
 fn secrets_are_put_in_only_where_the_effect_says() {
-    let spec = r#"{"secrets": [["command"], ["headers", "x/y", 1]]}"#;
+    let spec = &texts(&[&["command".into()], &["headers".into(), "x/y".into(), PathKey::Item(1)]]);
     check_resolved(
         r#"{"command": ["a ", {"secret": "K"}, " b ", {"secret": "L"}, ""], "headers": {"x/y": ["q", ["", {"secret": "M"}, "!"]]}}"#,
         spec,
@@ -73,19 +79,21 @@ fn data_never_names_a_secret() {
     // Neither text that looks like a reference, nor a value that looks like one, nor a part that data has filled.
     check_resolved(
         r#"{"command": ["{{secret.K}}", {"secret": "L"}, {"secret": "K"}], "data": ["", {"secret": "K"}, ""]}"#,
-        r#"{"secrets": [["command"]]}"#,
+        &texts(&[&["command".into()]]),
         r#"{"command": "{{secret.K}}<L>{\"secret\":\"K\"}", "data": ["", {"secret": "K"}, ""]}"#,
     );
-    check_resolved(r#"{"command": ["", {"secret": "K"}, ""]}"#, "null", r#"{"command": ["", {"secret": "K"}, ""]}"#);
+    check_resolved(r#"{"command": ["", {"secret": "K"}, ""]}"#, &[], r#"{"command": ["", {"secret": "K"}, ""]}"#);
 }
 
 #[test]
 fn a_secret_that_is_missing_is_named() {
     let input = json(r#"{"command": ["", {"secret": "NONE"}, ""]}"#);
-    let resolved = resolve(&input, &json(r#"{"secrets": [["command"]]}"#), &store());
+    let mut texts = texts(&[&["command".into()]]);
+    let resolved = resolve(&input, &texts, &store());
     assert_eq!(resolved, Err("there is no secret `NONE` here".to_owned()));
     let commented = json(r#"{"command": ["true # ", {"secret": "K"}, ""]}"#);
-    let resolved = resolve_beside(Some("command"), &commented, &json(r#"{"secrets": [["command"]]}"#), &store());
+    texts[0].form = SecretForm::ShellWord;
+    let resolved = resolve(&commented, &texts, &store());
     assert_eq!(resolved, Err("the secret `K` cannot be put into a comment".to_owned()));
 }
 

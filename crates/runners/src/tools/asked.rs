@@ -37,7 +37,7 @@ impl Asked {
     /// Puts the secrets that the call names into it.
     pub(super) fn resolved(call: &Call, store: &SecretStore) -> Result<Self, Answer> {
         let missing = |why: String| impossible(why);
-        let (input, known) = resolve(&call.input, &call.spec, store).map_err(missing)?;
+        let (input, known) = resolve(&call.input, &call.definition.secrets, store).map_err(missing)?;
         Ok(Self { call: Call { input, ..call.clone() }, secrets: Secrets::from_values(known) })
     }
 

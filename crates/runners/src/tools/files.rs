@@ -28,11 +28,11 @@ pub(super) struct Files(pub(super) Option<FilesSettings>);
 
 impl Files {
     pub(super) fn perform(&self, call: &Call) -> Answer {
-        let Some(settings) = &self.0 else { return impossible(self.lacks(&call.spec).unwrap_or_default()) };
+        let Some(settings) = &self.0 else { return impossible(self.lacks(&call.definition.fixed).unwrap_or_default()) };
         let input = &call.input;
         let text = |key: &str| input.get(key).filter(|value| **value != Value::Null).map(ToString::to_string);
         let content = || text("content").or_else(|| text("input")).unwrap_or_default();
-        let step = call.spec.get("step_type").and_then(Value::as_str).unwrap_or_default();
+        let step = call.definition.fixed.get("step_type").and_then(Value::as_str).unwrap_or_default();
         let done = match step {
             "load_content" => settings.load(&text("content_version_id").unwrap_or_default()),
             "load_content_attachment" => settings.load(&text("attachment_key").unwrap_or_default()),
@@ -55,7 +55,7 @@ impl Files {
     }
 
     /// Why nothing can be read or written, if so.
-    pub(super) fn lacks(&self, spec: &Value) -> Option<String> {
+    pub(super) fn lacks(&self, spec: &Object) -> Option<String> {
         let step = spec.get("step_type").and_then(Value::as_str).unwrap_or_default();
         if step == "publish_content" {
             return Some("this host has nowhere to publish contents to".to_owned());

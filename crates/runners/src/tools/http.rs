@@ -54,8 +54,8 @@ fn outgoing(call: &Call) -> Result<Outgoing, Answer> {
     }
     let mut out = Outgoing::new(method, url, Source::Document);
     out.headers = headers(input.get("headers"))?;
-    out.follow = follows(&call.spec);
-    let form = call.spec.get("body_type").and_then(Value::as_str);
+    out.follow = follows(call);
+    let form = call.definition.fixed.get("body_type").and_then(Value::as_str);
     out.add_body(encoded(input.get("body"), form, &boundary(call)));
     out.add_key(call);
     Ok(out)
@@ -83,15 +83,12 @@ impl Outgoing {
 }
 
 /// A step that expects a redirect gets it; otherwise redirects are followed unless the document says no.
-pub(super) fn follows(spec: &Value) -> bool {
-    if let Some(follow) = spec.get("follow_redirects") {
+pub(super) fn follows(call: &Call) -> bool {
+    if let Some(follow) = call.definition.fixed.get("follow_redirects") {
         return *follow != Value::Bool(false);
     }
-    let is_redirect = |value: &Value| matches!(value, Value::Int(300..=399));
-    let expected = spec.get("expect_status").and_then(Value::as_list).unwrap_or_default();
-    !expected
-        .iter()
-        .any(|range| range.as_list().map_or_else(|| is_redirect(range), |ends| ends.iter().any(is_redirect)))
+    let mut expected = call.response().expected_status.iter().flatten();
+    !expected.any(|(low, high)| [low, high].into_iter().any(|status| (300..=399).contains(status)))
 }
 
 pub(super) fn method(written: Option<&Value>) -> Result<Method, Answer> {

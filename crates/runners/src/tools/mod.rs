@@ -38,6 +38,8 @@ mod wire;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Object, Value};
 
 use crate::cancel::Stop;
@@ -130,7 +132,7 @@ impl Tools {
 
     /// Performs one attempt; none if calls of that kind are not for tools.
     pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
-        let runner = runner(&call.kind, &call.spec, &call.input)?;
+        let runner = runner(call.kind(), &call.definition.fixed, &call.input)?;
         // Whoever hears a command while it runs must not hear its secrets, so it fills them in itself.
         if let (Runner::Process, Some(commands)) = (&runner, &self.commands) {
             return Some(commands.perform(call, stop));
@@ -142,8 +144,9 @@ impl Tools {
     }
 
     /// Why calls of a kind cannot be performed, naming what the settings lack; none if they can, or are not for tools.
-    pub fn lacks(&self, kind: &str, spec: &Value) -> Option<String> {
-        match runner(kind, spec, &Value::Null)? {
+    pub fn lacks(&self, effect: &Effect) -> Option<String> {
+        let spec = &effect.fixed;
+        match runner(effect.kind, spec, &Value::Null)? {
             // Which tool a call means that names none depends on the run.
             Runner::Http | Runner::Fetch | Runner::Tool("", _) => None,
             Runner::Extract => extract::lacks(spec),
@@ -184,12 +187,12 @@ impl Tools {
     }
 
     /// Whether calls of that kind are for tools.
-    pub fn serves(kind: &str, spec: &Value) -> bool {
-        runner(kind, spec, &Value::Null).is_some()
+    pub fn serves(effect: &Effect) -> bool {
+        runner(effect.kind, &effect.fixed, &Value::Null).is_some()
     }
 
     fn performed(&self, call: &Call, stop: &Stop) -> Answer {
-        match runner(&call.kind, &call.spec, &call.input) {
+        match runner(call.kind(), &call.definition.fixed, &call.input) {
             Some(Runner::Http) => self.http.perform(call, stop),
             Some(Runner::Webhook) => self.webhook.perform(call, stop),
             Some(Runner::Fetch) => self.fetch.perform(&argued(call), stop),
@@ -200,7 +203,7 @@ impl Tools {
             Some(Runner::Process) => failure::impossible(NO_COMMANDS),
             Some(Runner::Action) => self.mcp.action(call, stop),
             Some(Runner::Tool(name, arguments)) => self.mcp.tool(name, arguments, call, stop),
-            None => failure::impossible(format!("nothing here performs `{}`", call.kind)),
+            None => failure::impossible(format!("nothing here performs `{}`", call.kind())),
         }
     }
 }
@@ -208,19 +211,19 @@ impl Tools {
 const NO_COMMANDS: &str = "this host runs no commands; its operator has to allow that";
 
 /// Which runner a call is for; none if it is for no tool.
-fn runner<'c>(kind: &'c str, spec: &'c Value, input: &'c Value) -> Option<Runner<'c>> {
+fn runner<'c>(kind: Kind, spec: &'c Object, input: &'c Value) -> Option<Runner<'c>> {
     let step = spec.get("step_type").and_then(Value::as_str);
     Some(match kind {
-        "http" => Runner::Http,
-        "webhook" => Runner::Webhook,
-        "fetch" => Runner::Fetch,
-        "search" => Runner::Search,
-        "extract" => Runner::Extract,
-        "mail" => Runner::Mail,
-        "content" => Runner::Files,
-        "process" => Runner::Process,
-        "mcp" => Runner::Action,
-        "tool" => {
+        Kind::Http => Runner::Http,
+        Kind::Webhook => Runner::Webhook,
+        Kind::Fetch => Runner::Fetch,
+        Kind::Search => Runner::Search,
+        Kind::Extract => Runner::Extract,
+        Kind::Mail => Runner::Mail,
+        Kind::Content => Runner::Files,
+        Kind::Process => Runner::Process,
+        Kind::Mcp => Runner::Action,
+        Kind::Tool => {
             let fixed = spec.get("tool").and_then(Value::as_str);
             let name = fixed.or_else(|| input.get("tool").and_then(Value::as_str)).unwrap_or_default();
             match Builtin::named(name) {
@@ -230,9 +233,9 @@ fn runner<'c>(kind: &'c str, spec: &'c Value, input: &'c Value) -> Option<Runner
                 None => Runner::Tool(name, input.get("arguments").unwrap_or(&Value::Null)),
             }
         }
-        "retrieval" | "memory" | "object_store" => Runner::Tool(step.unwrap_or(kind), input),
-        // A chat without a type of step is a conversation with a model.
-        "chat" => Runner::Tool(step?, input),
+        Kind::Retrieval | Kind::Memory | Kind::ObjectStore | Kind::ChatHistory => {
+            Runner::Tool(step.unwrap_or(kind.as_str()), input)
+        }
         _ => return None,
     })
 }
@@ -241,7 +244,7 @@ fn runner<'c>(kind: &'c str, spec: &'c Value, input: &'c Value) -> Option<Runner
 fn configured(call: &Call) -> Cow<'_, Call> {
     let part = |key: &str| call.input.get(key).and_then(Value::as_object);
     let (Some(set), Some(arguments)) = (part("configuration"), part("arguments")) else { return Cow::Borrowed(call) };
-    if &*call.kind != "tool" || call.spec.get("tool").is_some() {
+    if call.kind() != Kind::Tool || call.definition.fixed.get("tool").is_some() {
         return Cow::Borrowed(call);
     }
     let mut whole = Object::clone(set);
@@ -253,7 +256,7 @@ fn configured(call: &Call) -> Cow<'_, Call> {
 
 /// A call of a tool by name, with its arguments as what it asks with.
 fn argued(call: &Call) -> Call {
-    let named = &*call.kind == "tool" && call.spec.get("tool").is_none();
+    let named = call.kind() == Kind::Tool && call.definition.fixed.get("tool").is_none();
     let input = if named { call.input.get("arguments").cloned().unwrap_or_default() } else { call.input.clone() };
     Call { input, ..call.clone() }
 }

@@ -27,9 +27,7 @@ impl Commands {
     /// Performs `process`: `argv`, or `command` with `args`, is a program; `command` alone is run by `sh`, to which a secret is one
     /// word and never a part of the command.
     pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        let is_program = ["argv", "args"].iter().any(|key| call.input.get(key).and_then(Value::as_list).is_some());
-        let shell = (!is_program).then_some("command");
-        self.local.with_secrets_beside(shell, call, "step_failed", |call, listener| self.run(call, stop, listener))
+        self.local.with_secrets(call, "step_failed", |call, listener| self.run(call, stop, listener))
     }
 
     fn run(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {

@@ -35,10 +35,10 @@ impl Tasks {
         default_ms: u64,
         work: impl Future<Output = Result<Answer, Answer>>,
     ) -> Answer {
-        let limit_ms = call.attempt_limit_ms.unwrap_or(default_ms);
+        let limit_ms = call.attempt_limit_ms().unwrap_or(default_ms);
         match self.within(stop, Duration::from_millis(limit_ms), work) {
             Some(Ok(answer) | Err(answer)) => answer,
-            None if stop.is_set() || call.attempt_limit_ms.is_some() => Answer::Never,
+            None if stop.is_set() || call.attempt_limit_ms().is_some() => Answer::Never,
             None => Answer::failed("timeout", format!("nothing came back within {limit_ms} ms")),
         }
     }

@@ -39,7 +39,7 @@ impl Webhook {
     pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
         let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
             let reply = self.wire.send(self.outgoing(call)?).await?;
-            if let Some(to) = reply.redirects_to().filter(|_| follows(&call.spec)) {
+            if let Some(to) = reply.redirects_to().filter(|_| follows(call)) {
                 return Err(moved(reply.status, to));
             }
             let body = Body::Decoded(Value::Str(reply.text()));

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use branchpoint_runners::Answer;
 use branchpoint_runners::models::ToolDescription;
-use branchpoint_runners::{Answer, Call};
 
 use super::provider::{Does, Provider};
 use super::{call, models, perform, value};
@@ -46,6 +46,6 @@ fn a_catalogue_that_is_slow_is_within_the_limit_of_the_call() {
         }
         vec![None; names.len()]
     });
-    let limited = Call { attempt_limit_ms: Some(50), ..call("chat", "{}", TOOLS) };
+    let limited = call("chat", "{}", TOOLS).within(50);
     assert_eq!(perform(&models, &limited), Answer::Never);
 }

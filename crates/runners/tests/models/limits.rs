@@ -29,7 +29,7 @@ fn limited_call(call: &Call, name: &str, provider: impl Fn() -> Provider, so_far
     for limit in [700, 2_000, 8_000, 30_000, 100_000] {
         let provider = provider();
         let (models, heard) = listening(&provider, name);
-        let answer = perform(&models, &Call { attempt_limit_ms: Some(limit), ..call.clone() });
+        let answer = perform(&models, &call.clone().within(limit));
         if so_far(Seen { provider: &provider, heard: heard.load(Ordering::SeqCst) }) {
             return answer;
         }
@@ -98,7 +98,7 @@ fn what_a_stream_used_up_counts_when_the_limit_cuts_it() {
 #[test]
 fn a_limit_ends_a_call_of_which_nothing_comes() {
     let provider = Provider::new(vec![Does::Hangs]);
-    let limited = Call { attempt_limit_ms: Some(50), ..plain() };
+    let limited = plain().within(50);
     assert_eq!(models(&provider, "openai").perform(&limited, &Stop::default()), Some(Answer::Never));
 }
 

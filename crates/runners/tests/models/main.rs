@@ -12,7 +12,8 @@ mod spent;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::{Again, EffectNo};
+use branchpoint_core::Again;
+use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Value};
 use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};
 use branchpoint_runners::tools::HttpSettings;
@@ -23,20 +24,14 @@ fn value(json: &str) -> Value {
     serde_json::from_str(json).expect("this is JSON")
 }
 
-fn call(kind: &str, spec: &str, input: &str) -> Call {
-    Call {
-        run: "run".into(),
-        effect: EffectNo(1),
-        attempt: 1,
-        answers: 0,
-        folder: "".into(),
-        kind: kind.into(),
-        spec: value(spec),
-        input: value(input),
-        attempt_limit_ms: None,
-        step: Some("ask".into()),
-        path: Vec::new(),
-    }
+/// An effect by its kind and its other fields.
+fn effect(kind: &str, definition: &str) -> Effect {
+    let definition = serde_json::from_str(definition).expect("these are fields of an effect");
+    Effect { kind: branchpoint_core::effect::Kind::named(kind).expect("this is a kind"), ..definition }
+}
+
+fn call(kind: &str, definition: &str, input: &str) -> Call {
+    Call { step: Some("ask".into()), ..Call::first(effect(kind, definition), value(input)) }
 }
 
 /// Models of which the provider `anthropic` or `openai` is the one on this machine.
@@ -108,7 +103,7 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
                 Provider::new(vec![Does::Calls(&[("find_it", r#"{"query": "ü"}"#), ("add", r#"{"a": 1, "b": 2}"#)])]);
             let mut models = models(&provider, name);
             models.settings.stream = stream;
-            let answer = perform(&models, &call("model", r#"{"reply": true}"#, asked));
+            let answer = perform(&models, &call("model", r#"{"fixed": {"reply": true}}"#, asked));
             let Answer::Reply { value: reply, .. } = &answer else { panic!("{name}: {answer:?}") };
             let calls = r#"[{"id": "call_0", "name": "find.it", "arguments": {"query": "ü"}}, {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}]"#;
             assert_eq!(reply.get("toolCalls"), Some(&value(calls)), "{name}");
@@ -128,7 +123,8 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
 fn a_chat_of_a_session_gets_a_reply() {
     let provider = Provider::new(vec![Does::Calls(&[("fetch", "{}")])]);
     let models = models(&provider, "openai");
-    let spec = r#"{"node": "llm.openai", "configuration": {"model": "test-model", "maxTokens": 7, "topP": 0.5}}"#;
+    let spec =
+        r#"{"fixed": {"node": "llm.openai", "configuration": {"model": "test-model", "maxTokens": 7, "topP": 0.5}}}"#;
     let asked = r#"{"system": "Help.", "messages": [{"role": "user", "content": "hi"}], "tools": ["fetch"]}"#;
     let answer = perform(&models, &call("chat", spec, asked));
     assert!(
@@ -199,8 +195,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     assert_eq!(provider.requests().len(), 3);
 
     let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "250")], "{}")]);
-    let mut asked = call("model", "{}", r#"{"prompt": "hi"}"#);
-    asked.attempt_limit_ms = Some(200_000);
+    let asked = call("model", "{}", r#"{"prompt": "hi"}"#).within(200_000);
     let answer = perform(&models(&provider, "openai"), &asked);
     assert!(matches!(&answer, Answer::Failed(failed) if failed.again == Again::After(250_000)), "{answer:?}");
     assert_eq!(provider.requests().len(), 1);
@@ -272,8 +267,7 @@ fn a_refused_key_is_not_told() {
     );
 }
 
-const NUMBER: &str =
-    r#"{"output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}"#;
+const NUMBER: &str = r#"{"response": {"output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}}"#;
 
 #[test]
 fn a_schema_is_sent_and_an_answer_without_the_shape_is_asked_for_again() {
@@ -327,13 +321,20 @@ fn every_front_end_is_served() {
         }
     };
     let steps = r#"{"prompt_template": "Say {}", "system_template": "Short.", "model": "default", "simple_format": true, "input": "x"}"#;
-    check("model", r#"{"step_type": "prompt_call"}"#, steps, "ok", &["Say {}", "Short.", "test-model"], r#""ok""#);
+    check(
+        "model",
+        r#"{"fixed": {"step_type": "prompt_call"}}"#,
+        steps,
+        "ok",
+        &["Say {}", "Short.", "test-model"],
+        r#""ok""#,
+    );
     let written = r#"{"simple_format": false, "json_template": {"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, {"role": "user", "content": "three"}]}}"#;
     check("model", "{}", written, "ok", &["one", "two", "three"], r#""ok""#);
     let flow = r#"{"prompt": "List.", "temperature": 0.7, "json_schema": {"type": "object"}}"#;
     check(
         "model",
-        r#"{"non_empty": true, "response_format": "json"}"#,
+        r#"{"response": {"non_empty": true, "format": "json"}}"#,
         flow,
         r#"{"a": 1}"#,
         &["json_schema", "0.7"],
@@ -343,22 +344,22 @@ fn every_front_end_is_served() {
         r#"{"evaluation_prompt": "Is it kind?", "expectation_config": {"tone": "kind"}, "target_output": "Hello!"}"#;
     check(
         "evaluate",
-        r#"{"pass_threshold": 0.5}"#,
+        r#"{"response": {"pass_threshold": 0.5}}"#,
         judged,
         r#"{"score": 0.9, "explanation": "Yes."}"#,
         &["Is it kind?", "Hello!", "tone"],
         r#"{"score": 0.9, "passed": true, "pass_threshold": 0.5, "explanation": "Yes."}"#,
     );
-    let extract = r#"{"step_type": "extract_data", "output_schema": {"type": "object"}}"#;
+    let extract = r#"{"fixed": {"step_type": "extract_data"}, "response": {"output_schema": {"type": "object"}}}"#;
     check("extract", extract, r#"{"input": "Ann is 7."}"#, r#"{"name": "Ann"}"#, &["Ann is 7."], r#"{"name": "Ann"}"#);
     let graph =
         r#"{"systemPrompt": "You are.", "userContent": "Go.", "model": "test-model", "reasoningEffort": "low"}"#;
-    check("agent", r#"{"toolNames": {}}"#, graph, "gone", &["You are.", "Go."], r#""gone""#);
+    check("agent", r#"{"fixed": {"toolNames": {}}}"#, graph, "gone", &["You are.", "Go."], r#""gone""#);
     let machine = r#"{"provider": "openai", "prompt": "Next.", "before": ["A skill."], "system_prompt": "Sys.", "role": "Boss.",
         "session": {"id": null, "messages": [{"role": "user", "content": "Earlier."}, {"role": "assistant", "content": "Yes."}]}}"#;
     check(
         "agent",
-        r#"{"report": 1, "response_format": "maybe_json", "options": {"model": "test-model"}}"#,
+        r#"{"fixed": {"options": {"model": "test-model"}}, "response": {"report": 1}}"#,
         machine,
         "done",
         &["A skill.\\n\\nNext.", "Boss.\\n\\nSys.", "Earlier.", "Yes."],
@@ -372,7 +373,7 @@ fn secrets_are_put_in_only_where_the_front_end_says_so() {
     let mut models = models(&provider, "openai");
     models.secrets = Arc::new(|name| (name == "PIN").then(|| "hunter3".to_owned()));
     let prompt = r#"{"prompt": ["The pin is ", {"secret": "PIN"}]}"#;
-    let answer = perform(&models, &call("model", r#"{"secrets": [["prompt"]]}"#, prompt));
+    let answer = perform(&models, &call("model", r#"{"secrets": [{"at": [{"field": "prompt"}]}]}"#, prompt));
     assert!(matches!(&answer, Answer::Failed(failed) if !failed.message.contains("hunter3")), "{answer:?}");
     assert!(provider.requests()[0].body.to_string().contains("The pin is hunter3"));
     perform(&models, &call("model", "{}", prompt));
@@ -383,28 +384,32 @@ fn secrets_are_put_in_only_where_the_front_end_says_so() {
 fn what_is_missing_is_known_before_the_run() {
     let mut models = Models::new(Settings::default(), BTreeMap::new());
     models.environment = Arc::new(|_| None);
-    let whatever = value(r#"{"model": "default"}"#);
-    let (kind, why) = models.lacks("model", &whatever).expect("there is no model");
+    let whatever = effect("model", r#"{"fixed": {"model": "default"}}"#);
+    let (kind, why) = models.lacks(&whatever).expect("there is no model");
     assert!(kind == Kind::NoRunner && why.contains("[models]"), "{why}");
     models.settings.default = Some("claude-sonnet-4-5".to_owned());
-    let (_, why) = models.lacks("model", &whatever).expect("there is no key");
+    let (_, why) = models.lacks(&whatever).expect("there is no key");
     assert!(why.contains("ANTHROPIC_API_KEY"), "{why}");
     models.environment = Arc::new(|name| (name == "ANTHROPIC_API_KEY").then(|| "key".to_owned()));
-    assert_eq!(models.lacks("model", &whatever), None);
-    assert_eq!(models.lacks("http", &whatever), None);
-    let (_, why) = models.lacks("model", &value(r#"{"model": "gpt-5"}"#)).expect("another key");
+    assert_eq!(models.lacks(&whatever), None);
+    assert_eq!(models.lacks(&effect("http", "{}")), None);
+    let (_, why) = models.lacks(&effect("model", r#"{"fixed": {"model": "gpt-5"}}"#)).expect("another key");
     assert!(why.contains("OPENAI_API_KEY"), "{why}");
-    assert_eq!(models.lacks("model", &value("{}")), None, "only the run will tell which model it is");
-    let program = value(r#"{"report": 1, "provider": "codex"}"#);
+    assert_eq!(models.lacks(&effect("model", "{}")), None, "only the run will tell which model it is");
+    let program = effect("agent", r#"{"fixed": {"provider": "codex"}}"#);
     let absent = agents::Settings { program: Some("no-such-program".to_owned()), ..agents::Settings::default() };
     models.agents.insert("codex".to_owned(), absent);
-    let (kind, why) = models.lacks("agent", &program).expect("it is not installed");
+    let (kind, why) = models.lacks(&program).expect("it is not installed");
     assert!(kind == Kind::ProviderNotFound && why.contains("no-such-program"), "{why}");
     let api = agents::Settings { runner: agents::Runner::Api, ..agents::Settings::default() };
     models.agents.insert("codex".to_owned(), api);
-    let (kind, why) = models.lacks("agent", &program).expect("the API needs a model and a key");
+    let (kind, why) = models.lacks(&program).expect("the API needs a model and a key");
     assert_eq!(kind, Kind::NoRunner, "{why}");
-    let graph = call("agent", r#"{"toolNames": {}}"#, r#"{"userContent": "hi", "model": "gpt-5"}"#);
+    let graph = call(
+        "agent",
+        r#"{"fixed": {"toolNames": {}}, "response": {"missing_runner_kind": "no_llm"}}"#,
+        r#"{"userContent": "hi", "model": "gpt-5"}"#,
+    );
     assert!(
         matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again.is_worth_it())
     );
@@ -415,7 +420,7 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let mut models = Models::new(Settings::default(), BTreeMap::new());
     models.environment = Arc::new(|_| Some("sk-hunter2".to_owned()));
-    let spec = format!(r#"{{"report": 1, "options": {{"base_url": "{}", "model": "m"}}}}"#, provider.url);
+    let spec = format!(r#"{{"fixed": {{"options": {{"base_url": "{}", "model": "m"}}}}}}"#, provider.url);
     let asked = call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#);
     let answer = perform(&models, &asked);
     assert!(
@@ -443,7 +448,7 @@ fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_
     let provider = Provider::new(vec![Does::Says("hi")]);
     let local = provider.url.replace("127.0.0.1", "localhost");
     let asked = |url: &str| {
-        let spec = format!(r#"{{"report": 1, "options": {{"base_url": "{url}", "model": "m"}}}}"#);
+        let spec = format!(r#"{{"fixed": {{"options": {{"base_url": "{url}", "model": "m"}}}}}}"#);
         call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#)
     };
     let open = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
@@ -484,15 +489,18 @@ fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
 
 #[test]
 fn a_key_that_a_document_names_goes_instead_of_the_operators() {
-    let spec = r#"{"model": "default", "credentials": [{"at": ["api_key"], "text": ["", {"secret": "MINE"}, ""]}]}"#;
+    let spec = r#"{"fixed": {"model": "default"}, "secrets": [{"at": [{"field": "api_key"}], "form": {"credential": {"before": "", "secret": "MINE"}}}]}"#;
     for name in BOTH {
         let provider = Provider::new(vec![Does::Says("hi")]);
         let mut models = models(&provider, name);
         models.environment = Arc::new(|_| None);
         models.settings.providers.entry(name.to_owned()).or_default().key_env = Some("NOT_SET".to_owned());
         models.secrets = Arc::new(|name| (name == "MINE").then(|| "sk-mine".to_owned()));
-        assert_eq!(models.lacks("model", &value(spec)), None);
-        assert!(models.lacks("model", &value(r#"{"model": "default"}"#)).is_some(), "without it, a key is missing");
+        assert_eq!(models.lacks(&effect("model", spec)), None);
+        assert!(
+            models.lacks(&effect("model", r#"{"fixed": {"model": "default"}}"#)).is_some(),
+            "without it, a key is missing"
+        );
         perform(&models, &call("model", spec, r#"{"prompt": "hi"}"#));
         let sent = &provider.requests()[0];
         assert!(sent.headers.contains("sk-mine") && !sent.body.to_string().contains("sk-mine"), "{name}: {sent:?}");

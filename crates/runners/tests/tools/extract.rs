@@ -23,10 +23,13 @@ fn the_format_is_said_or_seen() {
         (r#"{"expected_format": "html", "path": "li:first-child"}"#, "`li:first-child`"),
         (r#"{"expected_format": "csv", "path": "a"}"#, "`csv`"),
     ] {
-        let lacks = tools.lacks("extract", &value(spec)).unwrap_or_default();
+        let lacks = tools.lacks(&super::effect("extract", &format!(r#"{{"fixed": {spec}}}"#))).unwrap_or_default();
         assert!(lacks.contains(said), "{spec}: {lacks}");
     }
-    assert_eq!(tools.lacks("extract", &value(r#"{"expected_format": "xml", "path": "//a[2]"}"#)), None);
+    assert_eq!(
+        tools.lacks(&super::effect("extract", r#"{"fixed": {"expected_format": "xml", "path": "//a[2]"}}"#)),
+        None
+    );
     let failed = failure(perform(&tools, &call("extract", "{}", r#"{"expected_format": "csv", "input": "a"}"#)));
     assert!(failed.message.contains("`csv`") && !failed.again.is_worth_it(), "{failed:?}");
     let deep = Value::from("<a>".repeat(100_000).as_str()).to_string();

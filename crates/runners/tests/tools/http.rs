@@ -26,7 +26,7 @@ fn a_request_goes_out_as_it_is_written_and_its_answer_is_judged() {
             "body": {{"a": [1]}}}}"#,
         peer.url("/things?x=y")
     );
-    let answer = judged(&tools(OPEN), &call("http", r#"{"envelope": true}"#, &input));
+    let answer = judged(&tools(OPEN), &call("http", r#"{"response": {"envelope": true}}"#, &input));
     assert_eq!(answer.get("output"), Some(&value(r#"{"id": 3}"#)));
     assert_eq!(answer.get("status"), Some(&Value::Int(201)));
     let heard = &peer.heard()[0];
@@ -115,7 +115,8 @@ fn a_redirect_to_another_host_is_an_error_and_where_it_is_allowed_credentials_st
         r#"{{"method": "POST", "url": "{}", "body": "x", "headers": {{"Authorization": "k", "X-Api-Key": "k", "Accept": "a/b"}}}}"#,
         peer.url("/from")
     );
-    let asked = call("http", r#"{"expect_status": [[0, 399]], "follow_redirects": true}"#, &input);
+    let asked =
+        call("http", r#"{"fixed": {"follow_redirects": true}, "response": {"expected_status": [[0, 399]]}}"#, &input);
     let failed = failure(perform(&tools(OPEN), &asked));
     assert!(failed.message.contains("another host") && failed.answered && !failed.again.is_worth_it(), "{failed:?}");
     assert!(other.heard().is_empty());
@@ -142,7 +143,7 @@ fn a_redirect_into_a_private_network_is_refused_even_from_a_trusted_host() {
 fn a_document_may_want_the_redirect_itself_and_circles_end() {
     let peer = redirecting("302 Found", || "/from".into());
     let input = format!(r#"{{"url": "{}"}}"#, peer.url("/from"));
-    for spec in [r#"{"follow_redirects": false}"#, r#"{"expect_status": [302]}"#] {
+    for spec in [r#"{"fixed": {"follow_redirects": false}}"#, r#"{"response": {"expected_status": [[302, 302]]}}"#] {
         let answer = perform(&tools(OPEN), &call("http", spec, &input));
         assert!(matches!(answer, Answer::Http { status: 302, .. }), "{answer:?}");
     }
@@ -179,7 +180,7 @@ fn whether_the_other_side_has_answered_is_told_truly() {
 #[test]
 fn a_peer_that_never_answers_is_given_up_in_time() {
     let silent = Peer::new(|_| Vec::new());
-    let limited = branchpoint_runners::Call { attempt_limit_ms: Some(100), ..get(&silent, "/") };
+    let limited = get(&silent, "/").within(100);
     assert_eq!(perform(&tools(OPEN), &limited), Answer::Never);
     let brief = tools("[http]\nallow_private_network = true\ntimeout_ms = 100");
     assert_eq!(&*failure(perform(&brief, &get(&silent, "/"))).kind, "timeout");
@@ -202,7 +203,8 @@ fn a_call_ends_when_it_is_told_to_stop() {
 #[test]
 fn secrets_are_filled_in_and_never_told() {
     let peer = Peer::saying("200 OK", "text/plain", "ok");
-    let spec = r#"{"secrets": [["headers", "Authorization"], ["url"]]}"#;
+    let spec =
+        r#"{"secrets": [{"at": [{"field": "headers"}, {"field": "Authorization"}]}, {"at": [{"field": "url"}]}]}"#;
     let input = format!(
         r#"{{"url": ["{}?k=", {{"secret": "TEST_KEY"}}], "headers": {{"Authorization": ["Bearer ", {{"secret": "TEST_TOKEN"}}, ""]}}}}"#,
         peer.url("/")
@@ -210,17 +212,17 @@ fn secrets_are_filled_in_and_never_told() {
     assert_eq!(judged(&tools(OPEN), &call("http", spec, &input)), Value::from("ok"));
     assert_eq!(peer.heard()[0].headers["authorization"], "Bearer test_token");
     assert_eq!(peer.heard()[0].target, "/?k=test_key");
-    let spec = r#"{"credentials": [{"at": ["headers", "X-Key"], "text": ["", {"secret": "TEST_OTHER"}, ""]}]}"#;
+    let spec = r#"{"secrets": [{"at": [{"field": "headers"}, {"field": "X-Key"}], "form": {"credential": {"before": "", "secret": "TEST_OTHER"}}}]}"#;
     for headers in ["", r#", "headers": {"X-One": "1"}"#] {
         judged(&tools(OPEN), &call("http", spec, &format!(r#"{{"url": "{}"{headers}}}"#, peer.url("/"))));
         let heard = peer.heard().pop().expect("it was called").headers;
         assert_eq!((&*heard["x-key"], heard.contains_key("x-one")), ("test_other", !headers.is_empty()));
     }
     let bad = r#"{"url": ["no address ", {"secret": "TEST_KEY"}]}"#;
-    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, bad)));
+    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [{"at": [{"field": "url"}]}]}"#, bad)));
     assert!(failed.message.contains("***") && !failed.message.contains("test_key"), "{failed:?}");
     let missing = r#"{"url": ["", {"secret": "OTHER"}]}"#;
-    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [["url"]]}"#, missing)));
+    let failed = failure(perform(&tools(OPEN), &call("http", r#"{"secrets": [{"at": [{"field": "url"}]}]}"#, missing)));
     assert!(failed.message.contains("`OTHER`"), "{failed:?}");
 }
 
@@ -262,7 +264,7 @@ fn pages_are_read_as_text_and_data_as_values() {
     assert_eq!(judged(&tools, &fetch("/latin", "")), Value::from("ä"));
     let gone = fetch("/gone", "");
     assert_eq!(&*judge(&gone, perform(&tools, &gone)).expect_err("it is gone").kind, "http_status");
-    let scraping = call("tool", r#"{"tool": "webScraping"}"#, &format!(r#"{{"url": "{}"}}"#, peer.url("/")));
+    let scraping = call("tool", r#"{"fixed": {"tool": "webScraping"}}"#, &format!(r#"{{"url": "{}"}}"#, peer.url("/")));
     assert_eq!(judged(&tools, &scraping), Value::from("T\n\nOne"));
 }
 

@@ -14,6 +14,7 @@ mod webhook;
 
 use std::sync::Arc;
 
+use branchpoint_core::ir::Effect;
 use branchpoint_core::{EffectNo, Failed};
 use branchpoint_expr::Value;
 use branchpoint_runners::tools::{Settings, Tools};
@@ -33,20 +34,14 @@ fn tools(settings: &str) -> Tools {
     Tools::new(settings, secrets()).expect("there are threads")
 }
 
-fn call(kind: &str, spec: &str, input: &str) -> Call {
-    Call {
-        run: "run-1".into(),
-        folder: "".into(),
-        effect: EffectNo(7),
-        attempt: 1,
-        answers: 0,
-        kind: kind.into(),
-        spec: value(spec),
-        input: value(input),
-        attempt_limit_ms: None,
-        step: None,
-        path: Vec::new(),
-    }
+/// An effect by its kind and its other fields.
+fn effect(kind: &str, definition: &str) -> Effect {
+    let definition = serde_json::from_str(definition).expect("these are fields of an effect");
+    Effect { kind: branchpoint_core::effect::Kind::named(kind).expect("this is a kind"), ..definition }
+}
+
+fn call(kind: &str, definition: &str, input: &str) -> Call {
+    Call { run: "run-1".into(), effect: EffectNo(7), ..Call::first(effect(kind, definition), value(input)) }
 }
 
 #[track_caller]
@@ -70,10 +65,10 @@ fn failure(answer: Answer) -> Failed {
 #[test]
 fn calls_that_are_not_for_tools_are_left_to_others() {
     let tools = tools("");
-    for kind in ["model", "agent", "run", "shell", "read", "chat"] {
+    for kind in ["model", "agent", "run", "shell", "files", "chat"] {
         assert_eq!(tools.perform(&call(kind, "{}", "{}"), &Stop::default()), None, "{kind}");
-        assert!(!Tools::serves(kind, &Value::Null), "{kind}");
-        assert_eq!(tools.lacks(kind, &Value::Null), None, "{kind}");
+        assert!(!Tools::serves(&effect(kind, "{}")), "{kind}");
+        assert_eq!(tools.lacks(&effect(kind, "{}")), None, "{kind}");
     }
 }
 
@@ -82,16 +77,16 @@ fn what_the_settings_lack_is_told_before_a_run() {
     let tools = tools("[webhook]\nsecret_env = \"NOT_SET\"");
     for (kind, spec, missing) in [
         ("search", "{}", "[search]"),
-        ("tool", r#"{"tool": "webSearch"}"#, "[search]"),
-        ("tool", r#"{"tool": "lookup"}"#, "[mcp.NAME]"),
+        ("tool", r#"{"fixed": {"tool": "webSearch"}}"#, "[search]"),
+        ("tool", r#"{"fixed": {"tool": "lookup"}}"#, "[mcp.NAME]"),
         ("mcp", "{}", "[mcp.NAME]"),
-        ("memory", r#"{"step_type": "add_memory"}"#, "[mcp.NAME]"),
+        ("memory", r#"{"fixed": {"step_type": "add_memory"}}"#, "[mcp.NAME]"),
         ("mail", "{}", "[mail]"),
-        ("content", r#"{"step_type": "load_content"}"#, "[files]"),
+        ("content", r#"{"fixed": {"step_type": "load_content"}}"#, "[files]"),
         ("webhook", "{}", "NOT_SET"),
         ("process", "{}", "runs no commands"),
     ] {
-        let lacks = tools.lacks(kind, &value(spec)).unwrap_or_default();
+        let lacks = tools.lacks(&effect(kind, spec)).unwrap_or_default();
         assert!(lacks.contains(missing), "{kind}: {lacks}");
         let failed = match kind {
             "search" | "mail" | "content" | "process" | "memory" => failure(perform(&tools, &call(kind, spec, "{}"))),
@@ -100,7 +95,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
         assert!(failed.message.contains(missing) && !failed.again.is_worth_it(), "{kind}: {failed:?}");
     }
     for kind in ["http", "fetch", "extract"] {
-        assert_eq!(tools.lacks(kind, &Value::Null), None, "{kind}");
+        assert_eq!(tools.lacks(&effect(kind, "{}")), None, "{kind}");
     }
 }
 

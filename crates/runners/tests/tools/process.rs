@@ -13,7 +13,7 @@ fn with_commands(environment: Option<Vec<String>>) -> Tools {
 #[test]
 fn a_command_goes_to_the_shell_and_a_program_does_not() {
     let tools = with_commands(None);
-    assert_eq!(tools.lacks("process", &Value::Null), None);
+    assert_eq!(tools.lacks(&super::effect("process", "{}")), None);
     for (input, expected) in [
         (r#"{"command": "printf '%s' \"$((1 + 2))\""}"#, "3"),
         (r#"{"argv": ["printf", "%s", "$((1 + 2))"]}"#, "$((1 + 2))"),
@@ -32,7 +32,7 @@ fn a_command_goes_to_the_shell_and_a_program_does_not() {
 fn a_credential_is_a_variable_of_its_own_call() {
     let local = Local { secrets: super::secrets(), ..Local::new(std::env::temp_dir()) };
     let tools = tools("").with_commands(Commands { local });
-    let spec = r#"{"credentials": [{"at": ["env", "TOKEN"], "text": ["", {"secret": "TEST_CRM"}, ""]}]}"#;
+    let spec = r#"{"secrets": [{"at": [{"field": "env"}, {"field": "TOKEN"}], "form": {"credential": {"before": "", "secret": "TEST_CRM"}}}]}"#;
     let asked = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
     assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("8 kept\n"), "the length of `test_crm`");
     assert_eq!(judged(&tools, &call("process", "{}", asked)), Value::from("0 kept\n"));
@@ -43,7 +43,7 @@ fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
     let secrets: branchpoint_runners::SecretStore = std::sync::Arc::new(|_| Some("it's $(pwd); echo no".to_owned()));
     let local = Local { secrets, ..Local::new(std::env::temp_dir()) };
     let tools = tools("").with_commands(Commands { local });
-    let spec = r#"{"secrets": [["command"], ["argv", 1]]}"#;
+    let spec = r#"{"secrets": [{"at": [{"field": "command"}], "form": "shell_word"}, {"at": [{"field": "argv"}, {"item": 1}]}]}"#;
     for asked in [
         r#"{"command": ["t=", {"secret": "X"}, "; echo ${#t} \"$t\""]}"#,
         r#"{"argv": ["printf", ["20 ", {"secret": "X"}, "\n"]]}"#,

@@ -1,7 +1,6 @@
 //! Searching, with a server that answers as each provider does.
 
 use branchpoint_core::Again;
-use branchpoint_expr::Value;
 
 use super::peer::{Peer, response};
 use super::{call, failure, judged, perform, tools, value};
@@ -11,7 +10,7 @@ fn check(provider: &str, said: &'static str, expect: (&str, &str, &str)) {
     let peer = Peer::saying("200 OK", "application/json", said);
     let tools =
         tools(&format!("[search]\nprovider = \"{provider}\"\nurl = \"{}\"\nkey_env = \"TEST_KEY\"", peer.url("/")));
-    assert_eq!(tools.lacks("search", &Value::Null), None);
+    assert_eq!(tools.lacks(&super::effect("search", "{}")), None);
     let results = judged(&tools, &call("search", "{}", r#"{"query": "a & b", "limit": 1}"#));
     assert_eq!(results, value(r#"[{"title": "T", "url": "https://t.example/", "snippet": "S"}]"#));
     let heard = &peer.heard()[0];
@@ -47,7 +46,7 @@ fn a_provider_that_says_no_is_told() {
     for (status, again) in [("429 Too Many Requests", true), ("401 Unauthorized", false)] {
         let peer = Peer::saying(status, "text/plain", "");
         let tools = tools(&format!("[search]\nprovider = \"searxng\"\nurl = \"{}\"", peer.url("")));
-        let asked = call("tool", r#"{"tool": "webSearch"}"#, r#"{"query": "x"}"#);
+        let asked = call("tool", r#"{"fixed": {"tool": "webSearch"}}"#, r#"{"query": "x"}"#);
         let failed = failure(perform(&tools, &asked));
         assert!(failed.answered && failed.again == again.into(), "{failed:?}");
     }

@@ -5,6 +5,7 @@ mod waits;
 
 use std::collections::BTreeMap;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
     Backoff, ConditionId, DecisionId, DecisionKind, EffectId, Exit, ExprId, Failure, Invalid, Limits, PlaceId, Program,
@@ -266,8 +267,8 @@ impl<'t> Lower<'t> {
     }
 
     fn effect_of(&mut self, id: u32, retry: Option<Again>) -> EffectId {
-        let kind = effect(&format!("e{id}"));
-        self.b.effect(branchpoint_core::ir::Effect { retry: retry.map(policy), ..kind })
+        let fixed = [("tool".into(), Value::from(format!("e{id}")))].into_iter().collect();
+        self.b.effect(branchpoint_core::ir::Effect { fixed, retry: retry.map(policy), ..effect(Kind::Tool) })
     }
 
     fn input(&mut self, id: u32, around: &Around<'t>) -> ExprId {

@@ -39,7 +39,7 @@ fn a_turn_that_was_killed_between_its_tools_goes_on_after_the_last_that_ended() 
     let mut heard = Heard::default();
     heard.listen(&mut host, 1);
     let (run, model) = heard.calls.pop().expect("the model is asked");
-    assert_eq!(&*model.kind, "model", "{model:?}");
+    assert_eq!(model.kind().as_str(), "model", "{model:?}");
     host.settle(run, &model, reply(FIVE));
     heard.listen(&mut host, 2);
     assert_eq!(heard.calls.len(), 5, "five tools at once");

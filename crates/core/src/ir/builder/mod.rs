@@ -2,6 +2,7 @@
 //! that was reserved must be defined exactly once, the order of places is derived, and [`Builder::finish`] validates.
 //!
 //! ```
+//! use branchpoint_core::effect::Kind;
 //! use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 //! use branchpoint_core::ir::{Exit, Status, Write, print};
 //! use branchpoint_expr::{Dialect, Value};
@@ -14,7 +15,7 @@
 //!
 //! // Labels come first where something has to name them before they are there.
 //! let done = b.reserve();
-//! let model = b.effect(effect("model"));
+//! let model = b.effect(effect(Kind::Model));
 //! let question = b.expr(ROOT, "inputs.question", Dialect::Machine)?;
 //! let ask = b.do_(model, question, Some(answer), done, None);
 //! let result = b.read(answer);
@@ -39,7 +40,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 use std::sync::Arc;
 
-use branchpoint_expr::{Condition, Diagnostic, Expression, Value};
+use branchpoint_expr::{Condition, Diagnostic, Expression};
+
+use crate::effect::Kind;
 
 use super::validate::{Invalid, Wrong, check_ids, validate_named};
 use super::{
@@ -221,8 +224,10 @@ impl Builder {
 
     /// A kind of work outside; see [`effect`] for one without extras.
     pub fn effect(&mut self, effect: Effect) -> EffectId {
-        self.size.add(effect.spec.size().bytes);
-        EffectId(push(&mut self.program.effects, effect))
+        let schema = effect.response.output_schema.as_ref().map_or(0, |schema| schema.size().bytes);
+        let fixed = effect.fixed.values().map(|field| field.size().bytes);
+        self.size.add(fixed.sum::<u64>() + schema);
+        EffectId(push(&mut self.program.effects, Arc::new(effect)))
     }
 
     /// A signal. Two of one name are refused when finishing.
@@ -298,9 +303,9 @@ impl Builder {
     }
 }
 
-/// An effect that is tried once, with no limit and the same for every call of it.
-pub fn effect(kind: &str) -> Effect {
-    Effect { kind: kind.into(), spec: Value::Null, retry: None, attempt_limit_ms: None, step: None }
+/// An effect that is tried once, without a limit and without fixed fields.
+pub fn effect(kind: Kind) -> Effect {
+    Effect { kind, ..Effect::default() }
 }
 
 /// Appends to a table and gives the position.

@@ -1,7 +1,8 @@
 //! Calls of the outside. The request is expanded first, so that a mistake in it is not taken for a failed call.
 
+use branchpoint_core::effect::{PathKey, SecretForm, SecretText};
 use branchpoint_core::ir::{Backoff, Effect, Failure, PlaceId, Retry, Write};
-use branchpoint_expr::{Dialect, Kind, Object, Reference, Value};
+use branchpoint_expr::{Dialect, Kind, Reference};
 
 use super::super::raw::{Asked, Call};
 use super::{Around, Lower, Ways};
@@ -16,8 +17,10 @@ impl Lower {
         self.shell_arguments(&call.what, around);
         let request = self.request(&call.what);
         let effect = self.b.effect(Effect {
-            kind: request.kind.into(),
-            spec: with_credentials(request.spec, call),
+            kind: request.kind,
+            fixed: request.fixed,
+            response: request.response,
+            secrets: credentials(call),
             retry: (call.retries > 0).then(|| retry(call.retries)),
             attempt_limit_ms: call.timeout_s.map(milliseconds),
             step: Some(ways.step),
@@ -64,9 +67,9 @@ fn retry(retries: u32) -> Retry {
     }
 }
 
-/// Secrets are named in what is the same for every call: the names are no part of a request and of no variable. Each is put into
-/// the request when it is made, at a place that follows from what it is for.
-fn with_credentials(mut spec: Object, call: &Call<'_>) -> Value {
+/// The credentials of a call. The names are neither part of a request nor of a variable: the runner puts each secret where its
+/// purpose says.
+fn credentials(call: &Call<'_>) -> Vec<SecretText> {
     let credential = |(purpose, name): &(&str, &str)| {
         let (at, before) = match &call.what {
             Asked::Http { .. } if *purpose == "token" => (vec!["headers", "Authorization"], "Bearer "),
@@ -75,19 +78,10 @@ fn with_credentials(mut spec: Object, call: &Call<'_>) -> Value {
             Asked::Model { .. } => (vec!["api_key"], ""),
             Asked::Action { .. } | Asked::Tool { .. } => unreachable!("these have no credentials: that was told"),
         };
-        let at = Value::from(at.into_iter().map(Value::from).collect::<Vec<_>>());
-        let text = Value::from(vec![Value::from(before), object([("secret", Value::from(*name))]), Value::from("")]);
-        object([("at", at), ("text", text)])
+        let form = SecretForm::Credential { before: before.into(), secret: (*name).into() };
+        SecretText { at: at.into_iter().map(PathKey::from).collect(), form }
     };
-    if !call.credentials.is_empty() {
-        let credentials: Vec<_> = call.credentials.iter().map(credential).collect();
-        spec.insert("credentials".into(), Value::from(credentials));
-    }
-    Value::from(spec)
-}
-
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+    call.credentials.iter().map(credential).collect()
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a timeout was found to be from 1 to 300")]

@@ -1,5 +1,6 @@
 //! What is asked of the outside, for each kind of call: what is the same every time, and what is expanded for each.
 
+use branchpoint_core::effect::{self, Format, Response};
 use branchpoint_expr::{Field, Kind, Located, Object, Shape, Span, Value};
 
 use super::super::raw::Asked;
@@ -7,10 +8,12 @@ use super::{Lower, literal};
 
 /// A request in the making.
 pub(super) struct Request {
-    /// Who performs it.
-    pub(super) kind: &'static str,
-    /// What is the same for every call.
-    pub(super) spec: Object,
+    /// Which runner performs it.
+    pub(super) kind: effect::Kind,
+    /// The fields that are the same for every call.
+    pub(super) fixed: Object,
+    /// How answers are read.
+    pub(super) response: Response,
     /// What is expanded for each call: an object.
     pub(super) parts: Located,
     /// Formulas that check and change the expanded parts, in order.
@@ -26,19 +29,19 @@ impl Lower {
                 let empty = Located { shape: Shape::List(Vec::new()), span: Span::default() };
                 let args = args.unwrap_or(&empty);
                 let parts = [("command", Some(*command)), ("args", Some(args)), ("cwd", *cwd), ("env", *env)];
-                let mut request = Request::new("process", [("output", Value::from("tagged"))], &parts);
-                limit.add_to(&mut request.spec);
+                let mut request = Request::new(effect::Kind::Process, [], &parts);
+                request.response.format = Format::Tagged;
+                limit.add_to(&mut request.response);
                 request
             }
-            Asked::Action { provider, server, action, params } => {
+            Asked::Action { server, action, params } => {
                 let parts = [("server", Some(*server)), ("action", Some(*action)), ("params", *params)];
                 // A server that is known from the text is looked for before the run starts; null is one that is not.
-                let provider = provider.map_or(Value::Null, Value::from);
-                Request::new("mcp", [("provider", provider), ("server", literal(server).unwrap_or_default())], &parts)
+                Request::new(effect::Kind::Mcp, [("server", literal(server).unwrap_or_default())], &parts)
             }
             Asked::Tool { name, arguments } => {
                 let parts: Vec<_> = arguments.iter().map(|field| (&*field.key, Some(&field.value))).collect();
-                Request::new("tool", [("tool", Value::from(*name))], &parts)
+                Request::new(effect::Kind::Tool, [("tool", Value::from(*name))], &parts)
             }
         }
     }
@@ -57,17 +60,13 @@ impl Lower {
             ("max_tokens", *max_tokens),
             ("json_schema", *schema),
         ];
-        let format = if *format == "text" { "text" } else { "json" };
         // A model that is known from the text is looked for before the run starts; null is one that is not.
         let named =
             |part: Option<&Located>| part.map_or_else(|| Some(Value::from("default")), literal).unwrap_or_default();
-        let spec = [
-            ("non_empty", Value::Bool(true)),
-            ("response_format", Value::from(format)),
-            ("provider", named(*provider)),
-            ("model", named(*model)),
-        ];
-        let mut request = Request::new("model", spec, &parts);
+        let fixed = [("provider", named(*provider)), ("model", named(*model))];
+        let mut request = Request::new(effect::Kind::Model, fixed, &parts);
+        request.response.non_empty = true;
+        request.response.format = if *format == "text" { Format::Text } else { Format::Json };
         let whole = ("maxTokens", "max_tokens", 1, i64::MAX, true);
         for (located, bounds) in [(*temperature, ("temperature", "temperature", 0, 2, false)), (*max_tokens, whole)] {
             request.changes.extend(located.and_then(|located| self.number(located, bounds)));
@@ -111,14 +110,10 @@ impl Lower {
             ("headers", *headers),
             ("body", form.or(*body)),
         ];
-        let statuses = |low: i64, high: i64| Value::from(vec![Value::from(vec![Value::Int(low), Value::Int(high)])]);
-        let spec = [
-            ("body_type", Value::from(*body_type)),
-            ("follow_redirects", Value::Bool(*follow_redirects)),
-            ("expect_status", statuses(0, 399)),
-            ("final_status", statuses(400, 499)),
-        ];
-        let mut request = Request::new("http", spec, &parts);
+        let fixed = [("body_type", Value::from(*body_type)), ("follow_redirects", Value::Bool(*follow_redirects))];
+        let mut request = Request::new(effect::Kind::Http, fixed, &parts);
+        request.response.expected_status = Some(vec![(0, 399)]);
+        request.response.final_status = vec![(400, 499)];
         match literal(url) {
             None => request.changes.push(r#"putPath($work, ["url"], webAddress($work.url, "url"))"#.into()),
             Some(known) if known.is_web_address() => {}
@@ -138,13 +133,14 @@ impl Lower {
 
 impl Request {
     /// Parts that are not given are left out.
-    fn new<const N: usize>(kind: &'static str, spec: [(&str, Value); N], parts: &[(&str, Option<&Located>)]) -> Self {
+    fn new<const N: usize>(kind: effect::Kind, fixed: [(&str, Value); N], parts: &[(&str, Option<&Located>)]) -> Self {
         let fields = parts.iter().filter_map(|(key, value)| {
             Some(Field { key: (*key).into(), key_span: Span::default(), value: (*value)?.clone() })
         });
         Self {
             kind,
-            spec: spec.into_iter().map(|(key, value)| (key.into(), value)).collect(),
+            fixed: fixed.into_iter().map(|(key, value)| (key.into(), value)).collect(),
+            response: Response::default(),
             parts: Located { shape: Shape::Object(fields.collect()), span: Span::default() },
             changes: Vec::new(),
         }

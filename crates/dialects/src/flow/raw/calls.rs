@@ -63,7 +63,6 @@ pub(in super::super) enum Asked<'d> {
         limit: OutputLimit,
     },
     Action {
-        provider: Option<&'static str>,
         server: &'d Located,
         action: &'d Located,
         params: Option<&'d Located>,
@@ -171,10 +170,10 @@ impl Reading {
 
     fn action<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {
         self.unknown_keys(config.located, &[&COMMON, &EVERY, &ACTION]);
-        let provider = self.word(config, "provider", &["local", "remote"]);
+        self.word(config, "provider", &["local", "remote"]);
         let (server, action) = (self.required_text(config, "serverId"), self.required_text(config, "action"));
         let params = self.object_or_text(config, "params");
-        Some(Asked::Action { provider, server: server?, action: action?, params })
+        Some(Asked::Action { server: server?, action: action?, params })
     }
 
     /// Its settings are the arguments of a tool, which the host knows and we do not.

@@ -1,5 +1,6 @@
 //! Agents: one call, its answer or its error, and the calls of subagents that are told meanwhile.
 
+use branchpoint_core::effect::{self, Response};
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Arm, Early, Effect, ExprId, Failure, Mark, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
@@ -29,8 +30,10 @@ impl Lower<'_> {
         let below = there("subagentModels", subagents::models(self.graph, node));
         let uses = there("uses", subagents::used(self.graph, node));
         let spec = [("toolNames".into(), names), ("model".into(), model)].into_iter().chain(below).chain(uses);
-        let spec = Value::from(spec.collect::<Object>());
-        let effect = self.b.effect(Effect { spec, step: Some(self.steps[node]), ..effect("agent") });
+        let fixed = spec.collect::<Object>();
+        let response = Response { missing_runner_kind: Some("no_llm".into()), ..Response::default() };
+        let effect =
+            self.b.effect(Effect { fixed, response, step: Some(self.steps[node]), ..effect(effect::Kind::Agent) });
         let fail = Failure { to: failed, error: Some(self.slots.failure) };
         let ask = self.b.do_(effect, input, Some(self.slots.prev), answered, Some(fail));
         let said = [

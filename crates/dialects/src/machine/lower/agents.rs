@@ -1,13 +1,14 @@
 //! Agents that are asked once.
 
-use branchpoint_core::ir::{ExprId, PlaceId, Write};
+use branchpoint_core::effect::{Format, Kind, Response};
+use branchpoint_core::ir::{Effect, ExprId, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::commands::{report, written};
 use super::slots::quoted;
 use super::state::{Here, Outcomes};
-use super::templates::{FROM_FILE, call_text, effect_of, object, plain, with_secrets};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::machine::raw::{Agent, Skill, Source, Text};
 
 /// The session of a state after an answer: what was said before, the message, and the reply.
@@ -17,7 +18,7 @@ pub(super) const SESSION: &str = r#"{"id": answer.session, "messages":
 impl<'d> Lower<'d> {
     pub(super) fn agent(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
         let outcomes = self.keep_session(here, agent, outcomes);
-        let effect = effect_of(here, "agent", agent_spec(here, agent));
+        let effect = agent_effect(here, agent);
         let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
         let input = self.agent_input("request.prompt", &history, &[]);
         let call = self.call_outside(here, effect, input, outcomes);
@@ -106,15 +107,18 @@ impl<'d> Lower<'d> {
     }
 }
 
-pub(super) fn agent_spec(here: Here<'_>, agent: &Agent) -> Value {
-    let format = if agent.json { "json_block" } else { "maybe_json" };
+pub(super) fn agent_effect(here: Here<'_>, agent: &Agent) -> Effect {
+    let format = if agent.json { Format::JsonBlock } else { Format::Text };
+    let response = Response { format, ..report(here.state, "agent") };
     // A provider that is known from the text is looked for before the run starts.
     let provider = agent.provider.as_ref().map(Text::text).filter(|provider| !provider.contains("{{"));
     let provider = provider.map_or(Value::Null, |provider| Value::Str(provider.clone()));
-    let parts = [("response_format", Value::from(format)), ("options", agent.options.clone()), ("provider", provider)];
-    let spec = Value::from(report(here.state, parts));
     let texts = [("prompt", written(agent.prompt.as_ref())), ("system_prompt", agent.system_prompt.as_ref())];
-    with_secrets(spec, texts)
+    Effect {
+        fixed: [("options".into(), agent.options.clone()), ("provider".into(), provider)].into_iter().collect(),
+        secrets: secret_texts(texts),
+        ..effect_of(here, Kind::Agent, response)
+    }
 }
 
 pub(super) fn continued(agent: &Agent) -> Option<&str> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use branchpoint_core::effect::{Kind, PathKey, SecretText};
 use branchpoint_core::ir::{Effect, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
@@ -21,10 +22,14 @@ impl<'d> Lower<'d> {
         let outcomes =
             Outcomes { ok: self.outputs(call, outcomes.ok), bad: self.outputs(call, outcomes.bad), ..outcomes };
         let workflow = call.workflow.as_ref().map_or("", |name| name.text().as_ref());
-        let spec = Value::from(report(here.state, [("workflow", Value::from(workflow))]));
         let named = call.inputs.iter().filter(|input| secrets::split(&input.value).is_some());
-        let spec = secrets::mark(spec, named.map(|input| vec![Value::from("inputs"), Value::Str(input.key.clone())]));
-        let effect = effect_of(here, Effect::CHILD_RUN, spec);
+        let effect = Effect {
+            fixed: [("workflow".into(), Value::from(workflow))].into_iter().collect(),
+            secrets: named
+                .map(|input| SecretText::plain(vec!["inputs".into(), PathKey::Field(input.key.clone())]))
+                .collect(),
+            ..effect_of(here, Kind::Run, report(here.state, "child"))
+        };
         let input = r#"{"inputs": fromPairs(concat(toPairs(file ?? {}), toPairs(request)))}"#;
         let input = self.formula(input, &[]);
         let limit = here.state.timeout_ms.unwrap_or(LIMIT_MS);

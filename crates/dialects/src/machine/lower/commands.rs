@@ -1,12 +1,13 @@
 //! Commands, and what every call of the outside has: attempts, limits, and an answer that is judged.
 
+use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{Backoff, DecisionKind, Effect, Exit, ExprId, PlaceId, Retry, Write};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::Value;
 
 use super::Lower;
 use super::state::{Here, Outcomes};
-use super::templates::{FROM_FILE, call_text, effect_of, object, plain, with_secrets};
+use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::machine::raw::{self, Command, Source, State};
 
 impl<'d> Lower<'d> {
@@ -16,15 +17,15 @@ impl<'d> Lower<'d> {
             Some(Source::File(file)) => (None, Some(file)),
             None => (None, None),
         };
-        let codes = ("retry_exit_codes", exit_codes(here.state));
+        let codes = here.state.retry.iter().flat_map(|retry| &retry.exit_codes).copied().collect();
+        let mut response = Response { retry_exit_codes: codes, ..report(here.state, EXIT_CODE) };
+        command.limit.add_to(&mut response);
+        let mut effect = effect_of(here, Kind::Shell, response);
+        effect.secrets = secret_texts([("command", written(command.source.as_ref()))]);
         // A script may name the program that reads it; a command is always read by the shell.
-        let mut spec = match file {
-            Some(_) => report(here.state, [codes, ("script", Value::Bool(true))]),
-            None => report(here.state, [codes]),
-        };
-        command.limit.add_to(&mut spec);
-        let spec = with_secrets(Value::from(spec), [("command", written(command.source.as_ref()))]);
-        let effect = effect_of(here, "shell", spec);
+        if file.is_some() {
+            effect.fixed.insert("script".into(), Value::Bool(true));
+        }
         let input = format!(
             r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "inputs": environment}}"#
         );
@@ -71,7 +72,8 @@ impl<'d> Lower<'d> {
             let error = self.test("answer.error != nil", &[]);
             self.b.decide([(error, outcomes.bad)], outcomes.ok, None)
         };
-        let unheard = self.timed_out_or(failure_kind(&effect), "\"\"", outcomes.bad);
+        let unheard =
+            self.timed_out_or(effect.response.failure_kind.as_deref().unwrap_or(EXIT_CODE), "\"\"", outcomes.bad);
         if limit.is_none() || retry.is_none() {
             let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
             let fail = Some(self.fail_to(unheard));
@@ -120,14 +122,6 @@ impl<'d> Lower<'d> {
     }
 }
 
-fn failure_kind(effect: &Effect) -> &'static str {
-    match &*effect.kind {
-        "agent" => "agent",
-        Effect::CHILD_RUN => "child",
-        _ => "exit_code",
-    }
-}
-
 /// The text of a source that stands in the document.
 pub(super) fn written(source: Option<&Source>) -> Option<&raw::Text> {
     match source {
@@ -136,17 +130,17 @@ pub(super) fn written(source: Option<&Source>) -> Option<&raw::Text> {
     }
 }
 
-/// What the judge goes by: which attempt is the last, whose failure is an answer like another.
-pub(super) fn report<const N: usize>(state: &State, more: [(&str, Value); N]) -> Object {
-    let last = retry(state).map_or(1, |retry| i64::from(retry.max_attempts));
-    let mut spec: Object = [("report".into(), Value::Int(last))].into_iter().collect();
-    spec.extend(more.into_iter().map(|(key, value)| (key.into(), value)));
-    spec
+/// The kind of error of a command that failed.
+pub(super) const EXIT_CODE: &str = "exit_code";
+
+/// How answers of a state are read: a failure of its last attempt is an answer with an error of that kind.
+pub(super) fn report(state: &State, failure_kind: &str) -> Response {
+    reported(retry(state).map_or(1, |retry| retry.max_attempts), failure_kind)
 }
 
-fn exit_codes(state: &State) -> Value {
-    let codes = state.retry.iter().flat_map(|retry| &retry.exit_codes);
-    Value::from(codes.map(|code| Value::Int(*code)).collect::<Vec<_>>())
+/// The same for a number of attempts.
+pub(super) fn reported(attempts: u32, failure_kind: &str) -> Response {
+    Response { report: Some(attempts), failure_kind: Some(failure_kind.into()), ..Response::default() }
 }
 
 /// How a state is tried again, if it is. What is no command fails with exit code 1.

@@ -1,15 +1,14 @@
 //! Agents that are talked to: turns until a stop condition holds, the turns are used up, or the user has nothing to say.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Arm, DecisionKind, Early, Effect, Exit, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{Arm, DecisionKind, Early, Exit, PlaceId, ScopeId, SlotId, Write};
 use branchpoint_expr::{Condition, Dialect, Options, Value};
 
 use super::Lower;
-use super::agents::{SESSION, agent_spec, continued};
+use super::agents::{SESSION, agent_effect, continued};
 use super::commands::retry;
 use super::slots::quoted;
 use super::state::{Here, Outcomes};
-use super::templates::effect_of;
 use crate::machine::raw::Agent;
 
 /// The turns of a conversation that does not say.
@@ -110,13 +109,10 @@ impl<'d> Lower<'d> {
         let unheard = self.talk_failed(talk, r#"{"kind": "agent", "message": failure.message, "output": response}"#);
         let error = self.test("answer.error != nil", &[]);
         let judged = self.b.decide([(error, failed)], stored, None);
-        let effect = effect_of(here, "agent", agent_spec(here, agent));
-        let spec = effect.spec.as_object().cloned().map(|mut spec| {
-            // The whole conversation is tried again, not one of its turns.
-            spec.insert("report".into(), Value::Int(1));
-            Value::from(spec)
-        });
-        let what = self.b.effect(Effect { spec: spec.unwrap_or_default(), ..effect });
+        let mut effect = agent_effect(here, agent);
+        // The whole conversation is tried again, not one of its turns.
+        effect.response.report = Some(1);
+        let what = self.b.effect(effect);
         let input = self.agent_input("message", "session", &talk.names());
         let fail = Some(self.fail_to(unheard));
         self.b.at(ask).do_(what, input, Some(self.slots.answer), judged, fail);

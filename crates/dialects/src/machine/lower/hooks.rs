@@ -1,14 +1,15 @@
 //! Hooks: lists of commands and log lines around states and runs. A hook that fails is told and changes nothing.
 
+use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Effect, Mark, PlaceId, StepId, Write};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::Value;
 
 use super::Lower;
+use super::commands::{EXIT_CODE, reported};
 use super::context::ContextId;
-use super::templates::{call_text, object, plain, with_secrets};
+use super::templates::{call_text, object, plain, secret_texts};
 use crate::machine::raw::Action;
-use crate::output::OutputLimit;
 
 impl Lower<'_> {
     /// Runs actions one after the other, then goes on. `failed` is where a failure goes, if it does not only warn.
@@ -45,20 +46,19 @@ impl Lower<'_> {
         let told = self.b.set([told], bad, None);
         let judged = self.b.decide([(error, told)], next, None);
         let (kind, template, input) = match action {
-            Action::Log(text) => ("log", object([("message", plain(Some(text)))]), "request"),
+            Action::Log(text) => (Kind::Notify, object([("message", plain(Some(text)))]), "request"),
             Action::Command(text) => {
                 let input = r#"{"command": request.command, "inputs": environment}"#;
-                ("shell", object([("command", call_text(Some(text)))]), input)
+                (Kind::Shell, object([("command", call_text(Some(text)))]), input)
             }
         };
-        let mut report: Object = [("report".into(), Value::Int(1))].into_iter().collect();
         // Nothing reads what a hook prints.
-        OutputLimit { bytes: None, truncate: true }.add_to(&mut report);
+        let response = Response { truncate: true, ..reported(1, EXIT_CODE) };
         let named = matches!(action, Action::Command(_)).then(|| action.text());
-        let spec = with_secrets(Value::from(report), [("command", named)]);
+        let secrets = secret_texts([("command", named)]);
         // A hook of a state is no attempt of the state's work, so it is asked for without a step.
         let of = Some(step).filter(|step| self.run_hooks.contains(step));
-        let what = self.b.effect(Effect { spec, step: of, ..effect(kind) });
+        let what = self.b.effect(Effect { response, secrets, step: of, ..effect(kind) });
         let input = self.formula(input, &[]);
         let fail = Some(self.fail_to(bad));
         let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);

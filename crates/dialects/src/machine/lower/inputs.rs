@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Effect, PlaceId, SlotId, Status, Write};
@@ -100,8 +101,8 @@ impl Lower<'_> {
     }
 
     fn look_for_file(&mut self, input: &Input, slot: SlotId, next: PlaceId) -> PlaceId {
-        let spec: Object = [("exists".into(), Value::Bool(true))].into_iter().collect();
-        let look = self.b.effect(Effect { spec: Value::from(spec), ..effect("read") });
+        let fixed = [("exists".into(), Value::Bool(true))].into_iter().collect();
+        let look = self.b.effect(Effect { fixed, ..effect(Kind::Files) });
         let value = format!("inputs[{}]", quoted(input.name.text()));
         let path = self.formula(&format!("string({value})"), &[]);
         let missing = self.b.value(false);

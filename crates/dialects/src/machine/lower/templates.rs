@@ -1,5 +1,6 @@
 //! Conditions and templates of the document, compiled where they stand.
 
+use branchpoint_core::effect::{Kind, Response, SecretText};
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{ConditionId, Effect, ExprId, PlaceId, ScopeId, SlotId, Write};
 use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Object, Problems, Shape, Span, Value};
@@ -50,7 +51,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn read_file(&mut self, name: ExprId, into: SlotId, next: PlaceId, bad: PlaceId) -> PlaceId {
-        let read = self.b.effect(effect("read"));
+        let read = self.b.effect(effect(Kind::Files));
         let fail = Some(self.fail_to(bad));
         self.b.do_(read, name, Some(into), next, fail)
     }
@@ -114,8 +115,8 @@ impl Lower<'_> {
 }
 
 /// A kind of work that a state asks for.
-pub(super) fn effect_of(here: Here<'_>, kind: &str, spec: Value) -> Effect {
-    Effect { spec, step: Some(here.step), ..effect(kind) }
+pub(super) fn effect_of(here: Here<'_>, kind: Kind, response: Response) -> Effect {
+    Effect { response, step: Some(here.step), ..effect(kind) }
 }
 
 /// The key of a request under which the text of a file stands.
@@ -135,13 +136,10 @@ pub(super) fn call_text(text: Option<&Text>) -> Option<Located> {
     text.map(|text| secrets::split(&text.0).unwrap_or_else(|| text.0.clone()))
 }
 
-/// The constants of an effect, with the places of the texts of its input that name secrets.
-pub(super) fn with_secrets<'t>(
-    spec: Value,
-    texts: impl IntoIterator<Item = (&'static str, Option<&'t Text>)>,
-) -> Value {
+/// Those of the texts of an input that name secrets.
+pub(super) fn secret_texts<'t>(texts: impl IntoIterator<Item = (&'static str, Option<&'t Text>)>) -> Vec<SecretText> {
     let named = texts.into_iter().filter(|(_, text)| text.is_some_and(|text| secrets::split(&text.0).is_some()));
-    secrets::mark(spec, named.map(|(key, _)| vec![Value::from(key)]))
+    named.map(|(key, _)| SecretText::plain(vec![key.into()])).collect()
 }
 
 pub(super) fn plain(text: Option<&Text>) -> Option<Located> {

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{ROOT, effect};
 use branchpoint_core::ir::{DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Write};
 use branchpoint_expr::Value;
 
 use super::super::raw::{Agent, Policy, Step, Template};
-use super::{Lower, object};
+use super::Lower;
 
 /// What a turn remembers beside the session. Empty slots where there is no template, and so no turn.
 struct Turn {
@@ -157,7 +158,7 @@ impl Lower<'_, '_> {
         let error = self.formula("{message: 'this tool is not offered now'}");
         self.b.mark(refuse, Mark::Begin(tool, Some(asked)));
         self.b.mark(refuse, Mark::Fail(tool, error));
-        let run = self.run_call(turn, template, (step, tool));
+        let run = self.run_call(turn, (step, tool));
         self.b.mark(run, Mark::Begin(tool, Some(asked)));
         let arms = [
             (self.test("at >= len(reply.toolCalls)"), model),
@@ -171,18 +172,14 @@ impl Lower<'_, '_> {
     }
 
     /// A call that ran counts as used, whatever came back.
-    fn run_call(&mut self, turn: &Turn, template: &Template, (step, shown): (StepId, StepId)) -> PlaceId {
+    fn run_call(&mut self, turn: &Turn, (step, shown): (StepId, StepId)) -> PlaceId {
         let next = self.use_tool();
         let ran = self.call_done(turn, "content: result", next);
         let failed = self.call_done(turn, "error: error.message", next);
         let (result, error) = (self.b.read(turn.result), self.b.read(turn.error));
         self.b.mark(ran, Mark::End(shown, Some(result)));
         self.b.mark(failed, Mark::Fail(shown, error));
-        let tool = self.b.effect(Effect {
-            spec: object([("configurations", template.configurations.clone())]),
-            step: Some(step),
-            ..effect("tool")
-        });
+        let tool = self.b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
         let input = self.formula(
             "let call = reply.toolCalls[at]; \
              {id: call.id, tool: call.name, arguments: call.arguments, configuration: get(configurations, call.name)}",
@@ -208,8 +205,9 @@ impl Lower<'_, '_> {
         let settings = template.model.as_ref().and_then(|model| template.configurations.get(model));
         // Its tools are looked for before the first turn.
         let uses = Value::from(template.tools.iter().cloned().map(Value::Str).collect::<Vec<_>>());
-        let spec = object([("node", node), ("configuration", settings.cloned().unwrap_or_default()), ("uses", uses)]);
-        self.b.effect(Effect { spec, step: Some(step), ..effect("chat") })
+        let fixed = [("node", node), ("configuration", settings.cloned().unwrap_or_default()), ("uses", uses)];
+        let fixed = fixed.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        self.b.effect(Effect { fixed, step: Some(step), ..effect(Kind::Chat) })
     }
 }
 

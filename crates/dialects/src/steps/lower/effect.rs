@@ -1,11 +1,12 @@
 //! Effects: what is asked, and what becomes of the answer.
 
+use branchpoint_core::effect::PathKey;
 use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value};
 
 use super::{Lower, To, Where};
 use crate::steps::request::Request;
-use crate::steps::tree::{No, Role};
+use crate::steps::tree::No;
 use crate::steps::{condition, effect, guard};
 
 impl Lower<'_, '_> {
@@ -49,13 +50,11 @@ impl Lower<'_, '_> {
 
     fn effect_of(&mut self, no: No, request: &Request) -> EffectId {
         let step = &self.document.steps[no];
-        let children = self.list(no, Role::Children).map(|list| &list.steps[..]).unwrap_or_default();
-        let streamed = children.iter().any(|child| self.document.steps[*child].is("streaming_result"));
         let scripted = self.options.scripted.contains(&*step.id);
-        let (kind, spec) = effect::constants(step, request, streamed, scripted);
         let retry = step.get("retry").and_then(guard::policy);
         let attempt_limit_ms = step.get("timeout").and_then(guard::duration_ms);
-        self.b.effect(Effect { kind, spec, retry, attempt_limit_ms, step: Some(self.ids[no]) })
+        let definition = effect::definition(step, request, scripted);
+        self.b.effect(Effect { retry, attempt_limit_ms, step: Some(self.ids[no]), ..definition })
     }
 
     fn asked_with(&mut self, no: No, at: Where, mut request: Request) -> ExprId {
@@ -111,12 +110,12 @@ fn called_with(request: &mut Request, near: &Located) {
         request.fields.push((name, form, value));
     }
     for secret in &mut request.secrets {
-        let known: &[&str] = match secret.first().and_then(Value::as_str) {
-            Some("input") => &["inputs"],
-            Some("metadata") => &["facts", "metadata"],
+        let known: &[&str] = match secret.at.first() {
+            Some(PathKey::Field(name)) if &**name == "input" => &["inputs"],
+            Some(PathKey::Field(name)) if &**name == "metadata" => &["facts", "metadata"],
             _ => continue,
         };
-        secret.splice(..1, known.iter().map(|key| Value::from(*key)));
+        secret.at.splice(..1, known.iter().map(|key| PathKey::from(*key)));
     }
 }
 

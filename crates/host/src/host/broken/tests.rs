@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use branchpoint_core::Event;
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Program, Status};
 use branchpoint_expr::Value;
@@ -196,7 +197,7 @@ fn cleaning_up() -> Program {
     let delay_ms = b.value(10);
     let wait = b.wait([Arm::After { delay_ms, next: end }], None);
     b.begin(ROOT, &[wait]);
-    let what = b.effect(effect("tool"));
+    let what = b.effect(effect(Kind::Tool));
     let clean_up = b.do_(what, null, None, end, None);
     b.on_cancel(clean_up);
     b.finish().expect("the program is valid")

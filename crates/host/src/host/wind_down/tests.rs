@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Effect, Program, Status};
 use branchpoint_core::{Event, Usage};
@@ -17,7 +18,7 @@ const TURNS: usize = 20;
 fn calling_for_ever() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
-    let what = b.effect(effect("tool"));
+    let what = b.effect(effect(Kind::Tool));
     let again = b.reserve();
     b.at(again).do_(what, null, None, again, None);
     b.begin(ROOT, &[again]);
@@ -28,8 +29,8 @@ fn calling_for_ever() -> Program {
 fn calling_children_for_ever() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
-    let spec = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
-    let what = b.effect(Effect { spec, ..effect(Effect::CHILD_RUN) });
+    let fixed = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
+    let what = b.effect(Effect { fixed, ..effect(Kind::Run) });
     let again = b.reserve();
     b.at(again).do_(what, null, None, again, None);
     b.begin(ROOT, &[again]);
@@ -54,7 +55,7 @@ fn calling_while_computing() -> Program {
     for _ in 0..40_000 {
         computing = b.set([], computing, None);
     }
-    let what = b.effect(effect("tool"));
+    let what = b.effect(effect(Kind::Tool));
     let call = b.do_(what, null, None, end, None);
     b.begin(ROOT, &[call, computing]);
     b.finish().expect("the program is valid")

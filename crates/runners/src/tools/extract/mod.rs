@@ -40,7 +40,7 @@ fn guessed(source: &Value) -> String {
 }
 
 /// Why nothing could be found, whatever the text: a path that is known before a run and cannot be read.
-pub(super) fn lacks(spec: &Value) -> Option<String> {
+pub(super) fn lacks(spec: &branchpoint_expr::Object) -> Option<String> {
     let path = spec.get("path").and_then(Value::as_str)?.trim();
     match spec.get("expected_format").and_then(Value::as_str)?.trim().to_ascii_lowercase().as_str() {
         "json" => json::Path::parse(path).err(),

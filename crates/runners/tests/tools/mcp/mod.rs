@@ -13,7 +13,7 @@ use super::{call, failure, judged, perform, tools, value};
 
 fn action(server: &str, action: &str, params: &str) -> Call {
     let input = format!(r#"{{"server": "{server}", "action": "{action}", "params": {params}}}"#);
-    call("mcp", r#"{"provider": null}"#, &input)
+    call("mcp", "{}", &input)
 }
 
 fn tool(name: &str, arguments: &str) -> Call {
@@ -43,7 +43,7 @@ fn answers(tools: &Tools) {
 #[test]
 fn a_server_that_is_a_child_is_started_and_called() {
     let tools = tools(&server::by_child("small"));
-    assert_eq!(tools.lacks("mcp", &Value::Null), None);
+    assert_eq!(tools.lacks(&crate::effect("mcp", "{}")), None);
     answers(&tools);
 }
 
@@ -100,7 +100,7 @@ fn a_call_that_hangs_is_given_up_and_the_server_goes_on() {
     let tools = tools(&server::by_child("small"));
     // Its start takes no part of the limit.
     judged(&tools, &tool("echo", r#"{"text": "here"}"#));
-    let limited = Call { attempt_limit_ms: Some(200), ..action("small", "hang", "{}") };
+    let limited = action("small", "hang", "{}").within(200);
     assert_eq!(perform(&tools, &limited), Answer::Never);
     assert_eq!(judged(&tools, &tool("echo", r#"{"text": "still here"}"#)), Value::from("still here"));
 }
@@ -118,7 +118,7 @@ fn a_name_that_two_servers_have_must_say_which() {
 #[test]
 fn steps_that_hosts_define_go_to_the_tool_of_their_name() {
     let tools = tools(&server::by_child("small"));
-    let spec = r#"{"step_type": "echo"}"#;
+    let spec = r#"{"fixed": {"step_type": "echo"}}"#;
     assert_eq!(judged(&tools, &call("memory", spec, r#"{"text": "kept"}"#)), Value::from("kept"));
 }
 
@@ -141,7 +141,7 @@ fn settings_of_servers_are_checked_before_a_run() {
         ("[mcp.a]\ncommand = \"x\"\nurl = \"http://x\"", "either command or url"),
         ("[mcp.a]\nurl = \"http://x\"\nheaders_from = { Authorization = \"NOT_SET\" }", "NOT_SET"),
     ] {
-        let lacks = tools(settings).lacks("mcp", &Value::Null).unwrap_or_default();
+        let lacks = tools(settings).lacks(&crate::effect("mcp", "{}")).unwrap_or_default();
         assert!(lacks.contains(said), "{settings}: {lacks}");
     }
     let failed = failure(perform(&tools(&server::by_child("small")), &action("smal", "echo", "{}")));

@@ -132,8 +132,8 @@ fn a_server_that_is_broken_takes_nothing_from_the_others() {
         "[mcp.bad]",
     ] {
         let tools = tools(&format!("{}{bad}", server::by_child("small")));
-        assert_eq!(tools.lacks("mcp", &super::value(r#"{"server": "small"}"#)), None);
-        assert_eq!(tools.lacks("mcp", &Value::Null), None, "which one it is will be seen");
+        assert_eq!(tools.lacks(&crate::effect("mcp", r#"{"fixed": {"server": "small"}}"#)), None);
+        assert_eq!(tools.lacks(&crate::effect("mcp", "{}")), None, "which one it is will be seen");
         for name in ["echo", "small.echo"] {
             assert_eq!(tools.lacks_tool(name), None, "{name}");
             let described = tools.described(&[name], &Stop::default());
@@ -141,7 +141,9 @@ fn a_server_that_is_broken_takes_nothing_from_the_others() {
             assert_eq!(told, Some("Does echo."));
             assert_eq!(judged(&tools, &tool(name, r#"{"text": "x"}"#)), Value::from("x"));
         }
-        assert!(tools.lacks("mcp", &super::value(r#"{"server": "bad"}"#)).is_some() || bad.contains("exit 1"));
+        assert!(
+            tools.lacks(&crate::effect("mcp", r#"{"fixed": {"server": "bad"}}"#)).is_some() || bad.contains("exit 1")
+        );
         let unknown = tools.lacks_tool("other").unwrap_or_default();
         assert!(unknown.contains("`other`") && unknown.contains("bad"), "it may be the one that has it: {unknown}");
     }
@@ -154,7 +156,11 @@ fn a_tool_that_nobody_has_is_found_before_a_run_with_names_that_are_near() {
         let lacks = tools.lacks_tool(name).unwrap_or_default();
         assert!(lacks.contains("ecko") && lacks.contains(near), "{lacks}");
     }
-    assert!(tools.lacks("mcp", &super::value(r#"{"server": "smal"}"#)).is_some_and(|why| why.contains("`small`")));
+    assert!(
+        tools
+            .lacks(&crate::effect("mcp", r#"{"fixed": {"server": "smal"}}"#))
+            .is_some_and(|why| why.contains("`small`"))
+    );
     assert!(tools.lacks_tool("web_search").is_some_and(|why| why.contains("[search]")));
     assert_eq!(tools.lacks_tool("web_fetch"), None);
 }
