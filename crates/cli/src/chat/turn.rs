@@ -127,6 +127,8 @@ impl Turns<'_> {
     }
 
     fn print(&self, look: &Look, turn: &Value) -> Result<()> {
+        let secrets = self.drive.store().secrets(self.run)?;
+        let turn = secrets.mask_value(turn);
         if self.json {
             let told = masked::object([
                 ("session", Value::from(self.session.name())),
@@ -134,6 +136,7 @@ impl Turns<'_> {
                 ("usage", spent::object(look.state.usage())),
                 ("view", if look.status().is_final() { Value::Null } else { look.view("session").unwrap_or_default() }),
             ]);
+            let told = secrets.mask_value(&told);
             return terminal::print(&format!("{told:?}\n"));
         }
         if let Some(text) =

@@ -43,6 +43,10 @@ pub(crate) fn check(store: &Store, run: &Run, wanted: &Wanted<'_>) -> Result<()>
     match (store.script(run.run)?, wanted.script) {
         (Some(bound), Some(script)) if bound.script != *script => differences.push("script: another one".into()),
         (None, Some(_)) => differences.push("script: the run has none".into()),
+        // The result of a start without a script must not come from one.
+        (Some(bound), None) if run.status.is_final() && bound.live_ms.is_none() => {
+            differences.push("script: a script answered the calls of the run, this start has none".into());
+        }
         _ => {}
     }
     if differences.is_empty() {

@@ -191,7 +191,12 @@ impl Arguments {
             // Another process may have started it a moment ago.
             let row = foreground.store().row(run)?;
             existing::check(foreground.store(), &row, &wanted(Some(number)))?;
-            let what = if row.status.is_final() { "showing its result" } else { "continuing it" };
+            let is_scripted = foreground.store().is_scripted(run)?;
+            let what = match row.status.is_final() {
+                true => "showing its result",
+                false if is_scripted => "continuing it, with its script",
+                false => "continuing it",
+            };
             if !self.quiet {
                 foreground.say(&format!("Run `{id}` already exists; {what}.\n"));
             }

@@ -12,6 +12,7 @@ use branchpoint_host::store::{Run, RunNo, Store};
 use super::Follower;
 use super::explain;
 use super::told::Told;
+use crate::approvals::quoted;
 use crate::drive::{Drive, Live, Until, tell};
 use crate::opened::Opened;
 use crate::project::{Reach, StoreArguments};
@@ -146,9 +147,9 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
     let row = opened.run(&arguments.run)?;
     if row.status != Status::Failed {
         let help = if row.status.is_final() {
-            format!("`branchpoint runs fork {} --at STEP` does a step of it again", row.id)
+            format!("`branchpoint runs fork {} --at STEP` repeats one of its steps", quoted(&row.id))
         } else {
-            format!("`branchpoint runs resume {}` drives it on", row.id)
+            format!("`branchpoint runs resume {}` continues it", quoted(&row.id))
         };
         bail!("run `{}` has not failed, it is {}\nhelp: {help}", row.id, row.status.as_str());
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::store::{Document, Filter, OpenApproval, Run, RunNo, Store, WorkflowNo};
+use branchpoint_host::store::{Document, Filter, OpenApproval, OpenApprovals, Run, RunNo, Store, WorkflowNo};
 
 use crate::approvals::missing_voters;
 use crate::opened::Opened;
@@ -113,16 +113,17 @@ impl Listed<'_> {
     }
 }
 
-/// Who has not voted on the open approvals of a run and of those that it has called, by step.
+/// Who has not voted on the open approvals of a run and of those that it has called, by step, and which of them cannot be opened.
 fn missing_votes(store: &Store, run: RunNo) -> Result<Vec<String>> {
     let now_ms = moment::now_ms();
-    let open = store.approvals(run)?.open.into_iter();
-    let votes = open.map(|OpenApproval { run, approval, .. }| {
+    let OpenApprovals { open, unreadable } = store.approvals(run)?;
+    let unreadable = unreadable.into_iter().map(|(id, why)| Ok(format!("run `{id}` cannot be opened: {why}")));
+    let votes = open.into_iter().map(|OpenApproval { run, approval, .. }| {
         let overdue = if approval.is_overdue(now_ms) { " (overdue)" } else { "" };
         let votes = format!("{}: {}{overdue}", approval.step, missing_voters(&approval));
         Ok(store.secrets(run)?.mask(&votes).into_owned())
     });
-    votes.collect()
+    votes.chain(unreadable).collect()
 }
 
 /// How a run stands together with its children, and what it waits for.

@@ -122,3 +122,20 @@ fn an_agent_without_tools_needs_nobody_who_has_some() {
     assert_eq!(output.status.code(), Some(3));
     has(&String::from_utf8_lossy(&output.stderr), &["the turn failed", "cannot be reached"]);
 }
+
+#[test]
+fn a_reply_that_is_not_streamed_shows_no_secret() {
+    let script = "researcher: [\"the key is canary-of-the-environment\"]\n";
+    let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
+    for json in [&[][..], &["--json"]] {
+        let id = if json.is_empty() { "text" } else { "json" };
+        let mut command = place.command(&["chat", "agent.json", "--script", "script.yaml", "--id", id]);
+        command.args(json).env("CANARY_API_KEY", "canary-of-the-environment").stdin(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        child.stdin.take().expect("it is piped").write_all(b"Which key?\n").expect("it reads");
+        let Output { stdout, stderr, .. } = child.wait_with_output().expect("it ends");
+        let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(stdout.contains("the key is ***"), "{stdout}{stderr}");
+        assert!(!stdout.contains("canary-of") && !stderr.contains("canary-of"), "{stdout}{stderr}");
+    }
+}

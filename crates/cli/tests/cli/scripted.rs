@@ -1,6 +1,6 @@
-//! Scripted runs that wait: whoever continues one uses its script, and nothing is executed.
+//! Scripted runs that wait: every command that continues one uses its script, and nothing is executed.
 
-use super::running::{Place, err, exits, out};
+use super::running::{Place, err, exits, out, signal};
 
 /// Acts before and after a question.
 const ASK: &str = r#"
@@ -60,7 +60,9 @@ fn a_worker_continues_a_run_with_its_script() {
 #[test]
 fn a_second_start_uses_the_script_of_the_run() {
     let place = waiting();
-    exits(&place.run(&["run", "ask.yaml", "--id", "r"]), 5);
+    let again = place.run(&["run", "ask.yaml", "--id", "r"]);
+    exits(&again, 5);
+    assert!(err(&again).contains("already exists; continuing it, with its script"), "{}", err(&again));
     exits(&place.run(&["runs", "resume", "r"]), 5);
     exits(&place.run(&["approvals", "approve", "r", "--as", "ada"]), 0);
     completed(&place);
@@ -85,4 +87,28 @@ fn an_approval_with_live_executes_the_rest() {
     let place = waiting();
     exits(&place.run(&["approvals", "approve", "r", "--as", "ada", "--live"]), 0);
     assert_eq!(place.read("executed"), "after\n");
+}
+
+#[test]
+fn a_start_without_a_script_does_not_show_a_scripted_result() {
+    let place = waiting();
+    exits(&place.run(&["approvals", "approve", "r", "--as", "ada"]), 0);
+    let live = place.run(&["run", "ask.yaml", "--id", "r"]);
+    exits(&live, 1);
+    assert_eq!(out(&live), "");
+    assert!(err(&live).contains("a script answered the calls of the run"), "{}", err(&live));
+    exits(&place.run(&["run", "ask.yaml", "-s", "script.yaml", "--id", "r"]), 0);
+}
+
+#[test]
+fn a_worker_logs_no_secret_of_a_rejected_answer() {
+    let place = Place::new(&[("ask.yaml", ASK), ("script.yaml", &format!("{SCRIPT}ask: [canary-7f3a]\n"))]);
+    let start = ["run", "ask.yaml", "-s", "script.yaml", "-i", "metadata.api_key=canary-7f3a", "--id", "r", "--detach"];
+    exits(&place.run(&start), 0);
+    let worker = place.spawn(&["work"]);
+    exits(&place.run(&["runs", "watch", "r"]), 5);
+    assert!(signal("TERM", &worker.id().to_string()));
+    let log = err(&worker.wait_with_output().expect("it ends"));
+    assert!(log.contains("was rejected") && log.contains("***"), "{log}");
+    assert!(!log.contains("canary"), "{log}");
 }

@@ -478,6 +478,12 @@ kinds! {
     HitlNoRecipients = "hitl_no_recipients",
     /// A response contains a secret that cannot be sealed.
     KeyUnavailable = "key_unavailable",
+    /// `graph`: an answer that an approval does not accept.
+    BadApprovalInput = "bad_approval_input",
+    /// `graph`: an answer for a run that is not paused.
+    NotPaused = "not_paused",
+    /// `graph`: an answer for a node that does not wait.
+    NotWaiting = "not_waiting",
 }
 
 impl fmt::Display for Kind {

@@ -63,7 +63,7 @@ impl Host {
         if let Some(run) = self.run_of_id(&id)? {
             return Ok(Ok(Taken { run, new: false }));
         }
-        let run = self.new_number(&id);
+        let run = self.new_number(&id)?;
         let new = Run { run, id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row.clone() };
         self.store.insert_run_later(new.clone(), program.semantics);
         self.seal(run, &packing.secrets)?;

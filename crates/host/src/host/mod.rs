@@ -22,7 +22,7 @@ mod scripted;
 mod start;
 mod subagents;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod timers;
 mod turn;
 mod wind_down;

@@ -218,7 +218,7 @@ impl Host {
             Ok(reply) => self.settle(run, &call, reply.answer),
             Err(why) => {
                 // The workflow may handle the failure; whoever replays it must know that it took another course.
-                self.acts.push(Act::Noted { run, text: format!("{why}.") });
+                self.note(run, &format!("{why}."));
                 self.settle(run, &call, Answer::refused("step_failed", why));
             }
         }
@@ -248,12 +248,19 @@ impl Host {
         let Some((key, step, event, shown)) = self.next_answer(run) else { return Ok(false) };
         if let Err(refused) = self.apply(run, event, now_ms)? {
             let text = format!("The script's answer {shown} to step `{step}` was rejected: {refused}.");
-            self.acts.push(Act::Noted { run, text });
+            self.note(run, &text);
             if let Some(scripted) = self.open[&run].script.and_then(|root| self.scripts.get_mut(&root)) {
                 scripted.unanswered.insert((run, key));
             }
         }
         Ok(true)
+    }
+
+    /// Reports a message about a run. Answers of scripts may contain its secrets, which are masked.
+    fn note(&mut self, run: RunNo, text: &str) {
+        let sealed = self.open.get(&run).map(|open| open.packing.secrets.to_vec()).unwrap_or_default();
+        let secrets = Secrets::from_values(sealed.into_iter().chain(self.private.values().iter().cloned()));
+        self.acts.push(Act::Noted { run, text: secrets.mask(text).into_owned() });
     }
 
     fn next_answer(&mut self, run: RunNo) -> Option<(ApprovalKey, Arc<str>, Event, String)> {

@@ -107,7 +107,7 @@ impl Host {
             Ok(packed) => packed,
             Err(error) => return Ok(Err(Refused::Unstorable(error.to_string()))),
         };
-        let run = self.new_number(&start.id);
+        let run = self.new_number(&start.id)?;
         let row = Run {
             run,
             id: start.id.clone(),
@@ -183,10 +183,13 @@ impl Host {
 
     /// A number for a new run of that id. If another process has started one of that id when the turn is written, this one is
     /// discarded.
-    pub(super) fn new_number(&mut self, id: &str) -> RunNo {
-        let number = self.numbers.pop_front().expect("a number was reserved for each order that may start a run");
+    pub(super) fn new_number(&mut self, id: &str) -> Result<RunNo, Trouble> {
+        let number = match self.numbers.pop_front() {
+            Some(number) => number,
+            None => self.store.reserve_runs(1)?.start,
+        };
         self.new_ids.insert(id.to_owned(), RunNo(number));
-        RunNo(number)
+        Ok(RunNo(number))
     }
 
     /// Nothing of a run that was refused is written.

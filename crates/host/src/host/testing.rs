@@ -13,7 +13,7 @@ use super::{Act, Drives, Facts, Host, Refused, Start, Taken, Ticket};
 use crate::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 
 /// A run that never rests.
-pub(super) fn spinning() -> Program {
+pub(crate) fn spinning() -> Program {
     let mut b = Builder::new();
     b.fact("account");
     let again = b.reserve();
@@ -23,7 +23,7 @@ pub(super) fn spinning() -> Program {
 }
 
 /// A run that makes one call and ends.
-pub(super) fn calling() -> Program {
+pub(crate) fn calling() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
@@ -34,7 +34,7 @@ pub(super) fn calling() -> Program {
 }
 
 /// A run that ends ten milliseconds after its start.
-pub(super) fn waiting() -> Program {
+pub(crate) fn waiting() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
@@ -45,7 +45,7 @@ pub(super) fn waiting() -> Program {
 }
 
 /// A run that calls another and ends.
-pub(super) fn parent() -> Program {
+pub(crate) fn parent() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
@@ -56,35 +56,35 @@ pub(super) fn parent() -> Program {
     b.finish().expect("the program is valid")
 }
 
-pub(super) struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("there is room for a store"))
     }
 
-    pub(super) fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.0.path().join("store.db")
     }
 
-    pub(super) fn host(&self, facts: Facts) -> Host {
+    pub(crate) fn host(&self, facts: Facts) -> Host {
         Host::new(open(&self.file()), "test", Drives::Named, facts, 0).expect("the store can be driven")
     }
 
-    pub(super) fn quiet_host(&self) -> Host {
+    pub(crate) fn quiet_host(&self) -> Host {
         self.host(Arc::new(|_| Value::Null))
     }
 }
 
-pub(super) fn open(file: &Path) -> Store {
+pub(crate) fn open(file: &Path) -> Store {
     Store::open(file, Durability::Normal).expect("the store opens")
 }
 
-pub(super) fn save(store: &Store, name: &str, program: &Program) -> WorkflowNo {
+pub(crate) fn save(store: &Store, name: &str, program: &Program) -> WorkflowNo {
     save_with(store, name, program, &BTreeMap::new())
 }
 
-pub(super) fn save_with(
+pub(crate) fn save_with(
     store: &Store,
     name: &str,
     program: &Program,
@@ -95,19 +95,19 @@ pub(super) fn save_with(
     store.save(Workflow { document: &document, program, children }, 0).expect("it can be kept")
 }
 
-pub(super) fn start(host: &mut Host, workflow: WorkflowNo, id: &str) -> RunNo {
+pub(crate) fn start(host: &mut Host, workflow: WorkflowNo, id: &str) -> RunNo {
     host.start(Start::new(workflow, id.into(), Value::Null), Ticket(7));
     let acts = host.turn(0).expect("the store works");
     answered(&acts).expect("a start is answered in its turn").expect("it starts").run
 }
 
-pub(super) fn answered(acts: &[Act]) -> Option<Result<Taken, Refused>> {
+pub(crate) fn answered(acts: &[Act]) -> Option<Result<Taken, Refused>> {
     acts.iter().find_map(|act| match act {
         Act::Answered { outcome, .. } => Some(outcome.clone()),
         _ => None,
     })
 }
 
-pub(super) fn ops(host: &Host, run: RunNo) -> u64 {
+pub(crate) fn ops(host: &Host, run: RunNo) -> u64 {
     host.state_in_memory(run).expect("it is open").ops()
 }

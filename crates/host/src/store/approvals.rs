@@ -35,7 +35,7 @@ pub struct OpenApprovals {
 impl Store {
     /// The open approvals of all runs.
     pub fn open_approvals(&self) -> Result<OpenApprovals, Trouble> {
-        let mut runs: Vec<RunNo> = self.open_questions()?.into_iter().map(|question| question.run).collect();
+        let mut runs = self.runs_with_open_questions()?;
         runs.extend(self.runs_to_resume()?);
         runs.sort_unstable();
         runs.dedup();
@@ -58,8 +58,8 @@ impl Store {
     fn approvals_of(&self, runs: &[RunNo]) -> Result<OpenApprovals, Trouble> {
         let mut found = OpenApprovals::default();
         for run in runs {
-            match self.look(*run) {
-                Ok(look) => found.open.extend(self.approvals_in(&look)?),
+            match self.look(*run).and_then(|look| self.approvals_in(&look)) {
+                Ok(open) => found.open.extend(open),
                 Err(trouble) if trouble.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, trouble)),
                 Err(trouble) => return Err(trouble),
             }

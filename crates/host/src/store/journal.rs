@@ -146,7 +146,7 @@ impl Store {
         Ok((stamp, event))
     }
 
-    fn state(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<State, Trouble> {
+    pub(super) fn state(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<State, Trouble> {
         let mut state = codec::decode_state(bytes).map_err(|error| damaged(run, error))?;
         if packed {
             self.unpack_state(packing, &mut state)?;
@@ -257,13 +257,12 @@ impl Store {
         });
     }
 
-    /// The questions that wait for people, the oldest first.
-    pub fn open_questions(&self) -> Result<Vec<Question>, Trouble> {
-        let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
-            WHERE closed_ms IS NULL ORDER BY asked_ms, run, request";
+    /// The runs that have open questions. The questions themselves are not read: one may be damaged.
+    pub(super) fn runs_with_open_questions(&self) -> Result<Vec<RunNo>, Trouble> {
+        let sql = "SELECT DISTINCT run FROM requests WHERE closed_ms IS NULL";
         let mut found = self.db.prepare_cached(sql)?;
-        let rows: Vec<_> = found.query_map([], question_row)?.collect::<Result<_, _>>()?;
-        rows.into_iter().map(|row| self.question(row)).collect()
+        let runs = found.query_map([], |row| row.get(0).map(RunNo))?;
+        Ok(runs.collect::<Result<_, _>>()?)
     }
 
     /// All questions of a run, in order.

@@ -14,13 +14,14 @@
 //! | `scripts` | the scripts of runs |
 //! | `sessions` | which run is which session |
 //! | `exchange` | runs as JSON lines |
-//! | `upkeep`, `health` | retention, copies, and how the file is |
+//! | `upkeep`, `health`, `damage` | retention, copies, and how the file is |
 //! | `permissions` | who may use the files |
 //!
 //! Nothing here knows what an event means: that is the business of [`crate::host`].
 
 mod approvals;
 mod batch;
+mod damage;
 mod exchange;
 mod health;
 mod inbox;

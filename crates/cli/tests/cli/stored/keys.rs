@@ -152,6 +152,35 @@ fn damaged_events_and_programs_are_found_and_their_runs_can_be_cancelled() {
     exits(&place.run(&["prune", "--older-than", "0s"]), 0);
 }
 
+#[test]
+fn a_run_that_cannot_be_read_does_not_hide_the_others() {
+    let of = "WHERE run = (SELECT run FROM runs WHERE id = 'plain')";
+    for damage in [format!("UPDATE snapshots SET bytes = x'00' {of}"), format!("UPDATE requests SET spec = x'00' {of}")]
+    {
+        let place = place();
+        let db = Connection::open(place.store()).expect("it opens");
+        assert!(db.execute(&damage, []).expect("it is written") > 0, "{damage}");
+        drop(db);
+        let listed = place.run(&["runs", "list"]);
+        exits(&listed, 0);
+        let line = |id: &str| out(&listed).lines().find(|line| line.starts_with(id)).map(ToOwned::to_owned);
+        let plain = line("plain").expect("it is listed");
+        assert!(plain.contains("cannot be opened"), "{damage}: {plain}");
+        assert!(line("other").is_some_and(|line| line.contains("ask: ")), "{}", out(&listed));
+        for command in
+            [&["runs", "list", "--json"][..], &["runs", "show", "plain"], &["runs", "show", "plain", "--json"]]
+        {
+            let read = place.run(command);
+            exits(&read, 0);
+            assert!(out(&read).contains("cannot be opened"), "{damage}: {command:?}: {}", out(&read));
+        }
+        let approvals = place.run(&["approvals", "list"]);
+        exits(&approvals, 0);
+        assert!(out(&approvals).contains("other/"), "{}", out(&approvals));
+        assert!(err(&approvals).contains("run `plain` cannot be opened"), "{}", err(&approvals));
+    }
+}
+
 /// Every file of a folder and the folder itself, with their rights.
 fn rights(folder: &Path) -> Vec<(String, u32)> {
     let mode = |path: &Path| fs::metadata(path).map_or(0, |found| found.mode() & 0o777);

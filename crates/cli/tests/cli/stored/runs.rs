@@ -223,3 +223,11 @@ fn watching_ends_when_the_run_waits() {
     bench.start("later", ("later", later), Dialect::Steps, &json(r#"{"input": "x"}"#), "{}");
     has(&bench.expect(5, &["runs", "watch", "later"]).1, &["Run `later` waits until"]);
 }
+
+#[test]
+fn the_command_that_continues_a_run_is_quoted_for_a_shell() {
+    let bench = Bench::new();
+    bench.asks("it's $(one)");
+    let (_, stderr) = bench.expect(1, &["runs", "retry", "it's $(one)"]);
+    has(&stderr, &[r"branchpoint runs resume 'it'\''s $(one)'"]);
+}
