@@ -11,7 +11,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::Driver;
 use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused};
 use branchpoint_host::store::{RunNo, Sent, Store};
-use branchpoint_runners::{Outside, Stop};
+use branchpoint_runners::{CancellationToken, Outside};
 
 use crate::approvals::quoted;
 use crate::exit::Pending;
@@ -38,7 +38,7 @@ const GIVE_ATTEMPTS: u32 = 100;
 pub(crate) struct Drive {
     driver: Driver,
     store: Store,
-    stop: Stop,
+    interrupted: CancellationToken,
 }
 
 /// Whether a scripted run continues without its script.
@@ -121,10 +121,10 @@ impl Drive {
             }
         });
         let driver = Driver::new(host, here, limits, listener);
-        let stop = Stop::default();
-        let word = stop.clone();
-        interrupt::hear(move || word.set())?;
-        Ok(Self { driver, store: project.open(arguments)?, stop })
+        let interrupted = CancellationToken::new();
+        let word = interrupted.clone();
+        interrupt::hear(move || word.cancel())?;
+        Ok(Self { driver, store: project.open(arguments)?, interrupted })
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -203,7 +203,7 @@ impl Drive {
                     return Ok(Some(status));
                 }
             }
-            if self.stop.is_set() || !self.driver.is_alive() {
+            if self.interrupted.is_cancelled() || !self.driver.is_alive() {
                 return Ok(None);
             }
             std::thread::sleep(NAP);

@@ -18,7 +18,7 @@ use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::{Act, Host};
 use branchpoint_host::store::{Durability, Notice, Store};
 use branchpoint_runners::tools::{Settings, Tools};
-use branchpoint_runners::{Answer, Call, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, runtime};
 
 use crate::approvals::{command, reference};
 use crate::project::Project;
@@ -188,7 +188,7 @@ impl Webhook {
         let Some(address) = project.notify.webhook.clone() else { return Ok(None) };
         let mut settings = Settings::default();
         settings.http.allow_private_network = true;
-        let tools = Tools::new(settings, Arc::new(|_| None)).context("the webhook cannot be set up")?;
+        let tools = Tools::new(settings, Arc::new(|_| None));
         Ok(Some(Self { address, tools }))
     }
 
@@ -203,7 +203,7 @@ impl Webhook {
         };
         let input = parts.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>();
         let call = Call { run: run.clone(), effect: EffectNo(0), ..Call::first(definition, Value::from(input)) };
-        match self.tools.perform(&call, &Stop::default()) {
+        match runtime().block_on(self.tools.perform(&call, &CancellationToken::new())) {
             Some(Answer::Http { status, .. }) if (200..300).contains(&status) => Ok(()),
             Some(Answer::Http { status, headers, .. }) => match headers.get("location").filter(|_| status < 400) {
                 Some(to) => {

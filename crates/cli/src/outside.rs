@@ -10,7 +10,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_host::host::Host;
 use branchpoint_runners::models::{Listener as Words, Piece};
-use branchpoint_runners::{Answer, Call, Local, Outside, Secrets, SharedSecrets, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, Outside, Performing, Secrets, SharedSecrets};
 
 use crate::login;
 use crate::project::Project;
@@ -120,7 +120,7 @@ impl Here {
         host.with_agents(project.agent_bounds()).with_max_ops(project.max_ops())
     }
 
-    fn local(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+    async fn local(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
         let folder = Path::new(&*call.folder);
         let works = matches!(
             call.kind(),
@@ -133,34 +133,33 @@ impl Here {
             let message = format!("the folder of the run, {}, is not there", folder.display());
             return Some(Answer::failed("exit_code", message));
         }
-        self.local.perform(call, stop).or_else(|| self.agent(call, stop))
-    }
-
-    /// Agents that are programs; the others are asked over their API.
-    fn agent(&self, call: &Call, stop: &Stop) -> Option<Answer> {
-        if call.kind() == effect::Kind::Agent { self.local.agent(call, stop) } else { None }
-    }
-
-    /// The word that ends the looking for what is lacking: servers of tools are asked for it, and may not answer.
-    pub(crate) fn checks(&self) -> Stop {
-        self.runners.checks()
+        match self.local.perform(call, cancel).await {
+            None if call.kind() == effect::Kind::Agent => self.local.agent(call, cancel).await,
+            answer => answer,
+        }
     }
 
     /// Why calls of an effect cannot be performed here; none if they can.
-    pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+    pub(crate) async fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
         if matches!(effect.kind, effect::Kind::Shell | effect::Kind::Files | effect::Kind::Notify) {
             None
         } else {
-            self.runners.lacks(effect)
+            self.runners.lacks(effect).await
         }
     }
 }
 
 impl Outside for Here {
-    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.local(call, stop).or_else(|| self.runners.perform(call, stop)).unwrap_or_else(|| {
-            let message = format!("nothing here performs `{}`; write an answer into the file of --script", call.kind());
-            Answer::impossible(if call.kind() == effect::Kind::Agent { "agent" } else { "no_runner" }, message)
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async move {
+            if let Some(answer) = self.local(call, cancel).await {
+                return answer;
+            }
+            self.runners.perform(call, cancel).await.unwrap_or_else(|| {
+                let message =
+                    format!("nothing here performs `{}`; write an answer into the file of --script", call.kind());
+                Answer::impossible(if call.kind() == effect::Kind::Agent { "agent" } else { "no_runner" }, message)
+            })
         })
     }
 

@@ -9,7 +9,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Value};
 use branchpoint_runners::models;
 use branchpoint_runners::tools::{self, Commands, Tools};
-use branchpoint_runners::{Answer, Call, Local, Models, Stop, agents};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, Models, agents};
 use serde::de::DeserializeOwned;
 
 use crate::project::{FILE, Project};
@@ -28,7 +28,7 @@ impl Runners {
         anchor_tools(&mut settings, &project.folder);
         let (http, files) = (settings.http.clone(), settings.files.clone());
         let commands = Commands { local: local.clone() };
-        let tools = Tools::new(settings, Arc::clone(&local.secrets)).context("the runners of tools cannot start")?;
+        let tools = Tools::new(settings, Arc::clone(&local.secrets));
         let tools = Arc::new(tools.with_commands(commands));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
         for agent in agents.values_mut() {
@@ -40,13 +40,11 @@ impl Runners {
         models.secrets = Arc::clone(&local.secrets);
         models.listener = words;
         models.mask = local.mask.clone();
-        models.catalogue = Arc::new(move |names, stop| catalogue.described(names, stop));
+        models.catalogue = Arc::new(move |names| {
+            let catalogue = Arc::clone(&catalogue);
+            Box::pin(async move { catalogue.described(&names.iter().map(String::as_str).collect::<Vec<_>>()).await })
+        });
         Ok(Self { tools, models: models.reaching(&http), agents })
-    }
-
-    /// The word that ends the looking for what is lacking.
-    pub(crate) fn checks(&self) -> Stop {
-        self.tools.checks()
     }
 
     /// How agents that are programs are started.
@@ -55,26 +53,36 @@ impl Runners {
     }
 
     /// Performs a call; none if it is for nobody here.
-    pub(crate) fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
-        self.models.perform(call, stop).or_else(|| self.tools.perform(call, stop))
+    pub(crate) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
+        match self.models.perform(call, cancel).await {
+            None => self.tools.perform(call, cancel).await,
+            answer => answer,
+        }
     }
 
     /// Why calls of an effect cannot be performed, and what kind of finding that is; none if they can.
-    pub(crate) fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+    pub(crate) async fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
         if Models::serves(effect) {
-            return self.models.lacks(effect).or_else(|| self.lacks_tools(effect));
+            return match self.models.lacks(effect) {
+                None => self.lacks_tools(effect).await,
+                lack => lack,
+            };
         }
         if Tools::serves(effect) {
-            return self.tools.lacks(effect).map(|why| (Kind::NoRunner, why));
+            return self.tools.lacks(effect).await.map(|why| (Kind::NoRunner, why));
         }
         Some((Kind::NoRunner, String::new()))
     }
 
     /// Why a tool that an effect offers to a model cannot be called, as far as the document names them.
-    fn lacks_tools(&self, effect: &Effect) -> Option<(Kind, String)> {
+    async fn lacks_tools(&self, effect: &Effect) -> Option<(Kind, String)> {
         let names = effect.fixed.get("uses").and_then(Value::as_list).unwrap_or_default();
-        let why = names.iter().filter_map(Value::as_str).find_map(|name| self.tools.lacks_tool(name))?;
-        Some((Kind::NoRunner, why))
+        for name in names.iter().filter_map(Value::as_str) {
+            if let Some(why) = self.tools.lacks_tool(name).await {
+                return Some((Kind::NoRunner, why));
+            }
+        }
+        None
     }
 }
 

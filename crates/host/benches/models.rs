@@ -22,7 +22,7 @@ use branchpoint_core::ir::{Effect, Program, Status, Write as Put};
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::{Script, VirtualDriver};
 use branchpoint_runners::models::{Piece, Provider, Settings};
-use branchpoint_runners::{Answer, Call, Models, Stop, allow_many_open_files};
+use branchpoint_runners::{Answer, Call, CancellationToken, Models, allow_many_open_files, runtime};
 
 const AT_ONCE: usize = 1_000;
 const SCRIPTED: i64 = 2_000;
@@ -115,7 +115,7 @@ fn streaming() {
         let calls: Vec<_> = (0..AT_ONCE)
             .map(|number| {
                 let models = &models;
-                scope.spawn(move || models.perform(&call(number), &Stop::default()))
+                scope.spawn(move || runtime().block_on(models.perform(&call(number), &CancellationToken::new())))
             })
             .collect();
         while heard.load(Ordering::Relaxed) < AT_ONCE {

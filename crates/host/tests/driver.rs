@@ -14,7 +14,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, Host, Start};
 use branchpoint_host::store::{Document, Run, RunNo, Store, Workflow};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, Outside, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
 
 /// How long the driver waits for calls that were told to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,14 +28,14 @@ struct Stubborn {
 }
 
 impl Outside for Stubborn {
-    fn perform(&self, _: &Call, stop: &Stop) -> Answer {
-        self.begun.store(true, Ordering::Release);
-        while !stop.is_set() {
-            thread::sleep(Duration::from_millis(1));
-        }
-        thread::sleep(Duration::from_millis(50));
-        self.in_order.store(true, Ordering::Release);
-        self.answer.clone()
+    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async {
+            self.begun.store(true, Ordering::Release);
+            cancel.cancelled().await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            self.in_order.store(true, Ordering::Release);
+            self.answer.clone()
+        })
     }
 
     fn fact(&self, _: &str) -> Value {
@@ -157,12 +157,12 @@ struct AnswersLast {
 }
 
 impl Outside for AnswersLast {
-    fn perform(&self, _: &Call, stop: &Stop) -> Answer {
-        self.begun.fetch_add(1, Ordering::AcqRel);
-        while !stop.is_set() {
-            thread::sleep(Duration::from_millis(1));
-        }
-        Answer::data(Value::Null)
+    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async {
+            self.begun.fetch_add(1, Ordering::AcqRel);
+            cancel.cancelled().await;
+            Answer::data(Value::Null)
+        })
     }
 
     fn fact(&self, _: &str) -> Value {

@@ -9,7 +9,7 @@ use branchpoint_core::ir::{Backoff, Effect, Program, Retry, Status};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::tools::{HttpSettings, Settings, Tools};
-use branchpoint_runners::{Answer, Call, Runner, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
 
 #[path = "../../runners/tests/tools/peer.rs"]
 mod peer;
@@ -39,7 +39,7 @@ struct Real(Tools);
 
 impl Runner for Real {
     fn perform(&mut self, call: &Call) -> Answer {
-        self.0.perform(call, &Stop::default()).expect("tools perform the call")
+        runtime().block_on(self.0.perform(call, &CancellationToken::new())).expect("tools perform the call")
     }
 }
 
@@ -59,7 +59,7 @@ fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
     let mut host = VirtualDriver::kept(&folder.path().join("store.db"), "run".to_owned(), &program, 0).crashing();
     host.start(Value::Null, Object::default()).expect("it starts");
     let http = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
-    let tools = Tools::new(Settings { http, ..Settings::default() }, Arc::new(|_| None)).expect("threads start");
+    let tools = Tools::new(Settings { http, ..Settings::default() }, Arc::new(|_| None));
     host.go_on(&mut Real(tools));
     assert_eq!((host.status(), host.result()), (Status::Completed, Some(&Value::Int(1))));
     assert_eq!(host.now_ms(), 7_000 + 60_000);

@@ -6,7 +6,6 @@
 
 pub mod agent;
 mod bounded_read;
-mod cancel;
 mod hexadecimal;
 mod json_block;
 mod judge;
@@ -17,18 +16,20 @@ mod open_files;
 mod outside;
 mod runner;
 mod runner_check;
+mod runtime;
 mod secrets;
 pub mod tools;
 
 pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, read_text_file};
-pub use cancel::Stop;
 pub use hexadecimal::hexadecimal;
 pub use judge::judge;
 pub use local::shell::{Listener, MAX_OUTPUT, Shell, Stream, max_output};
 pub use local::{Local, SecretStore, agents};
 pub use models::Models;
 pub use open_files::allow_many_open_files;
-pub use outside::Outside;
+pub use outside::{Outside, Performing};
 pub use runner::{Answer, Body, Call, Runner};
 pub use runner_check::runner_check;
+pub use runtime::runtime;
 pub use secrets::{Encoding, Finder, Found, MASK, Secrets, SharedSecrets, is_secret, resolve, sounds_secret};
+pub use tokio_util::sync::CancellationToken;

@@ -1,17 +1,22 @@
-//! Who performs calls for a host: the world outside of runs.
+//! The trait of runners: they perform the calls of runs.
+
+use std::future::Future;
+use std::pin::Pin;
 
 use branchpoint_expr::Value;
+use tokio_util::sync::CancellationToken;
 
-use crate::cancel::Stop;
 use crate::runner::{Answer, Call};
 
-/// Performs calls on many threads at once. It reports what came back, as it came; whether that is good is told by
-/// [`crate::judge`].
-pub trait Outside: Send + Sync {
-    /// Performs one attempt, however long it takes. It ends early when it is told to stop.
-    fn perform(&self, call: &Call, stop: &Stop) -> Answer;
+/// An attempt that is being performed.
+pub type Performing<'c> = Pin<Box<dyn Future<Output = Answer> + Send + 'c>>;
 
-    /// Answers a call that needs no waiting: the host asks on its own thread, before it hands the call to another.
+/// Performs calls, many at a time. It reports what came back, as it came; [`crate::judge`] decides whether that is good.
+pub trait Outside: Send + Sync {
+    /// Performs one attempt, however long it takes. It ends early when it is cancelled.
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c>;
+
+    /// Answers a call that needs no waiting: the host asks on its own thread, before it hands the call to the runtime.
     fn at_once(&self, _call: &Call) -> Option<Answer> {
         None
     }
@@ -26,8 +31,8 @@ pub trait Outside: Send + Sync {
 }
 
 impl<O: Outside + ?Sized> Outside for std::sync::Arc<O> {
-    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        (**self).perform(call, stop)
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        (**self).perform(call, cancel)
     }
 
     fn at_once(&self, call: &Call) -> Option<Answer> {

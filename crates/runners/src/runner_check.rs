@@ -7,13 +7,16 @@ use branchpoint_expr::{Diagnostic, Kind, Span};
 
 /// One finding for each step whose calls nobody performs. `lacks` tells by the effect and the id of its step why it cannot be
 /// performed and what kind of finding that is; an empty reason means that nobody here does such work at all.
-pub fn runner_check(program: &Program, lacks: impl Fn(&Effect, &str) -> Option<(Kind, String)>) -> Vec<Diagnostic> {
+pub async fn runner_check(
+    program: &Program,
+    lacks: impl AsyncFn(&Effect, &str) -> Option<(Kind, String)>,
+) -> Vec<Diagnostic> {
     let mut told = BTreeSet::new();
     let mut findings = Vec::new();
     for effect in &program.effects {
         let Some(number) = effect.step else { continue };
         let step = &program.steps[number.index()];
-        let Some((kind, why)) = lacks(effect, &step.id).filter(|_| told.insert(number)) else { continue };
+        let Some((kind, why)) = lacks(effect, &step.id).await.filter(|_| told.insert(number)) else { continue };
         let message = format!("nothing here performs the step `{}`, which calls `{}`", step.id, effect.kind);
         let answers = format!("write its answers into the file of --script: `{}: [\"an answer\"]`", step.id);
         let help = if why.is_empty() { answers } else { format!("{why}; or {answers}") };

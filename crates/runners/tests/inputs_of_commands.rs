@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
-use branchpoint_runners::{Answer, Call, Local, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, runtime};
 
 /// The standard output of a command that the machine's shell runs with these inputs, and everything that is heard.
 fn run(command: &str, inputs: &[(&str, &str)]) -> (String, String) {
@@ -20,7 +20,7 @@ fn run(command: &str, inputs: &[(&str, &str)]) -> (String, String) {
     let input: Object =
         [("command".into(), Value::from(command)), ("inputs".into(), Value::from(inputs))].into_iter().collect();
     let call = Call::first(effect(Kind::Shell), Value::from(input));
-    let answer = local.perform(&call, &Stop::default());
+    let answer = runtime().block_on(local.perform(&call, &CancellationToken::new()));
     let Some(Answer::Process { exit: 0, stdout, .. }) = answer else { panic!("{answer:?}") };
     let heard = heard.lock().expect("no panic").clone();
     (stdout.to_string(), heard)

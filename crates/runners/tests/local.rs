@@ -8,7 +8,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::Value;
-use branchpoint_runners::{Answer, Call, Local, Secrets, Stop, agents};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, Secrets, agents, runtime};
 
 fn call(kind: Kind, input: &str) -> Call {
     let secrets = vec![SecretText::plain(vec!["command".into()])];
@@ -28,15 +28,16 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
         ..Local::new(std::env::temp_dir())
     };
     let asked = call(Kind::Shell, r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
-    let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
+    let answer =
+        runtime().block_on(local.perform(&asked, &CancellationToken::new())).expect("commands are for this machine");
     assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<***> 7"), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
 
     let missing = call(Kind::Shell, r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
-    let answer = local.perform(&missing, &Stop::default());
+    let answer = runtime().block_on(local.perform(&missing, &CancellationToken::new()));
     let is_final = |failed: &Failed| failed.again == Again::Never && failed.message.contains("`OTHER`");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if is_final(failed)), "{answer:?}");
-    assert_eq!(local.perform(&call(Kind::Model, "{}"), &Stop::default()), None);
+    assert_eq!(runtime().block_on(local.perform(&call(Kind::Model, "{}"), &CancellationToken::new())), None);
 }
 
 #[test]
@@ -55,7 +56,8 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
     let command = r"printf 'a sword'; sleep 0.05; printf 'fish b \303'; sleep 0.05; printf '\251 hun'; sleep 0.05; printf 'ter2. sword'; : ";
     let command = serde_json::to_string(command).expect("text is JSON");
     let asked = call(Kind::Shell, &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
-    let answer = local.perform(&asked, &Stop::default()).expect("commands are for this machine");
+    let answer =
+        runtime().block_on(local.perform(&asked, &CancellationToken::new())).expect("commands are for this machine");
     // An input is data and stays whole; what the call was given by name does not come back.
     let said = "a swordfish b \u{e9} ***. sword";
     assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == said), "{answer:?}");
@@ -77,7 +79,7 @@ fn program(script: &str) -> (Local, Call) {
 fn a_program_that_fails_says_why_in_a_message_that_people_can_read() {
     let told = |script: &str| {
         let (local, asked) = program(script);
-        match local.agent(&asked, &Stop::default()) {
+        match runtime().block_on(local.agent(&asked, &CancellationToken::new())) {
             Some(Answer::Failed(failed)) => failed.message.to_string(),
             other => panic!("{other:?}"),
         }
@@ -92,7 +94,7 @@ fn a_program_that_fails_says_why_in_a_message_that_people_can_read() {
 #[test]
 fn a_program_that_prints_more_than_is_read_has_not_answered() {
     let (local, asked) = program("head -c 5000000 /dev/zero | tr '\\0' x");
-    let answer = local.agent(&asked, &Stop::default());
+    let answer = runtime().block_on(local.agent(&asked, &CancellationToken::new()));
     let told = |message: &str| message.contains("more than");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if told(&failed.message)), "{:.200}", format!("{answer:?}"));
 }
@@ -104,8 +106,13 @@ fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed()
     let mut script = call(Kind::Shell, r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
     Arc::make_mut(&mut script.definition).fixed.insert("script".into(), Value::Bool(true));
     for asked in [call(Kind::Shell, r#"{"command": "env"}"#), script, agent] {
-        let stop = Stop::default();
-        let seen = match local.perform(&asked, &stop).or_else(|| local.agent(&asked, &stop)) {
+        let stop = CancellationToken::new();
+        let seen = match runtime().block_on(async {
+            match local.perform(&asked, &stop).await {
+                None => local.agent(&asked, &stop).await,
+                answer => answer,
+            }
+        }) {
             Some(Answer::Process { stdout, .. } | Answer::Model { text: stdout, .. }) => stdout,
             other => panic!("{other:?}"),
         };
@@ -125,7 +132,9 @@ fn what_is_no_file_or_too_long_is_not_read() {
     assert!(made.is_ok_and(|made| made.success()));
     std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
     std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
-    let read = |path: &str| local.perform(&call(Kind::Files, &format!("{path:?}")), &Stop::default());
+    let read = |path: &str| {
+        runtime().block_on(local.perform(&call(Kind::Files, &format!("{path:?}")), &CancellationToken::new()))
+    };
     for (path, why) in [
         ("pipe", "not a regular file"),
         ("/dev/zero", "not a regular file"),

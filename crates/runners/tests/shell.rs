@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use branchpoint_runners::{Answer, Listener, MAX_OUTPUT, Shell, Stop, Stream};
+use branchpoint_runners::{Answer, CancellationToken, Listener, MAX_OUTPUT, Shell, Stream, runtime};
 
 fn shell(command: &str) -> Shell {
     Shell {
@@ -45,7 +45,7 @@ fn watched() -> (Listener, Receiver<()>) {
 
 /// Exit code, output and complaints.
 fn run(shell: &Shell) -> (i32, String, String) {
-    match shell.run(&Stop::default(), &nobody()) {
+    match runtime().block_on(shell.run(&CancellationToken::new(), &nobody())) {
         Answer::Process { exit, stdout, stderr, .. } => (exit, stdout.to_string(), stderr.to_string()),
         other => panic!("it ended otherwise: {other:?}"),
     }
@@ -74,7 +74,8 @@ fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
     let command = format!("sleep 1000 & printf part; : > {}; wait", begun.display());
     for limit in LIMITS {
         let (listener, gone) = watched();
-        let answer = Shell { limit: Some(limit), ..shell(&command) }.run(&Stop::default(), &listener);
+        let answer = runtime()
+            .block_on(Shell { limit: Some(limit), ..shell(&command) }.run(&CancellationToken::new(), &listener));
         let Answer::TimedOut { stdout, .. } = &answer else { panic!("its limit has not ended it: {answer:?}") };
         drop(listener);
         assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of the group goes on");
@@ -88,14 +89,14 @@ fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
 
 #[test]
 fn a_word_stops_a_command() {
-    let (stop, (sender, heard)) = (Stop::default(), channel());
-    let inside = stop.inside(None);
+    let (stop, (sender, heard)) = (CancellationToken::new(), channel());
+    let inside = stop.child_token();
     let told = thread::spawn(move || {
         let listener: Listener = Arc::new(move |_, text| drop(sender.send(text.to_owned())));
-        shell("echo begun; sleep 100").run(&inside, &listener)
+        runtime().block_on(shell("echo begun; sleep 100").run(&inside, &listener))
     });
     heard.recv_timeout(LONG).expect("it has begun");
-    stop.set();
+    stop.cancel();
     assert_eq!(told.join().expect("it ends"), Answer::Never);
 }
 
@@ -111,7 +112,7 @@ fn output_is_told_while_the_command_runs() {
     });
     let command = format!("printf first; until [ -e {} ]; do sleep 0.01; done; printf second >&2", file.display());
     let limited = Shell { limit: Some(LONG), ..shell(&command) };
-    let answer = limited.run(&Stop::default(), &listener);
+    let answer = runtime().block_on(limited.run(&CancellationToken::new(), &listener));
     assert!(matches!(answer, Answer::Process { exit: 0, .. }), "it was told only at the end: {answer:?}");
     let expected = [(Stream::Out, "first".to_owned()), (Stream::Err, "second".to_owned())];
     assert_eq!(*heard.lock().expect("no panic"), expected);
@@ -128,7 +129,9 @@ fn nothing_is_lost_when_whoever_listens_is_slow() {
         }
         list.lock().expect("no panic").push_str(text);
     });
-    let answer = shell("printf first; head -c 30000 /dev/zero | tr '\\0' x").run(&Stop::default(), &listener);
+    let answer = runtime().block_on(
+        shell("printf first; head -c 30000 /dev/zero | tr '\\0' x").run(&CancellationToken::new(), &listener),
+    );
     let expected = format!("first{}", "x".repeat(30_000));
     assert!(matches!(&answer, Answer::Process { stdout, .. } if **stdout == *expected), "something was not kept");
     assert!(*heard.lock().expect("no panic") == expected, "something was not told");
@@ -142,7 +145,7 @@ fn a_listener_that_never_returns_holds_nobody_up_for_longer_than_the_limit() {
         let held = Mutex::new(held);
         let listener: Listener = Arc::new(move |_, _| drop(held.lock().map(|held| held.recv())));
         let limited = Shell { limit: Some(limit), ..shell("printf first; sleep 0.1; printf second") };
-        let answer = limited.run(&Stop::default(), &listener);
+        let answer = runtime().block_on(limited.run(&CancellationToken::new(), &listener));
         drop(release);
         if !matches!(answer, Answer::TimedOut { .. }) {
             assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "firstsecond"), "{answer:?}");
@@ -161,7 +164,8 @@ fn output_above_the_limit_is_cut_at_a_character_and_names_its_stream() {
         ("printf abc; printf abcdef >&2", 5, "abc", Some(Stream::Err)),
         ("head -c 300000 /dev/zero | tr '\\0' x; printf y", 1, "x", Some(Stream::Out)),
     ] {
-        let answer = Shell { max_output, ..shell(command) }.run(&Stop::default(), &nobody());
+        let answer =
+            runtime().block_on(Shell { max_output, ..shell(command) }.run(&CancellationToken::new(), &nobody()));
         let Answer::Process { exit: 0, stdout, cut, .. } = answer else { panic!("{command}: {answer:?}") };
         assert_eq!((&*stdout, cut), (expect, stream), "{command}");
     }
@@ -173,7 +177,9 @@ fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
         let (listener, gone) = watched();
         // The command ends at once; what it leaves is ended by this test.
         let command = format!("printf 'started\\n'; {left} & echo $! >&2");
-        let Answer::Process { exit, stdout, stderr, .. } = shell(&command).run(&Stop::default(), &listener) else {
+        let Answer::Process { exit, stdout, stderr, .. } =
+            runtime().block_on(shell(&command).run(&CancellationToken::new(), &listener))
+        else {
             panic!("it has ended")
         };
         assert_eq!((exit, stdout.lines().next()), (0, Some("started")), "{left}");
@@ -186,6 +192,7 @@ fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
 
 #[test]
 fn a_directory_that_is_not_there_is_a_failure() {
-    let answer = Shell { dir: "/nowhere/at/all".into(), ..shell("true") }.run(&Stop::default(), &nobody());
+    let answer = runtime()
+        .block_on(Shell { dir: "/nowhere/at/all".into(), ..shell("true") }.run(&CancellationToken::new(), &nobody()));
     assert!(matches!(&answer, Answer::Failed(failed) if failed.message.contains("/nowhere/at/all")), "{answer:?}");
 }

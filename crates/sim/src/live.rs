@@ -16,7 +16,7 @@ use branchpoint_core::{ApprovalKey, EffectNo, Note};
 use branchpoint_expr::Value;
 use branchpoint_host::host::{Act, Drives, Facts, Host, Start, Ticket};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
-use branchpoint_runners::{Answer, Call, Outside, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Outside, runtime};
 
 /// How long the loop sleeps at most.
 const NAP: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ impl Live<'_> {
             let mut stage = Stage { live: self, scope, outside, host, run: None, flights, notes, told, ended: false };
             stage.start(input);
             stage.go_on(&heard);
-            stage.flights.values().for_each(|(_, stop)| stop.set());
+            stage.flights.values().for_each(|(_, cancel)| cancel.cancel());
             let look = stage.host.look_at(stage.run.expect("it was started")).expect("it was kept");
             let exchange_problem = round_trip(stage.host.store());
             let result = look.result().unwrap_or_default();
@@ -83,7 +83,7 @@ struct Stage<'s, 'e> {
     outside: Arc<dyn Outside>,
     host: Host,
     run: Option<RunNo>,
-    flights: HashMap<(RunNo, EffectNo), (u32, Stop)>,
+    flights: HashMap<(RunNo, EffectNo), (u32, CancellationToken)>,
     notes: Vec<Note>,
     told: Sender<(RunNo, Call, Answer)>,
     ended: bool,
@@ -138,7 +138,7 @@ impl Stage<'_, '_> {
             match act {
                 Act::Perform { run, call, .. } => self.perform(run, call),
                 Act::Withdraw { run, effect, .. } => {
-                    self.flights.remove(&(run, effect)).into_iter().for_each(|(_, stop)| stop.set());
+                    self.flights.remove(&(run, effect)).into_iter().for_each(|(_, cancel)| cancel.cancel());
                 }
                 Act::Told { run, notes } if self.run.is_none_or(|own| own == run) => self.notes.extend(notes),
                 Act::Stands { id, status, .. } => self.ended |= &*id == "run" && status.is_final(),
@@ -162,11 +162,11 @@ impl Stage<'_, '_> {
         if self.flights.get(&key).is_some_and(|(attempt, _)| *attempt == call.attempt) {
             return;
         }
-        let stop = Stop::default();
-        self.flights.insert(key, (call.attempt, stop.clone()));
+        let cancel = CancellationToken::new();
+        self.flights.insert(key, (call.attempt, cancel.clone()));
         let (outside, told) = (self.outside.clone(), self.told.clone());
         self.scope.spawn(move || {
-            let answer = outside.perform(&call, &stop);
+            let answer = runtime().block_on(outside.perform(&call, &cancel));
             // The run may have ended meanwhile; then nobody listens.
             let _ = told.send((run, call, answer));
         });

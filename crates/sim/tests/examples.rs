@@ -10,7 +10,7 @@ use branchpoint_core::{State, StepStatus, What, replay, steps};
 use branchpoint_dialects::{Library, load, load_from, read};
 use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::{Script, VirtualDriver};
-use branchpoint_runners::{Answer, Call, Local, Outside, Runner, Stop};
+use branchpoint_runners::{Call, CancellationToken, Local, Outside, Performing, Runner};
 use branchpoint_sim::live::Live;
 
 fn examples(folder: &str) -> Vec<PathBuf> {
@@ -81,8 +81,11 @@ struct Rehearsal {
 }
 
 impl Outside for Rehearsal {
-    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.local.perform(call, stop).unwrap_or_else(|| self.script.lock().unwrap().perform(call))
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async {
+            let answer = self.local.perform(call, cancel).await;
+            answer.unwrap_or_else(|| self.script.lock().unwrap().perform(call))
+        })
     }
 
     fn fact(&self, name: &str) -> Value {

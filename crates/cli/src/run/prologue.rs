@@ -5,7 +5,7 @@ use std::process::{self, ExitCode};
 use anyhow::Result;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Diagnostic, Located, Span, Value};
-use branchpoint_runners::runner_check;
+use branchpoint_runners::{CancellationToken, runner_check, runtime};
 
 use super::answers::Answers;
 use crate::outside::{Ears, Here, Manner};
@@ -28,17 +28,16 @@ pub(crate) fn check(
     }
     let here = Here::new(project, Manner::unattended(project), Ears::of(|_| {}))?;
     // Whoever is asked for what is lacking is a child of ours, and must not be left behind.
-    let (checks, word) = (here.checks(), here.checks());
-    interrupt::hear(move || word.set())?;
-    let lacks = |effect: &Effect, step: &str| {
-        if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect) }
+    let interrupted = CancellationToken::new();
+    let word = interrupted.clone();
+    interrupt::hear(move || word.cancel())?;
+    let lacks = async |effect: &Effect, step: &str| {
+        if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect).await }
     };
-    let mut findings = runner_check(&workflow.program, lacks);
+    let findings = runtime().block_on(interrupted.run_until_cancelled(runner_check(&workflow.program, lacks)));
     drop(here);
     interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
-    if checks.is_set() {
-        return Ok(Some(ExitCode::from(exit::INTERRUPTED)));
-    }
+    let Some(mut findings) = findings else { return Ok(Some(ExitCode::from(exit::INTERRUPTED))) };
     if let Ok(document) = branchpoint_dialects::read(&workflow.source.text) {
         for finding in &mut findings {
             finding.span = name(&document, finding.span).unwrap_or(finding.span);

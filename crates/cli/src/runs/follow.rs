@@ -7,7 +7,7 @@ use anyhow::Result;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{StepRecord, StepStatus};
 use branchpoint_host::store::{RunNo, Store, Trouble};
-use branchpoint_runners::Stop;
+use branchpoint_runners::CancellationToken;
 
 use super::show::pending;
 use super::told::{LeftOut, Told};
@@ -107,9 +107,9 @@ pub(super) struct Watch {
 
 pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<ExitCode> {
     let (store, row) = (&opened.store, opened.run(&arguments.run)?);
-    let stop = Stop::default();
-    let word = stop.clone();
-    interrupt::hear(move || word.set())?;
+    let interrupted = CancellationToken::new();
+    let word = interrupted.clone();
+    interrupt::hear(move || word.cancel())?;
     let mut follower = Follower::new(json);
     let (mut version, mut stood) = (None, None);
     loop {
@@ -134,7 +134,7 @@ pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<Exit
             terminal::tell(&waiting(store, row.run, &row.id)?);
             return Ok(ExitCode::from(exit::WAITING));
         }
-        if stop.is_set() {
+        if interrupted.is_cancelled() {
             return Ok(ExitCode::from(exit::INTERRUPTED));
         }
         std::thread::sleep(NAP);

@@ -17,7 +17,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::{Act, People};
 use branchpoint_host::store::{Store, Trouble};
-use branchpoint_runners::{Answer, Call, Outside, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
 
 use crate::outside::Here;
 use crate::terminal;
@@ -219,17 +219,19 @@ impl Counted {
 }
 
 impl Outside for Counted {
-    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.counters.in_flight.fetch_add(1, Ordering::Relaxed);
-        let answer = self.here.perform(call, stop);
-        self.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.counters.ended_calls.fetch_add(1, Ordering::Relaxed);
-        let is_failure =
-            matches!(answer, Answer::Failed(_) | Answer::Spent { .. } | Answer::TimedOut { .. } | Answer::Never);
-        if is_failure {
-            self.counters.failures.fetch_add(1, Ordering::Relaxed);
-        }
-        answer
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async move {
+            self.counters.in_flight.fetch_add(1, Ordering::Relaxed);
+            let answer = self.here.perform(call, cancel).await;
+            self.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
+            self.counters.ended_calls.fetch_add(1, Ordering::Relaxed);
+            let is_failure =
+                matches!(answer, Answer::Failed(_) | Answer::Spent { .. } | Answer::TimedOut { .. } | Answer::Never);
+            if is_failure {
+                self.counters.failures.fetch_add(1, Ordering::Relaxed);
+            }
+            answer
+        })
     }
 
     fn fact(&self, name: &str) -> Value {

@@ -8,7 +8,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Durability, Store};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, Outside, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
 
 use super::running::{Place, err, exits, out};
 
@@ -23,8 +23,8 @@ steps:
 struct Nobody;
 
 impl Outside for Nobody {
-    fn perform(&self, _: &Call, _: &Stop) -> Answer {
-        Answer::failed("test", "nobody performs this")
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(std::future::ready(Answer::failed("test", "nobody performs this")))
     }
 
     fn fact(&self, _: &str) -> Value {

@@ -1,18 +1,16 @@
-//! Calls in flight: how many at a time, each on a thread of its own.
+//! Calls in flight: how many at a time, each a task of the runners' runtime.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::thread;
 
 use branchpoint_core::EffectNo;
 
 use super::was_stopped;
 use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
-use branchpoint_runners::Outside;
-use branchpoint_runners::Stop;
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
+use branchpoint_runners::{CancellationToken, Outside, runtime};
 
 /// How much is done at a time. What is over it waits; it is kept in the store all the while.
 #[derive(Clone, Copy, Debug)]
@@ -59,11 +57,11 @@ pub(super) struct Calls {
     waiting: BTreeMap<WorkflowNo, VecDeque<Waiting>>,
     /// The attempts that somebody waits for and that have not begun.
     wanted: HashMap<(RunNo, EffectNo), u32>,
-    /// How many threads are at work: one whose call was withdrawn counts until it has ended.
-    threads: usize,
+    /// How many tasks are at work: one whose call was withdrawn counts until it has ended.
+    tasks: usize,
     /// The same, by workflow.
     busy: HashMap<WorkflowNo, usize>,
-    flying: HashMap<(RunNo, EffectNo), (u32, Stop)>,
+    flying: HashMap<(RunNo, EffectNo), (u32, CancellationToken)>,
     /// The workflow whose turn was last: they take turns.
     last: Option<WorkflowNo>,
 }
@@ -76,7 +74,7 @@ impl Calls {
             told: told.into(),
             waiting: BTreeMap::new(),
             wanted: HashMap::new(),
-            threads: 0,
+            tasks: 0,
             busy: HashMap::new(),
             flying: HashMap::new(),
             last: None,
@@ -90,7 +88,7 @@ impl Calls {
 
     /// The next call that may begin; workflows take turns, so that a busy one does not keep others waiting.
     pub(super) fn next(&mut self) -> Option<Next> {
-        while self.threads < self.limits.calls {
+        while self.tasks < self.limits.calls {
             let (workflow, Waiting { run, call, reply }) = self.first_waiting()?;
             let key = (run, call.effect);
             if self.wanted.get(&key) == Some(&call.attempt) {
@@ -117,8 +115,7 @@ impl Calls {
         Some((workflow, first))
     }
 
-    /// Performs a call on a thread of its own; one that needs no waiting, or for which there is no thread, is answered here.
-    /// A script's answer is only waited for.
+    /// Performs a call in a task of its own; one that needs no waiting is answered here. A script's answer is only waited for.
     pub(super) fn begin(
         &mut self,
         (run, workflow): (RunNo, WorkflowNo),
@@ -130,36 +127,30 @@ impl Calls {
         {
             return Some((call, answer));
         }
-        let stop = Stop::default();
-        let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
-        let (performed, word) = (call.clone(), stop.clone());
-        let body = move || {
-            let call = performed;
-            let perform = || {
-                let answer = match reply {
-                    Some(reply) => reply.after_delay(&call, &word),
-                    None => outside.perform(&call, &word),
-                };
-                judged(&call, answer)
-            };
-            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(perform));
-            // A defect of a runner is the failure of its call, not the end of everybody else's.
-            let answer = answer.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
-            told(Done { run, workflow, call, answer });
-        };
-        if let Err(error) = thread::Builder::new().spawn(body) {
-            let answer = Answer::failed("runner", format!("there is no thread for this call: {error}"));
-            return Some((call, answer));
-        }
-        self.flying.insert((run, call.effect), (call.attempt, stop));
-        self.threads += 1;
+        let cancel = CancellationToken::new();
+        self.flying.insert((run, call.effect), (call.attempt, cancel.clone()));
+        self.tasks += 1;
         *self.busy.entry(workflow).or_default() += 1;
+        let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
+        runtime().spawn(async move {
+            let performed = call.clone();
+            let work = runtime().spawn(async move {
+                let answer = match reply {
+                    Some(reply) => reply.after_delay(&performed, &cancel).await,
+                    None => outside.perform(&performed, &cancel).await,
+                };
+                judged(performed, answer).await
+            });
+            // A defect of a runner is the failure of its call, not the end of everybody else's.
+            let answer = work.await.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
+            told(Done { run, workflow, call, answer });
+        });
         None
     }
 
     /// Notes that a call has ended. False: nobody waits for it.
     pub(super) fn ended(&mut self, done: &Done) -> bool {
-        self.threads = self.threads.saturating_sub(1);
+        self.tasks = self.tasks.saturating_sub(1);
         if let Some(busy) = self.busy.get_mut(&done.workflow) {
             *busy = busy.saturating_sub(1);
         }
@@ -174,8 +165,8 @@ impl Calls {
     /// Nobody waits for a call any more. One that has not begun is passed over when its turn comes.
     pub(super) fn withdraw(&mut self, run: RunNo, effect: EffectNo) {
         self.wanted.remove(&(run, effect));
-        if let Some((_, stop)) = self.flying.remove(&(run, effect)) {
-            stop.set();
+        if let Some((_, cancel)) = self.flying.remove(&(run, effect)) {
+            cancel.cancel();
         }
     }
 
@@ -184,24 +175,27 @@ impl Calls {
         self.flying.is_empty()
     }
 
-    /// Whether a thread is still at work, be it on a call that was withdrawn.
+    /// Whether a task is still at work, be it on a call that was withdrawn.
     pub(super) fn is_any_at_work(&self) -> bool {
-        self.threads > 0
+        self.tasks > 0
     }
 
     pub(super) fn stop_all(&mut self) {
-        self.flying.values().for_each(|(_, stop)| stop.set());
+        self.flying.values().for_each(|(_, cancel)| cancel.cancel());
     }
 }
 
-/// Judges an answer on the thread of its call: a large one takes a while, and the host's thread belongs to all runs. An answer of
-/// a call that was stopped stays as it is, because the driver must recognise it.
-fn judged(call: &Call, answer: Answer) -> Answer {
+/// Judges an answer off the host's thread, which belongs to all runs, and off the runtime's: a large answer takes a while. An
+/// answer of a call that was cancelled stays as it is, because the driver must recognise it.
+async fn judged(call: Call, answer: Answer) -> Answer {
     if was_stopped(&answer) {
         return answer;
     }
-    let usage = answer.usage();
-    Answer::Judged { result: judge(call, answer), usage }
+    let judging = runtime().spawn_blocking(move || {
+        let usage = answer.usage();
+        Answer::Judged { result: judge(&call, answer), usage }
+    });
+    judging.await.unwrap_or_else(|_| Answer::failed("runner", "the response of this call could not be judged"))
 }
 
 #[cfg(test)]
@@ -212,6 +206,7 @@ mod tests {
     use branchpoint_core::ir::Effect;
     use branchpoint_core::ir::builder::effect;
     use branchpoint_expr::Value;
+    use branchpoint_runners::Performing;
     use serde_json::json;
 
     use super::*;
@@ -219,8 +214,8 @@ mod tests {
     struct Says(Answer);
 
     impl Outside for Says {
-        fn perform(&self, _: &Call, _: &Stop) -> Answer {
-            self.0.clone()
+        fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+            Box::pin(std::future::ready(self.0.clone()))
         }
 
         fn fact(&self, _: &str) -> Value {

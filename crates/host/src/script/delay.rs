@@ -1,14 +1,10 @@
 //! Answers of scripts that come after a delay, or never.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use branchpoint_runners::{Answer, Call, CancellationToken};
 
 use super::Reply;
-use branchpoint_runners::Stop;
-use branchpoint_runners::{Answer, Call};
-
-/// How often a call that hangs checks whether it was cancelled.
-const POLL: Duration = Duration::from_millis(20);
 
 impl Reply {
     /// Whether the answer does not come at once. A call that hangs reaches the limit of its attempt at once, if it has one.
@@ -17,19 +13,16 @@ impl Reply {
     }
 
     /// Waits for the answer, the limit of the attempt, or a cancellation.
-    pub(crate) fn after_delay(self, call: &Call, stop: &Stop) -> Answer {
+    pub(crate) async fn after_delay(self, call: &Call, cancel: &CancellationToken) -> Answer {
         let hangs = self.withdrawn || (self.answer == Answer::Never && call.attempt_limit_ms().is_none());
-        let after = (!hangs).then_some(Duration::from_millis(self.delay_ms));
-        let (began, limit) = (Instant::now(), call.attempt_limit_ms().map(Duration::from_millis));
-        let until = after.into_iter().chain(limit).min();
-        while !stop.is_set() {
-            let left = until.map(|until| until.saturating_sub(began.elapsed()));
-            if left.is_some_and(|left| left.is_zero()) {
-                let in_time = after.is_some_and(|after| limit.is_none_or(|limit| after <= limit));
-                return if in_time { self.answer } else { Answer::Never };
-            }
-            thread::sleep(left.map_or(POLL, |left| left.min(POLL)));
-        }
-        Answer::Never
+        let after = (!hangs).then_some(self.delay_ms);
+        let until_ms = after.into_iter().chain(call.attempt_limit_ms()).min();
+        let Some(until_ms) = until_ms else {
+            cancel.cancelled().await;
+            return Answer::Never;
+        };
+        let waited = cancel.run_until_cancelled(tokio::time::sleep(Duration::from_millis(until_ms))).await;
+        let in_time = after.is_some_and(|after| call.attempt_limit_ms().is_none_or(|limit| after <= limit));
+        if waited.is_some() && in_time { self.answer } else { Answer::Never }
     }
 }

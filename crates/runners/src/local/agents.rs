@@ -10,8 +10,8 @@ use std::process::Command;
 use branchpoint_core::Failed;
 use branchpoint_expr::Value;
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
-use crate::cancel::Stop;
 use crate::local::shell::{Listener, Stream, max_output};
 use crate::local::{Local, message, text};
 use crate::runner::{Answer, Call};
@@ -120,15 +120,26 @@ fn is_program(path: &Path) -> bool {
 
 impl Local {
     /// Asks an agent that is a program; none for providers that are none.
-    pub fn agent(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+    pub async fn agent(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
         let provider = call.input.get("provider").and_then(Value::as_str).unwrap_or_default();
         let program = program(&self.agents, provider)?;
-        let answer =
-            self.with_secrets(call, "agent", |call, listener| self.ask(provider, program, call, stop, listener));
-        Some(shortened(answer))
+        Some(match self.resolved(call, "agent") {
+            Ok(resolved) => {
+                let answer = self.ask(provider, program, &resolved.call, cancel, &resolved.listener()).await;
+                shortened(resolved.redacted(answer))
+            }
+            Err(answer) => answer,
+        })
     }
 
-    fn ask(&self, provider: &str, program: Program, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
+    async fn ask(
+        &self,
+        provider: &str,
+        program: Program,
+        call: &Call,
+        cancel: &CancellationToken,
+        listener: &Listener,
+    ) -> Answer {
         let Program { program, arguments, model_flag } = program;
         let mut command = Command::new(installed(&program, &path()).unwrap_or_else(|| PathBuf::from(&program)));
         command.args(arguments);
@@ -138,7 +149,7 @@ impl Local {
             command.arg(flag).arg(model);
         }
         let shell = self.child(call, self.dir_of(call));
-        match shell.run_fed(command, Some(with_system(call)), stop, listener) {
+        match shell.run_program(command.into(), Some(with_system(call)), cancel, listener).await {
             Answer::Process { exit: 0, cut: Some(Stream::Out), .. } => {
                 let limit = max_output(call);
                 Answer::refused("agent", format!("`{program}` printed more than the {limit} bytes that are read"))

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use branchpoint_core::effect::Kind;
 use branchpoint_expr::{Object, Value};
+use tokio_util::sync::CancellationToken;
 
 use crate::bounded_read::{ReadError, read_regular_file};
-use crate::cancel::Stop;
 use crate::local::script_file::{Written, interpreted};
 use crate::local::shell::environment::{self, Divided};
 use crate::local::shell::{Listener, Shell, Stream, key, max_output};
@@ -66,10 +66,20 @@ impl Local {
     }
 
     /// Performs the kinds of calls that need nothing but this machine; none for the others.
-    pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+    pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
         match call.kind() {
-            Kind::Shell => Some(self.with_secrets(call, "exit_code", |call, hears| self.command(call, stop, hears))),
-            Kind::Files => Some(self.read(call)),
+            Kind::Shell => Some(match self.resolved(call, "exit_code") {
+                Ok(resolved) => {
+                    let answer = self.command(&resolved.call, cancel, &resolved.listener()).await;
+                    resolved.redacted(answer)
+                }
+                Err(answer) => answer,
+            }),
+            Kind::Files => {
+                let (local, call) = (self.clone(), call.clone());
+                let read = tokio::task::spawn_blocking(move || local.read(&call)).await;
+                Some(read.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down")))
+            }
             Kind::Notify => {
                 let message = call.input.get("message").map(ToString::to_string).unwrap_or_default();
                 (self.listener)(Stream::Err, &self.mask.mask(&format!("{message}\n")));
@@ -79,27 +89,18 @@ impl Local {
         }
     }
 
-    /// Puts the secrets that a call names into it, and does the work; whoever listens hears none of them, and none comes back.
-    pub(crate) fn with_secrets(
-        &self,
-        call: &Call,
-        kind: &str,
-        work: impl FnOnce(&Call, &Listener) -> Answer,
-    ) -> Answer {
-        let (input, known) = match resolve(&call.input, &call.definition.secrets, &self.secrets) {
-            Ok(resolved) => resolved,
-            // It will not be there at the next attempt either.
-            Err(why) => return Answer::impossible(kind, why),
-        };
+    /// Puts the secrets that a call names into it.
+    pub(crate) fn resolved(&self, call: &Call, kind: &str) -> Result<Resolved, Answer> {
+        // A secret that is missing will not be there at the next attempt either.
+        let missing = |why: String| Answer::impossible(kind, why);
+        let (input, known) = resolve(&call.input, &call.definition.secrets, &self.secrets).map_err(missing)?;
         let mut mask = self.mask.secrets();
         mask.add(known.clone());
         let hearing = Hearing::new(Arc::clone(&self.listener), mask);
-        let answer = work(&Call { input, ..call.clone() }, &hearing.listener());
-        hearing.finish();
-        Secrets::from_values(known).mask_answer(answer)
+        Ok(Resolved { call: Call { input, ..call.clone() }, hearing, secrets: Secrets::from_values(known) })
     }
 
-    fn command(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
+    async fn command(&self, call: &Call, cancel: &CancellationToken, listener: &Listener) -> Answer {
         let mut shell = Shell {
             command: text(call.input.get("command")),
             shell: self.shell.clone(),
@@ -114,8 +115,8 @@ impl Local {
         };
         let is_script = call.definition.fixed.get("script") == Some(&Value::Bool(true));
         match is_script.then(|| interpreted(&shell.command)).flatten() {
-            None => shell.run(stop, listener),
-            Some(Ok((program, _written))) => shell.run_program(program, stop, listener),
+            None => shell.run(cancel, listener).await,
+            Some(Ok((program, _written))) => shell.run_program(program.into(), None, cancel, listener).await,
             Some(Err(error)) => Answer::failed("exit_code", format!("the script cannot be written to a file: {error}")),
         }
     }
@@ -175,6 +176,26 @@ impl Local {
             Ok(text) => Answer::data(Value::from(text)),
             Err(reason) => Answer::failed("exit_code", format!("{} cannot be read: {reason}", path.display())),
         }
+    }
+}
+
+/// A call with its secrets, and who hears of it.
+pub(crate) struct Resolved {
+    pub(crate) call: Call,
+    hearing: Hearing,
+    secrets: Secrets,
+}
+
+impl Resolved {
+    /// Hears what is printed, without the secrets.
+    pub(crate) fn listener(&self) -> Listener {
+        self.hearing.listener()
+    }
+
+    /// Reports what is still held back, and removes the secrets of the call from its answer.
+    pub(crate) fn redacted(self, answer: Answer) -> Answer {
+        tokio::task::block_in_place(|| self.hearing.finish());
+        self.secrets.mask_answer(answer)
     }
 }
 

@@ -3,16 +3,20 @@
 pub(crate) mod environment;
 mod output;
 
-use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::cancel::Stop;
+use futures_util::future::join_all;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
 use crate::runner::{Answer, Call};
 use environment::may_be_set;
 use output::Output;
@@ -32,9 +36,6 @@ const SILENCE: Duration = Duration::from_millis(200);
 
 /// How long it is listened to, however much it says.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// How often somebody looks whether everything is read and told.
-const NAP: Duration = Duration::from_millis(1);
 
 /// The name under which a command finds the key of its call: one that was stopped halfway is started again under the same key.
 const KEY: &str = "BRANCHPOINT_KEY";
@@ -77,70 +78,123 @@ pub enum Stream {
 pub type Listener = Arc<dyn Fn(Stream, &str) + Send + Sync>;
 
 impl Shell {
-    /// Runs the command until it ends, its limit is over, or it is stopped.
-    pub fn run(&self, stop: &Stop, listener: &Listener) -> Answer {
+    /// Runs the command until it ends, exceeds its limit, or is cancelled.
+    pub async fn run(&self, cancel: &CancellationToken, listener: &Listener) -> Answer {
         let mut command = Command::new(self.shell.clone().unwrap_or_else(shell));
         command.arg("-c").arg(&self.command);
-        self.run_program(command, stop, listener)
+        self.run_program(command, None, cancel, listener).await
     }
 
-    /// Runs a program under the same rules.
-    pub fn run_program(&self, command: Command, stop: &Stop, listener: &Listener) -> Answer {
-        self.run_fed(command, None, stop, listener)
-    }
-
-    /// Runs a program under the same rules, with something to read.
-    pub fn run_fed(&self, mut command: Command, input: Option<String>, stop: &Stop, listener: &Listener) -> Answer {
-        command.current_dir(&self.dir).process_group(0);
+    /// Runs a program under the same rules, with text on its standard input.
+    pub async fn run_program(
+        &self,
+        mut command: Command,
+        input: Option<String>,
+        cancel: &CancellationToken,
+        listener: &Listener,
+    ) -> Answer {
+        command.current_dir(&self.dir).process_group(0).kill_on_drop(true);
         command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(names) = &self.inherited {
             command.env_clear().envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
         command.envs(self.env.iter().filter(|(name, _)| may_be_set(name)).map(|(name, value)| (name, value)));
-        match command.spawn() {
-            Ok(mut child) => {
-                if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
-                    // A thread of its own, because a program may speak before it listens; it may also not listen at all.
-                    thread::spawn(move || stdin.write_all(input.as_bytes()));
-                }
-                self.attend(child, stop, listener)
-            }
+        match command.spawn().and_then(|child| self.attend(child, input, listener)) {
+            Ok(attended) => attended.answer(self.limit, cancel).await,
             Err(error) => {
-                let program = command.get_program().display();
+                let program = command.as_std().get_program().display();
                 Answer::failed("exit_code", format!("`{program}` cannot be started in {}: {error}", self.dir.display()))
             }
         }
     }
 
-    fn attend(&self, mut child: Child, stop: &Stop, listener: &Listener) -> Answer {
-        let until = self.limit.map(|limit| Instant::now() + limit);
-        let outputs = [
-            child.stdout.take().map(|stream| self.follow(OwnedFd::from(stream), Stream::Out, listener)),
-            child.stderr.take().map(|stream| self.follow(OwnedFd::from(stream), Stream::Err, listener)),
-        ];
-        let ended = wait(&mut child, until, stop);
-        if !matches!(ended, Ended::By(_)) {
-            kill_group(&child);
+    fn attend(&self, mut child: Child, input: Option<String>, listener: &Listener) -> io::Result<Attended> {
+        if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+            // A task of its own, because a program may speak before it reads; it may also not read at all.
+            tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
+        }
+        let mut outputs = Vec::new();
+        if let Some(stream) = child.stdout.take() {
+            outputs.push(Output::follow(stream.into_owned_fd()?, Stream::Out, self.max_output, listener)?);
+        }
+        if let Some(stream) = child.stderr.take() {
+            outputs.push(Output::follow(stream.into_owned_fd()?, Stream::Err, self.max_output, listener)?);
+        }
+        Ok(Attended { group: Group::of(&child), child, outputs })
+    }
+}
+
+/// A command that runs, and its streams.
+struct Attended {
+    group: Group,
+    child: Child,
+    outputs: Vec<Output>,
+}
+
+impl Attended {
+    async fn answer(mut self, limit: Option<Duration>, cancel: &CancellationToken) -> Answer {
+        let until = limit.map(|limit| Instant::now() + limit);
+        let ended = tokio::select! {
+            status = self.child.wait() => status.map_or(Ended::Cancelled, Ended::By),
+            () = cancel.cancelled() => Ended::Cancelled,
+            () = reached(until) => Ended::Limit,
+        };
+        if let Ended::By(_) = ended {
+            // Programs that it has left in the background may go on.
+            self.group.0 = None;
+        } else {
+            self.group.kill();
             // It is gone or going; what is left of it must not stay a zombie.
-            let _ = child.wait();
+            let _ = self.child.wait().await;
         }
-        outputs.iter().flatten().for_each(Output::drain);
-        if !matches!(ended, Ended::Stopped) {
-            await_left(&outputs);
+        self.outputs.iter().for_each(Output::drain);
+        if !matches!(ended, Ended::Cancelled) {
+            self.await_left().await;
         }
-        await_told(&outputs, until, stop);
-        let cut = outputs.iter().flatten().find_map(Output::cut);
-        let [stdout, stderr] = outputs.map(|output| output.map(|output| output.text()).unwrap_or_default().into());
+        self.await_told(until, cancel).await;
+        let cut = self.outputs.iter().find_map(Output::cut);
+        let mut texts = self.outputs.iter().map(|output| Arc::from(output.text()));
+        let (stdout, stderr) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
         match ended {
             Ended::By(status) => Answer::Process { exit: exit_code(status), stdout, stderr, cut },
             Ended::Limit => Answer::TimedOut { stdout, stderr },
-            Ended::Stopped => Answer::Never,
+            Ended::Cancelled => Answer::Never,
         }
     }
 
-    fn follow(&self, stream: OwnedFd, which: Stream, listener: &Listener) -> Output {
-        Output::follow(stream, which, self.max_output, listener)
+    /// Reads what the ended command has left behind: nobody knows whether that comes to an end, or prints anything more.
+    async fn await_left(&self) {
+        let ended = Instant::now();
+        let quiet = join_all(self.outputs.iter().map(|output| output.quiet(ended, SILENCE)));
+        // However much it prints, it is not read for ever.
+        let _ = timeout_at(ended + GRACE, quiet).await;
+    }
+
+    /// Everything that was printed up to now reaches the listener before the command is reported as ended, unless that would
+    /// take too long.
+    async fn await_told(&self, until: Option<Instant>, cancel: &CancellationToken) {
+        let told = join_all(self.outputs.iter().map(|output| output.told(output.said())));
+        let ended = Instant::now();
+        let over = async {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = reached(until) => {}
+            }
+            sleep_until(ended + SILENCE).await;
+        };
+        tokio::select! {
+            _ = told => {}
+            () = over => {}
+        }
+    }
+}
+
+/// Waits for a moment; without one, for ever.
+async fn reached(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -148,56 +202,28 @@ impl Shell {
 enum Ended {
     By(ExitStatus),
     Limit,
-    Stopped,
+    Cancelled,
 }
 
-fn wait(child: &mut Child, until: Option<Instant>, stop: &Stop) -> Ended {
-    let mut pause = Duration::from_micros(200);
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ended::By(status),
-            Ok(None) => {}
-            Err(_) => return Ended::Stopped,
+/// The process group of a command. It does not survive this value: a call whose future is dropped leaves nothing behind.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = self.0.take() {
+            // Nobody may be left in it, and that is what was wanted.
+            let _ = kill_process_group(group, Signal::KILL);
         }
-        if until.is_some_and(|until| Instant::now() >= until) {
-            return Ended::Limit;
-        }
-        if stop.is_set() {
-            return Ended::Stopped;
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(5));
     }
 }
 
-/// Listens to what the ended command has left behind: nobody knows whether that comes to an end, or says anything more.
-fn await_left(outputs: &[Option<Output>]) {
-    let ended = Instant::now();
-    let goes_on = |output: &Output| !output.has_ended() && output.silence().min(ended.elapsed()) < SILENCE;
-    while outputs.iter().flatten().any(goes_on) && ended.elapsed() < GRACE {
-        thread::sleep(NAP);
-    }
-}
-
-/// Whoever listens has heard everything that was said up to now before it is told that the command has ended, unless that would take
-/// too long.
-fn await_told(outputs: &[Option<Output>], until: Option<Instant>, stop: &Stop) {
-    let ended = Instant::now();
-    let said: Vec<(&Output, u64)> = outputs.iter().flatten().map(|output| (output, output.said())).collect();
-    while !said.iter().all(|(output, bytes)| output.is_told(*bytes)) {
-        let is_over = stop.is_set() || until.is_some_and(|until| Instant::now() >= until);
-        if is_over && ended.elapsed() >= SILENCE {
-            return;
-        }
-        thread::sleep(NAP);
-    }
-}
-
-/// Ends the command and everything it started that is still in its group.
-fn kill_group(child: &Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        // Nobody may be left in it, and that is what was wanted.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 

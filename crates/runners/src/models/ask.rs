@@ -20,7 +20,6 @@ use super::providers::{COMPATIBLE, Lack, Target};
 use super::texts::{Texts, plain};
 use super::wishes::Wishes;
 use super::{Models, tools};
-use crate::cancel::Stop;
 use crate::judge::schema;
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
@@ -87,7 +86,7 @@ pub(super) fn is_ours(effect: &Effect) -> bool {
 }
 
 impl Models {
-    pub(super) fn ask(&self, call: &Call, stop: &Stop) -> Result<Ask, Answer> {
+    pub(super) async fn ask(&self, call: &Call) -> Result<Ask, Answer> {
         let (call, secrets) = self.with_secrets(call)?;
         let (call, texts) = (&call, Texts::new(&call));
         let target =
@@ -98,7 +97,7 @@ impl Models {
         let (system, messages) = said(&texts, &names, self.files.as_ref())?;
         let mut request = ChatRequest::from_messages(messages);
         request.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
-        request.tools = Some(tools::wire(&offered, &names, &self.catalogue, stop)).filter(|tools| !tools.is_empty());
+        request.tools = Some(tools::wire(&offered, &names, &self.catalogue).await).filter(|tools| !tools.is_empty());
         let options = options(&texts, &target, &shape)?;
         let reply = call.kind() == Kind::Chat || call.definition.fixed.get("reply") == Some(&Value::Bool(true));
         let key = target.key.as_ref();

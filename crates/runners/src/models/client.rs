@@ -1,24 +1,11 @@
-//! The connections to providers, and the threads that serve them.
-
-use std::sync::LazyLock;
+//! The connections to providers.
 
 use reqwest::redirect::Policy;
-use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 use super::providers::Target;
 use crate::network::Source;
 use crate::network::clients::{Clients, install_crypto};
-
-/// One for the process: a runtime must not be dropped where somebody else's runs, and hosts come and go.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    let built = Builder::new_multi_thread().worker_threads(2).thread_name("models").enable_all().build();
-    built.unwrap_or_else(|error| panic!("a process that cannot start threads cannot ask models: {error}"))
-});
-
-pub(super) fn runtime() -> &'static Runtime {
-    &RUNTIME
-}
 
 /// Whose word the address of a provider is, unless it may not be called.
 pub(super) fn source(clients: &Clients, target: &Target) -> Result<Source, String> {

@@ -1,8 +1,7 @@
 //! What is known of a call while it goes on. It is kept where the call does not take it along, because its time may be over at any
-//! moment, and what was paid for and what was said must be told even then.
+//! moment, and what was paid for and what was said must be reported even then.
 
-use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use branchpoint_core::Failed;
 
@@ -10,54 +9,63 @@ use super::frames::Frames;
 use super::price::Tokens;
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct Known(Mutex<Facts>);
+
+#[derive(Default)]
+struct Facts {
     /// What tries have used up that have ended.
-    spent: Cell<Tokens>,
+    spent: Tokens,
     /// What has come of the try that goes on.
-    frames: RefCell<Arc<Frames>>,
+    frames: Arc<Frames>,
     /// Why the last try is not the last, in words.
-    trouble: RefCell<Option<String>>,
+    trouble: Option<String>,
     /// The answer of the call, if nothing can make it another.
-    refusal: RefCell<Option<Failed>>,
+    refusal: Option<Failed>,
 }
 
 impl Known {
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What all tries together have used up, the one that goes on included.
     pub(super) fn tokens(&self) -> Tokens {
-        self.spent.get().plus(self.frames.borrow().facts().tokens)
+        let facts = self.facts();
+        facts.spent.plus(facts.frames.facts().tokens)
     }
 
     /// Where a try that begins listens to its frames.
     pub(super) fn frames(&self) -> Arc<Frames> {
-        Arc::clone(&self.frames.borrow())
+        Arc::clone(&self.facts().frames)
     }
 
     /// A try has ended, and has used up so much.
     pub(super) fn spent(&self, tokens: Tokens) {
-        self.frames.take();
-        self.spent.set(self.spent.get().plus(tokens));
+        let mut facts = self.facts();
+        facts.frames = Arc::default();
+        facts.spent = facts.spent.plus(tokens);
     }
 
     /// There will be another try, because of this.
     pub(super) fn failed_with(&self, trouble: String) {
-        self.trouble.replace(Some(trouble));
+        self.facts().trouble = Some(trouble);
     }
 
     /// Whether nothing at all came back, as far as anybody knows.
     pub(super) fn is_nothing(&self) -> bool {
-        self.tokens() == Tokens::default() && self.trouble.borrow().is_none()
+        self.tokens() == Tokens::default() && self.facts().trouble.is_none()
     }
 
     pub(super) fn trouble(&self) -> Option<String> {
-        self.trouble.borrow().clone()
+        self.facts().trouble.clone()
     }
 
     /// There is no more to it than what can be said better.
     pub(super) fn refused_with(&self, refusal: Failed) {
-        self.refusal.replace(Some(refusal));
+        self.facts().refusal = Some(refusal);
     }
 
     pub(super) fn refusal(&self) -> Option<Failed> {
-        self.refusal.borrow().clone()
+        self.facts().refusal.clone()
     }
 }

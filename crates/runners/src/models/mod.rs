@@ -33,9 +33,10 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 
 pub use settings::{Price, Provider, Settings};
-pub use tools::{Catalogue, ToolDescription};
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
+pub use tools::{Catalogue, Descriptions, ToolDescription};
 
-use crate::cancel::Stop;
 use crate::local::SecretStore;
 use crate::local::agents;
 use crate::network::Network;
@@ -90,7 +91,7 @@ impl Models {
             agents,
             environment: Arc::new(|name| std::env::var(name).ok()),
             secrets: Arc::new(|_| None),
-            catalogue: Arc::new(|names, _| vec![None; names.len()]),
+            catalogue: Arc::new(|names| Box::pin(std::future::ready(vec![None; names.len()]))),
             files: None,
             listener: Arc::new(|_, _| {}),
             mask: SharedSecrets::default(),
@@ -105,9 +106,8 @@ impl Models {
         Self { clients: Clients::new(network), ..self }
     }
 
-    /// Performs a call for a model, on the thread of the caller, which must not be one of an async runtime. None: it is not
-    /// for a model.
-    pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+    /// Performs a call for a model. None: it is not for a model.
+    pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
         if !ask::is_ours(&call.definition) || self.is_program(call) || by_path(call) {
             return None;
         }
@@ -116,9 +116,12 @@ impl Models {
             return Some(Answer::impossible("no_runner", message));
         }
         let until = retry::until(&self.settings, call);
-        Some(match self.ask(call, &stop.inside(Some(until))) {
-            Ok(ask) => self.answered(call, ask, until, stop),
-            Err(answer) => answer,
+        // Tool servers are asked for descriptions first; that counts towards the limit, too.
+        let ask = cancel.run_until_cancelled(timeout_at(until.into(), self.ask(call))).await;
+        Some(match ask {
+            Some(Ok(Ok(ask))) => self.answered(call, ask, until, cancel).await,
+            Some(Ok(Err(answer))) => answer,
+            Some(Err(_)) | None => Answer::Never,
         })
     }
 
@@ -163,7 +166,7 @@ impl Models {
         provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
     }
 
-    fn answered(&self, call: &Call, ask: Ask, until: Instant, stop: &Stop) -> Answer {
+    async fn answered(&self, call: &Call, ask: Ask, until: Instant, cancel: &CancellationToken) -> Answer {
         let source = match client::source(&self.clients, &ask.target) {
             Ok(source) => source,
             Err(why) => {
@@ -172,7 +175,7 @@ impl Models {
             }
         };
         match self.clients.client(source) {
-            Ok(client) => retry::attended(self, client, call, ask, until, stop),
+            Ok(client) => retry::attended(self, client, call, ask, until, cancel).await,
             Err(why) => Answer::failed("step_failed", why),
         }
     }

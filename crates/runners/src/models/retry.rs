@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use branchpoint_core::{Again, Failed};
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
 
 use super::ask::{Ask, Shape, in_words};
-use super::client::runtime;
 use super::fault::{Cure, Fault};
 use super::known::Known;
 use super::wire::{self, Said};
 use super::{Models, Piece, Settings, shape};
-use crate::cancel::Stop;
 use crate::judge;
 use crate::local::shell::Stream;
 use crate::network::retry_after::{self, PATIENCE};
@@ -26,9 +26,6 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Longer than any call takes.
 const FAR: Duration = Duration::from_hours(24 * 365 * 10);
 
-/// How often somebody looks whether the call was called off.
-const LOOK: Duration = Duration::from_millis(100);
-
 /// How long the names of models are awaited after a wrong one.
 const NAMES: Duration = Duration::from_secs(5);
 
@@ -39,31 +36,23 @@ pub(super) fn until(settings: &Settings, call: &Call) -> Instant {
 }
 
 /// Asks until there is an answer, the time is over, or nobody wants to know any more.
-pub(super) fn attended(
+pub(super) async fn attended(
     models: &Models,
     client: &reqwest::Client,
     call: &Call,
     ask: Ask,
     until: Instant,
-    stop: &Stop,
+    cancel: &CancellationToken,
 ) -> Answer {
     let (secrets, unspoken, model) = (ask.secrets.clone(), ask.unspoken.clone(), ask.target.model.clone());
     let known = Known::default();
-    let work = async {
-        let work = std::pin::pin!(asked(models, client, call, ask, until, &known));
-        let stopped = std::pin::pin!(async {
-            while !stop.is_set() {
-                tokio::time::sleep(LOOK).await;
-            }
-        });
-        let ended = futures_util::future::select(work, stopped);
-        match tokio::time::timeout_at(until.into(), ended).await {
-            Ok(futures_util::future::Either::Left((answer, _))) => answer,
-            Ok(futures_util::future::Either::Right(_)) => Answer::Never,
-            Err(_) => out_of_time(models, call, &known),
-        }
+    let work = timeout_at(until.into(), asked(models, client, call, ask, until, &known));
+    let answer = match cancel.run_until_cancelled(work).await {
+        Some(Ok(answer)) => answer,
+        Some(Err(_)) => out_of_time(models, call, &known),
+        None => Answer::Never,
     };
-    match runtime().block_on(work) {
+    match answer {
         // What was paid for counts, whatever came of it.
         Answer::Failed(failed) => {
             let usage = known.tokens().usage(&model, &models.settings.prices);

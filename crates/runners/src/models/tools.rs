@@ -1,5 +1,6 @@
 //! Tools as a model is told about them.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
@@ -7,7 +8,6 @@ use genai::chat::Tool;
 use serde_json::json;
 
 use super::messages::{Names, tool_name};
-use crate::cancel::Stop;
 
 /// What a host knows of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,13 +18,16 @@ pub struct ToolDescription {
     pub parameters: Option<Value>,
 }
 
-/// Describes tools that a call only names: all of them at once, each where its name stands, until it is told to stop.
-pub type Catalogue = Arc<dyn Fn(&[&str], &Stop) -> Vec<Option<ToolDescription>> + Send + Sync>;
+/// The descriptions of some tools, each where its name stands.
+pub type Descriptions = Pin<Box<dyn Future<Output = Vec<Option<ToolDescription>>> + Send>>;
 
-pub(super) fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue, stop: &Stop) -> Vec<Tool> {
+/// Describes tools that a call only names, all of them at once.
+pub type Catalogue = Arc<dyn Fn(Vec<String>) -> Descriptions + Send + Sync>;
+
+pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue) -> Vec<Tool> {
     let only_named = |tool: &&Value| own_description(tool).is_none() || own_parameters(tool).is_none();
-    let wanted: Vec<&str> = tools.iter().filter(only_named).map(tool_name).collect();
-    let known = if wanted.is_empty() { Vec::new() } else { catalogue(&wanted, stop) };
+    let wanted: Vec<String> = tools.iter().filter(only_named).map(|tool| tool_name(tool).to_owned()).collect();
+    let known = if wanted.is_empty() { Vec::new() } else { catalogue(wanted).await };
     let mut known = known.into_iter();
     let known_of = |tool: &Value| if only_named(&tool) { known.next().flatten() } else { None };
     let known: Vec<_> = tools.iter().map(known_of).collect();

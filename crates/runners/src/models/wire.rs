@@ -36,14 +36,19 @@ pub(super) async fn streamed(
     client: &reqwest::Client,
     ask: &Ask,
     frames: &Arc<Frames>,
-    hear: &dyn Fn(&str),
+    hear: &(dyn Fn(&str) + Sync),
 ) -> Result<Said, Fault> {
     let passage = Passage::open(client, &ask.target.url, sent(ask), Bounds::of_stream(ask.max_bytes))?;
     let said = heard(&passage, ask, frames, hear).await;
     said.map_err(|fault| fault.after(frames.facts().tokens))
 }
 
-async fn heard(passage: &Passage, ask: &Ask, frames: &Arc<Frames>, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
+async fn heard(
+    passage: &Passage,
+    ask: &Ask,
+    frames: &Arc<Frames>,
+    hear: &(dyn Fn(&str) + Sync),
+) -> Result<Said, Fault> {
     let options = ask.options.clone().with_raw_frame_sink_arc(frames.clone());
     let target = ask.target.service(Passage::url());
     let opened = passage.library().exec_chat_stream(target, ask.request.clone(), Some(&options)).await;
@@ -90,7 +95,7 @@ fn ended(passage: &Passage, end: StreamEnd, facts: &Facts) -> Result<Said, Fault
     if is_over { Ok(said) } else { Err(cut(passage)) }
 }
 
-pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &dyn Fn(&str)) -> Result<Said, Fault> {
+pub(super) async fn at_once(client: &reqwest::Client, ask: &Ask, hear: &(dyn Fn(&str) + Sync)) -> Result<Said, Fault> {
     let passage = Passage::open(client, &ask.target.url, sent(ask), Bounds::of_whole(ask.max_bytes))?;
     let options = ask.options.clone().with_capture_raw_body(true);
     let target = ask.target.service(Passage::url());
@@ -184,7 +189,7 @@ impl Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::client::runtime;
+    use crate::runtime::runtime;
 
     #[test]
     fn a_stream_that_ends_without_an_error_is_told_as_the_relay_knows_it() {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use branchpoint_expr::Value;
 use reqwest::Method;
 use reqwest::header::{self, HeaderValue};
+use tokio_util::sync::CancellationToken;
 
+use super::deadline;
 use super::failure::refused;
 use super::http::address;
 use super::page;
-use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
-use crate::cancel::Stop;
 use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
 
@@ -19,13 +19,12 @@ use crate::runner::{Answer, Body, Call};
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     pub(super) wire: Arc<Wire>,
-    pub(super) tasks: Tasks,
     pub(super) timeout_ms: u64,
 }
 
 impl Fetch {
-    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.tasks.answer(call, stop, self.timeout_ms, async {
+    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+        deadline::answer(call, cancel, self.timeout_ms, async {
             let input = &call.input;
             let url = address(input.get("url").or(input.get("input")))?;
             let mut out = Outgoing::new(Method::GET, url, Source::Document);
@@ -35,6 +34,7 @@ impl Fetch {
             let as_it_is = input.get("format").and_then(Value::as_str) == Some("html");
             answer(&reply, as_it_is)
         })
+        .await
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use branchpoint_expr::Value;
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::body::{Encoded, encoded, pairs};
+use super::deadline;
 use super::failure::impossible;
-use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
-use crate::cancel::Stop;
 use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
 
@@ -27,16 +27,16 @@ const OURS: [HeaderName; 5] =
 #[derive(Clone, Debug)]
 pub(super) struct Http {
     pub(super) wire: Arc<Wire>,
-    pub(super) tasks: Tasks,
     pub(super) timeout_ms: u64,
 }
 
 impl Http {
-    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.tasks.answer(call, stop, self.timeout_ms, async {
+    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+        deadline::answer(call, cancel, self.timeout_ms, async {
             let reply = self.wire.send(outgoing(call)?).await?;
             Ok(answer(&reply))
         })
+        .await
     }
 }
 

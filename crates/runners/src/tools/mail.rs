@@ -7,14 +7,14 @@ use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart, header::Co
 use lettre::transport::smtp::Error;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use sha2::{Digest, Sha256};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::asked::Lookup;
+use super::deadline;
 use super::failure::{denied, failed, impossible, refused};
 use super::settings::MailSettings;
-use super::tasks::Tasks;
 use super::wire::reason;
-use crate::cancel::Stop;
 use crate::hexadecimal::hexadecimal;
 use crate::network::clients::install_crypto;
 use crate::runner::{Answer, Call};
@@ -27,24 +27,24 @@ type Server = AsyncSmtpTransport<Tokio1Executor>;
 /// Performs `mail`.
 #[derive(Clone, Debug)]
 pub(super) struct Mail {
-    pub(super) tasks: Tasks,
     pub(super) settings: Option<MailSettings>,
     pub(super) lookup: Lookup,
 }
 
 impl Mail {
     /// Sends a mail; the value is the id under which it was delivered.
-    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
+    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
         let timeout_ms = self.settings.as_ref().map_or(0, |settings| settings.timeout_ms);
         let prepared = self.server().map_err(impossible).and_then(|(server, from)| Ok((server, message(call, from)?)));
         let (server, (message, id)) = match prepared {
             Ok(prepared) => prepared,
             Err(answer) => return answer,
         };
-        let answer = self.tasks.answer(call, stop, timeout_ms, async move {
+        let answer = deadline::answer(call, cancel, timeout_ms, async move {
             server.send(message).await.map_err(|error| unsent(&error))?;
             Ok(Answer::data(Value::from(id.as_str())))
-        });
+        })
+        .await;
         let password = self.settings.as_ref().and_then(|settings| settings.password_env.as_ref());
         self.lookup.secrets(password).mask_answer(answer)
     }

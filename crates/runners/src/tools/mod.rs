@@ -20,6 +20,7 @@
 mod asked;
 mod body;
 mod builtin;
+mod deadline;
 mod extract;
 mod failure;
 mod fetch;
@@ -31,7 +32,6 @@ mod page;
 mod process;
 mod search;
 mod settings;
-mod tasks;
 mod webhook;
 mod wire;
 
@@ -41,8 +41,8 @@ use std::sync::Arc;
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Object, Value};
+use tokio_util::sync::CancellationToken;
 
-use crate::cancel::Stop;
 use crate::local::SecretStore;
 use crate::models::ToolDescription;
 use crate::network::Network;
@@ -50,7 +50,6 @@ use crate::network::clients::Clients;
 use crate::runner::{Answer, Call};
 use asked::{Asked, Lookup};
 use builtin::Builtin;
-use tasks::Tasks;
 
 pub use process::Commands;
 pub use settings::{
@@ -89,37 +88,25 @@ enum Runner<'c> {
 
 impl Tools {
     /// Tools from settings. `secrets` gives the values of secrets that documents name.
-    ///
-    /// # Errors
-    ///
-    /// If the machine gives us no threads.
-    pub fn new(settings: Settings, secrets: SecretStore) -> std::io::Result<Self> {
-        let tasks = Tasks::new()?;
+    pub fn new(settings: Settings, secrets: SecretStore) -> Self {
         let lookup = Lookup(secrets);
         let network = Network::new(settings.http.allow_private_network, &settings.http.trusted_hosts);
         let clients = Clients::new(network);
         let wire = Arc::new(wire::Wire::new(&settings.http, clients.clone()));
         let timeout_ms = settings.http.timeout_ms;
-        let http = http::Http { wire: Arc::clone(&wire), tasks: tasks.clone(), timeout_ms };
-        let fetch = fetch::Fetch { wire: Arc::clone(&wire), tasks: tasks.clone(), timeout_ms };
+        let http = http::Http { wire: Arc::clone(&wire), timeout_ms };
+        let fetch = fetch::Fetch { wire: Arc::clone(&wire), timeout_ms };
         let webhook = webhook::Webhook {
             wire: Arc::clone(&wire),
-            tasks: tasks.clone(),
             timeout_ms,
             settings: settings.webhook,
             lookup: lookup.clone(),
         };
-        let search = search::Search {
-            wire,
-            tasks: tasks.clone(),
-            timeout_ms,
-            settings: settings.search,
-            lookup: lookup.clone(),
-        };
-        let mcp = mcp::Mcp::new(&settings.mcp, &tasks, &lookup, &clients);
-        let mail = mail::Mail { tasks, settings: settings.mail, lookup: lookup.clone() };
+        let search = search::Search { wire, timeout_ms, settings: settings.search, lookup: lookup.clone() };
+        let mcp = mcp::Mcp::new(&settings.mcp, &lookup, &clients);
+        let mail = mail::Mail { settings: settings.mail, lookup: lookup.clone() };
         let files = files::Files(settings.files);
-        Ok(Self { secrets: lookup, http, webhook, fetch, search, mail, files, commands: None, mcp })
+        Self { secrets: lookup, http, webhook, fetch, search, mail, files, commands: None, mcp }
     }
 
     /// The same tools, and programs of this machine. Without this, `process` is refused: a server does not run commands
@@ -131,20 +118,20 @@ impl Tools {
     }
 
     /// Performs one attempt; none if calls of that kind are not for tools.
-    pub fn perform(&self, call: &Call, stop: &Stop) -> Option<Answer> {
+    pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
         let runner = runner(call.kind(), &call.definition.fixed, &call.input)?;
         // Whoever hears a command while it runs must not hear its secrets, so it fills them in itself.
         if let (Runner::Process, Some(commands)) = (&runner, &self.commands) {
-            return Some(commands.perform(call, stop));
+            return Some(commands.perform(call, cancel).await);
         }
         Some(match Asked::resolved(call, &self.secrets.0) {
-            Ok(asked) => asked.masked(self.performed(&configured(&asked.call), stop)),
+            Ok(asked) => asked.masked(self.performed(&configured(&asked.call), cancel).await),
             Err(answer) => answer,
         })
     }
 
     /// Why calls of a kind cannot be performed, naming what the settings lack; none if they can, or are not for tools.
-    pub fn lacks(&self, effect: &Effect) -> Option<String> {
+    pub async fn lacks(&self, effect: &Effect) -> Option<String> {
         let spec = &effect.fixed;
         match runner(effect.kind, spec, &Value::Null)? {
             // Which tool a call means that names none depends on the run.
@@ -157,28 +144,23 @@ impl Tools {
             Runner::Process if self.commands.is_some() => None,
             Runner::Process => Some(NO_COMMANDS.to_owned()),
             Runner::Action => self.mcp.lacks_server(spec.get("server").and_then(Value::as_str)),
-            Runner::Tool(name, _) => self.mcp.lacks_tool(name),
+            Runner::Tool(name, _) => self.mcp.lacks_tool(name).await,
         }
     }
 
     /// Why a tool that a model is to be offered by its name cannot be called; none if it can. Servers that may have it are asked.
-    pub fn lacks_tool(&self, name: &str) -> Option<String> {
+    pub async fn lacks_tool(&self, name: &str) -> Option<String> {
         match Builtin::named(name) {
             Some(Builtin::Search) => self.search.lacks(),
             Some(Builtin::Fetch) => None,
-            None => self.mcp.lacks_tool(name),
+            None => self.mcp.lacks_tool(name).await,
         }
     }
 
-    /// The word that ends the looking for what is lacking. Once it is said, nobody is asked any more.
-    pub fn checks(&self) -> Stop {
-        self.mcp.checks.clone()
-    }
-
     /// What is known of tools that a model is to be offered by their names, each where its name stands.
-    pub fn described(&self, names: &[&str], stop: &Stop) -> Vec<Option<ToolDescription>> {
+    pub async fn described(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
         let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
-        let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked, stop) }.into_iter();
+        let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked).await }.into_iter();
         let one = |name: &&str| match Builtin::named(name) {
             Some(tool) => Some(tool.described()),
             None => offered.next().flatten(),
@@ -191,24 +173,34 @@ impl Tools {
         runner(effect.kind, &effect.fixed, &Value::Null).is_some()
     }
 
-    fn performed(&self, call: &Call, stop: &Stop) -> Answer {
+    async fn performed(&self, call: &Call, cancel: &CancellationToken) -> Answer {
         match runner(call.kind(), &call.definition.fixed, &call.input) {
-            Some(Runner::Http) => self.http.perform(call, stop),
-            Some(Runner::Webhook) => self.webhook.perform(call, stop),
-            Some(Runner::Fetch) => self.fetch.perform(&argued(call), stop),
-            Some(Runner::Search) => self.search.perform(&argued(call), stop),
-            Some(Runner::Extract) => extract::perform(call),
-            Some(Runner::Mail) => self.mail.perform(call, stop),
-            Some(Runner::Files) => self.files.perform(call),
+            Some(Runner::Http) => self.http.perform(call, cancel).await,
+            Some(Runner::Webhook) => self.webhook.perform(call, cancel).await,
+            Some(Runner::Fetch) => self.fetch.perform(&argued(call), cancel).await,
+            Some(Runner::Search) => self.search.perform(&argued(call), cancel).await,
+            Some(Runner::Extract) => blocking(call, extract::perform).await,
+            Some(Runner::Mail) => self.mail.perform(call, cancel).await,
+            Some(Runner::Files) => {
+                let files = self.files.clone();
+                blocking(call, move |call| files.perform(call)).await
+            }
             Some(Runner::Process) => failure::impossible(NO_COMMANDS),
-            Some(Runner::Action) => self.mcp.action(call, stop),
-            Some(Runner::Tool(name, arguments)) => self.mcp.tool(name, arguments, call, stop),
+            Some(Runner::Action) => self.mcp.action(call, cancel).await,
+            Some(Runner::Tool(name, arguments)) => self.mcp.tool(name, arguments, call, cancel).await,
             None => failure::impossible(format!("nothing here performs `{}`", call.kind())),
         }
     }
 }
 
 const NO_COMMANDS: &str = "this host runs no commands; its operator has to allow that";
+
+/// Work that computes or reads files, off the threads of the runtime.
+async fn blocking(call: &Call, work: impl FnOnce(&Call) -> Answer + Send + 'static) -> Answer {
+    let call = call.clone();
+    let done = tokio::task::spawn_blocking(move || work(&call)).await;
+    done.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"))
+}
 
 /// Which runner a call is for; none if it is for no tool.
 fn runner<'c>(kind: Kind, spec: &'c Object, input: &'c Value) -> Option<Runner<'c>> {

@@ -1,11 +1,10 @@
 //! Programs and commands of this machine that a step runs.
 
-use std::process::Command;
-
 use branchpoint_expr::Value;
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
 
 use super::failure::impossible;
-use crate::cancel::Stop;
 use crate::local::Local;
 use crate::local::shell::Listener;
 use crate::runner::{Answer, Call};
@@ -26,11 +25,17 @@ impl std::fmt::Debug for Commands {
 impl Commands {
     /// Performs `process`: `argv`, or `command` with `args`, is a program; `command` alone is run by `sh`, to which a secret is one
     /// word and never a part of the command.
-    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.local.with_secrets(call, "step_failed", |call, listener| self.run(call, stop, listener))
+    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+        match self.local.resolved(call, "step_failed") {
+            Ok(resolved) => {
+                let answer = self.run(&resolved.call, cancel, &resolved.listener()).await;
+                resolved.redacted(answer)
+            }
+            Err(answer) => answer,
+        }
     }
 
-    fn run(&self, call: &Call, stop: &Stop, listener: &Listener) -> Answer {
+    async fn run(&self, call: &Call, cancel: &CancellationToken, listener: &Listener) -> Answer {
         let input = &call.input;
         let text = |key: &str| input.get(key).filter(|value| **value != Value::Null).map(ToString::to_string);
         let list = |key: &str| input.get(key).and_then(Value::as_list);
@@ -48,6 +53,6 @@ impl Commands {
         command.args(arguments);
         let dir = self.local.dir_of(call).join(text("cwd").unwrap_or_default());
         let shell = self.local.child(call, dir);
-        shell.run_fed(command, text("stdin"), stop, listener)
+        shell.run_program(command, text("stdin"), cancel, listener).await
     }
 }

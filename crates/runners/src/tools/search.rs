@@ -5,14 +5,14 @@ use std::sync::Arc;
 use branchpoint_expr::{Object, Value};
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::asked::Lookup;
+use super::deadline;
 use super::failure::{busy, denied, impossible, refused};
 use super::settings::{SearchProvider, SearchSettings};
-use super::tasks::Tasks;
 use super::wire::{Outgoing, Reply, Wire};
-use crate::cancel::Stop;
 use crate::network::Source;
 use crate::network::retry_after::{again, retry_after};
 use crate::runner::{Answer, Call};
@@ -24,15 +24,14 @@ const RESULTS: usize = 10;
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     pub(super) wire: Arc<Wire>,
-    pub(super) tasks: Tasks,
     pub(super) timeout_ms: u64,
     pub(super) settings: Option<SearchSettings>,
     pub(super) lookup: Lookup,
 }
 
 impl Search {
-    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
+    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+        let answer = deadline::answer(call, cancel, self.timeout_ms, async {
             let settings = self.settings.as_ref().ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
             let input = &call.input;
             let query = input.get("query").or(input.get("input")).map(ToString::to_string).unwrap_or_default();
@@ -45,7 +44,8 @@ impl Search {
             };
             let reply = self.wire.send(self.outgoing(settings, &query, limit)?).await?;
             Ok(Answer::data(results(&reply, settings.provider, limit)?))
-        });
+        })
+        .await;
         let key = self.settings.as_ref().and_then(|settings| settings.key_env.as_ref());
         self.lookup.secrets(key).mask_answer(answer)
     }

@@ -8,15 +8,15 @@ use hmac::{Hmac, KeyInit, Mac};
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use sha2::Sha256;
+use tokio_util::sync::CancellationToken;
 
 use super::asked::Lookup;
 use super::body::encoded;
+use super::deadline;
 use super::failure::impossible;
 use super::http::{address, follows, headers, method};
 use super::settings::WebhookSettings;
-use super::tasks::Tasks;
 use super::wire::{Outgoing, Wire};
-use crate::cancel::Stop;
 use crate::hexadecimal::hexadecimal;
 use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
@@ -29,22 +29,22 @@ const SIGNATURE: &str = "branchpoint-signature";
 #[derive(Clone, Debug)]
 pub(super) struct Webhook {
     pub(super) wire: Arc<Wire>,
-    pub(super) tasks: Tasks,
     pub(super) timeout_ms: u64,
     pub(super) settings: WebhookSettings,
     pub(super) lookup: Lookup,
 }
 
 impl Webhook {
-    pub(super) fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        let answer = self.tasks.answer(call, stop, self.timeout_ms, async {
+    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+        let answer = deadline::answer(call, cancel, self.timeout_ms, async {
             let reply = self.wire.send(self.outgoing(call)?).await?;
             if let Some(to) = reply.redirects_to().filter(|_| follows(call)) {
                 return Err(moved(reply.status, to));
             }
             let body = Body::Decoded(Value::Str(reply.text()));
             Ok(Answer::Http { status: reply.status, headers: reply.headers(), body })
-        });
+        })
+        .await;
         self.lookup.secrets(&self.settings.secret_env).mask_answer(answer)
     }
 

@@ -1,8 +1,6 @@
 //! Tools that a call only names: whoever knows them is asked once, and not for longer than the call may take.
 
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
 
 use branchpoint_runners::Answer;
 use branchpoint_runners::models::ToolDescription;
@@ -19,13 +17,13 @@ fn what_is_only_named_is_described_by_the_catalogue_all_at_once() {
     let mut models = models(&provider, "openai");
     let asked = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&asked);
-    models.catalogue = Arc::new(move |names, _| {
-        let described = |name: &&str| {
+    models.catalogue = Arc::new(move |names| {
+        let described = |name: &String| {
             let parameters = Some(value(r#"{"type": "object", "properties": {"x": {}}}"#));
-            (*name == "three").then(|| ToolDescription { description: Some("Is known.".into()), parameters })
+            (name == "three").then(|| ToolDescription { description: Some("Is known.".into()), parameters })
         };
         kept.lock().expect("no panic").push(names.join(" "));
-        names.iter().map(described).collect()
+        Box::pin(std::future::ready(names.iter().map(described).collect()))
     });
     perform(&models, &call("chat", "{}", TOOLS));
     assert_eq!(*asked.lock().expect("no panic"), ["one three"]);
@@ -40,12 +38,7 @@ fn what_is_only_named_is_described_by_the_catalogue_all_at_once() {
 fn a_catalogue_that_is_slow_is_within_the_limit_of_the_call() {
     let provider = Provider::new(vec![Does::Says("done")]);
     let mut models = models(&provider, "openai");
-    models.catalogue = Arc::new(|names, stop| {
-        while !stop.is_set() {
-            thread::sleep(Duration::from_millis(5));
-        }
-        vec![None; names.len()]
-    });
+    models.catalogue = Arc::new(|_| Box::pin(std::future::pending()));
     let limited = call("chat", "{}", TOOLS).within(50);
     assert_eq!(perform(&models, &limited), Answer::Never);
 }

@@ -9,7 +9,7 @@ use super::answers::{failed, models, plain};
 use super::perform;
 use super::provider::{Does, Provider};
 use branchpoint_runners::models::Piece;
-use branchpoint_runners::{Answer, Call, Models, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Models, runtime};
 
 /// What has come of a call before its end.
 struct Seen<'p> {
@@ -99,27 +99,30 @@ fn what_a_stream_used_up_counts_when_the_limit_cuts_it() {
 fn a_limit_ends_a_call_of_which_nothing_comes() {
     let provider = Provider::new(vec![Does::Hangs]);
     let limited = plain().within(50);
-    assert_eq!(models(&provider, "openai").perform(&limited, &Stop::default()), Some(Answer::Never));
+    assert_eq!(
+        runtime().block_on(models(&provider, "openai").perform(&limited, &CancellationToken::new())),
+        Some(Answer::Never)
+    );
 }
 
 #[test]
 fn a_stop_ends_a_call_before_it_begins_and_while_it_lasts() {
-    let stop = Stop::default();
-    stop.set();
+    let stop = CancellationToken::new();
+    stop.cancel();
     let provider = Provider::new(vec![Does::Hangs]);
-    assert_eq!(models(&provider, "openai").perform(&plain(), &stop), Some(Answer::Never));
+    assert_eq!(runtime().block_on(models(&provider, "openai").perform(&plain(), &stop)), Some(Answer::Never));
     for does in
         [Does::Hangs, Does::Begins("never to be heard to its end"), Does::Refuses(429, &[("retry-after", "250")], "")]
     {
         let provider = Provider::new(vec![does.clone()]);
         let (models, heard) = listening(&provider, "openai");
-        let stop = Stop::default();
+        let stop = CancellationToken::new();
         let (told, begins) = (stop.clone(), matches!(does, Does::Begins(_)));
-        let called = thread::spawn(move || models.perform(&plain(), &told));
+        let called = runtime().spawn(async move { models.perform(&plain(), &told).await });
         while provider.requests().is_empty() || begins && !heard.load(Ordering::SeqCst) {
             thread::sleep(Duration::from_millis(5));
         }
-        stop.set();
-        assert_eq!(called.join().expect("no panic"), Some(Answer::Never), "{does:?}");
+        stop.cancel();
+        assert_eq!(runtime().block_on(called).expect("no panic"), Some(Answer::Never), "{does:?}");
     }
 }

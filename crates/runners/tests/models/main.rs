@@ -17,7 +17,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Value};
 use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};
 use branchpoint_runners::tools::HttpSettings;
-use branchpoint_runners::{Answer, Call, Models, Stop, agents, judge};
+use branchpoint_runners::{Answer, Call, CancellationToken, Models, agents, judge, runtime};
 use provider::{Does, Provider};
 
 fn value(json: &str) -> Value {
@@ -52,7 +52,7 @@ fn models(provider: &Provider, name: &str) -> Models {
 }
 
 fn perform(models: &Models, call: &Call) -> Answer {
-    models.perform(call, &Stop::default()).expect("it is for models")
+    runtime().block_on(models.perform(call, &CancellationToken::new())).expect("it is for models")
 }
 
 const BOTH: [&str; 2] = ["openai", "anthropic"];

@@ -1,6 +1,7 @@
 //! Values out of texts, as a step asks for them.
 
 use branchpoint_expr::Value;
+use branchpoint_runners::runtime;
 
 use super::{call, failure, judged, perform, tools, value};
 
@@ -23,11 +24,15 @@ fn the_format_is_said_or_seen() {
         (r#"{"expected_format": "html", "path": "li:first-child"}"#, "`li:first-child`"),
         (r#"{"expected_format": "csv", "path": "a"}"#, "`csv`"),
     ] {
-        let lacks = tools.lacks(&super::effect("extract", &format!(r#"{{"fixed": {spec}}}"#))).unwrap_or_default();
+        let lacks = runtime()
+            .block_on(tools.lacks(&super::effect("extract", &format!(r#"{{"fixed": {spec}}}"#))))
+            .unwrap_or_default();
         assert!(lacks.contains(said), "{spec}: {lacks}");
     }
     assert_eq!(
-        tools.lacks(&super::effect("extract", r#"{"fixed": {"expected_format": "xml", "path": "//a[2]"}}"#)),
+        runtime().block_on(
+            tools.lacks(&super::effect("extract", r#"{"fixed": {"expected_format": "xml", "path": "//a[2]"}}"#))
+        ),
         None
     );
     let failed = failure(perform(&tools, &call("extract", "{}", r#"{"expected_format": "csv", "input": "a"}"#)));

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use branchpoint_expr::Value;
+use branchpoint_runners::runtime;
 use branchpoint_runners::tools::Tools;
 use tempfile::TempDir;
 
@@ -98,8 +99,8 @@ fn files_have_a_largest_size_and_must_be_files() {
 fn a_folder_that_is_not_there_is_told_before_a_run() {
     let tools = tools("[files]\ndir = \"does-not-exist\"");
     assert!(
-        tools
-            .lacks(&super::effect("content", r#"{"fixed": {"step_type": "load_content"}}"#))
+        runtime()
+            .block_on(tools.lacks(&super::effect("content", r#"{"fixed": {"step_type": "load_content"}}"#)))
             .is_some_and(|lacks| lacks.contains("[files]"))
     );
 }

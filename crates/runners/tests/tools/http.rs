@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use branchpoint_core::Failed;
 use branchpoint_expr::Value;
-use branchpoint_runners::{Answer, Stop, judge};
+use branchpoint_runners::{Answer, CancellationToken, judge, runtime};
 
 use super::closed::Closed;
 use super::peer::{Peer, response};
@@ -189,15 +189,15 @@ fn a_peer_that_never_answers_is_given_up_in_time() {
 #[test]
 fn a_call_ends_when_it_is_told_to_stop() {
     let silent = Peer::new(|_| Vec::new());
-    let stop = Stop::default();
+    let stop = CancellationToken::new();
     let word = stop.clone();
     thread::spawn(move || {
         thread::sleep(Duration::from_millis(100));
-        word.set();
+        word.cancel();
     });
     // It would end by itself too, but nobody waits that long.
     let patient = tools(&format!("{OPEN}\ntimeout_ms = 3600000"));
-    assert_eq!(patient.perform(&get(&silent, "/"), &stop), Some(Answer::Never));
+    assert_eq!(runtime().block_on(patient.perform(&get(&silent, "/"), &stop)), Some(Answer::Never));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_core::{EffectNo, Failed};
 use branchpoint_expr::Value;
 use branchpoint_runners::tools::{Settings, Tools};
-use branchpoint_runners::{Answer, Call, SecretStore, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, SecretStore, runtime};
 
 fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("this is JSON")
@@ -31,7 +31,7 @@ fn secrets() -> SecretStore {
 
 fn tools(settings: &str) -> Tools {
     let settings: Settings = toml::from_str(settings).expect("these are settings");
-    Tools::new(settings, secrets()).expect("there are threads")
+    Tools::new(settings, secrets())
 }
 
 /// An effect by its kind and its other fields.
@@ -46,7 +46,7 @@ fn call(kind: &str, definition: &str, input: &str) -> Call {
 
 #[track_caller]
 fn perform(tools: &Tools, call: &Call) -> Answer {
-    tools.perform(call, &Stop::default()).expect("this is for tools")
+    runtime().block_on(tools.perform(call, &CancellationToken::new())).expect("this is for tools")
 }
 
 #[track_caller]
@@ -66,9 +66,13 @@ fn failure(answer: Answer) -> Failed {
 fn calls_that_are_not_for_tools_are_left_to_others() {
     let tools = tools("");
     for kind in ["model", "agent", "run", "shell", "files", "chat"] {
-        assert_eq!(tools.perform(&call(kind, "{}", "{}"), &Stop::default()), None, "{kind}");
+        assert_eq!(
+            runtime().block_on(tools.perform(&call(kind, "{}", "{}"), &CancellationToken::new())),
+            None,
+            "{kind}"
+        );
         assert!(!Tools::serves(&effect(kind, "{}")), "{kind}");
-        assert_eq!(tools.lacks(&effect(kind, "{}")), None, "{kind}");
+        assert_eq!(runtime().block_on(tools.lacks(&effect(kind, "{}"))), None, "{kind}");
     }
 }
 
@@ -86,7 +90,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
         ("webhook", "{}", "NOT_SET"),
         ("process", "{}", "runs no commands"),
     ] {
-        let lacks = tools.lacks(&effect(kind, spec)).unwrap_or_default();
+        let lacks = runtime().block_on(tools.lacks(&effect(kind, spec))).unwrap_or_default();
         assert!(lacks.contains(missing), "{kind}: {lacks}");
         let failed = match kind {
             "search" | "mail" | "content" | "process" | "memory" => failure(perform(&tools, &call(kind, spec, "{}"))),
@@ -95,7 +99,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
         assert!(failed.message.contains(missing) && !failed.again.is_worth_it(), "{kind}: {failed:?}");
     }
     for kind in ["http", "fetch", "extract"] {
-        assert_eq!(tools.lacks(&effect(kind, "{}")), None, "{kind}");
+        assert_eq!(runtime().block_on(tools.lacks(&effect(kind, "{}"))), None, "{kind}");
     }
 }
 

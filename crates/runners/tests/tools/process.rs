@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Value, shell};
 use branchpoint_runners::tools::{Commands, Tools};
-use branchpoint_runners::{Answer, Local};
+use branchpoint_runners::{Answer, Local, runtime};
 
 use super::{call, judged, perform, tools};
 
@@ -13,7 +13,7 @@ fn with_commands(environment: Option<Vec<String>>) -> Tools {
 #[test]
 fn a_command_goes_to_the_shell_and_a_program_does_not() {
     let tools = with_commands(None);
-    assert_eq!(tools.lacks(&super::effect("process", "{}")), None);
+    assert_eq!(runtime().block_on(tools.lacks(&super::effect("process", "{}"))), None);
     for (input, expected) in [
         (r#"{"command": "printf '%s' \"$((1 + 2))\""}"#, "3"),
         (r#"{"argv": ["printf", "%s", "$((1 + 2))"]}"#, "$((1 + 2))"),

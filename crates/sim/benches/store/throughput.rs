@@ -9,7 +9,7 @@ use std::time::Instant;
 use branchpoint_expr::Value;
 use branchpoint_host::host::{Act, Drives, Start};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, Outside, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
 
 use super::floor;
 use super::{Folder, host, saved};
@@ -38,7 +38,7 @@ struct Timed {
 }
 
 impl Outside for Timed {
-    fn perform(&self, _: &Call, _: &Stop) -> Answer {
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
         unreachable!("every call is answered at once")
     }
 

@@ -7,7 +7,7 @@ use branchpoint_core::What;
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_runners::{Answer, Call, Local, Outside, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, Outside, Performing};
 
 use super::stage::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};
@@ -180,8 +180,8 @@ struct Scripted {
 }
 
 impl Outside for Scripted {
-    fn perform(&self, call: &Call, stop: &Stop) -> Answer {
-        self.local.perform(call, stop).unwrap_or_else(|| self.agent(call))
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async { self.local.perform(call, cancel).await.unwrap_or_else(|| self.agent(call)) })
     }
 
     fn fact(&self, name: &str) -> Value {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, Outside, Stop};
+use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
 
 use super::{Bench, has, json};
 
@@ -115,8 +115,8 @@ fn approvals_of_graphs_are_answered() {
 struct Nowhere;
 
 impl Outside for Nowhere {
-    fn perform(&self, _: &Call, _: &Stop) -> Answer {
-        Answer::failed("nowhere", "nobody performs this")
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(std::future::ready(Answer::failed("nowhere", "nobody performs this")))
     }
 
     fn fact(&self, _: &str) -> Value {

@@ -1,17 +1,19 @@
-//! What a command says on one stream: kept up to a bound, and told while it comes.
+//! The output of a command on one stream: kept up to a bound, and reported while it comes.
 //!
-//! What is read is kept first and told afterwards, because whoever listens may be slow. Two threads read: one follows the stream as
-//! long as somebody can write to it; whoever attends to the command takes what is left when the command has ended, even if the other
-//! is still held up by a listener.
+//! What is read is kept first and reported afterwards, because a listener may be slow. One task follows the stream as long as
+//! somebody can write to it; the task of the command reads what is left when the command has ended, even if the other is still
+//! held up by a listener.
 
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, read};
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Notify;
+use tokio::task::block_in_place;
+use tokio::time::{Instant, timeout_at};
 
 use super::{Listener, Stream};
 
@@ -23,10 +25,12 @@ const PIPE_BYTES: usize = 1024 * 1024;
 pub(super) struct Output(Arc<Inner>);
 
 struct Inner {
-    stream: OwnedFd,
+    stream: Receiver,
     which: Stream,
     listener: Listener,
     heard: Mutex<Heard>,
+    /// Wakes those who wait for something to be read or reported.
+    changed: Notify,
     /// Held while somebody is told, so that two pieces cannot change places.
     telling: Mutex<()>,
 }
@@ -57,8 +61,9 @@ enum Read {
 }
 
 impl Output {
-    /// Reads a stream on a thread of its own, until everybody who could write to it has closed it.
-    pub(super) fn follow(stream: OwnedFd, which: Stream, most: usize, listener: &Listener) -> Self {
+    /// Reads a stream in a task of its own, until everybody who could write to it has closed it.
+    pub(super) fn follow(stream: OwnedFd, which: Stream, most: usize, listener: &Listener) -> io::Result<Self> {
+        let stream = Receiver::from_owned_fd(stream)?;
         let heard = Heard {
             kept: Vec::new(),
             most,
@@ -70,15 +75,15 @@ impl Output {
             has_ended: false,
         };
         let (listener, heard, telling) = (Arc::clone(listener), Mutex::new(heard), Mutex::default());
-        let output = Self(Arc::new(Inner { stream, which, listener, heard, telling }));
+        let output = Self(Arc::new(Inner { stream, which, listener, heard, changed: Notify::new(), telling }));
         let followed = output.clone();
-        thread::spawn(move || {
-            while followed.0.awaits_more() {
+        tokio::spawn(async move {
+            while followed.0.awaits_more().await {
                 followed.0.tell();
             }
             followed.0.tell();
         });
-        output
+        Ok(output)
     }
 
     /// Takes everything that was written before now, whether or not somebody writes more and more.
@@ -93,18 +98,25 @@ impl Output {
         // Whoever follows the stream may sleep until more comes, and whoever attends to the command must not be held up.
         if !self.is_told(self.said()) {
             let inner = Arc::clone(&self.0);
-            thread::spawn(move || inner.tell());
+            tokio::spawn(async move { inner.tell() });
         }
     }
 
-    /// Whether nothing more can come.
-    pub(super) fn has_ended(&self) -> bool {
-        self.0.heard().has_ended
-    }
-
-    /// For how long nothing has come.
-    pub(super) fn silence(&self) -> Duration {
-        self.0.heard().last.elapsed()
+    /// Waits until nothing more can come, or nothing has come for a while since a moment.
+    pub(super) async fn quiet(&self, since: Instant, silence: Duration) {
+        loop {
+            let changed = self.0.changed.notified();
+            let until = {
+                let heard = self.0.heard();
+                if heard.has_ended {
+                    return;
+                }
+                heard.last.max(since) + silence
+            };
+            if timeout_at(until, changed).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// How many bytes were read up to now, as far as they can be told.
@@ -113,8 +125,18 @@ impl Output {
         heard.read - (heard.untold.len() - heard.tellable()) as u64
     }
 
-    /// Whether so many bytes have been told. A listener that broke down hears nothing more.
-    pub(super) fn is_told(&self, bytes: u64) -> bool {
+    /// Waits until so many bytes have been reported. A listener that broke down gets nothing more.
+    pub(super) async fn told(&self, bytes: u64) {
+        loop {
+            let changed = self.0.changed.notified();
+            if self.is_told(bytes) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn is_told(&self, bytes: u64) -> bool {
         self.0.telling.is_poisoned() || self.0.heard().told >= bytes
     }
 
@@ -137,35 +159,18 @@ impl Inner {
     }
 
     /// Waits until something comes, and takes it. False: nothing comes any more.
-    fn awaits_more(&self) -> bool {
-        match self.is_ready(None) {
-            Ok(_) => !matches!(self.take(), Read::End),
-            Err(_) => false,
-        }
-    }
-
-    /// Whether reading would not wait.
-    fn is_ready(&self, patience: Option<&Timespec>) -> Result<bool, Errno> {
-        loop {
-            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], patience) {
-                Ok(ready) => return Ok(ready > 0),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
+    async fn awaits_more(&self) -> bool {
+        self.stream.readable().await.is_ok() && !matches!(self.take(), Read::End)
     }
 
     /// Reads what is there, without waiting, and keeps it: nothing is ever read and not kept when this lets go.
     fn take(&self) -> Read {
         let mut heard = self.heard();
         let mut buffer = [0; 8192];
-        let bytes = match self.is_ready(Some(&Timespec::default())) {
-            Ok(false) => return Read::Nothing,
-            Ok(true) => read(&self.stream, &mut buffer),
-            Err(error) => Err(error),
-        };
-        match bytes {
-            Err(Errno::INTR | Errno::AGAIN) => Read::Nothing,
+        let read = match self.stream.try_read(&mut buffer) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Read::Nothing;
+            }
             Ok(0) | Err(_) => {
                 heard.has_ended = true;
                 Read::End
@@ -174,20 +179,37 @@ impl Inner {
                 heard.keep(&buffer[..bytes]);
                 Read::Bytes(bytes)
             }
-        }
+        };
+        drop(heard);
+        self.changed.notify_waiters();
+        read
     }
 
-    /// Tells what was not told yet.
+    /// Reports what was not reported yet. A listener may block, so that a command prints no faster than it is shown.
     fn tell(&self) {
-        let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let whole = self.heard().next_piece();
-            if whole.is_empty() {
-                return;
+        block_in_place(|| {
+            // Also when the listener panics: whoever waits must not wait for ever.
+            let _wake = Wake(&self.changed);
+            let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+            loop {
+                let whole = self.heard().next_piece();
+                if whole.is_empty() {
+                    return;
+                }
+                (self.listener)(self.which, &String::from_utf8_lossy(&whole));
+                self.heard().told += whole.len() as u64;
+                self.changed.notify_waiters();
             }
-            (self.listener)(self.which, &String::from_utf8_lossy(&whole));
-            self.heard().told += whole.len() as u64;
-        }
+        });
+    }
+}
+
+/// Wakes everybody who waits when it goes.
+struct Wake<'n>(&'n Notify);
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        self.0.notify_waiters();
     }
 }
 

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_taken_once_and_leads_nowhere_else() {
-        client::runtime().block_on(async {
+        crate::runtime::runtime().block_on(async {
             let (link, client) = Link::new(Call::to_nowhere()).expect("a socket can be made");
             let answer = client.get("http://relay/elsewhere").send().await.expect("the connection stands");
             assert_eq!(answer.status(), 404);
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn whoever_else_comes_is_not_let_in() {
         let folder = tempfile::tempdir().expect("a folder");
-        client::runtime().block_on(async {
+        crate::runtime::runtime().block_on(async {
             let (path, _link) = relay_at(Place::folder(folder.path()));
             let room = path.parent().expect("a folder").to_owned();
             assert_eq!(room.metadata().expect("it is there").permissions().mode() & 0o777, 0o700);
@@ -157,7 +157,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn whoever_else_knows_the_name_is_not_let_in() {
-        client::runtime().block_on(async {
+        crate::runtime::runtime().block_on(async {
             let (name, _link) = relay_at(Place::name());
             only_this_process_is_let_in(name).await;
         });
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_connection_that_nobody_needed_leaves_nothing_behind() {
         let folder = tempfile::tempdir().expect("a folder");
-        client::runtime().block_on(async {
+        crate::runtime::runtime().block_on(async {
             drop(relay_at(Place::folder(folder.path())));
             while std::fs::read_dir(folder.path()).expect("it is there").count() > 0 {
                 tokio::task::yield_now().await;

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use branchpoint_expr::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::asked::Lookup;
+use super::deadline;
 use super::failure::impossible;
 use super::settings::McpSettings;
-use super::tasks::Tasks;
-use crate::cancel::Stop;
 use crate::models::ToolDescription;
 use crate::network::clients::Clients;
 use crate::runner::{Answer, Call};
@@ -33,59 +33,52 @@ const SILENT: &str = "the MCP servers have not said in time which tools they off
 /// Performs `mcp` and `tool`.
 #[derive(Debug)]
 pub(super) struct Mcp {
-    tasks: Tasks,
     servers: BTreeMap<String, Server>,
-    /// Ends the looking for what is lacking.
-    pub(super) checks: Stop,
 }
 
 impl Mcp {
-    pub(super) fn new(
-        settings: &BTreeMap<String, McpSettings>,
-        tasks: &Tasks,
-        lookup: &Lookup,
-        clients: &Clients,
-    ) -> Self {
+    pub(super) fn new(settings: &BTreeMap<String, McpSettings>, lookup: &Lookup, clients: &Clients) -> Self {
         let server = |(name, settings): (&String, &McpSettings)| {
             (name.clone(), Server::new(name, settings.clone(), lookup.clone(), clients.clone()))
         };
         let servers = settings.iter().map(server).collect();
-        Self { tasks: tasks.clone(), servers, checks: Stop::default() }
+        Self { servers }
     }
 
     /// Calls an action of a server that the call names.
-    pub(super) fn action(&self, call: &Call, stop: &Stop) -> Answer {
+    pub(super) async fn action(&self, call: &Call, cancel: &CancellationToken) -> Answer {
         let text = |key: &str| call.input.get(key).map(ToString::to_string).unwrap_or_default();
         let (name, tool) = (text("server"), text("action"));
         let Some(server) = self.servers.get(&name) else { return impossible(self.no_server(&name)) };
         let arguments = call.input.get("params").cloned().unwrap_or_default();
-        self.answer(call, stop, server.timeout_ms(), async { server.call(&tool, &arguments).await })
+        answer(call, cancel, server.timeout_ms(), server.call(&tool, &arguments)).await
     }
 
     /// Calls a tool by its name, or by that of its server and its own.
-    pub(super) fn tool(&self, name: &str, arguments: &Value, call: &Call, stop: &Stop) -> Answer {
+    pub(super) async fn tool(&self, name: &str, arguments: &Value, call: &Call, cancel: &CancellationToken) -> Answer {
         if self.servers.is_empty() {
             return impossible(format!("nothing here is the tool `{name}`; {NO_SERVERS}"));
         }
         let limit_ms = self.servers.values().filter_map(Server::timeout_ms).max();
-        self.answer(call, stop, limit_ms, async {
+        answer(call, cancel, limit_ms, async {
             let (server, tool) = match self.of_server(name) {
                 Some(found) => found,
                 None => (self.find(name).await.map_err(Trouble::answer)?, name),
             };
             server.call(tool, arguments).await
         })
+        .await
     }
 
     /// What servers say about tools. A server that does not answer says nothing, and does not keep the others from answering; what is
     /// wrong with it is told when it is called.
-    pub(super) fn described(&self, names: &[&str], stop: &Stop) -> Vec<Option<ToolDescription>> {
+    pub(super) async fn described(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
         let any = names.iter().any(|name| self.of_server(name).is_none());
         let is_meant = |known: &str| any || names.iter().any(|name| starts_with(name, known).is_some());
         // Models are told about tools again and again, and not each time is a silence waited out.
         let meant = self.servers.iter().filter(|(known, server)| is_meant(known) && !server.was_silent());
         let asked = meant.map(|(known, server)| async move { Some((known.as_str(), server.offered().await.ok()?)) });
-        let asked = self.asked(stop, futures_util::future::join_all(asked)).unwrap_or_default();
+        let asked = in_time(futures_util::future::join_all(asked)).await.unwrap_or_default();
         let offered: Vec<_> = asked.into_iter().flatten().collect();
         let one = |name: &&str| {
             let mut found = offered.iter().filter_map(|(server, offered)| {
@@ -111,7 +104,7 @@ impl Mcp {
     }
 
     /// Why a tool cannot be called. The servers that may have it are asked, and no others.
-    pub(super) fn lacks_tool(&self, name: &str) -> Option<String> {
+    pub(super) async fn lacks_tool(&self, name: &str) -> Option<String> {
         if self.servers.is_empty() {
             return Some(format!("nothing here is the tool `{name}`; {NO_SERVERS}"));
         }
@@ -123,7 +116,7 @@ impl Mcp {
                 Err(trouble) => Some(trouble),
             }
         };
-        match self.asked(&self.checks, work) {
+        match in_time(work).await {
             Some(trouble) => trouble.map(|trouble| trouble.to_string()),
             None => Some(SILENT.to_owned()),
         }
@@ -181,21 +174,20 @@ impl Mcp {
         let message = format!("the tool `{name}` is offered by {servers}; write `{first}.{name}`");
         Err(Trouble::Lasting(message))
     }
+}
 
-    /// What servers say when they are asked what they have; none if that takes too long.
-    fn asked<T>(&self, stop: &Stop, work: impl Future<Output = T>) -> Option<T> {
-        self.tasks.within(stop, Duration::from_millis(TIMEOUT_MS), work)
-    }
+/// What servers say when they are asked what they have; none if that takes too long.
+async fn in_time<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_millis(TIMEOUT_MS), work).await.ok()
+}
 
-    fn answer(
-        &self,
-        call: &Call,
-        stop: &Stop,
-        limit_ms: Option<u64>,
-        work: impl Future<Output = Result<Answer, Answer>>,
-    ) -> Answer {
-        self.tasks.answer(call, stop, limit_ms.unwrap_or(TIMEOUT_MS), work)
-    }
+async fn answer(
+    call: &Call,
+    cancel: &CancellationToken,
+    limit_ms: Option<u64>,
+    work: impl Future<Output = Result<Answer, Answer>>,
+) -> Answer {
+    deadline::answer(call, cancel, limit_ms.unwrap_or(TIMEOUT_MS), work).await
 }
 
 /// What a name says behind that of a server.

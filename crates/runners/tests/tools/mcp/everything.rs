@@ -70,6 +70,6 @@ fn real_server_that_others_have_written_is_called() {
     ));
     let said = judged(&tools, &action("everything", "echo", r#"{"message": "hello"}"#));
     assert_eq!(said, Value::from("Echo: hello"));
-    let offered = tools.described(&["echo"], &branchpoint_runners::Stop::default());
+    let offered = branchpoint_runners::runtime().block_on(tools.described(&["echo"]));
     assert!(offered[0].as_ref().is_some_and(|tool| tool.description.is_some()));
 }

@@ -7,7 +7,7 @@ pub(super) mod server;
 
 use branchpoint_expr::Value;
 use branchpoint_runners::tools::Tools;
-use branchpoint_runners::{Answer, Call, Stop};
+use branchpoint_runners::{Answer, Call, runtime};
 
 use super::{call, failure, judged, perform, tools, value};
 
@@ -34,7 +34,7 @@ fn answers(tools: &Tools) {
         failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.again.is_worth_it(),
         "{failed:?}"
     );
-    for offered in tools.described(&server::TOOLS, &Stop::default()) {
+    for offered in runtime().block_on(tools.described(&server::TOOLS)) {
         let parameters = offered.expect("it is offered").parameters.expect("it says what it takes");
         assert_eq!(parameters.get("type"), Some(&Value::from("object")));
     }
@@ -43,7 +43,7 @@ fn answers(tools: &Tools) {
 #[test]
 fn a_server_that_is_a_child_is_started_and_called() {
     let tools = tools(&server::by_child("small"));
-    assert_eq!(tools.lacks(&crate::effect("mcp", "{}")), None);
+    assert_eq!(runtime().block_on(tools.lacks(&crate::effect("mcp", "{}"))), None);
     answers(&tools);
 }
 
@@ -141,7 +141,7 @@ fn settings_of_servers_are_checked_before_a_run() {
         ("[mcp.a]\ncommand = \"x\"\nurl = \"http://x\"", "either command or url"),
         ("[mcp.a]\nurl = \"http://x\"\nheaders_from = { Authorization = \"NOT_SET\" }", "NOT_SET"),
     ] {
-        let lacks = tools(settings).lacks(&crate::effect("mcp", "{}")).unwrap_or_default();
+        let lacks = runtime().block_on(tools(settings).lacks(&crate::effect("mcp", "{}"))).unwrap_or_default();
         assert!(lacks.contains(said), "{settings}: {lacks}");
     }
     let failed = failure(perform(&tools(&server::by_child("small")), &action("smal", "echo", "{}")));

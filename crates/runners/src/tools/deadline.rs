@@ -1,0 +1,30 @@
+//! Ends the work of a call at its time limit or when it is cancelled.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::runner::{Answer, Call};
+
+/// Performs the work of a call until it is done, exceeds the limit of the attempt, or is cancelled. `default_ms` is the limit of
+/// calls that have none.
+pub(super) async fn answer(
+    call: &Call,
+    cancel: &CancellationToken,
+    default_ms: u64,
+    work: impl Future<Output = Result<Answer, Answer>>,
+) -> Answer {
+    let limit_ms = call.attempt_limit_ms().unwrap_or(default_ms);
+    match within(cancel, Duration::from_millis(limit_ms), work).await {
+        Some(Ok(answer) | Err(answer)) => answer,
+        None if cancel.is_cancelled() || call.attempt_limit_ms().is_some() => Answer::Never,
+        None => Answer::failed("timeout", format!("nothing came back within {limit_ms} ms")),
+    }
+}
+
+/// What the work gives; none if it exceeds the limit or is cancelled.
+pub(super) async fn within<T>(cancel: &CancellationToken, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    cancel.run_until_cancelled(timeout(limit, work)).await?.ok()
+}
