@@ -102,7 +102,7 @@ fn the_error_of_a_reported_command_is_its_last_line() {
         ("", "", "exit code 3"),
     ] {
         let answer = Answer::Process { exit: 3, stdout: stdout.into(), stderr: stderr.into(), cut: None };
-        let report = judge(&call("shell", r#"{"report": 1}"#), answer).expect("a report");
+        let report = judge(&call("shell", r#"{"response": {"report": 1}}"#), answer).expect("a report");
         let message = report.get("error").and_then(|error| error.get("message")).cloned();
         assert_eq!(message, Some(Value::from(expect)));
     }
