@@ -1,6 +1,7 @@
 //! The driver under the real clock: what it does when it leaves.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,7 +13,7 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Usage};
 use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, Host, Start};
-use branchpoint_host::store::{Document, Run, RunNo, Store, Workflow};
+use branchpoint_host::store::{Document, Run, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_host::{Driver, Limits};
 use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
 
@@ -53,6 +54,17 @@ fn one_call() -> Program {
     b.finish().expect("the program is valid")
 }
 
+/// A host over a new store that has one workflow.
+fn stored(path: &Path, program: &Program) -> (WorkflowNo, Host) {
+    let store = Store::open(path, branchpoint_host::store::Durability::Normal).expect("a store can be made");
+    let text = |text: &str| text.to_owned();
+    let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
+    let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
+    let workflow = store.save(workflow, 0).expect("it can be kept");
+    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+    (workflow, host)
+}
+
 /// A run whose only call has begun.
 struct Scene {
     folder: tempfile::TempDir,
@@ -64,13 +76,7 @@ struct Scene {
 impl Scene {
     fn new(answer: Answer) -> Self {
         let folder = tempfile::tempdir().expect("there is room for a store");
-        let path = folder.path().join("store.db");
-        let store = Store::open(&path, branchpoint_host::store::Durability::Normal).expect("a store can be made");
-        let text = |text: &str| text.to_owned();
-        let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
-        let workflow = Workflow { document: &document, program: &one_call(), children: &BTreeMap::new() };
-        let workflow = store.save(workflow, 0).expect("it can be kept");
-        let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+        let (workflow, host) = stored(&folder.path().join("store.db"), &one_call());
         let outside = Arc::new(Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer });
         let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
         let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
@@ -176,12 +182,7 @@ fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_leaves()
     const RUNS: usize = 24;
     let folder = tempfile::tempdir().expect("there is room for a store");
     let path = folder.path().join("store.db");
-    let store = Store::open(&path, branchpoint_host::store::Durability::Normal).expect("a store can be made");
-    let text = |text: &str| text.to_owned();
-    let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
-    let workflow = Workflow { document: &document, program: &one_call_then_spinning(), children: &BTreeMap::new() };
-    let workflow = store.save(workflow, 0).expect("it can be kept");
-    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+    let (workflow, host) = stored(&path, &one_call_then_spinning());
     let outside = Arc::new(AnswersLast { begun: std::sync::atomic::AtomicUsize::new(0) });
     let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
     let start = |number| driver.start(Start::new(workflow, format!("run-{number}"), Value::Null));

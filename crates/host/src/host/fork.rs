@@ -27,17 +27,17 @@ impl Host {
     pub(super) fn fork_or_refuse(
         &mut self,
         from: (RunNo, u64),
-        id: String,
+        id: &str,
         watched: bool,
         with: &ContinueWith,
         now_ms: i64,
     ) -> Result<Result<Taken, Refused>, Trouble> {
-        let known = self.new_ids.get(&id).copied();
-        match self.fork_run(from, id.clone(), watched, with, now_ms) {
+        let known = self.new_ids.get(id).copied();
+        match self.fork_run(from, id.to_owned(), watched, with, now_ms) {
             Err(trouble) if trouble.is_of_one_run() => {
-                if let Some(run) = self.new_ids.get(&id).copied().filter(|run| Some(*run) != known) {
+                if let Some(run) = self.new_ids.get(id).copied().filter(|run| Some(*run) != known) {
                     self.drop_open(run);
-                    self.forget_new(&id, run);
+                    self.forget_new(id, run);
                 }
                 Ok(Err(Refused::Broken(trouble.to_string())))
             }

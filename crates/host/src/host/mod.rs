@@ -380,7 +380,7 @@ impl Host {
             Order::Start(start, asker) => self.begin_run(*start, asker, now_ms),
             Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
             Order::Fork { from, events, id, watched, with, asker } => {
-                let forked = self.fork_or_refuse((from, events), id, watched, &with, now_ms)?;
+                let forked = self.fork_or_refuse((from, events), &id, watched, &with, now_ms)?;
                 self.answer(asker, forked);
                 Ok(())
             }

@@ -14,27 +14,21 @@ use crate::store::RunNo;
 /// More turns than winding down may need.
 const TURNS: usize = 20;
 
-/// Calls the same tool again and again.
-fn calling_for_ever() -> Program {
+/// Makes the same call again and again.
+fn repeating(call: Effect) -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
-    let what = b.effect(effect(Kind::Tool));
+    let what = b.effect(call);
     let again = b.reserve();
     b.at(again).do_(what, null, None, again, None);
     b.begin(ROOT, &[again]);
     b.finish().expect("the program is valid")
 }
 
-/// Calls another workflow again and again.
-fn calling_children_for_ever() -> Program {
-    let mut b = Builder::new();
-    let null = b.value(Value::Null);
+/// Calls another workflow.
+fn child_call() -> Effect {
     let fixed = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
-    let what = b.effect(Effect { fixed, ..effect(Kind::Run) });
-    let again = b.reserve();
-    b.at(again).do_(what, null, None, again, None);
-    b.begin(ROOT, &[again]);
-    b.finish().expect("the program is valid")
+    Effect { fixed, ..effect(Kind::Run) }
 }
 
 /// Ends at once.
@@ -86,7 +80,7 @@ fn calls(acts: Vec<Act>) -> Vec<(RunNo, Call)> {
 fn a_scripted_run_that_never_ends_does_not_keep_a_host_from_leaving() {
     let place = Place::new();
     let mut host = place.quiet_host();
-    let workflow = save(host.store(), "loop", &calling_for_ever());
+    let workflow = save(host.store(), "loop", &repeating(effect(Kind::Tool)));
     let scripted = Start { script: Some(script()), ..Start::new(workflow, "run".into(), Value::Null) };
     host.start(scripted, Ticket(1));
     for _ in 0..3 {
@@ -111,7 +105,7 @@ fn a_loop_over_child_runs_does_not_keep_a_host_from_leaving() {
     let place = Place::new();
     let mut host = place.quiet_host();
     let children = BTreeMap::from([("child".into(), ending())]);
-    let workflow = save_with(host.store(), "parent", &calling_children_for_ever(), &children);
+    let workflow = save_with(host.store(), "parent", &repeating(child_call()), &children);
     let run = start(&mut host, workflow, "run");
     for _ in 0..5 {
         host.turn(0).expect("the store works");
