@@ -45,6 +45,8 @@ pub struct Approval {
     pub key: ApprovalKey,
     /// The step that asks.
     pub step: Arc<str>,
+    /// The positions of the items around the step, outermost first.
+    pub path: Vec<u32>,
     /// The text that people read.
     pub prompt: String,
     /// The request as the workflow wrote it; null if people do not vote.
@@ -59,7 +61,9 @@ pub fn approvals(program: &Program, state: &State, specs: &BTreeMap<RequestNo, V
     for offer in offers(program, state) {
         match offer {
             Offer::Vote { request, asked } => {
-                open.push(Approval::vote(request, asked, specs.get(&request).cloned().unwrap_or_default()));
+                let spec = specs.get(&request).cloned().unwrap_or_default();
+                let path = state.request_path(program, request).unwrap_or_default();
+                open.push(Approval { path, ..Approval::vote(request, asked, spec) });
             }
             Offer::Signal { name, .. } if &*name == LINE => open.push(Approval::line()),
             Offer::Signal { name, .. } if &*name == RESUME => {
@@ -80,6 +84,7 @@ impl Approval {
         Self {
             key: ApprovalKey::Request(request),
             step: part("step").unwrap_or_else(|| "people".into()).into(),
+            path: Vec::new(),
             prompt: part("prompt").unwrap_or_default(),
             spec,
             request: Some(asked),
@@ -87,13 +92,27 @@ impl Approval {
     }
 
     fn line() -> Self {
-        Self { key: ApprovalKey::Line, step: LINE.into(), prompt: String::new(), spec: Value::Null, request: None }
+        Self {
+            key: ApprovalKey::Line,
+            step: LINE.into(),
+            path: Vec::new(),
+            prompt: String::new(),
+            spec: Value::Null,
+            request: None,
+        }
     }
 
     fn step(listed: &Value) -> Option<Self> {
         let step: Arc<str> = listed.get("id")?.as_str()?.into();
         let prompt = listed.get("prompt").map(Value::to_string).unwrap_or_default();
-        Some(Self { key: ApprovalKey::Step(step.clone()), step, prompt, spec: Value::Null, request: None })
+        Some(Self {
+            key: ApprovalKey::Step(step.clone()),
+            step,
+            path: Vec::new(),
+            prompt,
+            spec: Value::Null,
+            request: None,
+        })
     }
 
     /// The possible answers; empty if any text is one.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
 use crate::held::values_bytes;
-use crate::ir::{EffectId, PlaceId, ScopeId, SignalId, Status};
+use crate::ir::{EffectId, Entries, PlaceId, Program, ScopeId, SignalId, Status};
 use crate::request::Request;
 
 macro_rules! numbers {
@@ -257,6 +257,25 @@ impl State {
     /// The timers that are set, with their due times.
     pub fn timers(&self) -> impl Iterator<Item = (TimerNo, i64)> {
         self.timers.iter().map(|(no, timer)| (*no, timer.at_ms))
+    }
+
+    /// The positions of the items around the strand that waits for a request, outermost first; none if it is not open.
+    pub fn request_path(&self, program: &Program, request: RequestNo) -> Option<Vec<u32>> {
+        self.requests.get(&request).map(|pending| self.item_path(program, pending.strand))
+    }
+
+    pub(crate) fn item_path(&self, program: &Program, no: StrandNo) -> Vec<u32> {
+        let mut path = Vec::new();
+        let mut strand = self.strands.get(&no);
+        while let Some(inner) = strand {
+            let Some(frame) = self.frames.get(&inner.frame) else { break };
+            if matches!(program.scope(frame.scope).start, Entries::Each { .. }) {
+                path.push(inner.entry);
+            }
+            strand = frame.entered_by.and_then(|by| self.strands.get(&by));
+        }
+        path.reverse();
+        path
     }
 
     /// Whether strands are ready: the next event is [`Event::Continue`](crate::Event::Continue).

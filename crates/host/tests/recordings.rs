@@ -95,12 +95,7 @@ fn answers_are_written_as_people_write_them() {
     let written = |kind: &str, spec: &str, answer: Answer| {
         let program = one_call(effect(kind, spec));
         let (_, past) = played(&program, &mut Given([answer].into()));
-        let mut entry =
-            past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone();
-        if let Value::Object(fields) = &mut entry {
-            fields.edit(|fields| fields.shift_remove("$call")).expect("an entry is for one call");
-        }
-        entry
+        past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone()
     };
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
     let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into(), cut: None };
@@ -136,47 +131,63 @@ fn script(text: &str) -> Script {
 }
 
 #[test]
-fn a_recorded_entry_answers_the_call_that_it_was_recorded_for() {
-    let asked = |text: &str| call("http", "s", &format!(r#"{{"url": "{text}"}}"#));
-    // The same calls, recorded and played in other orders.
-    let order = ["a", "b", "b", "c"];
-    let happened = order.iter().enumerate().map(|(at, text)| Happened::Called {
-        call: asked(text),
-        came: branchpoint_host::Came::Settled(Ok(Value::from(format!("{text}{at}"))), Usage::default()),
+fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
+    let at = |step: &str, callers: &str, path: &[u32]| Call {
+        callers: callers.into(),
+        path: path.to_vec(),
+        ..call("http", step, "{}")
+    };
+    let calls = [
+        at("s", "", &[]),
+        at("s", "", &[]),
+        at("t", "", &[1]),
+        at("t", "", &[0]),
+        at("s", "a", &[2]),
+        at("s", "b", &[2]),
+    ];
+    let happened = calls.iter().zip(0..).map(|(call, number)| Happened::Called {
+        call: call.clone(),
+        came: branchpoint_host::Came::Settled(Ok(Value::Int(number)), Usage::default()),
     });
     let past = Past { happened: happened.collect(), ..Past::default() };
     let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
-    for (text, expect) in [("c", "c3"), ("b", "b1"), ("a", "a0"), ("b", "b2")] {
-        assert_eq!(script.perform(&asked(text)), Answer::data(Value::from(expect)));
+    // Calls with other keys may come in any order, and be asked with anything.
+    for number in [5, 3, 0, 4, 2, 1] {
+        let changed = Call { input: json(r#"{"url": "changed"}"#), ..calls[number].clone() };
+        assert_eq!(script.perform(&changed), Answer::data(Value::Int(number.try_into().expect("it is small"))));
     }
-    for text in ["b", "d"] {
-        let Answer::Failed(failed) = script.perform(&asked(text)) else { panic!("nobody was asked that") };
-        assert!(failed.message.contains("no answer left for this call of step `s`"), "{}", failed.message);
-        assert!(failed.message.contains(&format!(r#"{{"url":"{text}"}}"#)), "{}", failed.message);
+    for (unknown, why) in [
+        (at("s", "", &[]), "no answer left for step `s`"),
+        (at("s", "", &[7]), "no answer for step `s` at [7]"),
+        (at("t", "", &[2]), "no answer for step `t` at [2]"),
+        (at("s", "c", &[2]), "no answer for step `c/s` at [2]"),
+        (at("other", "", &[]), "no answer for step `other`"),
+    ] {
+        let Answer::Failed(failed) = script.perform(&unknown) else { panic!("it was not recorded: {unknown:?}") };
+        assert!(failed.message.contains(why), "{}", failed.message);
     }
-    let Answer::Failed(failed) = script.perform(&call("shell", "other", "{}")) else { panic!("it is not known") };
-    assert!(failed.message.contains("no answer for step `other`"), "{}", failed.message);
+}
+
+#[test]
+fn a_script_written_by_hand_may_leave_out_who_calls_a_run() {
+    let mut script = script(r#"{"s": "any", "a/s": "of a"}"#);
+    let called = |callers: &str| Call { callers: callers.into(), ..call("model", "s", "{}") };
+    for (callers, expect) in [("", "any"), ("a", "of a"), ("b", "any"), ("b/a", "any")] {
+        assert_eq!(script.perform(&called(callers)), Answer::model(expect));
+    }
 }
 
 #[test]
 fn what_was_said_unasked_is_said_once() {
-    let said = |what: &str| Happened::Said { step: "line".into(), what: json(what) };
+    let said = |what: &str| Happened::Said { callers: "".into(), step: "line".into(), what: json(what) };
     let happened = vec![said(r#""hello""#), said(r#"{"$text": "odd"}"#), said("null")];
     let past = Past { happened, ..Past::default() };
     let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
     for expect in [r#""hello""#, r#"{"$text": "odd"}"#, "null"] {
-        let entry = script.said("line", &Value::Null).expect("it was said");
+        let entry = script.said(&"line".into(), "", &[], &Value::Null).expect("it was said");
         assert_eq!(entry.get("$output"), Some(&json(expect)));
     }
-    assert_eq!(script.said("line", &Value::Null), None, "nobody has said more");
-}
-
-#[test]
-fn an_entry_without_an_identity_answers_in_order() {
-    let mut script = script(r#"{"$recorded": {}, "s": [{"$call": "none", "$text": "one"}, {"$text": "two"}]}"#);
-    for _ in 0..2 {
-        assert_eq!(script.perform(&call("model", "s", "{}")), Answer::model("two"));
-    }
+    assert_eq!(script.said(&"line".into(), "", &[], &Value::Null), None, "nobody has said more");
 }
 
 #[test]
@@ -265,21 +276,4 @@ fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
     assert_eq!((facts.get("env.LANG"), facts.get("env.MyPassword")), (Some(&Value::from("C")), Some(&Value::Null)));
     let read = r#"{"HOME": "/home/ada", "SERVICE": "SERVICE now", "OPENAI_API_KEY": "OPENAI_API_KEY now"}"#;
     assert_eq!(script.perform(call), Answer::data(json(read)));
-}
-
-#[test]
-fn only_moments_up_to_the_present_stand_for_those_of_the_recording() {
-    let asked = |number: i64| call("http", "s", &format!(r#"{{"text": "at {number}"}}"#));
-    let (then_s, now_s, phone) = (1_700_000_000, 1_800_000_000, 4_915_112_345);
-    let came = branchpoint_host::Came::Settled(Ok(Value::from("then")), Usage::default());
-    let happened = vec![Happened::Called { call: asked(then_s), came }];
-    let past = Past { happened, from_ms: then_s * 1000, until_ms: then_s * 1000, ..Past::default() };
-    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
-    script.played_since(now_s * 1000);
-    script.at((now_s + 600) * 1000);
-    for number in [phone, now_s + 3_600] {
-        let Answer::Failed(failed) = script.perform(&asked(number)) else { panic!("{number} is no moment of the run") };
-        assert!(failed.message.contains("no answer left"), "{}", failed.message);
-    }
-    assert_eq!(script.perform(&asked(now_s + 600)), Answer::data(Value::from("then")));
 }

@@ -14,9 +14,6 @@ pub trait Runner {
     /// Performs one attempt.
     fn perform(&mut self, call: &Call) -> Answer;
 
-    /// The present time of the host, which is told before each attempt.
-    fn at(&mut self, _now_ms: i64) {}
-
     /// How long the attempt takes, for a host whose clock is virtual. Nothing takes time unless a runner says so.
     fn duration_ms(&mut self, _call: &Call) -> u64 {
         0
@@ -53,7 +50,9 @@ pub struct Call {
     pub input: Value,
     /// The id of the step it belongs to.
     pub step: Option<Arc<str>>,
-    /// The positions of the items around it, outermost first.
+    /// The steps that called the run, outermost first, separated by `/`; empty for a run that nothing called.
+    pub callers: Arc<str>,
+    /// The positions of the items around it, outermost first; those around its callers come before its own.
     pub path: Vec<u32>,
 }
 
@@ -71,6 +70,7 @@ impl Call {
             definition: what.clone(),
             input,
             step: what.step.map(|step| program.steps[step.index()].id.clone()),
+            callers: "".into(),
             path,
         })
     }
@@ -86,6 +86,7 @@ impl Call {
             definition: Arc::new(definition),
             input,
             step: None,
+            callers: "".into(),
             path: Vec::new(),
         }
     }

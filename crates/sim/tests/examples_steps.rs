@@ -76,7 +76,7 @@ fn run(name: &str, metadata: &str, vote: Option<&str>) -> String {
     host.go_on(&mut script);
     if let Some(question) = host.questions().first().cloned() {
         let step = question.spec.get("step").and_then(Value::as_str).unwrap();
-        let scripted = script.said(step, &question.spec).map(|said| said.to_string());
+        let scripted = script.said(&step.into(), "", &[], &question.spec).map(|said| said.to_string());
         let choice = vote.map(ToOwned::to_owned).or(scripted).unwrap_or_else(|| panic!("{name} has no vote"));
         host.vote(question.request, "u1", &choice, None).unwrap();
         host.go_on(&mut script);

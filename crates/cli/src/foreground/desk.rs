@@ -207,6 +207,7 @@ mod tests {
         let spec = r#"{"recipients": ["ada"], "choices": ["send", "send later", "no"]}"#;
         let spec: Value = serde_json::from_str(spec).expect("this is JSON");
         let approval = Approval {
+            path: Vec::new(),
             key: ApprovalKey::Request(RequestNo(1)),
             step: "ask".into(),
             prompt: String::new(),

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use branchpoint_core::Approval;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use branchpoint_host::{BadScript, Script};
 use branchpoint_runners::{Answer, Call, Runner, Secrets};
-use jiff::Timestamp;
 
 use crate::source::Source;
 use crate::terminal;
@@ -40,7 +40,6 @@ impl Answers {
         if let Err(untold) = script.look_up(|name| env::var(name).ok()) {
             bail!("{}: {untold}", path.display());
         }
-        script.played_since(Timestamp::now().as_millisecond());
         // Whoever plays a recorded run again wants that run, not another.
         let asks = asks && script.recorded().is_none();
         Ok(Self { script, file: Some(file), written: Some(written), dry_run, asks, ..Self::none() })
@@ -110,8 +109,8 @@ impl Answers {
         &self.script
     }
 
-    pub(crate) fn mask_with(&mut self, secrets: Secrets) {
-        self.script.mask_with(secrets);
+    pub(crate) fn mask_with(&mut self, secrets: &Secrets) {
+        self.script.mask_with(secrets.values());
     }
 
     pub(crate) fn knows(&self, step: &str) -> bool {
@@ -124,9 +123,9 @@ impl Answers {
     }
 
     /// What the script says to a question of a step, or what the person at the terminal types.
-    pub(crate) fn said(&mut self, step: &Arc<str>, question: &Value, shown: &str) -> Option<Value> {
+    pub(crate) fn said(&mut self, step: &Arc<str>, approval: &Approval, shown: &str) -> Option<Value> {
         if self.knows(step) {
-            return self.script.said(step, question);
+            return self.script.said(step, "", &approval.path, &approval.spec);
         }
         let typed = self.asks.then(|| terminal::ask(&format!("{shown}{step}> "))).flatten();
         typed.map(|line| Value::from(line.trim()))
@@ -149,10 +148,6 @@ impl Answers {
 }
 
 impl Runner for Answers {
-    fn at(&mut self, now_ms: i64) {
-        self.script.at(now_ms);
-    }
-
     fn perform(&mut self, call: &Call) -> Answer {
         let step = call.name();
         if self.knows(&step) || self.is_recorded() || !self.dry_run {

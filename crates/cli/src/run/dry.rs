@@ -31,7 +31,7 @@ pub(crate) fn run(
     // A recorded run has the answers of the runs that it called, not of its calls.
     let children = if answers.is_recorded() { super::children_of(&workflow)? } else { BTreeMap::new() };
     let program = workflow.program;
-    answers.mask_with(secrets.clone());
+    answers.mask_with(&secrets);
     let host = VirtualDriver::new(&program, Timestamp::now().as_millisecond());
     let progress = Progress::new(&secrets);
     let mut host = host.calling(&children).with_max_ops(max_ops).telling(progress.listener());

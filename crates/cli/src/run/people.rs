@@ -3,7 +3,6 @@
 use branchpoint_core::{Approval, ApprovalKey, Rejected};
 use branchpoint_expr::Value;
 use branchpoint_host::{VirtualDriver, written_votes};
-use branchpoint_runners::Runner as _;
 
 use super::answers::Answers;
 use crate::approvals::shown;
@@ -17,8 +16,7 @@ pub(crate) fn answer(host: &mut VirtualDriver<'_>, answers: &mut Answers) -> boo
 /// True: the run can go on.
 fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
     let name = answers.script().key_of(approval);
-    answers.at(host.now_ms());
-    let Some(said) = answers.said(&name, &approval.spec, &shown(approval)) else {
+    let Some(said) = answers.said(&name, approval, &shown(approval)) else {
         // A conversation without anybody to talk to hears so.
         return approval.key == ApprovalKey::Line && host.answer(&approval.key, None, &Value::Null, None).is_ok();
     };

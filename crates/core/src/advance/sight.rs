@@ -201,17 +201,7 @@ impl Machine<'_> {
 
     /// The positions of the items around a strand, outermost first.
     pub(super) fn item_path(&self, no: StrandNo) -> Vec<u32> {
-        let mut path = Vec::new();
-        let mut strand = self.state.strands.get(&no);
-        while let Some(inner) = strand {
-            let Some(frame) = self.state.frames.get(&inner.frame) else { break };
-            if matches!(self.program.scope(frame.scope).start, Entries::Each { .. }) {
-                path.push(inner.entry);
-            }
-            strand = frame.entered_by.and_then(|by| self.state.strands.get(&by));
-        }
-        path.reverse();
-        path
+        self.state.item_path(self.program, no)
     }
 
     /// The rounds of loops around a strand, outermost first.

@@ -7,6 +7,7 @@ use branchpoint_core::effect::Kind;
 use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
+use super::place::RunPlace;
 use super::{Asker, Host, Order, Start, Taken};
 use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
 use branchpoint_runners::agent::{self, Bounds, Told};
@@ -58,7 +59,7 @@ impl Host {
             secrets: Secrets::from_values(known),
             ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input(&call, self.agents))
         };
-        let begun = match self.begin_new(start, now_ms)? {
+        let begun = match self.begin_new(start, RunPlace::called_by(&call), now_ms)? {
             Ok(begun) => begun,
             Err(refused) => {
                 let answer = Answer::failed("child", refused.to_string());

@@ -1,8 +1,9 @@
 //! A run that goes on from a moment of another: the events up to there are its own, and what was in flight then is done again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_core::{Command, Fold, FoldedEvent, Pending, State};
+use branchpoint_core::{Command, EffectNo, Fold, FoldedEvent, Pending, RequestNo, State};
 
 use super::open::Open;
 use super::{Asker, ContinueWith, Host, Refused, RunNo, Taken, Ticket};
@@ -72,6 +73,7 @@ impl Host {
         // The row is written anew at the end of the turn.
         open.row = (new.status, false);
         let program = Arc::clone(&open.program);
+        let mut moment = ForkMoment { events, ..ForkMoment::default() };
         let mut fold = Fold::new(&program, State::new(), journal);
         for folded in fold.by_ref() {
             let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(Trouble::in_journal_of(&new.id))?;
@@ -82,11 +84,13 @@ impl Host {
             if let Some(key) = super::apply::key_of(&event) {
                 self.store.take_key(run, key);
             }
+            moment.add_asked(&outcome.commands);
         }
         let (state, pending) = fold.into_parts();
         open.state = state;
+        moment.remove_pending(&pending);
         open.tail_ops = open.state.ops();
-        open.script = self.fork_script(&row, events, &open, &new, with)?;
+        open.script = self.fork_script(&row, &moment, &open, &new, with)?;
         self.touched.push(run);
         if open.state.is_unfinished() {
             self.unfinished.push_back(run);
@@ -109,5 +113,39 @@ impl Host {
             self.carry_out(run, command, i64::MIN)?;
         }
         Ok(())
+    }
+}
+
+/// The moment of a run at which another one continues from it.
+#[derive(Default)]
+pub(super) struct ForkMoment {
+    /// How many events came before it.
+    pub(super) events: u64,
+    /// The calls that had ended by then, by number and attempt, and the requests, with attempt 0.
+    ended: BTreeSet<(u64, u32)>,
+}
+
+impl ForkMoment {
+    /// Whether a call or a request had ended.
+    pub(super) fn has_ended(&self, number: u64, attempt: u32) -> bool {
+        // Answers to approvals without votes end at once, and have no number.
+        number == 0 || self.ended.contains(&(number, attempt))
+    }
+
+    fn add_asked(&mut self, commands: &[Command]) {
+        self.ended.extend(commands.iter().filter_map(|command| match command {
+            Command::Perform { effect, attempt, .. } => Some((effect.0, *attempt)),
+            Command::Ask { request, .. } => Some((request.0, 0)),
+            _ => None,
+        }));
+    }
+
+    fn remove_pending(&mut self, pending: &Pending) {
+        self.ended.retain(|(number, attempt)| {
+            let request = pending.requests.contains_key(&RequestNo(*number));
+            let newest = pending.effects.get(&EffectNo(*number));
+            let call = matches!(newest, Some(Command::Perform { attempt: newest, .. }) if newest == attempt);
+            !request && !call
+        });
     }
 }

@@ -17,6 +17,7 @@ mod idle;
 mod look;
 mod notice;
 mod open;
+mod place;
 mod private;
 mod scripted;
 mod start;
@@ -47,9 +48,9 @@ pub(crate) use children::child_id;
 use claim::{Claims, Readiness};
 pub use look::{Look, Replayed};
 use open::Open;
+pub(crate) use place::RunPlace;
 use private::Private;
 use scripted::Scripted;
-pub(crate) use scripted::used_answers;
 pub use start::{MAX_OPS, Start, new_id};
 
 /// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.

@@ -7,6 +7,7 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Command, EffectNo, Event, Fold, RequestNo, State};
 use branchpoint_expr::Value;
 
+use super::place::RunPlace;
 use super::timers::Timers;
 use super::wind_down::responds_to;
 use super::{Act, Asker, Host, Order, Refused};
@@ -23,6 +24,7 @@ pub(super) struct Open {
     pub(super) packing: Packing,
     pub(super) state: State,
     pub(super) parent: Option<Parent>,
+    pub(super) place: RunPlace,
     /// The root run whose script answers the calls of this one.
     pub(super) script: Option<RunNo>,
     /// What a scripted run has asked people and what is not settled: its script answers in the turn that asks.
@@ -65,6 +67,7 @@ impl Open {
             packing,
             state: State::new(),
             parent: row.parent,
+            place: RunPlace::default(),
             script: None,
             questions: BTreeMap::new(),
             row: (row.status, false),
@@ -83,7 +86,7 @@ impl Open {
 
     /// The call that a command of this run asks for.
     pub(super) fn call(&self, command: Command) -> Option<Call> {
-        Call::of(&self.program, &self.id, &self.folder, command)
+        Call::of(&self.program, &self.id, &self.folder, command).map(|call| self.place.locate(call))
     }
 
     /// Whether an event has to wait until the last one is finished. Only an order to end need not.
@@ -118,6 +121,7 @@ impl Host {
             open.questions = questions.map(|question| (question.request, question.spec)).collect();
         }
         open.script = script;
+        open.place = self.place_of(row)?;
         open.detached = detached;
         open.snapshot_bytes = kept.snapshot_bytes;
         open.tail_bytes = kept.tail_bytes;

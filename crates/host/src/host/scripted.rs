@@ -1,24 +1,24 @@
 //! Scripts of runs: whoever drives a scripted run, the script answers its calls and questions.
 //!
-//! Which answer a call gets follows from the journal alone: each call takes the next answer of its step when it is asked for, in
-//! the order in which events are committed. A process that opens a run reads the journal of the run and its child runs, and
-//! continues at the same answer.
+//! Each call takes the next entry of its step and place when it is asked for. The store records which entry a call has taken with the
+//! event that asked, so a process that opens the run continues at the same entry, and calls in flight keep theirs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use branchpoint_core::effect::Kind;
-use branchpoint_core::{Approval, ApprovalKey, EffectNo, Event, RESUME, approvals};
+use branchpoint_core::{Approval, ApprovalKey, Event, approvals};
 use branchpoint_expr::{Object, Value};
 
+use super::fork::ForkMoment;
 use super::open::Open;
+use super::place::RunPlace;
 use super::{Act, ContinueWith, Host, Order, Refused};
-use crate::recordings::{Happened, History, Vote};
-use crate::script::{Reply, Script, written_votes};
-use crate::store::{Packed, Packing, Run, RunNo, RunScript, Store, Trouble};
+use crate::recordings::Vote;
+use crate::script::{EntryKey, Script, written_votes};
+use crate::store::{Packed, Packing, Run, RunNo, Store, Taker, Trouble, UsedEntry};
 use branchpoint_runners::SecretStore;
-use branchpoint_runners::{Answer, Call, Runner as _};
-use branchpoint_runners::{MASK, Secrets};
+use branchpoint_runners::{Answer, Call, MASK, Secrets};
 
 /// How many answers to questions scripts give in one turn: an endless conversation must not stop the other runs.
 const ANSWERS_A_TURN: usize = 256;
@@ -28,14 +28,10 @@ pub(super) struct Scripted {
     script: Script,
     /// The ids of the steps of all programs of the workflow.
     steps: BTreeSet<Arc<str>>,
-    /// Values that the identities of calls must not depend on.
-    secrets: Secrets,
-    /// Answers of calls that were in flight when the run was opened.
-    reserved: BTreeMap<(RunNo, EffectNo, u32), Reply>,
+    /// The entries that calls and requests had taken when the script was loaded, by run, number and attempt.
+    taken: BTreeMap<(RunNo, u64, u32), EntryKey>,
     /// Answers to open questions.
     given: BTreeMap<(RunNo, ApprovalKey), Given>,
-    /// The entries that open questions use, by step.
-    asked: Vec<(Arc<str>, usize)>,
     /// Open questions that the script does not answer, or answered wrongly.
     unanswered: BTreeSet<(RunNo, ApprovalKey)>,
 }
@@ -75,35 +71,30 @@ impl Given {
 }
 
 impl Scripted {
-    /// The script of a root run, at the position that it was bound with.
-    fn open(store: &Store, row: &Run, script: &Value, used: Option<&Value>) -> Result<Self, Trouble> {
+    /// The script of a root run, of which these entries are used.
+    fn open(store: &Store, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Self, Trouble> {
         let mut script = Script::read(script).map_err(|wrong| unusable(row, wrong.to_string()))?;
-        script.played_since(row.started_ms);
-        if used.is_some_and(|used| !script.seek(used)) {
-            return Err(unusable(row, "the recorded position does not belong to this script".into()));
+        let mut taken = BTreeMap::new();
+        for UsedEntry { entry, taker } in used {
+            if script.use_entry(&entry).is_none() {
+                return Err(unusable(row, format!("it has no entry {} of step `{}`", entry.index + 1, entry.step)));
+            }
+            taken.insert((taker.run, taker.number, taker.attempt), entry);
         }
         let mut steps = BTreeSet::new();
         for part in store.parts(row.workflow)? {
             let program = store.program(row.workflow, &part)?;
             steps.extend(program.iter().flat_map(|program| program.steps.iter().map(|step| step.id.clone())));
         }
-        Ok(Self {
-            script,
-            steps,
-            secrets: Secrets::default(),
-            reserved: BTreeMap::new(),
-            given: BTreeMap::new(),
-            asked: Vec::new(),
-            unanswered: BTreeSet::new(),
-        })
+        Ok(Self { script, steps, taken, given: BTreeMap::new(), unanswered: BTreeSet::new() })
     }
 
     /// Whether the script answers a call, be it with an error. Messages are logged in any case.
     fn answers(&self, call: &Call) -> bool {
         match &call.step {
             _ if self.script.recorded().is_some() => call.kind() != Kind::Notify,
-            Some(step) => self.script.knows(step),
-            None => self.script.knows(call.kind().as_str()) && !self.steps.contains(call.kind().as_str()),
+            Some(_) => self.script.knows_call(call),
+            None => self.script.knows_call(call) && !self.steps.contains(call.kind().as_str()),
         }
     }
 
@@ -112,81 +103,21 @@ impl Scripted {
         self.script.recorded().map_or_else(|| self.script.knows(step), |recorded| recorded.outside.contains(step))
     }
 
+    /// The next entry for an approval of a run that is at that place.
+    fn said(&mut self, approval: &Approval, place: &RunPlace) -> Option<(EntryKey, Value)> {
+        let RunPlace { callers, path } = place.within(&approval.path);
+        let step = self.script.key_of(approval);
+        self.script.said_at(&step, &callers, &path, &approval.spec)
+    }
+
     /// The facts that a recorded script was given.
     pub(super) fn facts(&self) -> Option<&Object> {
         self.script.recorded().map(|recorded| &recorded.facts)
-    }
-
-    /// Masks these values too in what calls were asked with.
-    fn mask(&mut self, secrets: &[String]) {
-        let new: Vec<String> = secrets.iter().filter(|value| !self.secrets.values().contains(value)).cloned().collect();
-        if !new.is_empty() {
-            self.secrets.add(new);
-            self.script.mask_with(self.secrets.clone());
-        }
-    }
-
-    /// Uses the answers that a journal has used from a place on. `until` limits it to the moment at which a run is forked:
-    /// what was in flight then is done again, and its answers are available.
-    fn replay(&mut self, history: &History, from: i64, until: Option<(RunNo, i64)>) {
-        self.mask(history.secrets.values());
-        self.script.hide(&history.secret_variables());
-        let last = until.map_or(i64::MAX, |(_, last)| last);
-        for item in history.items.iter().filter(|item| item.position > from && item.position <= last) {
-            let ended = item.ended_at.is_some_and(|at| at <= last);
-            let returned = until.is_none_or(|(top, last)| history.has_returned(item.run, top, last));
-            match &item.happened {
-                Happened::Called { call, .. } if self.answers(call) => {
-                    if let Ok(reply) = self.script.reply(call)
-                        && !(ended && returned)
-                    {
-                        self.reserved.insert((item.run, call.effect, call.attempt), reply);
-                    }
-                }
-                Happened::Called { .. } => {}
-                Happened::Asked { step, question, request, .. } => {
-                    if let Some((entry, said)) = self.script.said_at(step, question)
-                        && !(ended && returned)
-                    {
-                        self.asked.push((step.clone(), entry));
-                        self.given.insert((item.run, ApprovalKey::Request(*request)), Given::of(&said));
-                    }
-                }
-                Happened::Said { step, .. } => {
-                    let name = if self.script.knows(step) { step } else { RESUME };
-                    // Whether the answer came from the script or not, the question counts.
-                    let _ = self.script.said(name, &Value::Null);
-                }
-            }
-        }
-    }
-
-    /// Makes the answers of open calls and questions available again.
-    fn give_back(&mut self, history: &History) {
-        self.given.clear();
-        for (step, entry) in std::mem::take(&mut self.asked) {
-            self.script.give_back(&step, &[], entry);
-        }
-        for item in &history.items {
-            let Happened::Called { call, .. } = &item.happened else { continue };
-            if let Some(reply) = self.reserved.remove(&(item.run, call.effect, call.attempt)) {
-                self.script.give_back(&call.name(), &call.path, reply.entry);
-            }
-        }
     }
 }
 
 fn unusable(row: &Run, reason: String) -> Trouble {
     Trouble::Script { run: row.id.clone(), reason }
-}
-
-/// The answers that a root run and its child runs have used. Calls and questions that are open use theirs again.
-pub(crate) fn used_answers(store: &Store, row: &Run, bound: &RunScript) -> Result<Value, Trouble> {
-    let mut scripted = Scripted::open(store, row, &bound.script, bound.used.as_ref())?;
-    let history = store.history(row.run)?;
-    scripted.replay(&history, bound.from_position, None);
-    scripted.give_back(&history);
-    Ok(scripted.script.position())
 }
 
 impl Host {
@@ -201,15 +132,20 @@ impl Host {
         let Some(open) = self.open.get(&run) else { return Some(call) };
         let Some(root) = open.script else { return Some(call) };
         let scripted = self.scripts.get_mut(&root).expect("the script of a run is loaded while the run is open");
-        let reply = match scripted.reserved.remove(&(run, call.effect, call.attempt)) {
-            Some(reply) => Ok(reply),
+        let taker = Taker { run, seq: open.state.seq(), number: call.effect.0, attempt: call.attempt };
+        let reply = match scripted.taken.remove(&(run, taker.number, taker.attempt)) {
+            Some(entry) => {
+                scripted.script.reply_with(entry, &call).expect("the entry was found when the script was loaded")
+            }
             None if !scripted.answers(&call) => return Some(call),
             None => {
-                scripted.mask(&open.packing.secrets);
-                scripted.script.at(open.state.now_ms());
+                scripted.script.mask_with(&open.packing.secrets);
                 scripted.script.reply(&call)
             }
         };
+        if let Ok(reply) = &reply {
+            self.store.use_entry(root, UsedEntry { entry: reply.entry.clone(), taker });
+        }
         match reply {
             Ok(reply) if reply.is_delayed(&call) => {
                 let workflow = open.workflow;
@@ -266,7 +202,6 @@ impl Host {
     fn next_answer(&mut self, run: RunNo) -> Option<(ApprovalKey, Arc<str>, Event, String)> {
         let open = self.open.get(&run).filter(|open| !open.state.is_unfinished() && !open.detached)?;
         let root = open.script?;
-        let now_ms = open.state.now_ms();
         let approvals = approvals(&open.program, &open.state, &open.questions);
         let scripted = self.scripts.get_mut(&root).expect("the script of a run is loaded while the run is open");
         for approval in approvals {
@@ -275,9 +210,17 @@ impl Host {
                 continue;
             }
             if !scripted.given.contains_key(&key) {
-                let name = scripted.script.key_of(&approval);
-                scripted.script.at(now_ms);
-                let Some(said) = scripted.script.said(&name, &approval.spec) else {
+                let number = if let ApprovalKey::Request(request) = &approval.key { request.0 } else { 0 };
+                let taker = Taker { run, seq: open.state.seq(), number, attempt: 0 };
+                let taken = scripted.taken.remove(&(run, number, 0)).filter(|_| number > 0);
+                let said = match taken.and_then(|entry| scripted.script.use_entry(&entry)) {
+                    Some(said) => Some(said),
+                    None => scripted.said(&approval, &open.place).map(|(entry, said)| {
+                        self.store.use_entry(root, UsedEntry { entry, taker });
+                        said
+                    }),
+                };
+                let Some(said) = said else {
                     if scripted.script.recorded().is_some() {
                         let text =
                             format!("The recorded script has no answer to the question of step `{}`.", approval.step);
@@ -310,17 +253,16 @@ impl Host {
         }
         let Some(bound) = self.store.script(root)?.filter(|script| script.live_ms.is_none()) else { return Ok(None) };
         let root_row = self.store.row(root)?;
-        let mut scripted = self.open_script(&root_row, &bound.script, bound.used.as_ref())?;
-        scripted.replay(&self.store.history(root)?, bound.from_position, None);
+        let scripted = self.open_script(&root_row, &bound.script, self.store.used_entries(root)?)?;
         self.scripts.insert(root, scripted);
         Ok(Some(root))
     }
 
-    fn open_script(&self, row: &Run, script: &Value, used: Option<&Value>) -> Result<Scripted, Trouble> {
+    fn open_script(&self, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Scripted, Trouble> {
         let mut scripted = Scripted::open(&self.store, row, script, used)?;
         let variable = |name: &str| (self.facts)(&crate::recordings::fact_of(name)).as_str().map(ToOwned::to_owned);
         scripted.script.look_up(variable).map_err(|missing| unusable(row, missing.to_string()))?;
-        scripted.mask(self.private.values());
+        scripted.script.mask_with(self.private.values());
         Ok(scripted)
     }
 
@@ -343,38 +285,58 @@ impl Host {
 
     /// Binds a script to a run that begins. Its calls are answered from now on.
     pub(super) fn bind_script(&mut self, row: &Run, script: &Value, packed: Packed) -> Result<RunNo, Trouble> {
-        let scripted = self.open_script(row, script, None)?;
-        self.store.bind_script(row.run, packed, 0, None);
+        let scripted = self.open_script(row, script, Vec::new())?;
+        self.store.bind_script(row.run, packed, Vec::new());
         self.scripts.insert(row.run, scripted);
         Ok(row.run)
     }
 
-    /// Gives a forked run the script of its origin, as far as it was used after the first events of the origin.
+    /// Gives a forked run the script of its origin. The entries are used that were used when the origin was forked.
     pub(super) fn fork_script(
         &mut self,
         from: &Run,
-        events: u64,
+        moment: &ForkMoment,
         open: &Open,
         fork: &Run,
         with: &ContinueWith,
     ) -> Result<Option<RunNo>, Trouble> {
         let root = self.store.root_of(from.run)?;
         let Some(bound) = self.store.script(root)? else { return Ok(None) };
-        let root_row = self.store.row(root)?;
-        let mut scripted = self.open_script(&root_row, &bound.script, bound.used.as_ref())?;
-        let history = self.store.history(root)?;
-        let last = self.store.position_of(from.run, events)?;
-        scripted.replay(&history, bound.from_position, Some((from.run, last)));
-        scripted.give_back(&history);
+        let mut used = Vec::new();
+        for entry in self.store.used_entries(root)? {
+            if self.was_used(entry.taker, from.run, moment)? {
+                used.push(UsedEntry { taker: Taker::default(), ..entry });
+            }
+        }
         let packed = open.packing.value(&bound.script);
         let packed = packed.map_err(|error| Trouble::Bytes { run: fork.id.clone(), error })?;
-        self.store.bind_script(fork.run, packed, open.state.seq(), Some(&scripted.script.position()));
+        self.store.bind_script(fork.run, packed, used.clone());
         if *with == ContinueWith::Runners || bound.live_ms.is_some() {
             self.store.set_live_later(fork.run, fork.started_ms);
             return Ok(None);
         }
+        let scripted = self.open_script(&self.store.row(root)?, &bound.script, used)?;
         self.scripts.insert(fork.run, scripted);
         Ok(Some(fork.run))
+    }
+
+    /// Whether an entry was used at the moment of a fork. What was in flight then is done again, so its entries are available.
+    fn was_used(&self, taker: Taker, from: RunNo, moment: &ForkMoment) -> Result<bool, Trouble> {
+        if taker.run == RunNo::default() {
+            return Ok(true);
+        }
+        if taker.run == from {
+            return Ok(taker.seq <= moment.events && moment.has_ended(taker.number, taker.attempt));
+        }
+        // A descendant counts as the call of the forked run that it belongs to.
+        let mut run = taker.run;
+        while let Some(parent) = self.store.row(run)?.parent {
+            if parent.run == from {
+                return Ok(moment.has_ended(parent.effect, parent.attempt));
+            }
+            run = parent.run;
+        }
+        Ok(self.store.position_of(taker.run, taker.seq)? <= self.store.position_of(from, moment.events)?)
     }
 
     /// Changes who answers the calls of a run that is continued, inside the transaction that claims it.
@@ -387,7 +349,7 @@ impl Host {
         match with {
             ContinueWith::Script => Ok(Ok(())),
             ContinueWith::Runners => self.continue_live(run, now_ms),
-            ContinueWith::NewScript(script) => self.rebind_script(run, &script, None),
+            ContinueWith::NewScript(script) => self.rebind_script(run, &script, &[]),
             ContinueWith::ScriptOf(other) => self.inherit_script(run, other),
         }
     }
@@ -408,7 +370,7 @@ impl Host {
         &mut self,
         run: RunNo,
         script: &Value,
-        used: Option<&Value>,
+        used: &[UsedEntry],
     ) -> Result<Result<(), Refused>, Trouble> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
@@ -423,7 +385,7 @@ impl Host {
         if secrets.len() > sealed {
             self.seal(root, &secrets)?;
         }
-        self.store.rebind_script(root, &packed, used)?;
+        self.store.write_script(root, &packed, used)?;
         self.scripts.remove(&root);
         Ok(Ok(()))
     }
@@ -432,10 +394,9 @@ impl Host {
     fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Refused>, Trouble> {
         let root = self.store.root_of(other)?;
         let Some(bound) = self.store.script(root)? else { return Ok(Ok(())) };
-        let root_row = self.store.row(root)?;
-        let mut scripted = self.open_script(&root_row, &bound.script, bound.used.as_ref())?;
-        scripted.replay(&self.store.history(root)?, bound.from_position, None);
-        self.rebind_script(run, &bound.script, Some(&scripted.script.position()))
+        let used = self.store.used_entries(root)?.into_iter();
+        let used: Vec<UsedEntry> = used.map(|used| UsedEntry { taker: Taker::default(), ..used }).collect();
+        self.rebind_script(run, &bound.script, &used)
     }
 
     /// The root run of a run whose script can be changed: no process drives either of them.

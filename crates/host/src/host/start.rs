@@ -9,6 +9,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 
 use super::open::Open;
+use super::place::RunPlace;
 use super::scripted::Scripted;
 use super::{Asker, Host, Refused, Taken};
 use crate::store::{Key, Packing, Parent, Part, Run, RunNo, Trouble, WorkflowNo, random};
@@ -83,7 +84,7 @@ pub fn new_id(now_ms: i64) -> Result<String, Trouble> {
 impl Host {
     pub(super) fn begin_run(&mut self, start: Start, asker: Asker, now_ms: i64) -> Result<(), Trouble> {
         let watched = start.watched;
-        let begun = self.begin_new(start, now_ms)?;
+        let begun = self.begin_new(start, RunPlace::default(), now_ms)?;
         if let Ok(Taken { run, new: false }) = begun
             && let Some(open) = self.open.get_mut(&run)
         {
@@ -93,7 +94,12 @@ impl Host {
         Ok(())
     }
 
-    pub(super) fn begin_new(&mut self, start: Start, now_ms: i64) -> Result<Result<Taken, Refused>, Trouble> {
+    pub(super) fn begin_new(
+        &mut self,
+        start: Start,
+        place: RunPlace,
+        now_ms: i64,
+    ) -> Result<Result<Taken, Refused>, Trouble> {
         let Some(program) = self.program(start.workflow, &start.part)? else {
             return Ok(Err(Refused::NoPart(start.part.to_string())));
         };
@@ -155,7 +161,7 @@ impl Host {
         let packing = Packing::new(secrets);
         self.share_secrets(&packing);
         let mut open = Open::new(&row, program, packing);
-        open.script = script;
+        (open.script, open.place) = (script, place);
         (open.watched, open.detached, open.row) = (start.watched, start.detached, (Status::Running, true));
         self.open.insert(run, Box::new(open));
         let begun = self.apply(

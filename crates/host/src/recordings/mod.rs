@@ -5,8 +5,6 @@
 //! interrupted.
 
 mod form;
-mod identity;
-mod moments;
 mod past;
 mod variables;
 
@@ -17,13 +15,10 @@ use std::sync::Arc;
 use branchpoint_core::effect::Kind;
 use branchpoint_expr::{Object, Value};
 
-use crate::script::{CALL, RECORDED, UNTOLD, VOTES, WITHDRAWN};
+use crate::script::{RECORDED, UNTOLD, VOTES, WITHDRAWN};
 use branchpoint_runners::Call;
 use branchpoint_runners::Secrets;
 use branchpoint_runners::agent;
-pub(crate) use identity::{identity, identity_of_question};
-pub(crate) use moments::Times;
-pub(crate) use past::History;
 pub use past::{Came, Happened, Past, Vote};
 use variables::variable;
 pub(crate) use variables::{fact_of, reads_variables};
@@ -32,54 +27,45 @@ pub(crate) use variables::{fact_of, reads_variables};
 const FACTS: [&str; 7] = ["run_id", "working_dir", "user", "hostname", "account", "user_attached", "agent_id"];
 
 impl Past {
-    /// The script that plays the run again. Its own secrets and these are masked in what was answered, never in what holds it
-    /// together.
+    /// The script that replays the run: the entries of each step at each iteration path, in order. Secrets of the run and these are
+    /// masked in responses, never in keys.
     pub fn script(&self, mask: &Secrets) -> Value {
-        let mut own = self.secrets.clone();
-        own.add(self.secret_variables().values());
         let mut mask = mask.clone();
-        mask.add(own.values());
-        script(self, &own, &mask)
+        mask.add(self.secrets.values());
+        mask.add(self.secret_variables().values());
+        script(self, &mask)
     }
 }
 
-/// The script. Calls are known by what they were asked with, except for the secrets of the run itself.
-fn script(past: &Past, own: &Secrets, mask: &Secrets) -> Value {
+fn script(past: &Past, mask: &Secrets) -> Value {
     let mut steps: BTreeMap<Arc<str>, Vec<(&[u32], Value)>> = BTreeMap::new();
     let mut outside = BTreeSet::new();
-    let times = [Times(past.from_ms, past.until_ms)];
     for happened in &past.happened {
-        let (step, path, entry) = match happened {
+        let (callers, step, path, entry) = match happened {
             Happened::Called { call, came } => {
                 let Some(entry) = answered(call, came, mask) else { continue };
                 if call.kind() == Kind::Run || agent::is_turn(call) {
                     outside.extend(call.step.clone());
                 }
-                (call.name(), &*call.path, with_call(&entry, identity(call, own, &times)))
+                (&call.callers, call.name(), &*call.path, entry)
             }
-            Happened::Asked { step, question, votes, .. } => {
+            Happened::Asked { callers, step, path, votes } => {
                 let votes = Value::from(votes.iter().map(|vote| vote.written(mask)).collect::<Vec<_>>());
-                let entry = with_call(&object([(VOTES, votes)]), identity_of_question(question, own, &times));
-                (step.clone(), &[][..], entry)
+                (callers, step.clone(), &**path, object([(VOTES, votes)]))
             }
-            // Nothing was asked, so what was said is told in order; but each of it once, as everything that was recorded.
-            Happened::Said { step, what } => {
-                let entry = object([("$output", mask.mask_value(what))]);
-                (step.clone(), &[][..], with_call(&entry, identity_of_question(&Value::Null, own, &times)))
+            Happened::Said { callers, step, what } => {
+                (callers, step.clone(), &[][..], object([("$output", mask.mask_value(what))]))
             }
         };
-        steps.entry(step).or_default().push((path, entry));
+        let key = if callers.is_empty() { step } else { format!("{callers}/{step}").into() };
+        steps.entry(key).or_default().push((path, entry));
     }
     let outside = outside.into_iter().map(Value::Str).collect::<Vec<_>>();
-    let times = Value::from(vec![Value::Int(past.from_ms), Value::Int(past.until_ms)]);
     let untold = past.untold(mask);
-    let mut recorded: Object = [
-        (Arc::from("times"), times),
-        (Arc::from("facts"), facts(past, &untold)),
-        (Arc::from("outside"), Value::from(outside)),
-    ]
-    .into_iter()
-    .collect();
+    let mut recorded: Object =
+        [(Arc::from("facts"), facts(past, &untold)), (Arc::from("outside"), Value::from(outside))]
+            .into_iter()
+            .collect();
     if !untold.is_empty() {
         let names = untold.into_iter().map(Value::Str).collect::<Vec<_>>();
         recorded.insert(UNTOLD.into(), Value::from(names));
@@ -97,12 +83,6 @@ fn answered(call: &Call, came: &Came, mask: &Secrets) -> Option<Value> {
         Came::Withdrawn => Some(object([(WITHDRAWN, Value::Bool(true))])),
         Came::Settled(result, usage) => Some(form::entry(call, result, *usage, mask)),
     }
-}
-
-fn with_call(entry: &Value, identity: String) -> Value {
-    let mut fields: Object = [(Arc::from(CALL), Value::from(identity))].into_iter().collect();
-    fields.extend(entry.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
-    Value::from(fields)
 }
 
 /// What the host knew, aside from the variables that are not told.

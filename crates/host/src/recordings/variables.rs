@@ -7,7 +7,7 @@ use std::sync::Arc;
 use branchpoint_core::effect::Kind;
 use branchpoint_expr::{Object, Value};
 
-use super::past::{Came, Happened, History, Past};
+use super::past::{Came, Happened, Past};
 use branchpoint_runners::Call;
 use branchpoint_runners::{Secrets, sounds_secret};
 
@@ -43,13 +43,6 @@ impl Past {
 
     fn variables(&self) -> impl Iterator<Item = (&str, &Value)> {
         variables(&self.facts, self.happened.iter())
-    }
-}
-
-impl History {
-    /// The values of the variables whose names say that they are secret.
-    pub(crate) fn secret_variables(&self) -> Secrets {
-        secret(variables(&self.facts, self.items.iter().map(|item| &item.happened)))
     }
 }
 

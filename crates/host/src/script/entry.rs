@@ -13,9 +13,6 @@ use branchpoint_runners::{Stream, max_output};
 /// What an entry is for: text that the call was asked with.
 pub(super) const MATCH: &str = "$match";
 
-/// What an entry is for: the identity of a recorded call.
-pub(crate) const CALL: &str = "$call";
-
 /// How long a call takes.
 pub(super) const DELAY: &str = "$delay_ms";
 
@@ -79,7 +76,7 @@ const FORMS: [Form; 13] = [
 ];
 
 /// What may stand beside every form.
-const BESIDE: [(&str, Shape); 3] = [(DELAY, Shape::Count), (MATCH, Shape::Text), (CALL, Shape::Text)];
+const BESIDE: [(&str, Shape); 2] = [(DELAY, Shape::Count), (MATCH, Shape::Text)];
 
 /// Finds what is wrong with an entry. Whatever has no key with a `$` is an answer as it is.
 pub(super) fn check(entry: &Value) -> Result<(), Wrong> {

@@ -1,68 +1,46 @@
-//! The entries of one step, and which of them are used.
+//! The entries of one step at one place, and which of them are used.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use branchpoint_expr::Value;
 
-use super::entry::{CALL, MATCH};
+use super::entry::MATCH;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
     entries: Vec<Value>,
-    /// Entries that are for one call each and were not taken, by its identity.
-    for_calls: BTreeMap<Arc<str>, VecDeque<usize>>,
-    /// The other entries.
-    open: Vec<usize>,
-    /// Whether some of those are for calls that were asked with a certain text.
+    /// Whether some entries are for calls whose input contains a text.
     pub(super) matches: bool,
     /// Indexes of the entries that have answered a call.
     used: BTreeSet<usize>,
-    /// Every position of `open` below this one is used.
+    /// Every entry below this index is used.
     first_unused: usize,
 }
 
 impl List {
     pub(super) fn of(entries: Vec<Value>) -> Self {
-        let mut list = Self::default();
-        for (at, entry) in entries.iter().enumerate() {
-            match entry.get(CALL) {
-                Some(Value::Str(call)) => list.for_calls.entry(call.clone()).or_default().push_back(at),
-                _ => list.open.push(at),
-            }
-        }
-        list.matches = list.open.iter().any(|at| entries[*at].get(MATCH).is_some());
-        Self { entries, ..list }
+        let matches = entries.iter().any(|entry| entry.get(MATCH).is_some());
+        Self { entries, matches, ..Self::default() }
     }
 
     /// The texts that entries are for.
     pub(super) fn matches(&self) -> impl Iterator<Item = &str> {
-        self.open.iter().filter_map(|at| self.entries[*at].get(MATCH)?.as_str())
+        self.entries.iter().filter_map(|entry| entry.get(MATCH)?.as_str())
     }
 
-    /// The index of the entry for a call: the one recorded for this call, then the first other entry that fits and is unused,
-    /// then the last one that fits.
-    pub(super) fn take(
-        &mut self,
-        mut identities: impl Iterator<Item = String>,
-        asked: impl FnOnce() -> String,
-    ) -> Option<usize> {
-        if !self.for_calls.is_empty() {
-            let of_call = |identity: String| self.for_calls.get_mut(identity.as_str()).and_then(VecDeque::pop_front);
-            if let Some(at) = identities.find_map(of_call) {
-                self.used.insert(at);
-                return Some(at);
-            }
-        }
+    /// The index of the entry for a call: the first unused entry that fits, then, if entries repeat, the last that fits.
+    pub(super) fn take(&mut self, repeats: bool, asked: impl FnOnce() -> String) -> Option<usize> {
         let at = if self.matches {
             let asked = asked();
-            let fitting: Vec<usize> = self.open.iter().copied().filter(|at| fits(&self.entries[*at], &asked)).collect();
-            fitting.iter().find(|at| !self.used.contains(at)).or(fitting.last()).copied()?
+            let fitting: Vec<usize> = (0..self.entries.len()).filter(|at| fits(&self.entries[*at], &asked)).collect();
+            let unused = fitting.iter().find(|at| !self.used.contains(at));
+            unused.or(fitting.last().filter(|_| repeats)).copied()?
         } else {
-            while self.open.get(self.first_unused).is_some_and(|at| self.used.contains(at)) {
+            while self.used.contains(&self.first_unused) {
                 self.first_unused += 1;
             }
-            self.open.get(self.first_unused).or(self.open.last()).copied()?
+            let last = self.entries.len().checked_sub(1)?;
+            Some(self.first_unused.min(last)).filter(|at| repeats || !self.used.contains(at))?
         };
         self.used.insert(at);
         Some(at)
@@ -73,34 +51,11 @@ impl List {
         &self.entries[at]
     }
 
-    /// The indexes of the used entries, in order.
-    pub(super) fn used(&self) -> &BTreeSet<usize> {
-        &self.used
-    }
-
-    /// Marks an entry as used. Returns false if there is no such entry.
-    pub(super) fn mark_used(&mut self, at: usize) -> bool {
-        let Some(entry) = self.entries.get(at) else { return false };
-        if let Some(Value::Str(call)) = entry.get(CALL)
-            && let Some(left) = self.for_calls.get_mut(call)
-        {
-            left.retain(|other| *other != at);
-        }
+    /// Marks an entry as used. Returns it, or none if there is no such entry.
+    pub(super) fn mark_used(&mut self, at: usize) -> Option<&Value> {
+        let entry = self.entries.get(at)?;
         self.used.insert(at);
-        true
-    }
-
-    /// Makes an entry available again, because the call that took it has not ended.
-    pub(super) fn give_back(&mut self, at: usize) {
-        if !self.used.remove(&at) {
-            return;
-        }
-        self.first_unused = 0;
-        if let Some(Value::Str(call)) = self.entries[at].get(CALL) {
-            let left = self.for_calls.entry(call.clone()).or_default();
-            let place = left.partition_point(|other| *other < at);
-            left.insert(place, at);
-        }
+        Some(entry)
     }
 }
 

@@ -29,13 +29,12 @@
 //! Beside any of these, `"$delay_ms": n` says how long the call takes, and `"$match": text` that the entry is for calls that were
 //! asked with this text. A call takes the first entry that is for it and was not taken yet, then the last that is for it.
 //!
-//! Whoever recorded a script has put `$recorded` at its top, and `"$call"` into each entry, the identity of the call that it
-//! answered: it answers no other, and only once. A recorded script answers everything, so a call that it does not know fails.
+//! A recorded script has `$recorded` at its top. It answers every call, so a call that it does not know fails, and each of its
+//! entries answers once. Calls of child runs stand under the steps that called the run: `caller/step`.
 
 mod delay;
 mod entry;
 mod list;
-mod position;
 mod recorded;
 mod votes;
 
@@ -46,10 +45,9 @@ use branchpoint_core::effect;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Object, Value};
 
-use crate::recordings::{self, Times};
 use branchpoint_runners::Secrets;
 use branchpoint_runners::{Answer, Call, Runner};
-pub(crate) use entry::{CALL, VOTES, WITHDRAWN};
+pub(crate) use entry::{VOTES, WITHDRAWN};
 use entry::{answer, check, delay_ms};
 use list::List;
 pub use recorded::Recorded;
@@ -67,12 +65,8 @@ const TOLD_CHARS: usize = 300;
 pub struct Script {
     steps: BTreeMap<Arc<str>, Lines>,
     recorded: Option<Recorded>,
-    /// What the identities of calls must not depend on.
+    /// Secrets that messages must not show.
     mask: Secrets,
-    /// What of it stays, whatever else is masked: variables that a recorded script does not tell.
-    hidden: Secrets,
-    /// From when to when it is played, as far as that has come.
-    played: Option<Times>,
     /// How long the call takes that was performed last.
     delay_ms: u64,
 }
@@ -86,8 +80,19 @@ pub struct Reply {
     pub delay_ms: u64,
     /// Whether it does not come before somebody calls the call off.
     pub withdrawn: bool,
-    /// The index of the entry that it is.
-    pub(crate) entry: usize,
+    /// The entry that it is.
+    pub(crate) entry: EntryKey,
+}
+
+/// Identifies an entry of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntryKey {
+    /// The key of its list.
+    pub(crate) step: Arc<str>,
+    /// The iteration path of its list; empty if the list is for all paths.
+    pub(crate) path: Arc<str>,
+    /// Its index in the list.
+    pub(crate) index: usize,
 }
 
 /// The lists of one step.
@@ -158,18 +163,10 @@ impl Script {
         Ok(read)
     }
 
-    /// What the identities of calls must not depend on: these secrets are masked in what calls were asked with.
-    pub fn mask_with(&mut self, mask: Secrets) {
-        self.mask = mask;
-        if !self.hidden.values().is_empty() {
-            self.mask.add(self.hidden.values());
-        }
-    }
-
-    /// Nor must they depend on these, whatever else is masked: variables of the environment that are secret.
-    pub fn hide(&mut self, variables: &Secrets) {
-        self.hidden.add(variables.values());
-        self.mask.add(variables.values());
+    /// Masks these secrets too in messages about calls.
+    pub fn mask_with(&mut self, secrets: &[String]) {
+        self.mask
+            .add(secrets.iter().filter(|secret| !self.mask.values().contains(secret)).cloned().collect::<Vec<_>>());
     }
 
     /// Looks for the variables of the environment that a recorded script does not tell. They need not be what they were, only be there:
@@ -177,14 +174,8 @@ impl Script {
     pub fn look_up(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<(), BadScript> {
         let Some(recorded) = &mut self.recorded else { return Ok(()) };
         let secrets = recorded.look_up(find)?;
-        self.hide(&secrets);
+        self.mask_with(secrets.values());
         Ok(())
-    }
-
-    /// Since when it is played: moments from then to the present are taken for those of the time when it was recorded.
-    pub fn played_since(&mut self, since_ms: i64) {
-        let until_ms = self.played.map_or(since_ms, |Times(_, until_ms)| until_ms.max(since_ms));
-        self.played = Some(Times(since_ms, until_ms));
     }
 
     /// What it knows beside answers, if it was recorded.
@@ -202,51 +193,74 @@ impl Script {
         self.steps.keys()
     }
 
-    /// What people say to a question of a step, as it is written.
-    pub fn said(&mut self, step: &str, question: &Value) -> Option<Value> {
-        self.said_at(step, question).map(|(_, said)| said)
+    /// Whether the script has answers for the step of a call.
+    pub(crate) fn knows_call(&self, call: &Call) -> bool {
+        self.knows(&self.key_of_step(&call.callers, &call.name()))
     }
 
-    /// The same, with the index of the entry.
-    pub(crate) fn said_at(&mut self, step: &str, question: &Value) -> Option<(usize, Value)> {
-        let (mask, times) = (&self.mask, self.times());
-        let list = self.steps.get_mut(step)?.at(&[])?;
-        let identities = times.iter().map(|times| recordings::identity_of_question(question, mask, times));
-        let at = list.take(identities, || question.to_string())?;
-        Some((at, list.entry(at).clone()))
+    /// The key of the list for a step of a run that these steps called.
+    fn key_of_step(&self, callers: &str, step: &Arc<str>) -> Arc<str> {
+        let qualified = if callers.is_empty() { step.clone() } else { format!("{callers}/{step}").into() };
+        // Who writes a script by hand need not know who calls the run.
+        if self.recorded.is_some() || self.knows(&qualified) { qualified } else { step.clone() }
     }
 
-    /// What it says to a call; or one sentence about why it says nothing.
+    /// The answer to a request of a step to people.
+    pub fn said(&mut self, step: &Arc<str>, callers: &str, path: &[u32], asked: &Value) -> Option<Value> {
+        self.said_at(step, callers, path, asked).map(|(_, said)| said)
+    }
+
+    /// The same, with the key of the entry.
+    pub(crate) fn said_at(
+        &mut self,
+        step: &Arc<str>,
+        callers: &str,
+        path: &[u32],
+        asked: &Value,
+    ) -> Option<(EntryKey, Value)> {
+        let (step, is_recorded) = (self.key_of_step(callers, step), self.recorded.is_some());
+        let (path, list) = self.steps.get_mut(&step)?.at(path, is_recorded)?;
+        let index = list.take(!is_recorded, || asked.to_string())?;
+        let said = list.entry(index).clone();
+        Some((EntryKey { step, path, index }, said))
+    }
+
+    /// The answer to a call, or one sentence about why there is none.
     pub fn reply(&mut self, call: &Call) -> Result<Reply, String> {
-        let step = &call.name();
-        let (mask, times) = (&self.mask, self.times());
-        let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
-        let identities = times.iter().map(|times| recordings::identity(call, mask, times));
-        let taken = list.and_then(|list| list.take(identities, || asked(call)).map(|at| (at, list.entry(at))));
-        let Some((at, entry)) = taken else { return Err(self.why_not(step, call)) };
-        let mut answer = answer(entry, call);
-        if let Some(recorded) = &self.recorded {
-            answer = recorded.filled(call, answer).map_err(|untold| untold.to_string())?;
-        }
-        let withdrawn = entry.get(WITHDRAWN).is_some();
-        Ok(Reply { answer, delay_ms: delay_ms(entry), withdrawn, entry: at })
+        let (step, is_recorded) = (self.key_of_step(&call.callers, &call.name()), self.recorded.is_some());
+        let list = self.steps.get_mut(&step).and_then(|lines| lines.at(&call.path, is_recorded));
+        let taken = list.and_then(|(path, list)| Some((list.take(!is_recorded, || asked(call))?, path)));
+        let Some((index, path)) = taken else { return Err(self.why_not(&step, call)) };
+        self.reply_with(EntryKey { step, path, index }, call).unwrap_or_else(|| Err("the entry is gone".into()))
     }
 
-    /// The times whose moments say nothing. Those of the recording come first, because what was there then may come again; what is
-    /// said now of the present stands for what was said then of the time then.
-    fn times(&self) -> Vec<Vec<Times>> {
-        let then = self.recorded.as_ref().and_then(|recorded| recorded.times);
-        let then: Vec<Times> = then.into_iter().collect();
-        let both = then.iter().copied().chain(self.played).collect();
-        vec![then, both]
+    /// The answer to a call with a given entry, which is used from now on; none if there is no such entry.
+    pub(crate) fn reply_with(&mut self, entry: EntryKey, call: &Call) -> Option<Result<Reply, String>> {
+        let written = self.use_entry(&entry)?;
+        let (delay_ms, withdrawn) = (delay_ms(&written), written.get(WITHDRAWN).is_some());
+        let answer = answer(&written, call);
+        let answer = match &self.recorded {
+            Some(recorded) => recorded.filled(call, answer).map_err(|untold| untold.to_string()),
+            None => Ok(answer),
+        };
+        Some(answer.map(|answer| Reply { answer, delay_ms, withdrawn, entry }))
+    }
+
+    /// Marks an entry as used and returns it; none if the script has no such entry.
+    pub(crate) fn use_entry(&mut self, entry: &EntryKey) -> Option<Value> {
+        let list = match self.steps.get_mut(&entry.step)? {
+            Lines::One(list) => list,
+            Lines::ByPath(lists) => lists.get_mut(&entry.path)?,
+        };
+        list.mark_used(entry.index).cloned()
     }
 
     /// Why a call has no answer.
     fn why_not(&mut self, step: &str, call: &Call) -> String {
         let place = if call.path.is_empty() { String::new() } else { format!(" at {:?}", call.path) };
         let told: String = self.mask.mask(&asked(call)).chars().take(TOLD_CHARS).collect();
-        let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path));
-        match (list, &self.recorded) {
+        let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path, self.recorded.is_some()));
+        match (list.map(|(_, list)| list), &self.recorded) {
             (None, None) => format!("the script has no answer for step `{step}`{place}"),
             (None, Some(_)) => format!(
                 "the recorded script has no answer for step `{step}`{place}: it was not called there when it was recorded"
@@ -256,9 +270,8 @@ impl Script {
                 format!("no `$match` of step `{step}`{place} fits what it was asked with, {told}; there are: {matches}")
             }
             (Some(_), _) => format!(
-                "the recorded script has no answer left for this call of step `{step}`{place}: it was asked otherwise, or less \
-                 often, when it was recorded. Now it is asked with {told}. Record it anew; or leave `$call` out of an \
-                 entry, which then answers in order"
+                "the recorded script has no answer left for step `{step}`{place}: the step was called less often when the script \
+                 was recorded. This call is {told}. Record the run again"
             ),
         }
     }
@@ -270,12 +283,13 @@ fn asked(call: &Call) -> String {
 }
 
 impl Lines {
-    /// The list for a place.
-    fn at(&mut self, path: &[u32]) -> Option<&mut List> {
+    /// The list for an iteration path, with its key. A list for all paths is for no path in particular if `exact`.
+    fn at(&mut self, path: &[u32], exact: bool) -> Option<(Arc<str>, &mut List)> {
         match self {
-            Self::One(list) => Some(list),
+            Self::One(list) => (path.is_empty() || !exact).then(|| ("".into(), list)),
             Self::ByPath(places) => {
-                places.get_mut(path.iter().map(u32::to_string).collect::<Vec<_>>().join(",").as_str())
+                let key = path.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+                places.get_mut(key.as_str()).map(|list| (key.into(), list))
             }
         }
     }
@@ -329,14 +343,8 @@ fn place(at: &[Value]) -> String {
 }
 
 impl Runner for Script {
-    fn at(&mut self, now_ms: i64) {
-        if let Some(Times(_, until_ms)) = &mut self.played {
-            *until_ms = now_ms.max(*until_ms);
-        }
-    }
-
     fn perform(&mut self, call: &Call) -> Answer {
-        let beside = call.step.is_none() && self.recorded.is_none() && !self.knows(call.kind().as_str());
+        let beside = call.step.is_none() && self.recorded.is_none() && !self.knows_call(call);
         let reply = if beside { Err(String::new()) } else { self.reply(call) };
         self.delay_ms = reply.as_ref().map_or(0, |reply| reply.delay_ms);
         match reply {

@@ -1,4 +1,4 @@
-//! What a recorded script knows beside answers: when the run went, and what its host knew.
+//! What a recorded script knows beside answers: what its host knew.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Object, Value};
 
 use super::{BadScript, Wrong};
-use crate::recordings::{Times, fact_of, reads_variables};
+use crate::recordings::{fact_of, reads_variables};
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, sounds_secret};
 
@@ -19,8 +19,6 @@ pub(crate) const UNTOLD: &str = "untold";
 /// What a recorded script knows beside answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// From when to when the run went.
-    pub(super) times: Option<Times>,
     /// What the host knew.
     pub facts: Object,
     /// Steps that would call other workflows, and were answered instead.
@@ -42,12 +40,6 @@ impl Recorded {
                 value.as_list()?.iter().map(|name| name.as_str().map(Arc::from)).collect()
             };
             match (&**key, value) {
-                ("times", Value::List(times)) => {
-                    recorded.times = match times.as_slice() {
-                        [Value::Int(from_ms), Value::Int(until_ms)] => Some(Times(*from_ms, *until_ms)),
-                        _ => return Err(wrong(key, "`times` are two numbers")),
-                    };
-                }
                 ("facts", Value::Object(facts)) => recorded.facts.clone_from(facts),
                 ("outside", _) => {
                     recorded.outside = names().ok_or_else(|| wrong(key, "`outside` is a list of steps"))?;

@@ -25,7 +25,7 @@ impl Script {
     /// The key of the answers to an approval. Approvals without votes may share the key `resume`.
     pub fn key_of(&self, approval: &Approval) -> Arc<str> {
         match approval.key {
-            ApprovalKey::Step(_) if !self.knows(&approval.step) => RESUME.into(),
+            ApprovalKey::Step(_) if self.recorded.is_none() && !self.knows(&approval.step) => RESUME.into(),
             _ => approval.step.clone(),
         }
     }

@@ -17,8 +17,8 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Fold, FoldedEvent, JournalRow, State, codec};
 use serde_json::{Value as Json, json};
 
-use super::{Document, Packing, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
-use crate::host::used_answers;
+use super::{Document, Packing, Parent, Run, RunNo, Store, Trouble, UsedEntry, WorkflowNo};
+use crate::script::EntryKey;
 use branchpoint_runners::hexadecimal;
 pub use import::ImportLimits;
 
@@ -165,13 +165,22 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.query_row([workflow.0], |row| row.get(0))?)
     }
 
-    /// The script of a root run, without its secrets, and the answers that the run has used.
+    /// The script of a root run, without its secrets, and the entries that are used.
     fn script_part(&self, row: &Run) -> Result<Json, Trouble> {
         if row.parent.is_some() {
             return Ok(Json::Null);
         }
         let Some(bound) = self.script(row.run)? else { return Ok(Json::Null) };
-        let used = used_answers(self, row, &bound)?;
+        let mut used = Vec::new();
+        for UsedEntry { entry: EntryKey { step, path, index }, taker } in self.used_entries(row.run)? {
+            let taker = match taker.run {
+                RunNo(0) => Json::Null,
+                run => {
+                    json!({"run": self.row(run)?.id, "seq": taker.seq, "number": taker.number, "attempt": taker.attempt})
+                }
+            };
+            used.push(json!({"step": *step, "path": *path, "entry": index, "taker": taker}));
+        }
         let script = self.secrets(row.run)?.mask_value(&bound.script);
         let bytes = codec::encode_value(&script).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
         Ok(json!({"bytes": hexadecimal(&bytes), "used": used, "live_ms": bound.live_ms}))

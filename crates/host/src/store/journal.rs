@@ -200,6 +200,14 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
+    /// The command of a call that a run waits for. Values that are kept apart stay so.
+    pub(crate) fn pending_effect(&self, run: RunNo, effect: EffectNo) -> Result<Option<Command>, Trouble> {
+        let sql = "SELECT bytes FROM outbox WHERE run = ?1 AND effect = ?2";
+        let mut found = self.db.prepare_cached(sql)?;
+        let bytes: Option<Vec<u8>> = found.query_row(params![run.0, effect.0], |row| row.get(0)).optional()?;
+        bytes.map(|bytes| codec::decode_command(&bytes).map_err(|error| damaged(run, error))).transpose()
+    }
+
     pub(crate) fn set_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) {
         self.defer(run, move |store| {
             let sql = "INSERT OR REPLACE INTO timers (due_ms, run, timer) VALUES (?1, ?2, ?3)";

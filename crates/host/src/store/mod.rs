@@ -62,6 +62,7 @@ pub(crate) use pack::{Packed, Packing};
 use permissions::{private_file, private_folder};
 pub use runs::{Filter, Parent, Run, RunNo};
 pub use scripts::RunScript;
+pub(crate) use scripts::{Taker, UsedEntry};
 pub use seal::KeyState;
 pub(crate) use seal::{Key, random};
 pub use sessions::KeptSession;

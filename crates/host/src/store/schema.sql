@@ -163,16 +163,26 @@ CREATE TABLE sessions (
 ) WITHOUT ROWID;
 
 -- The scripts that answer the calls of runs. The bytes are in `blobs`. Child runs have the script of their root run.
--- Events up to `from_position` are counted in `used`, which lists the used answers as JSON; null: none are used.
 -- `live_ms` is the time at which somebody continued the run without the script.
 CREATE TABLE run_scripts (
-    run           INTEGER PRIMARY KEY,
-    hash          BLOB NOT NULL,
-    packed        INTEGER NOT NULL,
-    from_position INTEGER NOT NULL,
-    used          TEXT,
-    live_ms       INTEGER
+    run     INTEGER PRIMARY KEY,
+    hash    BLOB NOT NULL,
+    packed  INTEGER NOT NULL,
+    live_ms INTEGER
 );
+-- The used entries of the script of a root run, each with the first call that took it: the run, the event that asked, the number of the
+-- effect and the attempt. Requests to people have attempt 0.
+CREATE TABLE script_used (
+    run     INTEGER NOT NULL,
+    step    TEXT NOT NULL,
+    path    TEXT NOT NULL,
+    entry   INTEGER NOT NULL,
+    taker   INTEGER NOT NULL,
+    seq     INTEGER NOT NULL,
+    effect  INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    PRIMARY KEY (run, step, path, entry)
+) WITHOUT ROWID;
 
 -- A known text, encrypted with the key of the sealed secrets: it shows whether a key is the key of this store.
 CREATE TABLE key_check (

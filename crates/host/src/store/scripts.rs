@@ -1,5 +1,7 @@
 //! The scripts of runs: stored by content, so that every process that continues a run has the same answers.
 
+use std::sync::Arc;
+
 use branchpoint_core::codec;
 use branchpoint_expr::Value;
 use rusqlite::{OptionalExtension, params};
@@ -8,7 +10,7 @@ use super::journal::damaged;
 use super::pack::Packed;
 use super::workflows::hash;
 use super::{RunNo, Store, Trouble};
-use crate::script::RECORDED;
+use crate::script::{EntryKey, RECORDED};
 use branchpoint_runners::hexadecimal;
 
 /// The script of a run.
@@ -18,12 +20,27 @@ pub struct RunScript {
     pub hash: String,
     /// The script.
     pub script: Value,
-    /// The used answers at `from_position`, as [`crate::Script::position`] lists them.
-    pub(crate) used: Option<Value>,
-    /// The place in the journal from which on events use answers that are not in `used`.
-    pub(crate) from_position: i64,
     /// When somebody continued the run without the script.
     pub live_ms: Option<i64>,
+}
+
+/// A used entry of a script, and what took it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UsedEntry {
+    pub(crate) entry: EntryKey,
+    pub(crate) taker: Taker,
+}
+
+/// The call or the request that took an entry of a script. Entries that were used before the script was bound have no run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Taker {
+    pub(crate) run: RunNo,
+    /// The event that asked.
+    pub(crate) seq: u64,
+    /// The number of the effect or of the request.
+    pub(crate) number: u64,
+    /// The attempt; 0 for a request.
+    pub(crate) attempt: u32,
 }
 
 impl RunScript {
@@ -37,18 +54,12 @@ impl Store {
     /// The script of a run, or of the root run that has called it. None: its calls are executed.
     pub fn script(&self, run: RunNo) -> Result<Option<RunScript>, Trouble> {
         let root = self.root_of(run)?;
-        let sql = "SELECT run_scripts.hash, packed, from_position, used, live_ms, bytes
+        let sql = "SELECT run_scripts.hash, packed, live_ms, bytes
             FROM run_scripts JOIN blobs ON blobs.hash = run_scripts.hash WHERE run = ?1";
         let found = self.db.prepare_cached(sql)?.query_row([root.0], |row| {
-            let used: Option<String> = row.get(3)?;
-            let script = RunScript {
-                hash: hexadecimal(row.get_ref(0)?.as_blob()?),
-                script: Value::Null,
-                used: used.map(|used| serde_json::from_str(&used).unwrap_or_default()),
-                from_position: row.get(2)?,
-                live_ms: row.get(4)?,
-            };
-            Ok((script, row.get::<_, bool>(1)?, row.get::<_, Vec<u8>>(5)?))
+            let script =
+                RunScript { hash: hexadecimal(row.get_ref(0)?.as_blob()?), script: Value::Null, live_ms: row.get(2)? };
+            Ok((script, row.get::<_, bool>(1)?, row.get::<_, Vec<u8>>(3)?))
         });
         let Some((mut script, packed, bytes)) = found.optional()? else { return Ok(None) };
         script.script = codec::decode_value(&bytes).map_err(|error| damaged(root, error))?;
@@ -65,45 +76,51 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.query_row([root.0], |row| row.get(0))?)
     }
 
-    /// Binds a script to a root run that is in the store, inside a transaction. Answers for events up to now are those in `used`.
-    pub(crate) fn rebind_script(&self, run: RunNo, script: &Packed, used: Option<&Value>) -> Result<(), Trouble> {
-        let sql = "SELECT coalesce(max(position), 0) FROM events";
-        let from_position = self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        self.write_script(run, script, from_position, used.map(|used| format!("{used:?}")).as_deref())
+    /// Binds a script to a root run that is new in this turn, when the turn commits. These entries of it are used.
+    pub(crate) fn bind_script(&self, run: RunNo, script: Packed, used: Vec<UsedEntry>) {
+        self.defer(run, move |store| store.write_script(run, &script, &used));
     }
 
-    /// Binds a script to a root run that is new in this turn, when the turn commits. Answers for its first `events` events are those
-    /// in `used`.
-    pub(crate) fn bind_script(&self, run: RunNo, script: Packed, events: u64, used: Option<&Value>) {
-        let used = used.map(|used| format!("{used:?}"));
-        self.defer(run, move |store| {
-            let from_position = if events == 0 { 0 } else { store.position_of(run, events)? };
-            store.write_script(run, &script, from_position, used.as_deref())
-        });
-    }
-
-    pub(super) fn write_script(
-        &self,
-        run: RunNo,
-        script: &Packed,
-        from: i64,
-        used: Option<&str>,
-    ) -> Result<(), Trouble> {
+    /// Binds a script to a root run within a transaction. These entries of it are used.
+    pub(crate) fn write_script(&self, run: RunNo, script: &Packed, used: &[UsedEntry]) -> Result<(), Trouble> {
         self.keep_apart(run, script)?;
         let digest = hash([script.bytes.as_slice()]);
         let sql = "INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)";
         self.db.prepare_cached(sql)?.execute(params![digest, script.bytes])?;
         let sql = "INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)";
         self.db.prepare_cached(sql)?.execute(params![run.0, digest])?;
-        let sql = "INSERT OR REPLACE INTO run_scripts (run, hash, packed, from_position, used)
-            VALUES (?1, ?2, ?3, ?4, ?5)";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, digest, script.packed, from, used]).map(drop)?)
+        let sql = "INSERT OR REPLACE INTO run_scripts (run, hash, packed) VALUES (?1, ?2, ?3)";
+        self.db.prepare_cached(sql)?.execute(params![run.0, digest, script.packed])?;
+        self.db.prepare_cached("DELETE FROM script_used WHERE run = ?1")?.execute([run.0])?;
+        used.iter().try_for_each(|used| self.insert_used(run, used))
     }
 
-    /// The place of the newest event in the journal of all runs.
-    pub(super) fn last_position(&self) -> Result<i64, Trouble> {
-        let sql = "SELECT coalesce(max(position), 0) FROM events";
-        Ok(self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    /// An entry of the script of a root run is used from now on.
+    pub(crate) fn use_entry(&self, root: RunNo, used: UsedEntry) {
+        self.defer(used.taker.run, move |store| store.insert_used(root, &used));
+    }
+
+    fn insert_used(&self, root: RunNo, UsedEntry { entry, taker }: &UsedEntry) -> Result<(), Trouble> {
+        // The last entry of a list may answer many calls. The first of them counts.
+        let sql = "INSERT OR IGNORE INTO script_used (run, step, path, entry, taker, seq, effect, attempt)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let Taker { run, seq, number, attempt } = taker;
+        let values = params![root.0, &*entry.step, &*entry.path, entry.index, run.0, seq, number, attempt];
+        Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)
+    }
+
+    /// The used entries of the script of a root run.
+    pub(crate) fn used_entries(&self, root: RunNo) -> Result<Vec<UsedEntry>, Trouble> {
+        let sql = "SELECT step, path, entry, taker, seq, effect, attempt FROM script_used WHERE run = ?1
+            ORDER BY step, path, entry";
+        let mut found = self.db.prepare_cached(sql)?;
+        let rows = found.query_map([root.0], |row| {
+            let text = |at: usize| Ok::<Arc<str>, rusqlite::Error>(row.get::<_, String>(at)?.into());
+            let entry = EntryKey { step: text(0)?, path: text(1)?, index: row.get(2)? };
+            let taker = Taker { run: RunNo(row.get(3)?), seq: row.get(4)?, number: row.get(5)?, attempt: row.get(6)? };
+            Ok(UsedEntry { entry, taker })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// The place in the journal of all runs of an event of a run.

@@ -14,8 +14,19 @@ use super::{RunNo, Store, Trouble};
 const RUNS_A_CHANGE: usize = 50;
 
 /// Everything that a run has beside its row. Its timers went when it ended.
-const TABLES: [&str; 10] =
-    ["events", "snapshots", "outbox", "requests", "notices", "signals", "inbox", "sealed", "run_scripts", "blob_uses"];
+const TABLES: [&str; 11] = [
+    "events",
+    "snapshots",
+    "outbox",
+    "requests",
+    "notices",
+    "signals",
+    "inbox",
+    "sealed",
+    "run_scripts",
+    "script_used",
+    "blob_uses",
+];
 
 /// Which runs are to be forgotten. Those that have not ended never are.
 #[derive(Clone, Debug)]

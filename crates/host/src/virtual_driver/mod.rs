@@ -285,7 +285,6 @@ impl<'p> VirtualDriver<'p> {
     }
 
     fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
-        runner.at(self.now_ms);
         match runner.perform(&call) {
             Answer::Never => self.calls.hang(call, self.now_ms),
             answer => {

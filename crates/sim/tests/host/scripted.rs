@@ -80,6 +80,26 @@ fn answers_in_flight_when_a_process_is_killed_are_given_to_the_same_calls() {
 }
 
 #[test]
+fn a_scripted_run_is_opened_without_its_history() {
+    let script = r#"{"act": [{"$exit": 0, "stdout": "1"}, {"$exit": 0, "stdout": "2", "$delay_ms": 60000}, "3"]}"#;
+    let folder = Folder::new();
+    let mut host = folder.host(Drives::All);
+    let workflow = saved(host.store(), ROUNDS, &[("child", CHILD)]);
+    start_scripted(&mut host, workflow, "r", script);
+    Heard::default().listen(&mut host, 1);
+    host.close().expect("it closes, with a snapshot of each run");
+    let db = rusqlite::Connection::open(folder.file()).expect("it opens");
+    let sql = "UPDATE events SET bytes = x'00' WHERE seq <= (SELECT max(seq) FROM snapshots WHERE run = events.run)";
+    assert!(db.execute(sql, []).expect("it is written") > 2, "no old event can be read");
+    let mut host = folder.host(Drives::All);
+    let mut heard = Heard::default();
+    heard.listen(&mut host, 2);
+    assert!(heard.calls.is_empty(), "nothing is executed: {:?}", heard.calls);
+    let delays: Vec<_> = heard.delayed.iter().map(|(_, reply)| reply.delay_ms).collect();
+    assert_eq!(delays, [60_000], "the call in flight keeps its entry");
+}
+
+#[test]
 fn child_runs_and_forks_share_the_answers_of_their_root() {
     let script = r#"{"act": [{"$exit": 0, "stdout": "1"}, {"$exit": 0, "stdout": "2"}, {"$exit": 0, "stdout": "3"}],
         "last": {"$exit": 0, "stdout": "end"}}"#;

@@ -13,7 +13,8 @@ use serde_json::Value as Json;
 use super::rebuild::{OpsLeft, RebuiltRun};
 use super::{ExchangeTrouble, FORMAT, Imported, Journal};
 use crate::host::{MAX_OPS, child_id};
-use crate::store::{Document, Packing, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
+use crate::script::EntryKey;
+use crate::store::{Document, Packing, Parent, Run, RunNo, Store, Taker, Trouble, UsedEntry, WorkflowNo};
 use branchpoint_runners::{ReadError, read_line};
 
 /// The longest line. The longest lines are workflows with their programs, and events with large values.
@@ -120,16 +121,19 @@ impl Store {
             scripts.extend(script.filter(|_| row.parent.is_none()).map(|script| (run, row.id.clone(), script)));
             imported.runs.push(row.id);
         }
-        // Events that are imported are counted in `used`, so scripts are bound when all of them are there.
-        self.write_out()?;
-        let last = self.last_position()?;
         for (run, id, ImportScript { script, used, live_ms }) in scripts {
             let packed = Packing::default().value(&script).map_err(|error| Trouble::Bytes { run: id, error })?;
-            self.write_script(run, &packed, last, Some(&format!("{used:?}")))?;
+            let used = used.into_iter().map(|ImportEntry { entry, taker }| {
+                // Entries whose call is not in the file are used all the same.
+                let taker = taker.and_then(|(run, taker)| Some(Taker { run: *numbers.get(&run)?, ..taker }));
+                UsedEntry { entry, taker: taker.unwrap_or_default() }
+            });
+            self.bind_script(run, packed, used.collect());
             if let Some(live_ms) = live_ms {
-                self.set_live(run, live_ms)?;
+                self.set_live_later(run, live_ms);
             }
         }
+        self.write_out()?;
         Ok(imported)
     }
 
@@ -210,8 +214,14 @@ struct ImportRun {
 
 struct ImportScript {
     script: Value,
-    used: Value,
+    used: Vec<ImportEntry>,
     live_ms: Option<i64>,
+}
+
+/// A used entry of a script, and the call that took it, with the id of its run.
+struct ImportEntry {
+    entry: EntryKey,
+    taker: Option<(String, Taker)>,
 }
 
 impl ImportFile {
@@ -378,12 +388,23 @@ fn run_of(line: &Json) -> Result<(ImportRun, usize), String> {
 fn script_of(line: &Json) -> Result<ImportScript, String> {
     let script = codec::decode_value(&unhex(&text(line, "bytes")?)?).map_err(|error| error.to_string())?;
     let mut read = crate::Script::read(&script).map_err(|wrong| format!("the script is invalid: {wrong}"))?;
-    let used = line.get("used").ok_or("`used` is missing")?;
-    let used: Value = serde_json::from_value(used.clone()).map_err(|error| error.to_string())?;
-    if !read.seek(&used) {
+    let used = line.get("used").and_then(Json::as_array).ok_or("`used` must be a list")?;
+    let used: Vec<ImportEntry> = used.iter().map(used_of).collect::<Result<_, _>>()?;
+    if used.iter().any(|used| read.use_entry(&used.entry).is_none()) {
         return Err("`used` does not belong to the script".into());
     }
     Ok(ImportScript { script, used, live_ms: line.get("live_ms").and_then(Json::as_i64) })
+}
+
+fn used_of(line: &Json) -> Result<ImportEntry, String> {
+    let index = usize::try_from(number(line, "entry")?).map_err(|error| error.to_string())?;
+    let entry = EntryKey { step: text(line, "step")?.into(), path: text(line, "path")?.into(), index };
+    let taker = line.get("taker").filter(|taker| !taker.is_null()).map(|taker| {
+        let attempt = u32::try_from(number(taker, "attempt")?).map_err(|error| error.to_string())?;
+        let (seq, number) = (number(taker, "seq")?, number(taker, "number")?);
+        Ok::<_, String>((text(taker, "run")?, Taker { run: RunNo::default(), seq, number, attempt }))
+    });
+    Ok(ImportEntry { entry, taker: taker.transpose()? })
 }
 
 fn event_of(line: &Json) -> Result<JournalRow, String> {
