@@ -8,6 +8,7 @@ use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
 use crate::local::shell::Stream;
+use crate::secrets::Secrets;
 
 /// Performs calls. It reports what came back, as it came; whether that is good is told by [`crate::judge`].
 pub trait Runner {
@@ -54,6 +55,8 @@ pub struct Call {
     pub callers: Arc<str>,
     /// The positions of the items around it, outermost first; those around its callers come before its own.
     pub path: Vec<u32>,
+    /// The sealed secrets of the run: output that is cut must not end in the middle of one.
+    pub sealed: Secrets,
 }
 
 impl Call {
@@ -72,6 +75,7 @@ impl Call {
             step: what.step.map(|step| program.steps[step.index()].id.clone()),
             callers: "".into(),
             path,
+            sealed: Secrets::default(),
         })
     }
 
@@ -88,6 +92,7 @@ impl Call {
             step: None,
             callers: "".into(),
             path: Vec::new(),
+            sealed: Secrets::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use branchpoint_runners::{Answer, CancellationToken, Listener, MAX_OUTPUT, Shell, Stream, runtime};
+use branchpoint_runners::{Answer, CancellationToken, Listener, MAX_OUTPUT, Secrets, Shell, Stream, runtime};
 
 fn shell(command: &str) -> Shell {
     Shell {
@@ -16,6 +16,7 @@ fn shell(command: &str) -> Shell {
         env: Vec::new(),
         limit: None,
         max_output: MAX_OUTPUT,
+        secrets: Secrets::default(),
         shell: Some(PathBuf::from("/bin/sh")),
     }
 }
@@ -195,4 +196,31 @@ fn a_directory_that_is_not_there_is_a_failure() {
     let answer = runtime()
         .block_on(Shell { dir: "/nowhere/at/all".into(), ..shell("true") }.run(&CancellationToken::new(), &nobody()));
     assert!(matches!(&answer, Answer::Failed(failed) if failed.message.contains("/nowhere/at/all")), "{answer:?}");
+}
+
+#[test]
+fn output_that_is_cut_never_ends_in_the_middle_of_a_secret() {
+    let secret = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0";
+    let secrets = Secrets::from_values([secret.to_owned()]);
+    for before in 0..60 {
+        let command = format!("printf '%0{}d%s' 0 {secret}; printf '%0{}d%s' 0 {secret} >&2", before + 1, before + 1);
+        let cut = Shell { max_output: 60, secrets: secrets.clone(), ..shell(&command) };
+        let Answer::Process { stdout, stderr, .. } = runtime().block_on(cut.run(&CancellationToken::new(), &nobody()))
+        else {
+            panic!("the command ends")
+        };
+        for text in [stdout, stderr] {
+            let is_whole = text.contains(secret);
+            assert!(is_whole || !text.contains(&secret[..3]), "{before}: {text}");
+        }
+    }
+}
+
+#[test]
+fn output_of_a_command_that_timed_out_never_ends_in_the_middle_of_a_secret() {
+    let secrets = Secrets::from_values(["eyJhbGciOiJIUzI1NiJ9".to_owned()]);
+    let command = "printf 'x eyJhbGciOi'; sleep 100";
+    let slow = Shell { limit: Some(Duration::from_millis(300)), secrets, ..shell(command) };
+    let answer = runtime().block_on(slow.run(&CancellationToken::new(), &nobody()));
+    assert_eq!(answer, Answer::TimedOut { stdout: "x ***".into(), stderr: "".into() });
 }

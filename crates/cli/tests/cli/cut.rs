@@ -52,7 +52,15 @@ states:
     continue_on_error: true
     transitions:
       - {when: "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' + inputs.SECRET_K == 'never'", goto: bad}
-      - {goto: done}
+      - {goto: cut}
+  cut:
+    type: command
+    command: "printf '%0950d' 0; printf %s \"$SECRET_K\"; printf '%0950d' 0 >&2; printf %s \"$SECRET_K\" >&2; exit 4"
+    max_output: 1000
+    truncate: true
+    continue_on_error: true
+    on_success: done
+    on_failure: done
   bad: {type: terminal, status: failure}
   done: {type: terminal, message: "gave {{.inputs.SECRET_K}}"}
 "#;

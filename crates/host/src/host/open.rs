@@ -12,7 +12,7 @@ use super::timers::Timers;
 use super::wind_down::responds_to;
 use super::{Act, Asker, Host, Order, Refused};
 use crate::store::{Packing, Parent, Part, Pending, Run, RunNo, Store, Trouble, WorkflowNo};
-use branchpoint_runners::Call;
+use branchpoint_runners::{Call, Secrets};
 
 /// A run in memory.
 #[derive(Debug)]
@@ -86,7 +86,8 @@ impl Open {
 
     /// The call that a command of this run asks for.
     pub(super) fn call(&self, command: Command) -> Option<Call> {
-        Call::of(&self.program, &self.id, &self.folder, command).map(|call| self.place.locate(call))
+        let call = self.place.locate(Call::of(&self.program, &self.id, &self.folder, command)?);
+        Some(Call { sealed: Secrets::from_values(self.packing.secrets.iter().cloned()), ..call })
     }
 
     /// Whether an event has to wait until the last one is finished. Only an order to end need not.

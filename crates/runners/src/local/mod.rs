@@ -95,9 +95,10 @@ impl Local {
         let missing = |why: String| Answer::impossible(kind, why);
         let (input, known) = resolve(&call.input, &call.definition.secrets, &self.secrets).map_err(missing)?;
         let mut mask = self.mask.secrets();
-        mask.add(known.clone());
-        let hearing = Hearing::new(Arc::clone(&self.listener), mask);
-        Ok(Resolved { call: Call { input, ..call.clone() }, hearing, secrets: Secrets::from_values(known) })
+        mask.add(call.sealed.values().iter().chain(&known).cloned());
+        let hearing = Hearing::new(Arc::clone(&self.listener), mask.clone());
+        let call = Call { input, sealed: mask, ..call.clone() };
+        Ok(Resolved { call, hearing, secrets: Secrets::from_values(known) })
     }
 
     async fn command(&self, call: &Call, cancel: &CancellationToken, listener: &Listener) -> Answer {
@@ -131,6 +132,7 @@ impl Local {
             env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
             limit: call.attempt_limit_ms().map(Duration::from_millis),
             max_output: max_output(call),
+            secrets: call.sealed.clone(),
             shell: None,
         }
     }

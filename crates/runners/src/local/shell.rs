@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::runner::{Answer, Call};
+use crate::secrets::Secrets;
 use environment::may_be_set;
 use output::Output;
 
@@ -60,6 +61,8 @@ pub struct Shell {
     pub limit: Option<Duration>,
     /// How many bytes of each stream are kept.
     pub max_output: usize,
+    /// Secrets that output must not end in the middle of, where it is cut.
+    pub secrets: Secrets,
     /// The shell, if it is not the user's.
     pub shell: Option<PathBuf>,
 }
@@ -101,7 +104,7 @@ impl Shell {
         }
         command.envs(self.env.iter().filter(|(name, _)| may_be_set(name)).map(|(name, value)| (name, value)));
         match command.spawn().and_then(|child| self.attend(child, input, listener)) {
-            Ok(attended) => attended.answer(self.limit, cancel).await,
+            Ok(attended) => attended.answer(self, cancel).await,
             Err(error) => {
                 let program = command.as_std().get_program().display();
                 Answer::failed("exit_code", format!("`{program}` cannot be started in {}: {error}", self.dir.display()))
@@ -133,8 +136,8 @@ struct Attended {
 }
 
 impl Attended {
-    async fn answer(mut self, limit: Option<Duration>, cancel: &CancellationToken) -> Answer {
-        let until = limit.map(|limit| Instant::now() + limit);
+    async fn answer(mut self, shell: &Shell, cancel: &CancellationToken) -> Answer {
+        let until = shell.limit.map(|limit| Instant::now() + limit);
         let ended = tokio::select! {
             status = self.child.wait() => status.map_or(Ended::Cancelled, Ended::By),
             () = cancel.cancelled() => Ended::Cancelled,
@@ -154,7 +157,11 @@ impl Attended {
         }
         self.await_told(until, cancel).await;
         let cut = self.outputs.iter().find_map(Output::cut);
-        let mut texts = self.outputs.iter().map(|output| Arc::from(output.text()));
+        let is_whole = matches!(ended, Ended::By(_));
+        let mut texts = self.outputs.iter().map(|output| match output.cut() {
+            None if is_whole => Arc::from(output.text()),
+            _ => shell.secrets.without_unfinished(output.text()).into(),
+        });
         let (stdout, stderr) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
         match ended {
             Ended::By(status) => Answer::Process { exit: exit_code(status), stdout, stderr, cut },

@@ -16,7 +16,7 @@ const ENCODED_BYTES: usize = 6;
 const LARGE_BYTES: usize = 64 * 1024;
 
 /// The fewest bytes of a secret that count as its beginning where a text was cut.
-const BEGINNING_BYTES: usize = 3;
+pub(super) const BEGINNING_BYTES: usize = 3;
 
 /// What follows a value that was cut short.
 const CUT_MARK: &str = "…";

@@ -18,6 +18,7 @@ use branchpoint_expr::{Object, Value, shell};
 use crate::local::SecretStore;
 use crate::local::shell::Stream;
 use crate::runner::{Answer, Body};
+use forms::BEGINNING_BYTES;
 pub use forms::{Encoding, Finder, Found};
 pub use shared::SharedSecrets;
 
@@ -29,11 +30,17 @@ const PREFIXES: [&str; 4] = ["SECRET_", "API_KEY", "PASSWORD", "TOKEN"];
 const WORDS: [&str; 4] = ["APIKEY", "PASSWORD", "SECRET", "TOKEN"];
 
 /// The secret values of a run, the longest first: one may be a part of another.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Secrets {
     values: Vec<String>,
     /// What finds them in a text, in every form that is known; made when it is needed.
     finder: OnceLock<Option<Arc<Finder>>>,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} secrets", self.values.len())
+    }
 }
 
 impl PartialEq for Secrets {
@@ -147,6 +154,12 @@ impl Secrets {
     /// cut short. Mask whole values before shortening them all the same: a beginning is only known by the mark of the cut.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.mask_from(text, 0)
+    }
+
+    /// The beginning of a longer text without the secret that it ends in the middle of. Whole secrets stay.
+    pub(crate) fn without_unfinished(&self, text: String) -> String {
+        let end = self.tellable(&text);
+        if text.len() - end < BEGINNING_BYTES { text } else { format!("{}{MASK}", &text[..end]) }
     }
 
     /// The beginning of a longer text with every secret masked, also one that it ends in the middle of.
