@@ -30,6 +30,6 @@ pub use offers::{Offer, offers, status, view};
 pub use request::{BadRequest, Refusal, Request, Resolution, VOTE, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{
-    Attempt, Basis, BranchOutcome, BranchRecord, Decided, InputState, Iteration, NotChangeable, Note, Records, Redact,
-    StepRecord, StepStatus, What, steps, what_if,
+    Attempt, Basis, BranchOutcome, BranchRecord, Counted, Decided, InputState, ItemCount, Iteration, NotChangeable,
+    Note, Records, Redact, StepRecord, StepStatus, What, steps, what_if,
 };

@@ -361,6 +361,14 @@ impl State {
 }
 
 impl Frame {
+    /// The number of the attempt of a frame that has exceeded its time limit.
+    pub(crate) const EXPIRED: u32 = u32::MAX;
+
+    /// Whether it has exceeded its time limit.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.attempt == Self::EXPIRED
+    }
+
     fn map_values(&mut self, map: &mut dyn FnMut(&mut Value)) {
         self.values.iter_mut().flatten().for_each(&mut *map);
         for entry in self.entries.values_mut() {

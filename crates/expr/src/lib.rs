@@ -63,7 +63,7 @@ pub use located::{Field, Located, Shape};
 pub use program::{Name, Reference};
 pub use rules::Dialect;
 pub use template::{Piece, Substitution};
-pub use time::{duration_ms, instant_ms, iso_at, iso_date_at, iso_utc, seconds_ms};
+pub use time::{duration_ms, duration_text, instant_ms, iso_at, iso_date_at, iso_utc, seconds_ms};
 pub use typing::Typing;
 pub use unit::{Options, Problems};
 pub use value::{Fields, List, ListView, Object, ObjectView, Shared, Size, Source, Value, View};

@@ -378,6 +378,17 @@ impl Program {
     }
 
     /// The text of a node as its author wrote it, on one line; none for what was made from structure.
+    /// Gives a node of a structured condition the words by which its author knows it.
+    pub(crate) fn name_node(&mut self, id: Id, text: &str) {
+        self.written.push(Written { nodes: id..id + 1, start: None, text: text.into() });
+    }
+
+    /// The words that a node of a structured condition was given.
+    pub(crate) fn node_name(&self, id: Id) -> Option<&str> {
+        let named = self.written.iter().find(|written| written.nodes == (id..id + 1) && written.start.is_none())?;
+        Some(&named.text)
+    }
+
     pub(crate) fn written_text(&self, id: Id) -> Option<String> {
         let written = self.written.iter().find(|written| written.nodes.contains(&id))?;
         let text = match written.start {

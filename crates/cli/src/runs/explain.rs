@@ -27,6 +27,10 @@ pub(super) struct Arguments {
     /// Decide once more with a changed value, such as step.score.output.score=0.9
     #[arg(long = "with", value_name = "PATH=VALUE")]
     changes: Vec<String>,
+
+    /// With `--with`: only the decision of this number, counted from 1 in each record of the step
+    #[arg(long, value_name = "NUMBER", requires = "changes", value_parser = clap::value_parser!(u64).range(1..))]
+    decision: Option<u64>,
 }
 
 pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
@@ -58,34 +62,68 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes the last decision by conditions of each record once more, with changed values.
+/// A decision of a record, taken once more.
+struct Again<'t> {
+    /// Its number in the record, counted from 1.
+    number: usize,
+    /// The rounds around it.
+    iterations: String,
+    was: &'t Decided,
+    would_be: Decided,
+}
+
+/// Takes every decision by conditions of the records once more with changed values, or the one of a number. Decisions that do not
+/// read a changed path stay out of it, unless none reads it.
 fn decide_again(told: &Told, records: &[usize], arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let changes = arguments.changes.iter().map(|change| parse_change(change)).collect::<Result<Vec<_>>>()?;
     let program = &told.look.program;
-    let mut decisions: Vec<(&Decided, Decided)> = Vec::new();
+    let mut decisions: Vec<Again<'_>> = Vec::new();
+    let mut refused = None;
     for record in records.iter().map(|index| &told.records[*index]) {
-        let by_conditions = record.decisions.iter().rfind(|decided| !decided.reads.is_empty());
-        let Some(decided) = by_conditions.or(record.decisions.last()) else { continue };
-        decisions.push((decided, what_if(program, decided, &changes).map_err(|refused| not_changeable(&refused))?));
+        for (number, was) in (1..).zip(&record.decisions) {
+            if arguments.decision.is_some_and(|only| only != number as u64) {
+                continue;
+            }
+            match what_if(program, was, &changes) {
+                Ok(would_be) => {
+                    let iterations = path(&positions(record));
+                    decisions.push(Again { number, iterations, was, would_be });
+                }
+                // A decision that reads other paths says more than one that reads none.
+                Err(reason) => {
+                    let is_better = matches!((&refused, &reason), (None, _) | (_, NotChangeable::NotRead { .. }));
+                    refused = if is_better { Some(reason) } else { refused };
+                }
+            }
+        }
     }
-    if decisions.is_empty() {
-        bail!("step `{}` has decided nothing in this run", arguments.step);
+    match refused {
+        Some(refused) if decisions.is_empty() => return Err(not_changeable(&refused)),
+        None if decisions.is_empty() => match arguments.decision {
+            Some(number) => bail!("step `{}` has no decision {number} in this run", arguments.step),
+            None => bail!("step `{}` has decided nothing in this run", arguments.step),
+        },
+        _ => {}
     }
     if json {
-        let decisions = decisions.iter().map(|(was, would_be)| {
+        let decisions = decisions.iter().map(|Again { number, was, would_be, .. }| {
             let [was, would_be] = [*was, would_be].map(|decided| decided.to_value(program, &told.secrets));
-            masked::object([("was", was), ("would_be", would_be)])
+            masked::object([("number", masked::count(*number as u64)), ("was", was), ("would_be", would_be)])
         });
         let decisions = Value::from(decisions.collect::<Vec<_>>());
         terminal::print(&(serde_json::to_string_pretty(&decisions)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    for (was, would_be) in &decisions {
+    let several = decisions.len() > 1;
+    let texts = decisions.iter().map(|Again { number, iterations, was, would_be }| {
         let same = was.chosen().map(|branch| &branch.name) == would_be.chosen().map(|branch| &branch.name);
         let verdict = if same { "The same branch" } else { "Another branch" };
         let text = would_be.to_text(program, "", &told.secrets);
-        terminal::print_styled(&format!("{verdict} with these values. It was: {}\n\n{text}", was.headline(program)))?;
-    }
+        let iteration = if iterations.is_empty() { String::new() } else { format!(" of iteration {iterations}") };
+        let which = if several { format!("Decision {number}{iteration}: ") } else { String::new() };
+        format!("{which}{verdict} with these values. It was: {}\n\n{text}", was.headline(program))
+    });
+    terminal::print_styled(&texts.collect::<Vec<_>>().join("\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

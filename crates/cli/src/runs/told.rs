@@ -23,8 +23,6 @@ pub(super) struct Told {
     /// The records inside each record.
     pub(super) inner: Vec<Vec<usize>>,
     pub(super) left_out: LeftOut,
-    /// What people have decided, with the record that has asked.
-    decided: Vec<(usize, Value)>,
     /// Which record has made which call.
     pub(super) callers: BTreeMap<EffectNo, usize>,
     /// What was sent to the run from outside, in order: when, who, what.
@@ -73,16 +71,13 @@ impl LeftOut {
 struct Gathered {
     records: Records,
     callers: BTreeMap<EffectNo, usize>,
-    decided: Vec<(usize, Value)>,
 }
 
 impl Gathered {
     fn add(&mut self, note: &Note) {
         let record = self.records.add(note).or_else(|| self.records.innermost_of(note.strand));
-        match (&note.what, record) {
-            (What::Attempt { effect, .. }, Some(record)) => drop(self.callers.insert(*effect, record)),
-            (What::Resolved(outcome), Some(record)) => self.decided.push((record, outcome.clone())),
-            _ => {}
+        if let (What::Attempt { effect, .. }, Some(record)) = (&note.what, record) {
+            self.callers.insert(*effect, record);
         }
     }
 }
@@ -103,7 +98,7 @@ impl Told {
         let Replayed { look, first, last, is_whole } =
             store.replay_part(run, from, MAX_OPS, &mut |note| gathered.add(&note))?;
         let left_out = LeftOut { before: first, after: look.state.seq() - last, steps: gathered.records.omitted() };
-        let Gathered { records, callers, decided } = gathered;
+        let Gathered { records, callers } = gathered;
         let records = if is_whole { records } else { records.of_part() };
         // What a part does not show the end of has not ended in it.
         let status = if left_out.after == 0 { look.status() } else { Status::Running };
@@ -112,7 +107,6 @@ impl Told {
         let mut told = Self {
             around: Vec::new(),
             inner: Vec::new(),
-            decided: decided.into_iter().filter_map(|(at, value)| Some((*index.get(&at)?, value))).collect(),
             callers: callers.into_iter().filter_map(|(effect, at)| Some((effect, *index.get(&at)?))).collect(),
             sent: sent(store, run, &secrets)?,
             look,
@@ -244,18 +238,6 @@ impl Told {
         let mut below: Vec<String> = failed.collect();
         let approvals = record.decisions.iter().filter(|decided| decided.kind == DecisionKind::Approval);
         below.extend(approvals.map(|decided| masked::cut(&decided.line(&self.look.program, &self.secrets))));
-        let explained = record.decisions.iter().any(|decided| decided.kind == DecisionKind::Approval);
-        for (_, outcome) in self.decided.iter().filter(|(of, _)| *of == index && !explained) {
-            let votes = outcome.get("votes").and_then(Value::as_list).unwrap_or_default().iter().map(|vote| {
-                let part = |key: &str| vote.get(key).filter(|part| **part != Value::Null).map(Value::to_string);
-                let comment = part("comment").map(|comment| format!(" \"{comment}\"")).unwrap_or_default();
-                format!("{} {}{comment}", part("user_id").unwrap_or_default(), part("choice").unwrap_or_default())
-            });
-            let votes: Vec<String> = votes.collect();
-            let by = if votes.is_empty() { "nobody has voted".to_owned() } else { votes.join(", ") };
-            let how = outcome.get("outcome").map(Value::to_string).unwrap_or_default();
-            below.push(masked::cut(&self.secrets.mask(&format!("decided: {how} ({by})"))));
-        }
         below
     }
 
@@ -283,8 +265,6 @@ impl Told {
                 ("error", masked(&attempt.error)),
             ])
         });
-        let decided = self.decided.iter().filter(|(of, _)| *of == index);
-        let decided = decided.map(|(_, outcome)| self.secrets.mask_value(outcome)).collect::<Vec<_>>();
         let warnings = record.warnings.iter().cloned().map(Value::Str);
         masked::object([
             ("step", Value::Str(step.id.clone())),
@@ -301,7 +281,6 @@ impl Told {
             ("waited_ms", Value::Int(record.waited_ms)),
             ("attempts", Value::from(attempts.collect::<Vec<_>>())),
             ("usage", spent::object(record.usage)),
-            ("decided", Value::from(decided)),
             ("input", masked(&record.input)),
             ("output", masked(&record.output)),
             ("error", masked(&record.error)),

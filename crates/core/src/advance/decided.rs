@@ -1,12 +1,14 @@
 //! Records the author's decisions while recording is on: the same evaluation, with everything that led to it.
 
+use std::sync::Arc;
+
 use branchpoint_expr::{Read, Value};
 
 use super::Machine;
-use crate::ir::{Count, Decides, DecisionKind, Index, PlaceId, StepId};
+use crate::ir::{Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, Items, PlaceId, StepId};
 use crate::request::{Request, Resolution};
 use crate::state::{EntryResult, Frame, StrandNo};
-use crate::trace::{Basis, BranchOutcome, BranchRecord, Decided, FAILED_LISTED, InputState, What};
+use crate::trace::{Basis, BranchOutcome, BranchRecord, Counted, Decided, FAILED_LISTED, InputState, ItemCount, What};
 
 /// The exit of an `Enter` that is taken when its frame fails.
 const FRAME_FAILED: usize = 1;
@@ -25,7 +27,7 @@ impl Machine<'_> {
         };
         let program = self.program;
         let decision = &program.decisions[decides.decision.index()];
-        let mut branches: Vec<BranchRecord> = decision.branches.iter().map(BranchRecord::of).collect();
+        let mut branches = self.branch_records(no, decision);
         let mut reads: Vec<Read> = Vec::new();
         let mut open = true;
         for (index, (branch, record)) in (0_u32..).zip(decision.branches.iter().zip(&mut branches)) {
@@ -55,44 +57,38 @@ impl Machine<'_> {
                 None => {}
             }
         }
-        let count = decision.count.and_then(|count| self.counted(no, count));
-        let basis = match decision.answer {
-            Some(answer) => Basis::Answer {
-                sender: self.sender.clone(),
-                value: self.recorded_value(no, answer).unwrap_or_default(),
-            },
-            None => Basis::Conditions,
+        let basis = match (decision.answer, decision.attempt) {
+            (Some(note), _) => {
+                let note = self.recorded_value(no, note).ok().filter(|note| !matches!(note.as_str(), Some("") | None));
+                Basis::Answer { sender: self.sender.clone(), note }
+            }
+            (None, Some(attempt)) => {
+                let number = |expr| self.number(no, expr).and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+                let (attempt, limit) = (number(attempt.number), number(attempt.limit));
+                Basis::Attempt { attempt, limit, delay_ms: None, retryable: attempt >= limit }
+            }
+            (None, None) => Basis::Conditions,
         };
-        let (step, kind) = (decision.step, decision.kind);
-        let decision = Some(decides.decision);
-        self.note_decision(no, Decided { decision, step, kind, at_ms: 0, branches, chosen, basis, count, reads });
+        let decided = self.decided(no, decides.decision, chosen, branches, basis);
+        self.note_decision(no, Decided { reads, ..decided });
     }
 
     /// The op at a place was left by an exit, by a rule instead of conditions.
     pub(super) fn decided_by_rule(&mut self, no: StrandNo, at: PlaceId, exit: usize, basis: impl FnOnce() -> Basis) {
-        let Some(decides) = self.recorded(at) else { return };
-        let Some(Some(chosen)) = decides.exits.get(exit).copied() else { return };
+        if let Some(decided) = self.taken_by_rule(no, at, exit, basis) {
+            self.note_decision(no, decided);
+        }
+    }
+
+    fn taken_by_rule(&self, no: StrandNo, at: PlaceId, exit: usize, basis: impl FnOnce() -> Basis) -> Option<Decided> {
+        let decides = self.recorded(at)?;
+        let chosen = decides.exits.get(exit).copied()??;
         let decision = &self.program.decisions[decides.decision.index()];
-        let mut branches: Vec<BranchRecord> = decision.branches.iter().map(BranchRecord::of).collect();
+        let mut branches = self.branch_records(no, decision);
         for (index, branch) in (0_u32..).zip(&mut branches) {
             branch.outcome = if index == chosen { BranchOutcome::True } else { BranchOutcome::False };
         }
-        let count = decision.count.and_then(|count| self.counted(no, count));
-        let (step, kind) = (decision.step, decision.kind);
-        self.note_decision(
-            no,
-            Decided {
-                decision: Some(decides.decision),
-                step,
-                kind,
-                at_ms: 0,
-                branches,
-                chosen: Some(chosen),
-                basis: basis(),
-                count,
-                reads: Vec::new(),
-            },
-        );
+        Some(self.decided(no, decides.decision, Some(chosen), branches, basis()))
     }
 
     /// People have settled a request, or time has. The choices are known only now; the document's branches say where they lead.
@@ -100,43 +96,27 @@ impl Machine<'_> {
         let Some(decides) = self.recorded(at) else { return };
         let decision = &self.program.decisions[decides.decision.index()];
         let outcome = resolution.outcome();
-        let people = if request.recipients.len() == 1 { "approver" } else { "approvers" };
-        let quorum = format!("{} of {} {people}", request.required, request.recipients.len());
-        let mut names: Vec<_> =
-            request.choices.iter().map(|choice| (choice.clone(), Some(quorum.as_str().into()))).collect();
+        let mut names: Vec<(Arc<str>, Arc<str>)> =
+            request.choices.iter().map(|choice| (choice.clone(), quorum(request, choice).into())).collect();
+        names.push(("no_quorum".into(), "every approver voted, and no choice has the required votes".into()));
         if request.deadline_ms.is_some() || outcome == "timeout" {
-            names.push(("timeout".into(), Some("the deadline passed".into())));
+            names.push(("timeout".into(), "the deadline passed".into()));
         }
-        match resolution {
-            Resolution::NoQuorum => names.push((outcome.into(), Some("every approver voted".into()))),
-            Resolution::Cancelled(_) => names.push((outcome.into(), Some("an operator cancelled it".into()))),
-            Resolution::Choice(_) | Resolution::Timeout => {}
-        }
+        names.push(("cancelled".into(), "an operator cancelled the approval".into()));
         let branches: Vec<BranchRecord> = names
             .into_iter()
             .map(|(name, text)| {
                 let declared = decision.branches.iter().find(|branch| branch.name == name);
                 let outcome = if &*name == outcome { BranchOutcome::True } else { BranchOutcome::False };
-                let target = declared.and_then(|branch| branch.target.clone());
-                BranchRecord { name, text, is_default: false, target, position: None, outcome, explanation: None }
+                let targets = declared.map(|branch| branch.targets.clone()).unwrap_or_default();
+                BranchRecord { text: Some(text), targets, ..BranchRecord::by_rule(&name, outcome) }
             })
             .collect();
         let chosen = branches.iter().position(|branch| branch.outcome == BranchOutcome::True);
+        let chosen = chosen.and_then(|chosen| u32::try_from(chosen).ok());
         let basis = Basis::Votes { request: Box::new(request.clone()), resolution: resolution.clone() };
-        self.note_decision(
-            no,
-            Decided {
-                decision: Some(decides.decision),
-                step: decision.step,
-                kind: decision.kind,
-                at_ms: 0,
-                branches,
-                chosen: chosen.and_then(|chosen| u32::try_from(chosen).ok()),
-                basis,
-                count: None,
-                reads: Vec::new(),
-            },
-        );
+        let decided = self.decided(no, decides.decision, chosen, branches, basis);
+        self.note_decision(no, decided);
     }
 
     /// A frame has closed, or failed with an error.
@@ -145,6 +125,8 @@ impl Machine<'_> {
         let Some(at) = self.state.strands.get(&by).map(|strand| strand.at) else { return };
         let Some(decides) = self.recorded(at) else { return };
         let decision = &self.program.decisions[decides.decision.index()];
+        let timed_out_ms = self.program.scope(frame.scope).time_limit_ms.filter(|_| frame.is_expired());
+        let mut items = None;
         let basis = match decision.kind {
             // The retry policy records its attempts.
             DecisionKind::Retry => return,
@@ -155,48 +137,91 @@ impl Machine<'_> {
                     EntryResult::Failed => InputState::Failed,
                     EntryResult::Open => InputState::Cancelled,
                 });
-                Basis::Inputs { inputs: decision.inputs.iter().cloned().zip(states).collect(), error: error.cloned() }
+                let inputs = decision.inputs.iter().cloned().zip(states).collect();
+                Basis::Inputs { are_branches: true, inputs, timed_out_ms }
             }
             _ => {
-                let count = u32::try_from(frame.results.len()).unwrap_or(u32::MAX);
                 let failed = (0_u32..).zip(&frame.results).filter(|(_, result)| matches!(result, EntryResult::Failed));
                 let failed = failed.map(|(at, _)| at).take(FAILED_LISTED).collect();
-                Basis::Items { count, failed, error: error.cloned() }
+                items = Some(ItemCount { count: frame.results.len() as u64, left_out: 0, failed });
+                Basis::Items { has_failed: error.is_some(), timed_out_ms }
             }
         };
         let exit = if error.is_some() { FRAME_FAILED } else { 0 };
-        self.decided_by_rule(by, at, exit, || basis);
+        // A frame whose failures do not matter still has had one.
+        let error = error.or(frame.failure.as_ref()).cloned();
+        if let Some(decided) = self.taken_by_rule(by, at, exit, || basis) {
+            self.note_decision(by, Decided { items, error, ..decided });
+        }
     }
 
     /// An attempt failed, and a retry policy says what follows.
-    pub(super) fn decided_by_policy(&mut self, no: StrandNo, step: StepId, basis: Basis) {
+    pub(super) fn decided_by_policy(&mut self, no: StrandNo, step: StepId, basis: Basis, error: Value) {
         if !self.stamp.record {
             return;
         }
         let again = matches!(basis, Basis::Attempt { delay_ms: Some(_), .. });
-        let branch = |name: &str, taken: bool| BranchRecord {
-            name: name.into(),
-            text: None,
-            is_default: false,
-            target: None,
-            position: None,
-            outcome: if taken { BranchOutcome::True } else { BranchOutcome::False },
-            explanation: None,
+        let branch = |name: &str, is_taken: bool| {
+            BranchRecord::by_rule(name, if is_taken { BranchOutcome::True } else { BranchOutcome::False })
         };
-        self.note_decision(
-            no,
-            Decided {
-                decision: None,
-                step,
-                kind: DecisionKind::Retry,
-                at_ms: 0,
-                branches: vec![branch("retry", again), branch("fail", !again)],
-                chosen: Some(u32::from(!again)),
-                basis,
-                count: None,
-                reads: Vec::new(),
-            },
-        );
+        let decided = Decided {
+            decision: None,
+            step,
+            kind: DecisionKind::Retry,
+            at_ms: 0,
+            branches: vec![branch("retry", again), branch("fail", !again)],
+            chosen: Some(u32::from(!again)),
+            basis,
+            count: None,
+            items: None,
+            error: Some(error),
+            reads: Vec::new(),
+        };
+        self.note_decision(no, decided);
+    }
+
+    fn decided(
+        &self,
+        no: StrandNo,
+        decision: DecisionId,
+        chosen: Option<u32>,
+        branches: Vec<BranchRecord>,
+        basis: Basis,
+    ) -> Decided {
+        let known = &self.program.decisions[decision.index()];
+        let error = known.error.and_then(|error| self.recorded_value(no, error).ok()).filter(|error| *error != Value::Null);
+        Decided {
+            decision: Some(decision),
+            step: known.step,
+            kind: known.kind,
+            at_ms: 0,
+            branches,
+            chosen,
+            basis,
+            count: known.count.and_then(|count| self.counted(no, count)),
+            items: known.items.and_then(|items| self.items(no, items)),
+            error,
+            reads: Vec::new(),
+        }
+    }
+
+    /// The branches of a decision, none of them evaluated, with what is known of them only in the run.
+    fn branch_records(&self, no: StrandNo, decision: &Decision) -> Vec<BranchRecord> {
+        let text = |expr| match self.recorded_value(no, expr) {
+            Ok(Value::Str(text)) => Some(text),
+            _ => None,
+        };
+        let records = decision.branches.iter().map(|branch| {
+            let mut record = BranchRecord::of(branch);
+            if let Some(reason) = branch.reason.and_then(text) {
+                record.text = Some(reason);
+            }
+            record.targets.extend(branch.leads_to.and_then(text));
+            let test = branch.test.map(|test| &self.program.conditions[test.index()]);
+            record.rule_holds = test.and_then(|test| test.evaluate(&self.sight(no)).ok());
+            record
+        });
+        records.collect()
     }
 
     /// What the op of a place decides, if anybody wants to know.
@@ -207,16 +232,33 @@ impl Machine<'_> {
         self.program.place(at).decides.as_ref()
     }
 
-    fn counted(&self, no: StrandNo, count: Count) -> Option<(u64, Option<u64>)> {
-        let number = |expr| match self.recorded_value(no, expr) {
+    fn counted(&self, no: StrandNo, count: Count) -> Option<Counted> {
+        let limit = count.limit.and_then(|limit| self.number(no, limit));
+        Some(Counted { done: self.number(no, count.value)?, limit, unit: count.unit })
+    }
+
+    fn items(&self, no: StrandNo, items: Items) -> Option<ItemCount> {
+        let left_out = items.left_out.and_then(|left_out| self.number(no, left_out)).unwrap_or(0);
+        Some(ItemCount { count: self.number(no, items.count)?, left_out, failed: Vec::new() })
+    }
+
+    fn number(&self, no: StrandNo, expr: ExprId) -> Option<u64> {
+        match self.recorded_value(no, expr) {
             Ok(Value::Int(int)) => u64::try_from(int).ok(),
             _ => None,
-        };
-        Some((number(count.value)?, count.limit.and_then(number)))
+        }
     }
 
     fn note_decision(&mut self, no: StrandNo, decided: Decided) {
         let at_ms = self.stamp.now_ms;
         self.note(no, What::Decided(Box::new(Decided { at_ms, ..decided })));
     }
+}
+
+/// What a choice needs to be settled, and the votes that it has.
+fn quorum(request: &Request, choice: &str) -> String {
+    let plural = |count: usize, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
+    let needed = plural(request.required as usize, "vote");
+    let given = request.votes.iter().filter(|vote| &*vote.choice == choice).count();
+    format!("needs {needed} from {}, has {given}", plural(request.recipients.len(), "approver"))
 }

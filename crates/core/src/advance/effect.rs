@@ -118,8 +118,8 @@ impl Machine<'_> {
         if let (Some(step), Some(limit)) =
             (kind.step, kind.retry.map(|retry| retry.max_attempts).filter(|most| *most > 1))
         {
-            let (error, retryable) = (error.clone(), failed.again.is_worth_it());
-            self.decided_by_policy(strand, step, Basis::Attempt { attempt, limit, error, delay_ms: delay, retryable });
+            let basis = Basis::Attempt { attempt, limit, delay_ms: delay, retryable: failed.again.is_worth_it() };
+            self.decided_by_policy(strand, step, basis, error.clone());
         }
         if let Some(delay) = delay {
             if failed.answered

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use branchpoint_expr::{List, Value};
+use branchpoint_expr::{List, Value, duration_text};
 
 use super::effect::delay_ms;
 use super::sight::error_object;
@@ -287,8 +287,8 @@ impl Machine<'_> {
             return;
         };
         let step = self.program.decisions[decides.decision.index()].step;
-        let basis = Basis::Attempt { attempt: frame.attempt, limit, error, delay_ms, retryable: true };
-        self.decided_by_policy(by, step, basis);
+        let basis = Basis::Attempt { attempt: frame.attempt, limit, delay_ms, retryable: true };
+        self.decided_by_policy(by, step, basis, error);
     }
 
     pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {
@@ -312,12 +312,14 @@ impl Machine<'_> {
 
     pub(super) fn frame_expired(&mut self, no: FrameNo) {
         let Some(frame) = self.state.frames.get_mut(&no) else { return };
+        let limit_ms = self.program.scope(frame.scope).time_limit_ms.unwrap_or_default();
         frame.deadline = None;
         // The limit is over all attempts: there is no other one.
-        frame.attempt = u32::MAX;
+        frame.attempt = Frame::EXPIRED;
         if let Some(timer) = frame.backoff.take() {
             self.clear_timer(timer);
         }
-        self.frame_failed(no, error_object("timeout", "this took longer than its time limit", None));
+        let message = format!("exceeded the timeout of {}", duration_text(limit_ms));
+        self.frame_failed(no, error_object("timeout", &message, None));
     }
 }

@@ -33,7 +33,8 @@ impl Machine<'_> {
             .iter()
             .map(|(slot, _)| if self.is_filled(no, *slot) { InputState::Arrived } else { InputState::Unreachable });
         let inputs = names.iter().cloned().zip(states).collect();
-        self.decided_by_rule(no, at, usize::from(filled == 0), || Basis::Inputs { inputs, error: None });
+        let basis = || Basis::Inputs { are_branches: false, inputs, timed_out_ms: None };
+        self.decided_by_rule(no, at, usize::from(filled == 0), basis);
     }
 
     fn is_filled(&self, no: StrandNo, slot: SlotId) -> bool {

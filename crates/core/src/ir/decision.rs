@@ -21,9 +21,15 @@ pub struct Decision {
     pub branches: Vec<Branch>,
     /// What a join waits for: the names of a merge's edges or of a scope's entries, in their order.
     pub inputs: Vec<Arc<str>>,
-    /// The rounds of a loop or the retries so far.
+    /// The rounds of a loop, the turns of a conversation or the retries so far.
     pub count: Option<Count>,
-    /// What a person answered, for a decision that an answer takes instead of conditions.
+    /// The items of a loop over items.
+    pub items: Option<Items>,
+    /// The attempt that failed, for a decision about the attempt after it.
+    pub attempt: Option<Attempt>,
+    /// Why something failed, as `{kind, message, step}`.
+    pub error: Option<ExprId>,
+    /// The note of a person's answer, for a decision that an answer takes instead of conditions.
     pub answer: Option<ExprId>,
 }
 
@@ -74,23 +80,71 @@ pub struct Branch {
     pub name: Arc<str>,
     /// The author's condition. Without one it is taken by a rule, or when no condition is true.
     pub condition: Option<ConditionId>,
+    /// The test of a branch that a rule takes, so that the decision can be taken again with other values.
+    pub test: Option<ConditionId>,
     /// The condition or the rule in words; none for a default that needs no reason.
     pub text: Option<Arc<str>>,
+    /// The rule in words that are known only in the run; they replace `text`.
+    pub reason: Option<ExprId>,
     /// Whether it is taken when no condition is true.
     pub is_default: bool,
-    /// The step, state or node that it leads to.
-    pub target: Option<Arc<str>>,
+    /// The steps, states or nodes that it leads to.
+    pub targets: Vec<Arc<str>>,
+    /// The one that it leads to, where that is known only in the run.
+    pub leads_to: Option<ExprId>,
     /// Line and column of the condition in the document, counted from 1.
     pub position: Option<(u32, u32)>,
 }
 
-/// How often a loop or a retry has come round.
+/// How many rounds, turns or retries were made before a decision.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Count {
     /// The number so far.
     pub value: ExprId,
     /// The most there may be.
     pub limit: Option<ExprId>,
+    /// What is counted.
+    pub unit: Unit,
+}
+
+/// What a decision counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Rounds of a loop.
+    Round,
+    /// Turns of a conversation.
+    Turn,
+    /// Retries of a step.
+    Retry,
+}
+
+impl Unit {
+    /// The word for it in every output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Round => "round",
+            Self::Turn => "turn",
+            Self::Retry => "retry",
+        }
+    }
+}
+
+/// The items of a loop, where its rounds are not entries of a frame.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Items {
+    /// How many the loop goes over.
+    pub count: ExprId,
+    /// How many a limit leaves out.
+    pub left_out: Option<ExprId>,
+}
+
+/// An attempt that failed and is not followed by another one.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its number, counted from 1.
+    pub number: ExprId,
+    /// The most there may be.
+    pub limit: ExprId,
 }
 
 /// The decision that the op of a place takes.

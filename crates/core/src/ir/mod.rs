@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect;
 
-pub use decision::{Branch, Count, Decides, Decision, DecisionKind, Rounds};
+pub use decision::{Attempt, Branch, Count, Decides, Decision, DecisionKind, Items, Rounds, Unit};
 pub use ids::{ConditionId, DecisionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
 pub use print::print;
 pub use validate::{Invalid, Odd, Warning, Wrong, validate};

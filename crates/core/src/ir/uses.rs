@@ -1,6 +1,8 @@
 //! What an op reads and writes.
 
-use super::{Arm, ConditionId, Entries, Exit, ExprId, Index, Mark, Op, Place, Program, Scope, SlotId, Verdict, Write};
+use super::{
+    Arm, ConditionId, Decision, Entries, Exit, ExprId, Index, Mark, Op, Place, Program, Scope, SlotId, Verdict, Write,
+};
 
 /// One use of something that a program's tables hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +17,30 @@ pub(super) enum Use {
     Slot(SlotId),
 }
 
+/// Calls `visit` with everything that a decision reads.
+pub(super) fn of_decision(decision: &Decision, mut visit: impl FnMut(Use)) {
+    let Decision { branches, count, items, attempt, error, answer, .. } = decision;
+    for branch in branches {
+        [branch.condition, branch.test].into_iter().flatten().map(Use::Guard).for_each(&mut visit);
+        [branch.reason, branch.leads_to].into_iter().flatten().map(Use::Value).for_each(&mut visit);
+    }
+    let values = [
+        count.map(|count| count.value),
+        count.and_then(|count| count.limit),
+        items.map(|items| items.count),
+        items.and_then(|items| items.left_out),
+        attempt.map(|attempt| attempt.number),
+        attempt.map(|attempt| attempt.limit),
+        *error,
+        *answer,
+    ];
+    values.into_iter().flatten().map(Use::Value).for_each(visit);
+}
+
 /// Calls `visit` with everything that a strand at this place uses itself.
 pub(super) fn of_place(program: &Program, place: &Place, mut visit: impl FnMut(Use)) {
     let decision = place.decides.as_ref().and_then(|decides| program.decisions.get(decides.decision.index()));
-    if let Some(decision) = decision {
-        decision.branches.iter().filter_map(|branch| branch.condition).map(Use::Guard).for_each(&mut visit);
-        let counted = decision.count.iter().flat_map(|count| [Some(count.value), count.limit]).flatten();
-        counted.map(Use::Value).for_each(&mut visit);
-        decision.answer.map(Use::Value).into_iter().for_each(&mut visit);
-    }
+    decision.into_iter().for_each(|decision| of_decision(decision, &mut visit));
     for mark in &place.marks {
         if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {
             visit(Use::Value(*value));

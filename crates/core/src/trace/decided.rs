@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::{Explanation, Phrase, Read, Value};
+use branchpoint_expr::{Explanation, Phrase, Read, Value, duration_text};
 
-use crate::ir::{Branch, DecisionId, DecisionKind, StepId};
+use crate::ir::{Branch, DecisionId, DecisionKind, StepId, Unit};
 use crate::request::{Request, Resolution};
 
 /// One decision of the document, as a run took it.
@@ -24,10 +24,36 @@ pub struct Decided {
     pub chosen: Option<u32>,
     /// What it was decided by.
     pub basis: Basis,
-    /// The round of a loop or the retries so far, and the most there may be.
-    pub count: Option<(u64, Option<u64>)>,
+    /// How many rounds, turns or retries were made before it.
+    pub count: Option<Counted>,
+    /// The items of a loop over items.
+    pub items: Option<ItemCount>,
+    /// Why a loop, a join or an attempt failed.
+    pub error: Option<Value>,
     /// Every value that its conditions read, whether or not they were evaluated.
     pub reads: Vec<Read>,
+}
+
+/// How many rounds, turns or retries were made before a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The number.
+    pub done: u64,
+    /// The most there may be.
+    pub limit: Option<u64>,
+    /// What is counted.
+    pub unit: Unit,
+}
+
+/// The items of a loop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ItemCount {
+    /// How many the loop goes over.
+    pub count: u64,
+    /// How many a limit leaves out.
+    pub left_out: u64,
+    /// The positions of those that failed, the first twenty of them.
+    pub failed: Vec<u32>,
 }
 
 /// A branch and what became of it.
@@ -39,14 +65,16 @@ pub struct BranchRecord {
     pub text: Option<Arc<str>>,
     /// Whether it is taken when no condition is true.
     pub is_default: bool,
-    /// The step, state or node that it leads to.
-    pub target: Option<Arc<str>>,
+    /// The steps, states or nodes that it leads to.
+    pub targets: Vec<Arc<str>>,
     /// Line and column of the condition in the document, counted from 1.
     pub position: Option<(u32, u32)>,
     /// What it gave.
     pub outcome: BranchOutcome,
     /// Why, if it has a condition and that was evaluated.
     pub explanation: Option<Explanation>,
+    /// Whether its rule held, evaluated or not, so that the decision can be taken again.
+    pub rule_holds: Option<bool>,
 }
 
 /// What a branch gave.
@@ -58,7 +86,7 @@ pub enum BranchOutcome {
     False,
     /// Its condition cannot be evaluated.
     Error,
-    /// An earlier branch was chosen.
+    /// An earlier branch was chosen, or it is evaluated only after a condition that was not true.
     NotEvaluated,
 }
 
@@ -88,19 +116,19 @@ pub enum Basis {
     },
     /// What arrived at a join.
     Inputs {
+        /// Whether the inputs are branches that run beside each other.
+        are_branches: bool,
         /// Name and state of each input, in order.
         inputs: Vec<(Arc<str>, InputState)>,
-        /// Why the join failed.
-        error: Option<Value>,
+        /// The time limit in milliseconds, if that ended the join.
+        timed_out_ms: Option<u64>,
     },
     /// The items of a loop.
     Items {
-        /// How many there are.
-        count: u32,
-        /// The positions of those that failed, the first twenty of them.
-        failed: Vec<u32>,
-        /// Why the loop failed.
-        error: Option<Value>,
+        /// Whether the loop failed; with it, or without, items may have.
+        has_failed: bool,
+        /// The time limit in milliseconds, if that ended the loop.
+        timed_out_ms: Option<u64>,
     },
     /// An attempt that failed.
     Attempt {
@@ -108,8 +136,6 @@ pub enum Basis {
         attempt: u32,
         /// The most there may be.
         limit: u32,
-        /// Why it failed.
-        error: Value,
         /// How long the pause before the next attempt is.
         delay_ms: Option<u64>,
         /// Whether the error allows another attempt.
@@ -121,8 +147,8 @@ pub enum Basis {
     Answer {
         /// Who answered, if it is known.
         sender: Option<Arc<str>>,
-        /// The answer.
-        value: Value,
+        /// The note that comes with the answer.
+        note: Option<Value>,
     },
     /// A signal that someone sent.
     Signal {
@@ -130,6 +156,9 @@ pub enum Basis {
         name: Arc<str>,
     },
 }
+
+/// The name of the branch by which every loop begins another round.
+pub(super) const CONTINUE: &str = "continue";
 
 /// How many failed items are listed by position.
 pub(crate) const FAILED_LISTED: usize = 20;
@@ -169,10 +198,25 @@ impl BranchRecord {
             name: branch.name.clone(),
             text: branch.text.clone(),
             is_default: branch.is_default,
-            target: branch.target.clone(),
+            targets: branch.targets.clone(),
             position: branch.position,
             outcome: BranchOutcome::NotEvaluated,
             explanation: None,
+            rule_holds: None,
+        }
+    }
+
+    /// A branch that a rule of the engine takes or not.
+    pub(crate) fn by_rule(name: &str, outcome: BranchOutcome) -> Self {
+        Self {
+            name: name.into(),
+            text: None,
+            is_default: false,
+            targets: Vec::new(),
+            position: None,
+            outcome,
+            explanation: None,
+            rule_holds: None,
         }
     }
 
@@ -195,18 +239,27 @@ impl Decided {
 
     /// One sentence that says why.
     pub fn sentence(&self) -> Phrase {
+        let error = self.error.as_ref();
         match &self.basis {
             Basis::Conditions => self.by_conditions(),
             Basis::Votes { request, resolution } => by_votes(request, resolution).into(),
-            Basis::Inputs { inputs, error } => by_inputs(inputs, error.as_ref()).into(),
-            Basis::Items { count, failed, error } => by_items(*count, failed, error.as_ref()).into(),
-            Basis::Attempt { attempt, limit, error, delay_ms, retryable } => {
-                let failed = format!("attempt {attempt} of {limit} failed ({})", message(error));
+            Basis::Inputs { are_branches, inputs, timed_out_ms } => {
+                by_inputs(*are_branches, inputs, error, *timed_out_ms).into()
+            }
+            Basis::Items { has_failed, timed_out_ms } => match (&self.items, timed_out_ms) {
+                (_, Some(limit_ms)) => format!("the loop exceeded its timeout of {}", duration_text(*limit_ms)).into(),
+                (Some(items), None) => by_items(items, *has_failed, error).into(),
+                (None, None) => "the loop ended".into(),
+            },
+            Basis::Attempt { attempt, limit, delay_ms, retryable } => {
+                let failed =
+                    format!("attempt {attempt} of {limit} failed ({})", error.map(message).unwrap_or_default());
+                let reason = self.chosen().and_then(|chosen| chosen.text.as_deref());
                 let then = match (delay_ms, retryable) {
                     (Some(0), _) => ", the next follows at once".to_owned(),
-                    (Some(delay_ms), _) => format!(", the next follows after {delay_ms} ms"),
+                    (Some(delay_ms), _) => format!(", the next follows after {}", duration_text(*delay_ms)),
                     (None, true) => ", and no attempt is left".to_owned(),
-                    (None, false) => ", and another attempt would not help".to_owned(),
+                    (None, false) => format!(", and {}", reason.unwrap_or("another attempt would not help")),
                 };
                 (failed + &then).into()
             }
@@ -214,66 +267,90 @@ impl Decided {
                 let rule = self.chosen().and_then(|chosen| chosen.text.as_deref());
                 rule.unwrap_or("the time was reached").into()
             }
-            Basis::Answer { sender, value } => {
-                let answered = format!("{} answered ", sender.as_deref().unwrap_or("someone"));
-                Phrase::from(answered).value(value.clone())
+            Basis::Answer { sender, note } => {
+                let choice = self.chosen().map_or("", |chosen| &chosen.name);
+                let answered = match sender {
+                    Some(sender) => format!("{sender} chose `{choice}`"),
+                    None => format!("`{choice}` was chosen (sender unknown)"),
+                };
+                match note {
+                    Some(note) => Phrase::from(answered).text(": ").value(note.clone()),
+                    None => answered.into(),
+                }
             }
             Basis::Signal { name } => format!("signal `{name}` arrived").into(),
         }
     }
 
+    fn explained(&self, outcome: BranchOutcome) -> impl Iterator<Item = &Explanation> {
+        let branches = self.branches.iter().filter(move |branch| branch.outcome == outcome);
+        branches.filter_map(|branch| branch.explanation.as_ref())
+    }
+
     fn by_conditions(&self) -> Phrase {
-        let explained = |outcome: BranchOutcome| {
-            let branches = self.branches.iter().filter(move |branch| branch.outcome == outcome);
-            branches.filter_map(|branch| branch.explanation.as_ref())
-        };
         let Some(chosen) = self.chosen() else {
-            let failed = explained(BranchOutcome::Error).next();
+            let failed = self.explained(BranchOutcome::Error).next();
             return failed.map_or_else(|| "cannot be decided".into(), |failed| failed.sentence.clone());
         };
         if let Some(explanation) = &chosen.explanation {
             return explanation.sentence.clone();
         }
         match (self.kind, self.count, &chosen.text) {
-            (DecisionKind::Loop, Some((_, Some(limit))), Some(_))
-                if explained(BranchOutcome::True).next().is_some() =>
+            (DecisionKind::Loop, Some(Counted { limit: Some(limit), unit, .. }), Some(_))
+                if self.explained(BranchOutcome::True).next().is_some() =>
             {
-                format!("the condition is still true, but the limit of {} is reached", rounds(limit)).into()
+                format!("the condition is still true, but the limit of {} is reached", counted(limit, unit)).into()
             }
-            (DecisionKind::Retry, Some((count, Some(limit))), Some(_)) => format!("retry {count} of {limit}").into(),
-            (DecisionKind::Retry, Some((_, Some(limit))), None) => match limit {
+            (DecisionKind::Retry, Some(Counted { done, limit: Some(limit), .. }), Some(_)) => {
+                format!("retry {} of {limit}", done + 1).into()
+            }
+            (DecisionKind::Retry, Some(Counted { limit: Some(limit), .. }), None) => match limit {
                 1 => "the only retry is used up".into(),
                 limit => format!("all {limit} retries are used up").into(),
             },
-            (_, _, Some(reason)) if chosen.is_default && explained(BranchOutcome::False).next().is_some() => {
-                format!("no condition matched, and {reason}").into()
-            }
-            (_, _, Some(rule)) => Phrase::from(&**rule),
-            _ => {
-                let errors = explained(BranchOutcome::Error).count();
-                let mut untrue = explained(BranchOutcome::False);
-                match (untrue.next(), untrue.next()) {
-                    (Some(only), None) if errors == 0 => only.sentence.clone(),
-                    (None, _) if errors == 0 => "there is no condition".into(),
-                    _ => match errors {
-                        0 => "no condition matched".into(),
-                        1 => "no condition matched, and 1 cannot be evaluated".into(),
-                        errors => format!("no condition matched, and {errors} cannot be evaluated").into(),
-                    },
-                }
-            }
+            (.., reason) => self.without_condition(reason.as_deref()),
+        }
+    }
+
+    /// Why a branch without a condition was chosen.
+    fn without_condition(&self, reason: Option<&str>) -> Phrase {
+        let errors = self.explained(BranchOutcome::Error).count();
+        let mut untrue = self.explained(BranchOutcome::False);
+        let (first, second) = (untrue.next(), untrue.next());
+        let failed = match errors {
+            0 => None,
+            1 => Some("1 condition cannot be evaluated".to_owned()),
+            errors => Some(format!("{errors} conditions cannot be evaluated")),
+        };
+        match (first, reason, failed) {
+            (None, Some(reason), None) => reason.into(),
+            (None, None, None) if self.kind == DecisionKind::Transition => "the transition has no condition".into(),
+            (None, None, None) => "there is no condition".into(),
+            (Some(only), None, None) if second.is_none() => only.sentence.clone(),
+            (_, None, None) => "no condition matched".into(),
+            (_, Some(reason), None) if reason.contains(", ") => format!("no condition matched; {reason}").into(),
+            (_, Some(reason), None) => format!("no condition matched, and {reason}").into(),
+            (_, None, Some(failed)) => format!("no condition matched, and {failed}").into(),
+            (_, Some(reason), Some(failed)) => format!("no condition matched, {failed}, and {reason}").into(),
         }
     }
 }
 
-pub(super) fn rounds(count: u64) -> String {
-    if count == 1 { "1 round".into() } else { format!("{count} rounds") }
+/// `1 round`, `2 turns`.
+pub(super) fn counted(count: u64, unit: Unit) -> String {
+    match (count, unit) {
+        (1, unit) => format!("1 {}", unit.as_str()),
+        (count, Unit::Retry) => format!("{count} retries"),
+        (count, unit) => format!("{count} {}s", unit.as_str()),
+    }
 }
 
 /// `kind: message` of an error object.
 fn message(error: &Value) -> String {
     let part = |key: &str| error.get(key).and_then(Value::as_str);
     match (part("kind"), part("message")) {
+        // `exit_code` and `exit code 2` say the same.
+        (Some(kind), Some(message)) if message.starts_with(&kind.replace('_', " ")) => message.to_owned(),
         (Some(kind), Some(message)) => format!("{kind}: {message}"),
         (None, Some(text)) | (Some(text), None) => text.to_owned(),
         (None, None) => error.to_string(),
@@ -311,44 +388,54 @@ fn by_votes(request: &Request, resolution: &Resolution) -> String {
     }
 }
 
-fn by_items(count: u32, failed: &[u32], error: Option<&Value>) -> String {
+fn by_items(items: &ItemCount, has_failed: bool, error: Option<&Value>) -> String {
+    let ItemCount { count, failed, .. } = items;
     let listed: Vec<String> = failed.iter().map(|at| format!("[{at}]")).collect();
-    let items = if failed.len() == 1 { "item" } else { "items" };
-    match (count, error) {
-        (_, Some(error)) if failed.is_empty() => format!("the loop stopped ({})", message(error)),
-        (_, Some(error)) => format!("{items} {} failed ({})", listed.join(", "), message(error)),
-        (0, None) => "there are no items".into(),
-        (1, None) if failed.is_empty() => "the only item is done".into(),
-        (_, None) if failed.is_empty() => format!("all {count} items are done"),
-        (_, None) => format!("all {count} items have ended; failed: {}", listed.join(", ")),
+    let noun = if failed.len() == 1 { "item" } else { "items" };
+    let why = error.map(|error| format!(" ({})", message(error))).unwrap_or_default();
+    match (count, has_failed) {
+        (_, true) if failed.is_empty() => format!("the loop stopped{why}"),
+        (_, true) => format!("{noun} {} failed{why}", listed.join(", ")),
+        (0, false) => "there are no items".into(),
+        (1, false) if failed.is_empty() => "the only item is done".into(),
+        (_, false) if failed.is_empty() => format!("all {count} items are done"),
+        (_, false) => format!("all {count} items have ended; failed: {}{why}", listed.join(", ")),
     }
 }
 
-fn by_inputs(inputs: &[(Arc<str>, InputState)], error: Option<&Value>) -> String {
+fn by_inputs(
+    are_branches: bool,
+    inputs: &[(Arc<str>, InputState)],
+    error: Option<&Value>,
+    timed_out_ms: Option<u64>,
+) -> String {
     let named = |state: InputState| {
-        let names: Vec<String> =
-            inputs.iter().filter(|(_, found)| *found == state).map(|(name, _)| format!("`{name}`")).collect();
-        names
+        let names = inputs.iter().filter(|(_, found)| *found == state).map(|(name, _)| format!("`{name}`"));
+        names.collect::<Vec<_>>().join(", ")
     };
-    let arrived = named(InputState::Arrived);
-    let mut text = match (arrived.len(), inputs.len()) {
-        (0, _) => "no input arrived".to_owned(),
-        (some, all) => format!("{some} of {all} inputs arrived: {}", arrived.join(", ")),
-    };
+    let arrived = inputs.iter().filter(|(_, state)| *state == InputState::Arrived).count();
+    let (one, many) = if are_branches { ("branch", "branches") } else { ("input", "inputs") };
+    let mut parts = Vec::new();
+    parts.extend(timed_out_ms.map(|limit_ms| format!("exceeded the timeout of {}", duration_text(limit_ms))));
+    parts.push(match (arrived, inputs.len()) {
+        (0, _) => format!("no {one} arrived"),
+        (1, 1) => format!("the only {one} arrived: {}", named(InputState::Arrived)),
+        (some, all) => format!("{some} of {all} {many} arrived: {}", named(InputState::Arrived)),
+    });
+    let several = inputs.iter().filter(|(_, state)| *state == InputState::Failed).count() > 1;
+    let first = if several { "first error: " } else { "" };
+    let error = error.filter(|_| timed_out_ms.is_none()).map(|error| format!(" ({first}{})", message(error)));
     let others = [
-        (InputState::Empty, "ended without a value"),
-        (InputState::Failed, "failed"),
-        (InputState::Cancelled, "cancelled"),
-        (InputState::Unreachable, "unreachable"),
+        (InputState::Failed, "failed", error.unwrap_or_default()),
+        (InputState::Empty, "ended without a value", String::new()),
+        (InputState::Cancelled, "cancelled", String::new()),
+        (InputState::Unreachable, "unreachable", String::new()),
     ];
-    for (state, words) in others {
+    for (state, words, detail) in others {
         let names = named(state);
         if !names.is_empty() {
-            text = format!("{text}; {words}: {}", names.join(", "));
+            parts.push(format!("{words}: {names}{detail}"));
         }
     }
-    if let Some(error) = error {
-        text = format!("{text} ({})", message(error));
-    }
-    text
+    parts.join("; ")
 }

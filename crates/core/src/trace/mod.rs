@@ -16,7 +16,7 @@ use crate::ir::{Status, StepId};
 use crate::state::{EffectNo, StrandNo};
 
 pub(crate) use decided::FAILED_LISTED;
-pub use decided::{Basis, BranchOutcome, BranchRecord, Decided, InputState};
+pub use decided::{Basis, BranchOutcome, BranchRecord, Counted, Decided, InputState, ItemCount};
 pub use shape::Redact;
 pub use steps::{Attempt, Records, StepRecord, StepStatus, steps};
 pub use what_if::{NotChangeable, what_if};

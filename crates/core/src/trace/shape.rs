@@ -2,8 +2,8 @@
 
 use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, shown};
 
-use super::{Basis, BranchRecord, Decided, Iteration};
-use crate::ir::{Index, Program};
+use super::{Basis, BranchRecord, Counted, Decided, Iteration};
+use crate::ir::{DecisionKind, Index, Program};
 use crate::request::{Request, Resolution};
 
 /// Removes secrets from what is shown. It sees values whole, before anything is shortened.
@@ -40,31 +40,38 @@ impl Decided {
             ("branches", Value::from(branches)),
             ("values", self.values(redact)),
         ]);
-        if let Some((count, limit)) = self.count {
+        if let Some(Counted { done, limit, unit }) = self.count {
             let limit = limit.map_or(Value::Null, number);
-            fields.insert("count".into(), Value::from(object([("value", number(count)), ("limit", limit)])));
+            let count = object([("unit", Value::from(unit.as_str())), ("done", number(done)), ("limit", limit)]);
+            fields.insert("count".into(), Value::from(count));
+        }
+        if let Some(items) = &self.items {
+            let failed = Value::from(items.failed.iter().map(|at| number(u64::from(*at))).collect::<Vec<_>>());
+            let (count, left_out) = (number(items.count), number(items.left_out));
+            let items = object([("count", count), ("left_out", left_out), ("failed", failed)]);
+            fields.insert("items".into(), Value::from(items));
+        }
+        if let Some(error) = &self.error {
+            let part = |key: &str| redact.value(error.get(key).unwrap_or(&Value::Null));
+            let step = match part("step") {
+                // An attempt is one of the step that decides.
+                Value::Null if self.kind == DecisionKind::Retry => fields["step"].clone(),
+                step => step,
+            };
+            let error = object([("kind", part("kind")), ("message", part("message")), ("step", step)]);
+            fields.insert("error".into(), Value::from(error));
         }
         let (key, details) = match &self.basis {
-            Basis::Conditions | Basis::Time => return Value::from(fields),
+            Basis::Conditions | Basis::Time | Basis::Items { .. } => return Value::from(fields),
             Basis::Votes { request, resolution } => ("approval", approval(request, resolution, redact)),
-            Basis::Inputs { inputs, error } => {
-                let inputs: Vec<Value> = inputs
-                    .iter()
-                    .map(|(name, state)| {
-                        let state = Value::from(state.as_str());
-                        Value::from(object([("name", Value::Str(name.clone())), ("state", state)]))
-                    })
-                    .collect();
-                add_error(&mut fields, error.as_ref(), redact);
-                ("inputs", Value::from(inputs))
+            Basis::Inputs { inputs, .. } => {
+                let inputs = inputs.iter().map(|(name, state)| {
+                    let state = Value::from(state.as_str());
+                    Value::from(object([("name", Value::Str(name.clone())), ("state", state)]))
+                });
+                ("inputs", Value::from(inputs.collect::<Vec<_>>()))
             }
-            Basis::Items { count, failed, error } => {
-                add_error(&mut fields, error.as_ref(), redact);
-                let failed = Value::from(failed.iter().map(|at| number(u64::from(*at))).collect::<Vec<_>>());
-                ("items", Value::from(object([("count", number(u64::from(*count))), ("failed", failed)])))
-            }
-            Basis::Attempt { attempt, limit, error, delay_ms, retryable } => {
-                add_error(&mut fields, Some(error), redact);
+            Basis::Attempt { attempt, limit, delay_ms, retryable } => {
                 let details = object([
                     ("number", number(u64::from(*attempt))),
                     ("limit", number(u64::from(*limit))),
@@ -73,9 +80,10 @@ impl Decided {
                 ]);
                 ("attempt", Value::from(details))
             }
-            Basis::Answer { sender, value } => {
-                let sender = sender.clone().map_or(Value::Null, Value::Str);
-                ("answer", Value::from(object([("user", sender), ("value", redact.value(value))])))
+            Basis::Answer { sender, note } => {
+                let user = sender.clone().map_or(Value::Null, Value::Str);
+                let note = note.as_ref().map_or(Value::Null, |note| redact.value(note));
+                ("answer", Value::from(object([("user", user), ("note", note)])))
             }
             Basis::Signal { name } => ("signal", Value::Str(name.clone())),
         };
@@ -102,15 +110,14 @@ impl Decided {
 
 impl BranchRecord {
     fn to_value(&self, redact: &dyn Redact) -> Value {
-        let text = |text: &Option<std::sync::Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
         let place = |part: fn((u32, u32)) -> u32| self.position.map_or(Value::Null, |at| number(u64::from(part(at))));
         let explanation = self.explanation.as_ref();
         Value::from(object([
             ("name", Value::Str(self.name.clone())),
-            ("condition", text(&self.text)),
+            ("condition", self.text.as_ref().map_or(Value::Null, |text| Value::from(redact.text(text)))),
             ("line", place(|(line, _)| line)),
             ("column", place(|(_, column)| column)),
-            ("target", text(&self.target)),
+            ("targets", Value::from(self.targets.iter().cloned().map(Value::Str).collect::<Vec<_>>())),
             ("outcome", Value::from(self.outcome.as_str())),
             ("sentence", explanation.map_or(Value::Null, |why| Value::from(redacted(&why.sentence, redact)))),
             ("error", explanation.map_or(Value::Null, |why| error_of(why, redact))),
@@ -158,12 +165,6 @@ fn approval(request: &Request, resolution: &Resolution, redact: &dyn Redact) -> 
         ("asked", moment(request.asked_ms)),
         ("deadline", request.deadline_ms.map_or(Value::Null, moment)),
     ]))
-}
-
-fn add_error(fields: &mut Object, error: Option<&Value>, redact: &dyn Redact) {
-    if let Some(error) = error {
-        fields.insert("error".into(), redact.value(error));
-    }
 }
 
 fn error_of(explanation: &Explanation, redact: &dyn Redact) -> Value {

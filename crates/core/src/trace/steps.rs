@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
+use super::decided::CONTINUE;
 use super::{Decided, Iteration, Note, What};
 use crate::event::Usage;
 use crate::ir::{DecisionKind, Index, Program, Status, StepId};
@@ -251,9 +252,14 @@ impl Records {
     }
 
     /// A decision belongs to the open record of its step; before the step begins, it waits for it. A transition is decided
-    /// after the step has ended.
+    /// after the step has ended, and so may be that it does not run another time.
     fn decide(&mut self, note: &Note, decided: &Decided) -> Option<usize> {
-        let is_open = |record: &StepRecord| record.ended_ms.is_none() || decided.kind == DecisionKind::Transition;
+        let ends = match decided.kind {
+            DecisionKind::Transition => true,
+            DecisionKind::Loop => decided.chosen().is_some_and(|chosen| &*chosen.name != CONTINUE),
+            _ => false,
+        };
+        let is_open = |record: &StepRecord| record.ended_ms.is_none() || ends;
         let open = self.newest(note, decided.step).filter(|at| self.list.get(at).is_some_and(is_open));
         let Some(at) = open else {
             let early = self.early.entry((decided.step, note.path.clone())).or_default();

@@ -4,13 +4,10 @@ use std::fmt::Write;
 
 use branchpoint_expr::{Value, iso_utc, shown};
 
-use super::decided::rounds;
+use super::decided::{CONTINUE, Counted, counted};
 use super::shape::redacted;
 use super::{Basis, BranchOutcome, BranchRecord, Decided, Redact};
-use crate::ir::{DecisionKind, Index, Program};
-
-/// The name of the branch by which every loop begins another round.
-const CONTINUE: &str = "continue";
+use crate::ir::{DecisionKind, Index, Program, Unit};
 
 impl Decided {
     /// What was chosen, in one line: `tier → elif-0 (branch 2 of 3)`.
@@ -18,18 +15,24 @@ impl Decided {
         let step = &program.steps[self.step.index()].id;
         let Some(chosen) = self.chosen() else { return format!("{step}: not decided") };
         let detail = match (self.kind, &self.basis, self.count) {
-            (DecisionKind::Loop, _, Some((done, limit))) if &*chosen.name == CONTINUE => {
-                let limit = limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
-                format!(" (round {}{limit})", done + 1)
+            // A turn is over before its conversation decides.
+            (DecisionKind::Loop, _, Some(Counted { done, limit, unit: Unit::Turn })) => {
+                format!(" (after turn {done}{})", of_limit(limit))
             }
-            (DecisionKind::Loop, _, Some((done, _))) => format!(" (after {})", rounds(done)),
+            (DecisionKind::Loop, _, Some(Counted { done, limit, .. })) if &*chosen.name == CONTINUE => {
+                format!(" (round {}{})", done + 1, of_limit(limit))
+            }
+            (DecisionKind::Loop, _, Some(Counted { done, unit, .. })) => format!(" (after {})", counted(done, unit)),
             (DecisionKind::Branch | DecisionKind::Switch | DecisionKind::Transition, Basis::Conditions, _) => {
                 let position = self.chosen.map_or(0, |at| at + 1);
                 format!(" (branch {position} of {})", self.branches.len())
             }
             _ => String::new(),
         };
-        format!("{step} → {}{detail}", chosen.name)
+        // A transition to the loop around, or to the active step, leads elsewhere than its name says.
+        let target = chosen.shown_targets().filter(|_| self.kind == DecisionKind::Transition);
+        let target = target.map(|target| format!(" → {target}")).unwrap_or_default();
+        format!("{step} → {}{target}{detail}", chosen.name)
     }
 
     /// The decision on one line, with its reason.
@@ -52,9 +55,10 @@ impl Decided {
                         writeln!(text, "  vote: {} {}{} ({at})", vote.user, vote.choice, comment.unwrap_or_default());
                 }
             }
-            Basis::Inputs { inputs, .. } => {
+            Basis::Inputs { are_branches, inputs, .. } => {
+                let noun = if *are_branches { "branch" } else { "input" };
                 for (name, state) in inputs {
-                    let _ = writeln!(text, "  input: {name} {}", state.as_str());
+                    let _ = writeln!(text, "  {noun}: {name} {}", state.as_str());
                 }
             }
             _ => {}
@@ -63,7 +67,17 @@ impl Decided {
     }
 }
 
+fn of_limit(limit: Option<u64>) -> String {
+    limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
+}
+
 impl BranchRecord {
+    /// Where it leads, unless that is what it is called.
+    fn shown_targets(&self) -> Option<String> {
+        let is_name = matches!(&self.targets[..], [only] if *only == self.name);
+        (!is_name && !self.targets.is_empty()).then(|| self.targets.join(", "))
+    }
+
     fn write(&self, out: &mut String, origin: &str, redact: &dyn Redact) {
         let mark = match self.outcome {
             BranchOutcome::True => "✓",
@@ -71,10 +85,8 @@ impl BranchRecord {
             BranchOutcome::Error => "!",
             BranchOutcome::NotEvaluated => "–",
         };
-        let text = self.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
-        // A transition is named after the state that it leads to.
-        let target = self.target.as_ref().filter(|target| **target != self.name);
-        let target = target.map(|target| format!(" → {target}")).unwrap_or_default();
+        let text = self.text.as_ref().map(|text| format!(": {}", redact.text(text))).unwrap_or_default();
+        let target = self.shown_targets().map(|target| format!(" → {target}")).unwrap_or_default();
         let place = self.position.map(|(line, column)| format!("  ({origin}:{line}:{column})")).unwrap_or_default();
         let skipped = if self.outcome == BranchOutcome::NotEvaluated { ", not evaluated" } else { "" };
         let _ = writeln!(out, "  {mark} {}{text}{target}{skipped}{place}", self.name);

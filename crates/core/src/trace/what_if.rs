@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Recorded, Value, change, nearest};
 
-use super::{Basis, BranchOutcome, BranchRecord, Decided};
+use super::{Basis, BranchOutcome, BranchRecord, Counted, Decided};
 use crate::ir::{Branch, Decision, DecisionKind, Index, Program};
 
 /// Why a decision cannot be taken with a changed value.
@@ -39,12 +39,19 @@ pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]
         }
     }
     let context = Recorded::of(&reads);
-    let mut branches: Vec<BranchRecord> = decision.branches.iter().map(BranchRecord::of).collect();
+    let reset = |branch: &BranchRecord| BranchRecord {
+        outcome: BranchOutcome::NotEvaluated,
+        explanation: None,
+        ..branch.clone()
+    };
+    let mut branches: Vec<BranchRecord> = decided.branches.iter().map(reset).collect();
     let limit = limit_reached(decision, decided);
+    let rule = decided.branches.iter().position(|branch| branch.rule_holds == Some(true));
     let conditions = match limit {
         // The limit is checked before the condition.
         Some(limit) if !decision.branches[..limit].iter().any(|branch| branch.condition.is_some()) => &[][..],
-        _ => &decision.branches,
+        // Nor are conditions after a rule that holds: it reads nothing that can be changed, so its outcome is that of the run.
+        _ => &decision.branches[..rule.unwrap_or(decision.branches.len())],
     };
     let mut chosen = if conditions.is_empty() { limit } else { None };
     for (index, branch) in conditions.iter().enumerate() {
@@ -64,12 +71,17 @@ pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]
         if chosen.is_some() {
             chosen = limit.or(chosen);
         }
-        chosen = chosen.or_else(|| decision.branches.iter().position(|branch| branch.is_default));
+        chosen = chosen.or(rule).or_else(|| branches.iter().position(|branch| branch.is_default));
     }
     if let Some(chosen) = chosen {
-        let rules = branches[..chosen].iter_mut().filter(|branch| branch.explanation.is_none());
+        let rules = branches[..chosen].iter_mut().filter(|branch| branch.explanation.is_none() && !branch.is_default);
         rules.for_each(|branch| branch.outcome = BranchOutcome::False);
         branches[chosen].outcome = BranchOutcome::True;
+        // A loop continues only after its limit was checked.
+        if let Some(at) = limit_of(decision).filter(|at| *at > chosen && decision.branches[chosen].condition.is_some())
+        {
+            branches[at].outcome = BranchOutcome::False;
+        }
     }
     let chosen = chosen.and_then(|chosen| u32::try_from(chosen).ok());
     Ok(Decided { branches, chosen, reads, ..decided.clone() })
@@ -77,10 +89,15 @@ pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]
 
 /// The branch of a loop's limit, if the loop has made all its rounds.
 fn limit_reached(decision: &Decision, decided: &Decided) -> Option<usize> {
-    let (count, limit) = decided.count?;
-    let at_limit = decision.kind == DecisionKind::Loop && limit.is_some_and(|limit| count >= limit);
+    let Counted { done, limit, .. } = decided.count?;
+    limit_of(decision).filter(|_| limit.is_some_and(|limit| done >= limit))
+}
+
+/// The branch of a loop's limit.
+fn limit_of(decision: &Decision) -> Option<usize> {
     let is_limit = |branch: &Branch| branch.condition.is_none() && !branch.is_default;
-    decision.branches.iter().position(is_limit).filter(|_| at_limit)
+    let counts = decision.kind == DecisionKind::Loop && decision.count.is_some_and(|count| count.limit.is_some());
+    decision.branches.iter().position(is_limit).filter(|_| counts)
 }
 
 impl Basis {

@@ -1,7 +1,9 @@
 //! What the guards of a step mean: durations and retry policies.
 
 use branchpoint_core::ir::{Backoff, Retry};
-use branchpoint_expr::{Located, Shape, seconds_ms};
+use branchpoint_expr::{Located, Shape, duration_text, seconds_ms};
+
+use super::tree::Step;
 
 /// The longest wait between attempts, unless a policy says otherwise.
 const MAX_DELAY_MS: u64 = 3_600_000;
@@ -14,6 +16,14 @@ pub(super) fn duration_ms(value: &Located) -> Option<u64> {
         Shape::Str { text, .. } => branchpoint_expr::duration_ms(text),
         _ => None,
     }
+}
+
+/// When a step fails, in words: by a rule of its own, or by its timeout. None: neither applies.
+pub(super) fn failing(rule: Option<&str>, step: &Step<'_>) -> Option<String> {
+    let limit_ms = step.get("timeout").and_then(duration_ms);
+    let late = limit_ms.map(|ms| format!("the timeout of {} was reached", duration_text(ms)));
+    let rules: Vec<String> = rule.map(str::to_owned).into_iter().chain(late).collect();
+    (!rules.is_empty()).then(|| rules.join(", or "))
 }
 
 /// The policy that a `retry` key describes.

@@ -122,7 +122,10 @@ impl Unit<'_> {
             let fitting = self.program.constant(fitting, position.span);
             ids.push(self.program.emit(Node::Binary(Binary::In, used, fitting), position.span));
         }
-        self.emit_all(Node::And, &ids, span)
+        let all = self.emit_all(Node::And, &ids, span);
+        let listed = Value::from(positions.iter().map(Located::to_value).collect::<Vec<_>>());
+        self.program.name_node(all, &format!("sequence_match {listed}"));
+        all
     }
 
     fn not_recently_used(&mut self, entry: &Located, tool: &str) -> Id {

@@ -152,7 +152,9 @@ impl Unit<'_> {
         let input = self.known_path(&["input"], Access::Blank, span);
         let text = self.emit_all(Node::Template, &[input], span);
         let arguments = self.program.ids(&[text]);
-        self.program.emit(Node::Call { builtin: builtins::inner("len"), arguments }, span)
+        let length = self.program.emit(Node::Call { builtin: builtins::inner("len"), arguments }, span);
+        self.program.name_node(length, "input_length");
+        length
     }
 
     fn operator(&mut self, entry: &Located) -> Option<Operator> {

@@ -39,11 +39,19 @@ impl Unit<'_> {
         };
         // A blank value never matches.
         if wanted.is_empty() {
-            return self.program.constant(Value::Bool(false), entry.span);
+            let never = self.program.constant(Value::Bool(false), entry.span);
+            self.program.name_node(never, "a blank value never matches");
+            return never;
         }
         let text = self.lowered_input(entry);
+        // The specification calls it so.
+        self.program.name_node(text, "text");
+        let word = if operator == Binary::Equal { "equal" } else { "contains" };
+        let words = format!("text {word} {:?}", View::Str(&wanted));
         let wanted = self.program.constant(Value::from(wanted), entry.span);
-        self.program.emit(Node::Binary(operator, text, wanted), entry.span)
+        let test = self.program.emit(Node::Binary(operator, text, wanted), entry.span);
+        self.program.name_node(test, &words);
+        test
     }
 
     /// The value's text form, trimmed and lower-cased; null is empty.

@@ -196,13 +196,18 @@ impl<'a> Explainer<'_, 'a> {
     /// The parts without which the outcome would have been another.
     fn deciding(&self, id: Id) -> Vec<Id> {
         let holds = self.holds(id);
-        let with = |ids: &[Id], wanted: bool| {
+        let with = |ids: &[Id], wanted: bool| -> Vec<Id> {
             ids.iter().copied().filter(|id| self.noted(*id).is_some() && self.holds(*id) == wanted).collect()
         };
         match self.node(id) {
             Node::And(parts) | Node::Every(parts) | Node::Or(parts) | Node::Some(parts) => {
                 with(self.program.list(parts), holds)
             }
+            // An operand that is no truth value decides by its place.
+            Node::Both(left, right) | Node::Either(left, right) => match with(&[left, right], holds) {
+                found if found.is_empty() => self.children(id),
+                found => found,
+            },
             Node::Not(operand) => vec![operand],
             Node::Conditional(condition, then, otherwise) => {
                 vec![condition, if self.holds(condition) { then } else { otherwise }]

@@ -3,6 +3,7 @@
 use super::{Explainer, Phrase};
 use crate::program::{Id, Node};
 use crate::syntax::ast::Binary;
+use crate::value::View;
 
 /// More reasons than this are counted, not listed.
 const LISTED: usize = 3;
@@ -13,6 +14,7 @@ impl Explainer<'_, '_> {
         let holds = self.holds(id);
         match self.node(id) {
             Node::And(_) | Node::Every(_) | Node::Or(_) | Node::Some(_) => self.reasons(id),
+            Node::Both(..) | Node::Either(..) if matches!(self.value(id), Some(View::Bool(_))) => self.reasons(id),
             Node::Not(operand) => self.because(operand),
             Node::Let { body, .. } => self.because(body),
             Node::Sequence(_, rest) => self.because(rest),
@@ -32,7 +34,11 @@ impl Explainer<'_, '_> {
                 compared(Binary::Matches, holds, self.fact(text), self.program.pattern_text(pattern).into())
             }
             Node::Test(test) => self.test(test, holds),
-            Node::Constant(_) => "that is what it says".into(),
+            Node::Constant(_) if let Some(name) = self.program.node_name(id) => name.into(),
+            Node::Constant(_) if id == self.program.root => {
+                format!("the condition is the constant `{}`", self.text(id)).into()
+            }
+            Node::Constant(_) => format!("`{}` is a constant", self.text(id)).into(),
             _ => self.fact(id),
         }
     }
@@ -78,7 +84,7 @@ impl Explainer<'_, '_> {
     fn comparison(&self, operator: Binary, left: Id, right: Id, holds: bool) -> Phrase {
         // People write the value on either side; what varies is what the sentence is about.
         let (subject, object, operator) = match (self.node(left), self.node(right), operator) {
-            (Node::Constant(_), Node::Constant(_), _) => return "that is what it says".into(),
+            (Node::Constant(_), Node::Constant(_), _) => return "both sides are constants".into(),
             (Node::Constant(_), _, operator) if let Some(mirrored) = mirrored(operator) => (right, left, mirrored),
             _ => (left, right, operator),
         };
@@ -93,6 +99,15 @@ impl Explainer<'_, '_> {
             return fact.text(if is_empty { ", which is empty" } else { ", which is not empty" });
         };
         let expected = test.right.map(|right| self.expected(right)).unwrap_or_default();
+        if let (Binary::Equal, true, Some(right)) = (operator, holds != negated, test.right)
+            && !self.same_value(test.left, right)
+        {
+            // Equal by the rules of the dialect only.
+            let are_texts =
+                [test.left, right].iter().all(|id| self.value(*id).is_some_and(|view| view.as_str().is_some()));
+            let how = if are_texts { " ignoring case" } else { "" };
+            return fact.text(", which equals ").phrase(expected).text(how);
+        }
         compared(operator, holds != negated, fact, expected)
     }
 }
@@ -101,7 +116,7 @@ impl Explainer<'_, '_> {
 fn compared(operator: Binary, holds: bool, fact: Phrase, expected: Phrase) -> Phrase {
     let relation = match (operator, holds) {
         (Binary::Equal, true) => return fact,
-        (Binary::NotEqual, false) => return fact.text(", expected anything else"),
+        (Binary::NotEqual, false) => ", expected a value other than ",
         (Binary::Equal, false) => ", expected ",
         (Binary::NotEqual, true) => ", not ",
         (Binary::Less, true) => ", less than ",

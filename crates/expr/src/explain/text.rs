@@ -30,7 +30,10 @@ impl Program {
     /// One part as text.
     pub(crate) fn part_text(&self, id: Id) -> String {
         match self.node(id) {
-            Node::Constant(constant) => shown(self.constants[constant as usize].view()),
+            Node::Constant(constant) => match self.node_name(id) {
+                Some(name) => name.to_owned(),
+                None => shown(self.constants[constant as usize].view()),
+            },
             Node::Path(path) => self.paths[path as usize].to_string(),
             Node::Test(test) => {
                 let test = &self.tests[test as usize];

@@ -31,6 +31,26 @@ pub fn duration_ms(text: &str) -> Option<u64> {
     Some(total)
 }
 
+/// A duration as documents write it.
+///
+/// ```
+/// assert_eq!(branchpoint_expr::duration_text(90_000), "1m30s");
+/// assert_eq!(branchpoint_expr::duration_text(250), "250ms");
+/// ```
+pub fn duration_text(ms: u64) -> String {
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
+    let mut rest = ms;
+    let mut text = String::new();
+    for (unit_ms, unit) in units {
+        let count = rest / unit_ms;
+        rest %= unit_ms;
+        if count > 0 {
+            text += &format!("{count}{unit}");
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
 /// The milliseconds of a number of seconds. None for what is negative or beyond any calendar.
 pub fn seconds_ms(seconds: f64) -> Option<u64> {
     const LONGEST_S: f64 = 1e12;

@@ -13,7 +13,7 @@ use std::fmt;
 use jiff::SignedDuration;
 use jiff::civil::Date;
 
-pub use duration::{duration_ms, seconds_ms};
+pub use duration::{duration_ms, duration_text, seconds_ms};
 pub(crate) use parse::{is_date_format, is_datetime_format, parse_iso, parse_strict};
 pub(crate) use relative::RelativeTime;
 

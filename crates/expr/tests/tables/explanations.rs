@@ -25,7 +25,7 @@ fn check(source: &str, sentence: &str) {
 fn a_comparison_tells_what_there_was_and_what_was_expected() {
     check("states.check.ExitCode == 0", "false because states.check.ExitCode is 2, expected 0");
     check("states.check.ExitCode != 0", "true because states.check.ExitCode is 2, not 0");
-    check("inputs.mode != 'test'", r#"false because inputs.mode is "test", expected anything else"#);
+    check("inputs.mode != 'test'", r#"false because inputs.mode is "test", expected a value other than "test""#);
     check("inputs.count > 20", "false because inputs.count is 12, expected more than 20");
     check("inputs.count <= 20", "true because inputs.count is 12, at most 20");
     // People write the value on either side; the sentence is about what varies.
@@ -72,7 +72,7 @@ fn joined_conditions_tell_what_decided() {
         "inputs.count > 20 ? true : inputs.mode == 'prod'",
         r#"false because inputs.count is 12, expected more than 20, and then inputs.mode is "test", expected "prod""#,
     );
-    check("true", "true because that is what it says");
+    check("true", "true because the condition is the constant `true`");
 }
 
 #[test]

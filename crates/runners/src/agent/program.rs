@@ -7,8 +7,8 @@
 use branchpoint_core::effect::{Kind, SecretText};
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    ConditionId, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program, ScopeId, SlotId, Status,
-    StepId, Write,
+    ConditionId, DecisionKind, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program, ScopeId, SlotId,
+    Status, StepId, Unit, Write,
 };
 use branchpoint_expr::{Condition, Dialect, Located, Problems, Value};
 
@@ -173,16 +173,19 @@ impl Turn {
     /// What follows a reply: the end, or its calls.
     fn replied(&mut self, stop: Option<&Stop>, done: PlaceId, calls: PlaceId) -> PlaceId {
         let has_calls = self.test("len(reply.toolCalls ?? []) > 0");
-        let next = self.b.decide([(has_calls, calls)], done, None);
-        let next = match stop {
-            Some(stop) => {
-                let broken = self.failed("error.kind", "error.message");
-                let fail = Failure { to: broken, error: Some(self.error) };
-                let judge = self.b.decide([(stop.condition, done)], next, Some(fail));
-                self.b.set(stop.writes.clone(), judge, Some(fail))
-            }
-            None => next,
-        };
+        let told = self.formula(
+            "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text",
+        );
+        // The call of the model ends after all decisions about its reply, so that its record has them.
+        let [stopped, done, calls] = [done, done, calls].map(|next| {
+            let ended = self.b.set([], next, None);
+            self.b.mark(ended, Mark::End(self.model_step, Some(told)));
+            ended
+        });
+        let mut next = self.b.decide([(has_calls, calls)], done, None);
+        if let Some(stop) = stop {
+            next = self.judge(stop, stopped, next);
+        }
         let said = self.formula(
             "let plain = {role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}; \
              reply.thoughts == nil ? plain : putPath(plain, ['thoughts'], reply.thoughts)",
@@ -192,12 +195,25 @@ impl Turn {
             self.put(self.tokens, "tokens + (reply.usage.tokens ?? 0)"),
             self.put(self.cost, "cost + (reply.usage.cost_micros ?? 0)"),
         ];
-        let heard = self.b.set(writes, next, None);
-        let told = self.formula(
-            "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text",
-        );
-        self.b.mark(heard, Mark::End(self.model_step, Some(told)));
-        heard
+        self.b.set(writes, next, None)
+    }
+
+    /// Evaluates `stop_when` for a reply. `next` is the decision whether the reply calls tools.
+    fn judge(&mut self, stop: &Stop, stopped: PlaceId, next: PlaceId) -> PlaceId {
+        let broken = self.failed("error.kind", "error.message");
+        let error = self.b.read(self.error);
+        self.b.mark(broken, Mark::Fail(self.model_step, error));
+        let fail = Failure { to: broken, error: Some(self.error) };
+        let judge = self.b.decide([(stop.condition, stopped)], next, Some(fail));
+        let decision = self.b.decision(self.model_step, DecisionKind::Loop);
+        let stops = self.b.branch(decision, "stop", Some(stop.condition), None);
+        let continues = self.b.rule_branch(decision, "continue", "the reply calls tools", None);
+        let ends = self.b.default_branch(decision, "end", "the reply calls no tool", None);
+        let (turn, limit) = (self.b.read(self.turns), self.formula("given.max_turns ?? 10"));
+        self.b.counts_to(decision, Unit::Turn, turn, limit);
+        self.b.decides(judge, decision, [Some(stops), None]);
+        self.b.decides(next, decision, [Some(continues), Some(ends)]);
+        self.b.set(stop.writes.clone(), judge, Some(fail))
     }
 
     /// The calls of a reply, several at a time, or one after the other if the agent wants it so.

@@ -91,3 +91,56 @@ fn a_loop_over_numbers_says_why_it_ends() {
     );
     check!("for", &blocks, "{}");
 }
+
+#[test]
+fn a_condition_that_cannot_be_evaluated_fails_the_step() {
+    let broken = CONDITIONAL.replace(r#""{{ $x }}""#, r#""{{ $status }}""#);
+    check!("conditional-error", &broken, "{}");
+    let looped = format!(
+        r#"{{"id": "grow", "type": "loop", "config": {{"loopType": "while",
+  "condition": {{"combinator": "and", "conditions": [
+    {{"variable": "{{{{ $status }}}}", "operator": "less_than", "value": 100, "type": "number"}}]}},
+  "loopBlocks": [{INCREMENT}]}}}}"#
+    );
+    check!("while-error", &looped, "{}");
+}
+
+#[test]
+fn a_condition_may_be_an_expression_or_a_nested_group() {
+    let either = CONDITIONAL.replace(
+        r#""condition": {"combinator": "and", "conditions": ["#,
+        r#""condition": {"combinator": "or", "conditions": [
+    {"combinator": "not", "conditions": [{"variable": "{{ $x }}", "operator": "equals", "value": 0, "type": "number"}]},"#,
+    );
+    check!("conditional-groups", &either, r#"{"x": 0}"#);
+    let start = CONDITIONAL.find(r#""condition": {"#).expect("it has a condition");
+    let end = CONDITIONAL.find(r#""truePath""#).expect("it has a true path");
+    let expression =
+        format!(r#"{}"if": "$x > 100 || $status == 'Open'", {}"#, &CONDITIONAL[..start], &CONDITIONAL[end..]);
+    check!("conditional-expression", &expression, "{}");
+}
+
+#[test]
+fn a_switch_without_a_default_says_that_nothing_matched() {
+    let start = SWITCH
+        .find(
+            r#"],
+  "defaultBlocks""#,
+        )
+        .expect("it has a default");
+    let without = format!("{}]}}}}", &SWITCH[..start]);
+    check!("switch-no-default", &without, r#"{"status": "odd"}"#);
+}
+
+#[test]
+fn a_loop_over_no_items_and_a_round_that_fails() {
+    let blocks = |inner: &str| {
+        format!(
+            r#"{{"id": "each", "type": "loop", "config": {{"loopType": "forEach", "iterableVariable": "{{{{ $items }}}}", "itemVariable": "item",
+  "loopBlocks": [{inner}]}}}}"#
+        )
+    };
+    check!("for-each-empty", &blocks(INCREMENT), r#"{"items": []}"#);
+    let broken = CONDITIONAL.replace(r#""{{ $x }}""#, r#""{{ $item }}""#);
+    check!("for-each-failing-round", &blocks(&broken), "{}");
+}

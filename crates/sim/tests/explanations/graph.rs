@@ -79,3 +79,59 @@ fn an_approval_says_who_answered_what() {
     ];
     check!("approval", APPROVAL, "{rewrite: [shorter]}", &answers);
 }
+
+#[test]
+fn an_if_may_lead_nowhere_and_has_older_spellings() {
+    let ended = CHOICE
+        .replace(
+            r#"    {"source": "route", "target": "money", "sourceHandle": "condition-1"},
+"#,
+            "",
+        )
+        .replace(
+            r#"    {"source": "route", "target": "audit", "sourceHandle": "condition-1"},
+"#,
+            "",
+        );
+    check!("if-no-edge", &ended, "{sort: [Refund]}", &[]);
+    let blank = CHOICE.replace(r#""value": "bug""#, r#""value": " ""#);
+    check!("if-blank", &blank, "{sort: [Refund]}", &[]);
+    let legacy = CHOICE.replace(r#""sourceHandle": "condition-0""#, r#""sourceHandle": "true""#);
+    check!("if-legacy-true", &legacy, "{sort: [a bug]}", &[]);
+}
+
+#[test]
+fn approvals_may_lack_an_edge_or_wait_together() {
+    let no_edge = APPROVAL
+        .replace(
+            r#"    {"source": "review", "target": "rewrite", "sourceHandle": "reject"},
+"#,
+            "",
+        )
+        .replace(
+            r#",
+    {"source": "rewrite", "target": "review", "sourceHandle": "output"}"#,
+            "",
+        );
+    let reject = [Then::Signal("resume", r#"{"input": "no"}"#, Some("ada"))];
+    check!("approval-no-edge", &no_edge, "{}", &reject);
+    let two = r#"{
+  "nodes": [
+    {"id": "start", "type": "start", "data": {"initialInput": "the release"}},
+    {"id": "legal", "type": "approval", "data": {"prompt": "Legal?"}},
+    {"id": "press", "type": "approval", "data": {"prompt": "Press?"}},
+    {"id": "out", "type": "end", "data": {}}
+  ],
+  "connections": [
+    {"source": "start", "target": "legal", "sourceHandle": "output"},
+    {"source": "start", "target": "press", "sourceHandle": "output"},
+    {"source": "legal", "target": "out", "sourceHandle": "approve"},
+    {"source": "press", "target": "out", "sourceHandle": "approve"}
+  ]
+}"#;
+    let answers = [
+        Then::Signal("resume", r#"{"id": "press", "input": {"decision": "no", "note": "wait"}}"#, Some("bob")),
+        Then::Signal("resume", r#"{"input": true}"#, Some("ada")),
+    ];
+    check!("approval-two", two, "{}", &answers);
+}

@@ -10,7 +10,7 @@ use crate::{Case, Explained, Then, check_rules};
 const INTERNAL: [&str; 8] =
     ["answer", "this part", "failure.", "request.", "len(items)", "index <", "index >=", "turn >="];
 
-fn case(states: &str, input: &str, script: &str, then: &[Then]) -> Explained {
+pub(super) fn case(states: &str, input: &str, script: &str, then: &[Then]) -> Explained {
     case_with(states, input, script, "{}", then)
 }
 

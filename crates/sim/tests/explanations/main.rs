@@ -5,8 +5,10 @@
 mod flow;
 mod graph;
 mod machine;
+mod machine_edges;
 mod session;
 mod steps;
+mod steps_edges;
 
 use std::fmt::Write;
 
@@ -61,6 +63,13 @@ impl Case<'_> {
         let options = LoadOptions { dialect: Some(self.dialect), scripted, ..LoadOptions::default() };
         let loaded = load_with(self.document, &options);
         let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        self.run_program(program)
+    }
+
+    /// Runs a program in place of the document.
+    #[track_caller]
+    fn run_program(&self, program: Program) -> Explained {
+        let script = read(self.script).expect("the script can be read").to_value();
         let mut facts: Object = program.facts.iter().map(|fact| (fact.clone(), Value::Null)).collect();
         facts.extend(value(self.facts).as_object().expect("facts are an object").clone());
         let mut host = VirtualDriver::new(&program, 0);

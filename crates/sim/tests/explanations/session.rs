@@ -51,3 +51,64 @@ fn a_condition_that_cannot_be_evaluated_is_shown_and_activates_nothing() {
     let document = STEPS.replace("len(tools) >= 2", "int(message) >= 2");
     check!("condition-error", &document, "{}", &[Then::Signal("message", r#"{"text": "hello"}"#, None)]);
 }
+
+const RULES: &str = r#"{
+  "steps": [
+    {"name": "report",
+     "conditions": [{"type": "sequence_match"}],
+     "sequence": ["search", "think"]},
+    {"name": "urgent",
+     "conditions": [{"type": "message_regex", "value": "(?i)asap|now"}]},
+    {"name": "work",
+     "conditions": [{"type": "tool_used", "value": "search"}],
+     "sequence": [["think", "send"], "send"]}
+  ]
+}"#;
+
+#[test]
+fn sequences_tools_and_patterns_activate_steps() {
+    let events = [
+        Then::Signal("message", r#"{"text": "hello"}"#, None),
+        Then::Signal("tool", r#"{"tool": "search"}"#, None),
+        Then::Signal("message", r#"{"text": "do it ASAP"}"#, None),
+        Then::Signal("tool", r#"{"tool": "think"}"#, None),
+    ];
+    check!("rules", RULES, "{}", &events);
+}
+
+#[test]
+fn an_unchanged_session_can_be_decided_again() {
+    let events = [
+        Then::Signal("message", r#"{"text": "please research caching"}"#, None),
+        Then::Signal("message", r#"{"text": "go on"}"#, None),
+    ];
+    let explained = case(STEPS, "{}", &events);
+    let decisions: Vec<_> = explained.decisions().map(|(_, decided)| decided).collect();
+    let with = |at: usize, message: &str| {
+        let changes = [("message".to_owned(), branchpoint_expr::Value::from(message))];
+        let would_be =
+            branchpoint_core::what_if(&explained.program, decisions[at], &changes).expect("the path is read");
+        would_be.chosen().map(|branch| branch.name.to_string())
+    };
+    assert_eq!(with(1, "research it").as_deref(), Some("research"));
+    assert_eq!(with(1, "nothing").as_deref(), Some("unchanged"), "a step was active");
+    assert_eq!(with(0, "nothing").as_deref(), Some("default"), "no step was active");
+}
+
+const CHAT: &str = r#"{
+  "version": "1.0", "agentId": "helper", "name": "Helper", "description": "d", "personality": ["You help."],
+  "nodes": ["llm.openai", "search", "send"], "nodeConfigurations": {}, "chatSettings": {},
+  "options": {"maxSteps": 2},
+  "orchestration": {"description": "Look, then write.", "steps": [
+    {"name": "write", "conditions": [{"type": "tool_used", "value": "search"}], "availableTools": {"allowed": ["send"]}},
+    {"name": "look", "isDefault": true, "availableTools": {"allowed": ["search"]}}]}
+}"#;
+
+#[test]
+fn a_chat_turn_says_which_tools_are_offered_and_why_it_ends() {
+    let script = r#"{helper: [
+  {$reply: {text: "", toolCalls: [{id: "1", name: send, arguments: {}}, {id: "2", name: search, arguments: {}}]}},
+  {$output: found},
+  {$reply: {text: "more", toolCalls: [{id: "3", name: search, arguments: {}}]}}]}"#;
+    check!("chat", CHAT, script, &[Then::Signal("turn", r#"{"text": "hello"}"#, None)]);
+}

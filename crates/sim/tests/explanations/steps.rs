@@ -6,7 +6,7 @@ use crate::{Case, Explained, Then, check_rules};
 
 const ACCOUNT: &str = r#"{"account": {"owner": "ada", "admins": ["bob", "eve"]}}"#;
 
-fn case<'c>(document: &'c str, input: &'c str, script: &'c str, then: &'c [Then]) -> Explained {
+pub(super) fn case<'c>(document: &'c str, input: &'c str, script: &'c str, then: &'c [Then]) -> Explained {
     let explained = Case { dialect: Dialect::Steps, document, input, script, facts: ACCOUNT, then }.run();
     check_rules(&explained);
     explained

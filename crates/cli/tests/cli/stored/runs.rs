@@ -100,9 +100,34 @@ states:
     bench.expect(0, &["runs", "resume", "small"]);
     has(&bench.expect(0, &["runs", "trace", "small"]).0, &["→ done (no condition matched, and the state succeeded"]);
     let (stdout, _) = bench.expect(0, &["runs", "explain", "small", "check"]);
-    has(&stdout, &["check → done (branch 2 of 2)", "✗ ask: inputs.amount > 100  (sign.yaml:7:17)", "is 50"]);
+    has(&stdout, &["check → done (branch 2 of 3)", "✗ ask: inputs.amount > 100  (sign.yaml:7:17)", "is 50"]);
     let (stdout, _) = bench.expect(0, &["runs", "explain", "small", "check", "--with", "inputs.amount=250"]);
-    has(&stdout, &["Another branch", "It was: check → done (branch 2 of 2)", "check → ask (branch 1 of 2)", "is 250"]);
+    has(&stdout, &["Another branch", "It was: check → done (branch 2 of 3)", "check → ask (branch 1 of 3)", "is 250"]);
+}
+
+#[test]
+fn every_decision_of_a_step_is_decided_once_more_or_the_one_of_a_number() {
+    let document = "name: poll
+states:
+  initial: poll
+  poll: {type: while, while: 'inputs.n > 0 && loop.Index < 2', body: [ask], on_complete: done}
+  ask: {command: echo ok}
+  done: {type: terminal}
+";
+    let bench = Bench::new();
+    bench.start("rounds", ("poll", document), Dialect::Machine, &json(r#"{"n": 1}"#), "{}");
+    bench.expect(0, &["runs", "resume", "rounds"]);
+    let explain = ["runs", "explain", "rounds", "poll", "--with", "inputs.n=0"];
+    let verdicts = ["Decision 1: Another branch", "Decision 2: Another branch", "Decision 3: The same branch"];
+    has(&bench.expect(0, &explain).0, &verdicts);
+    let (stdout, _) = bench.expect(0, &[&explain[..], &["--decision", "2"]].concat());
+    has(&stdout, &["Another branch with these values. It was: poll → continue (round 2 of 100)"]);
+    assert!(!stdout.contains("Decision 1"), "{stdout}");
+    has(&bench.expect(1, &[&explain[..], &["--decision", "9"]].concat()).1, &["step `poll` has no decision 9"]);
+    let unread = ["runs", "explain", "rounds", "poll", "--with", "inputs.m=0"];
+    has(&bench.expect(1, &unread).1, &["does not read `inputs.m`", "it reads inputs.n, loop.Index"]);
+    let trace = json(&bench.expect(0, &["runs", "trace", "rounds", "--json"]).0).to_string();
+    assert!(trace.contains(r#""decisions":"#) && !trace.contains(r#""decided":["#), "{trace}");
 }
 
 #[test]

@@ -30,14 +30,25 @@ use branchpoint_expr::Value;
 
 use super::super::validate::{Invalid, Wrong};
 use super::super::{
-    Branch, ConditionId, Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, PlaceId, StepId,
+    Attempt, Branch, ConditionId, Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, Items, PlaceId,
+    StepId, Unit,
 };
 use super::{Builder, count, push};
 
 impl Builder {
     /// A decision of a step, without branches so far.
     pub fn decision(&mut self, step: StepId, kind: DecisionKind) -> DecisionId {
-        let decision = Decision { step, kind, branches: Vec::new(), inputs: Vec::new(), count: None, answer: None };
+        let decision = Decision {
+            step,
+            kind,
+            branches: Vec::new(),
+            inputs: Vec::new(),
+            count: None,
+            items: None,
+            attempt: None,
+            error: None,
+            answer: None,
+        };
         DecisionId(push(&mut self.program.decisions, decision))
     }
 
@@ -53,8 +64,7 @@ impl Builder {
         let known = condition.and_then(|condition| self.program.conditions.get(condition.index()));
         let text = known.map(|condition| condition.text().into());
         let is_default = condition.is_none();
-        let target = target.map(Into::into);
-        self.push_branch(decision, Branch { name: name.into(), condition, text, is_default, target, position: None })
+        self.push_branch(decision, Branch { condition, text, is_default, ..rule(name, "", target) })
     }
 
     /// The branch that is taken when no condition is true, with a reason: "the state succeeded".
@@ -66,6 +76,31 @@ impl Builder {
     /// A branch that a rule takes instead of a condition: "after 5 rounds".
     pub fn rule_branch(&mut self, decision: DecisionId, name: &str, rule: &str, target: Option<&str>) -> u32 {
         self.push_branch(decision, self::rule(name, rule, target))
+    }
+
+    /// The rule of a branch in words that are known only in the run: `reason` gives a text.
+    pub fn reason(&mut self, decision: DecisionId, branch: u32, reason: ExprId) {
+        self.branch_mut(decision, branch).reason = Some(reason);
+    }
+
+    /// The step that a branch leads to, where that is known only in the run: `target` gives its id, or nothing.
+    pub fn leads_to(&mut self, decision: DecisionId, branch: u32, target: ExprId) {
+        self.branch_mut(decision, branch).leads_to = Some(target);
+    }
+
+    /// A further step that a branch leads to.
+    pub fn also_leads_to(&mut self, decision: DecisionId, branch: u32, target: &str) {
+        self.branch_mut(decision, branch).targets.push(target.into());
+    }
+
+    /// The test of a branch that a rule takes. It is needed where other branches have conditions: a decision that is taken
+    /// again with other values may then take the rule.
+    pub fn rule_test(&mut self, decision: DecisionId, branch: u32, test: ConditionId) {
+        self.branch_mut(decision, branch).test = Some(test);
+    }
+
+    fn branch_mut(&mut self, decision: DecisionId, branch: u32) -> &mut Branch {
+        &mut self.program.decisions[decision.index()].branches[branch as usize]
     }
 
     fn push_branch(&mut self, decision: DecisionId, branch: Branch) -> u32 {
@@ -81,20 +116,35 @@ impl Builder {
         self.program.decisions[decision.index()].inputs = names.into_iter().map(Into::into).collect();
     }
 
-    /// How often a loop or a retry has come round, and the most there may be.
-    pub fn counts(&mut self, decision: DecisionId, value: ExprId, limit: Option<u64>) {
+    /// How many rounds, turns or retries were made before the decision, and the most there may be.
+    pub fn counts(&mut self, decision: DecisionId, unit: Unit, value: ExprId, limit: Option<u64>) {
         let limit = limit.and_then(|limit| i64::try_from(limit).ok()).map(|limit| self.value(Value::Int(limit)));
-        self.program.decisions[decision.index()].count = Some(Count { value, limit });
+        self.program.decisions[decision.index()].count = Some(Count { value, limit, unit });
     }
 
     /// As [`Self::counts`], with a limit that is known only in the run.
-    pub fn counts_to(&mut self, decision: DecisionId, value: ExprId, limit: ExprId) {
-        self.program.decisions[decision.index()].count = Some(Count { value, limit: Some(limit) });
+    pub fn counts_to(&mut self, decision: DecisionId, unit: Unit, value: ExprId, limit: ExprId) {
+        self.program.decisions[decision.index()].count = Some(Count { value, limit: Some(limit), unit });
     }
 
-    /// The value that a person answered, for a decision that an answer takes instead of conditions.
-    pub fn answer(&mut self, decision: DecisionId, value: ExprId) {
-        self.program.decisions[decision.index()].answer = Some(value);
+    /// How many items a loop goes over, and how many a limit leaves out.
+    pub fn items(&mut self, decision: DecisionId, count: ExprId, left_out: Option<ExprId>) {
+        self.program.decisions[decision.index()].items = Some(Items { count, left_out });
+    }
+
+    /// The number of the attempt that failed, and the most there may be.
+    pub fn attempt(&mut self, decision: DecisionId, number: ExprId, limit: ExprId) {
+        self.program.decisions[decision.index()].attempt = Some(Attempt { number, limit });
+    }
+
+    /// Why something failed, for a decision that follows from it: `{kind, message, step}`.
+    pub fn error(&mut self, decision: DecisionId, error: ExprId) {
+        self.program.decisions[decision.index()].error = Some(error);
+    }
+
+    /// The note of a person's answer, for a decision that an answer takes instead of conditions.
+    pub fn answer(&mut self, decision: DecisionId, note: ExprId) {
+        self.program.decisions[decision.index()].answer = Some(note);
     }
 
     /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues
@@ -113,9 +163,12 @@ fn rule(name: &str, rule: &str, target: Option<&str>) -> Branch {
     Branch {
         name: name.into(),
         condition: None,
+        test: None,
         text: Some(rule.into()),
+        reason: None,
         is_default: false,
-        target: target.map(Into::into),
+        targets: target.into_iter().map(Into::into).collect(),
+        leads_to: None,
         position: None,
     }
 }

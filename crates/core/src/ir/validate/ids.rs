@@ -98,10 +98,7 @@ impl Check<'_> {
         program.steps.iter().for_each(|step| self.step(step.parent));
         for decision in &program.decisions {
             self.step(Some(decision.step));
-            decision.branches.iter().filter_map(|branch| branch.condition).for_each(|used| self.used(Use::Guard(used)));
-            let counted = decision.count.iter().flat_map(|count| [Some(count.value), count.limit]).flatten();
-            counted.for_each(|value| self.used(Use::Value(value)));
-            decision.answer.iter().for_each(|answer| self.used(Use::Value(*answer)));
+            uses::of_decision(decision, |used| self.used(used));
         }
         program.views.iter().for_each(|view| self.used(Use::Value(view.value)));
         program.on_cancel.iter().for_each(|place| self.place_id(*place));

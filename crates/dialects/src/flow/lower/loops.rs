@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{
-    self, ConditionId, DecisionId, DecisionKind, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Write,
+    self, ConditionId, DecisionId, DecisionKind, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
 };
 use branchpoint_expr::{Dialect, Kind, Located, Value};
 
@@ -35,6 +35,8 @@ struct Cycle<'a> {
     /// What the loop goes by: where it stands, or its items.
     at: SlotId,
     step: SlotId,
+    /// The last number of a loop over numbers.
+    last: SlotId,
     entries: SlotId,
     touched: SlotId,
     locals: Vec<(Arc<str>, SlotId)>,
@@ -115,6 +117,7 @@ impl Lower {
             index,
             at: items.unwrap_or_else(|| slot(self, "at", Value::Null)),
             step: slot(self, "step", Value::Int(1)),
+            last: slot(self, "last", Value::Null),
             entries,
             touched: slot(self, "touched", empty),
             locals,
@@ -188,38 +191,78 @@ impl Lower {
         self.b.set(writes, cycle.head, None)
     }
 
-    /// Declares why the loop continues or ends, for explanations.
+    /// Declares why the loop continues or ends, for explanations. The limit comes last: it is checked only when another round
+    /// is due.
     fn declare_loop(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, continues: ConditionId) -> Declared {
         let decision = self.b.decision(cycle.ways.step, DecisionKind::Loop);
         let target = first_id(&repeat.blocks);
-        let left = match &repeat.rounds {
-            Rounds::While(_) => None,
-            Rounds::For { .. } => Some(["numbers are left", "no numbers are left"]),
-            Rounds::Each { .. } => Some(["items are left", "no items are left"]),
-        };
-        let again = match left {
-            None => self.b.branch(decision, "continue", Some(continues), target),
-            Some([more, _]) if repeat.is_capped() => {
-                let rule = format!("{more}, and the limit is not reached");
-                self.b.rule_branch(decision, "continue", &rule, target)
+        let (again, end) = match &repeat.rounds {
+            Rounds::While(_) => {
+                let again = self.b.branch(decision, "continue", Some(continues), target);
+                (again, self.b.branch(decision, "end", None, None))
             }
-            Some([more, _]) => self.b.rule_branch(decision, "continue", more, target),
+            Rounds::For { counter, .. } => {
+                let next = r#"toString($round == 0 ? $at : $at + $step)"#;
+                let is_left = "$round < $total";
+                let reason =
+                    format!(r#"{is_left} ? "{counter} is " + {next} + ", up to endValue " + toString($last) : nil"#);
+                let end = format!(
+                    r#"{is_left} ? nil : "{counter} would be " + {next} + ", beyond endValue " + toString($last)"#
+                );
+                (
+                    self.ruled(decision, ("continue", "numbers are left"), &reason, target, cycle),
+                    self.ruled(decision, ("end", "no numbers are left"), &end, None, cycle),
+                )
+            }
+            Rounds::Each { .. } => {
+                let more = if repeat.is_capped() { "items and rounds are left" } else { "items are left" };
+                let none = r#"$total == 0 ? "there are no items" : nil"#;
+                let left = r#"$round < $total && $round < ($most ?? $total)
+                    ? toString($total - $round) + " of " + toString($total) + " items are left" : nil"#;
+                (
+                    self.ruled(decision, ("continue", more), left, target, cycle),
+                    self.ruled(decision, ("end", "no items are left"), none, None, cycle),
+                )
+            }
         };
-        let limit =
-            repeat.is_capped().then(|| self.b.rule_branch(decision, "limit", "the limit of rounds is reached", None));
-        let end = match left {
-            None => self.b.branch(decision, "end", None, None),
-            Some([_, none]) => self.b.rule_branch(decision, "end", none, None),
-        };
+        let is_while = matches!(repeat.rounds, Rounds::While(_));
+        let limit = repeat.is_capped().then(|| {
+            let rest = r#" + ($round >= $most ? ", leaving out " + toString($total - $most) + " of " + toString($total) : "")"#;
+            let rule = format!(
+                r#""the limit of " + toString($most) + ($most == 1 ? " round" : " rounds") + " (maxIterations) is reached"{}"#,
+                if is_while { "" } else { rest },
+            );
+            self.ruled(decision, ("limit", "the limit of rounds is reached"), &rule, None, cycle)
+        });
         let round = self.b.read(cycle.round);
-        match limit {
-            Some(_) => {
-                let most = self.b.read(cycle.most);
-                self.b.counts_to(decision, round, most);
-            }
-            None => self.b.counts(decision, round, None),
+        let most = match (is_while, repeat.is_capped()) {
+            (true, _) => "$most",
+            (false, true) => "min($most, $total)",
+            (false, false) => "$total",
+        };
+        let most = self.formula_of(cycle, most);
+        self.b.counts_to(decision, Unit::Round, round, most);
+        if matches!(repeat.rounds, Rounds::Each { .. }) {
+            let left_out = if repeat.is_capped() { "max(0, $total - $most)" } else { "0" };
+            let left_out = self.formula_of(cycle, left_out);
+            self.b.items(decision, most, Some(left_out));
         }
         Declared { decision, again, limit, end }
+    }
+
+    /// A branch that a rule takes, in words that are known only in the run.
+    fn ruled(
+        &mut self,
+        decision: DecisionId,
+        (name, rule): (&str, &str),
+        reason: &str,
+        target: Option<&str>,
+        cycle: &Cycle<'_>,
+    ) -> u32 {
+        let branch = self.b.rule_branch(decision, name, rule, target);
+        let reason = self.formula_of(cycle, reason);
+        self.b.reason(decision, branch, reason);
+        branch
     }
 
     /// A round is due, unless the limit of rounds is reached.
@@ -259,8 +302,9 @@ impl Lower {
             let whole = self.formula("wholeNumber($work)");
             writes.extend([Write::Put(self.work, expr), Write::Put(slot, whole)]);
         }
+        let last = self.formula_of(cycle, "$total");
         let total = self.formula_of(cycle, "rounds($at, $total, $step)");
-        writes.push(Write::Put(cycle.total, total));
+        writes.extend([Write::Put(cycle.last, last), Write::Put(cycle.total, total)]);
     }
 
     /// A bound that is written in the document.
@@ -343,8 +387,9 @@ impl Loop<'_> {
 }
 
 impl Cycle<'_> {
-    fn slots(&self) -> [(&'static str, SlotId); 6] {
+    fn slots(&self) -> [(&'static str, SlotId); 7] {
         [
+            ("last", self.last),
             ("round", self.round),
             ("total", self.total),
             ("most", self.most),

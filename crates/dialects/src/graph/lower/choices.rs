@@ -39,18 +39,20 @@ impl Lower<'_> {
         }
         let decision = self.b.decision(self.steps[node], DecisionKind::Branch);
         for (index, condition) in conditions.into_iter().enumerate() {
-            let target = self.target(node, &Way::Condition(index));
-            self.b.branch(decision, &format!("condition-{index}"), Some(condition), target.as_deref());
+            let branch = self.b.branch(decision, &format!("condition-{index}"), Some(condition), None);
+            self.add_targets(decision, branch, node, &Way::Condition(index));
         }
-        let target = self.target(node, &Way::Otherwise);
-        Some((decision, self.b.branch(decision, "false", None, target.as_deref())))
+        let otherwise = self.b.branch(decision, "false", None, None);
+        self.add_targets(decision, otherwise, node, &Way::Otherwise);
+        Some((decision, otherwise))
     }
 
-    /// The ids of the nodes that a way leads to, for explanations; none where the line ends.
-    fn target(&self, node: usize, way: &Way) -> Option<String> {
-        let after: Vec<&str> =
-            self.graph.after(node, way).into_iter().map(|node| &*self.graph.nodes[node].id).collect();
-        (!after.is_empty()).then(|| after.join(", "))
+    /// Declares the nodes that a branch leads to; there are none where the line ends.
+    fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, way: &Way) {
+        let graph = self.graph;
+        for target in graph.after(node, way) {
+            self.b.also_leads_to(decision, branch, &graph.nodes[target].id);
+        }
     }
 
     fn tried(&mut self, node: usize, index: usize, written: &Located, next: PlaceId) -> PlaceId {
@@ -92,21 +94,24 @@ impl Lower<'_> {
         let begun = [self.begin_log(node)];
         let begun = self.b.set(begun, asked, None);
         self.begin_mark(node, begun);
+        // One that waits behind another has begun for people who look at the run.
+        let behind = self.b.set([], asked, None);
+        self.begin_mark(node, behind);
         let paused = self.test("mode == 'paused'", &[]);
-        self.b.decide([(paused, asked)], begun, None)
+        self.b.decide([(paused, behind)], begun, None)
     }
 
     /// Continues after a person's answer to an approval: `begin.how` says whether it approves.
     pub(super) fn settle_approval(&mut self, node: usize) -> PlaceId {
         let decision = self.b.decision(self.steps[node], DecisionKind::Approval);
         let [approve, reject] = [(Way::Approve, "approve"), (Way::Reject, "reject")].map(|(way, name)| {
-            let target = self.target(node, &way);
-            let branch = self.b.rule_branch(decision, name, &format!("the answer is {name}"), target.as_deref());
+            let branch = self.b.rule_branch(decision, name, &format!("the answer is {name}"), None);
+            self.add_targets(decision, branch, node, &way);
             let next = self.follow(node, &way);
             (self.took(node, name, next), branch)
         });
-        let answer = self.formula("get(state, id + '_approval')", &[self.id(node)]);
-        self.b.answer(decision, answer);
+        let note = self.formula("get(state, id + '_approval').note", &[self.id(node)]);
+        self.b.answer(decision, note);
         let approved = self.test("begin.how == 'approve'", &[]);
         let decide = self.b.decide([(approved, approve.0)], reject.0, None);
         self.b.decides(decide, decision, [Some(approve.1), Some(reject.1)]);

@@ -6,6 +6,7 @@ use branchpoint_core::ir::{Backoff, DecisionKind, Effect, Exit, ExprId, PlaceId,
 use branchpoint_expr::Value;
 
 use super::Lower;
+use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::machine::raw::{self, Command, Source, State};
@@ -100,19 +101,28 @@ impl<'d> Lower<'d> {
 
     /// Judges the answer of the last attempt. The core records the attempts before it; this one's failure is an answer.
     fn last_attempt(&mut self, here: Here<'d>, retry: Retry, outcomes: Outcomes) -> PlaceId {
-        let most = retry.max_attempts;
-        let tests = [format!("(answer.attempt ?? 0) >= {most}"), "answer.attempt != nil".to_owned(), "true".to_owned()];
-        let arms = tests.map(|test| (self.test(&format!("answer.error != nil && {test}"), &[]), outcomes.bad));
+        let tests = ["answer.error != nil && answer.attempt != nil", "answer.error != nil"];
+        let arms = tests.map(|test| (self.test(test, &[]), outcomes.bad));
         let decide = self.b.decide(arms, outcomes.ok, None);
         let decision = self.b.decision(here.step, DecisionKind::Retry);
-        let codes = here.state.retry.as_ref().is_some_and(|retry| !retry.exit_codes.is_empty());
-        let refused = match (codes, &here.state.what) {
-            (true, raw::What::Command(_)) => "the exit code is not in retryable_exit_codes",
-            _ => "another attempt would not help",
+        let most = self.b.value(Value::Int(retry.max_attempts.into()));
+        let (number, error) = (self.formula("answer.attempt", &[]), self.formula("answer.error", &[]));
+        self.b.attempt(decision, number, most);
+        self.b.error(decision, error);
+        let codes = here.state.retry.as_ref().map_or(&[][..], |retry| &retry.exit_codes);
+        let refused = match &here.state.what {
+            raw::What::Command(_) if !codes.is_empty() => {
+                format!("the exit code is not in retryable_exit_codes {codes:?}")
+            }
+            _ => "another attempt would not help".to_owned(),
         };
-        let rules = [format!("all {most} attempts failed"), refused.to_owned()];
-        let [last, refused] = rules.map(|rule| Some(self.b.rule_branch(decision, "fail", &rule, None)));
-        self.b.decides(decide, decision, [last, refused, None, None]);
+        let last = format!("attempt {} is the last", retry.max_attempts);
+        self.b.rule_branch(decision, "retry", "an attempt is left, and the error allows another", None);
+        let fail = self.b.rule_branch(decision, "fail", &last, None);
+        let text = format!("answer.attempt < {} ? {} : {}", retry.max_attempts, quoted(&refused), quoted(&last));
+        let reason = self.formula(&text, &[]);
+        self.b.reason(decision, fail, reason);
+        self.b.decides(decide, decision, [Some(fail), None, None]);
         decide
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Rounds {
     pub(super) begun: SlotId,
     pub(super) items: SlotId,
     pub(super) most: SlotId,
+    /// How many items `max_iterations` leaves out.
+    pub(super) left_out: SlotId,
 }
 
 impl Context {

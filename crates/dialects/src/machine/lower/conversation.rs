@@ -1,7 +1,7 @@
 //! Agents that are talked to: turns until a stop condition holds, the turns are used up, or the user has nothing to say.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Arm, DecisionKind, Early, Exit, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{Arm, DecisionKind, Early, Exit, PlaceId, ScopeId, SlotId, Unit, Write};
 use branchpoint_expr::{Condition, Dialect, Options, Value};
 
 use super::Lower;
@@ -176,10 +176,11 @@ impl<'d> Lower<'d> {
         }
         let most = conversation.and_then(|conversation| conversation.max_turns).unwrap_or(MAX_TURNS);
         arms.push((self.test(&format!("turn >= {most}"), &talk.names()), done));
-        exits.push(Some(self.b.rule_branch(decision, "limit", "max_turns is reached", None)));
+        let limit = format!("max_turns {most} is reached");
+        exits.push(Some(self.b.rule_branch(decision, "limit", &limit, None)));
         exits.push(Some(self.b.default_branch(decision, "continue", "max_turns is not reached", None)));
         let turn = self.b.read(talk.turn);
-        self.b.counts(decision, turn, u64::try_from(most).ok());
+        self.b.counts(decision, Unit::Turn, turn, u64::try_from(most).ok());
         let error = self.talk_failed(talk, r#"{"kind": "condition", "message": failure.message, "output": response}"#);
         let fail = Some(self.fail_to(error));
         let decide = self.b.decide(arms, more, fail);
@@ -236,6 +237,9 @@ impl<'d> Lower<'d> {
         let judged = self.b.decide([(blank, done)], said, None);
         let decision = self.b.decision(here.step, DecisionKind::Wait);
         let end = self.b.rule_branch(decision, "end", "the line is blank, or the input has ended", None);
+        let reason = r#"line == nil ? "the input has ended" : trim(string(line)) == "" ? "the line is blank" : nil"#;
+        let reason = self.formula(reason, &[]);
+        self.b.reason(decision, end, reason);
         let line = self.b.rule_branch(decision, "continue", "the user wrote a line", None);
         self.b.decides(judged, decision, [Some(end), Some(line)]);
         self.b.wait([Arm::Signal { signal, check: None, into: Some(self.slots.line), next: judged }], None)

@@ -1,8 +1,8 @@
 //! Loops: a cycle of places in a scope of its own, in which the states of the body are lowered once more.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{self, ConditionId, DecisionKind, Exit, Mark, PlaceId, ScopeId, SlotId, Write};
-use branchpoint_expr::Value;
+use branchpoint_core::ir::{self, ConditionId, DecisionKind, Exit, Mark, PlaceId, ScopeId, SlotId, Unit, Write};
+use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
 use super::context::{Context, ContextId, Rounds, Within};
@@ -26,8 +26,9 @@ pub(super) fn kind_or(kind: &str) -> String {
 }
 
 impl Rounds {
-    fn names(self) -> [(&'static str, SlotId); 5] {
+    fn names(self) -> [(&'static str, SlotId); 6] {
         [
+            ("left", self.left_out),
             ("round", self.round),
             ("index", self.index),
             ("begun", self.begun),
@@ -47,6 +48,7 @@ impl<'d> Lower<'d> {
             begun: slot("begun"),
             items: slot("items"),
             most: slot("most"),
+            left_out: slot("left_out"),
         };
         let done = self.put(self.slots.answer, &format!(r#"{{"output": {TOLD}}}"#), &rounds.names());
         let done = self.then(vec![done], outcomes.ok);
@@ -100,7 +102,7 @@ impl<'d> Lower<'d> {
                 let stops = self.b.branch(decision, "break", Some(guard), None);
                 let continues = self.b.branch(decision, "no break", None, None);
                 let begun = self.b.read(rounds.begun);
-                self.b.counts(decision, begun, None);
+                self.b.counts(decision, Unit::Round, begun, None);
                 self.b.decides(body_end, decision, [Some(stops), Some(continues)]);
             }
             None => {
@@ -144,8 +146,16 @@ impl<'d> Lower<'d> {
         let more = self.b.rule_branch(decision, "continue", "an item is left", first_of(round));
         let empty = self.b.rule_branch(decision, "empty", "there are no items", None);
         let end = self.b.rule_branch(decision, "end", "every item is done", None);
+        if round.max_iterations.is_some() {
+            let reason = r#"(left ?? 0) == 0 ? "every item is done"
+                : "the allowed items are done, and max_iterations leaves out " + string(left)"#;
+            let reason = self.formula(reason, &rounds.names());
+            self.b.reason(decision, end, reason);
+        }
         let (index, count) = (self.b.read(rounds.index), self.formula("len(items)", &rounds.names()));
-        self.b.counts_to(decision, index, count);
+        self.b.counts_to(decision, Unit::Round, index, count);
+        let left_out = self.formula("left ?? 0", &rounds.names());
+        self.b.items(decision, count, Some(left_out));
         self.b.decides(decide, decision, [Some(more), Some(empty), Some(end)]);
         decide
     }
@@ -167,7 +177,7 @@ impl<'d> Lower<'d> {
         let more = self.b.branch(decision, "continue", Some(holds), first_of(round));
         let end = self.b.branch(decision, "end", None, None);
         let (index, most) = (self.b.read(rounds.index), self.b.read(rounds.most));
-        self.b.counts_to(decision, index, most);
+        self.b.counts_to(decision, Unit::Round, index, most);
         self.b.decides(decide, decision, [Some(limit), None]);
         self.b.decides(look, decision, [Some(more), Some(end)]);
         decide
@@ -200,7 +210,9 @@ impl<'d> Lower<'d> {
         if here.state.timeout_ms.is_none() {
             return failed;
         }
-        let late = self.loop_ends(here.step, ("timeout", "the time limit was reached"), None, failed);
+        let rule = format!("the loop exceeded its timeout of {}", duration_text(here.state.timeout_ms.unwrap_or(0)));
+        let error = self.formula("failure", &[]);
+        let late = self.loop_ends(here.step, ("timeout", &rule), None, Some(error), failed);
         let is_late = self.test(r#"failure.kind == "timeout""#, &[]);
         self.b.decide([(is_late, late)], failed, None)
     }
@@ -226,7 +238,7 @@ impl<'d> Lower<'d> {
             }
             Some(written) => {
                 let message = format!("`max_iterations` is not a whole number from 1 to {MOST_ROUNDS}");
-                let refused = self.loop_refused(&message, outcomes);
+                let refused = self.loop_refused(here, &message, outcomes);
                 let sane = self.test(&format!("1 <= most && most <= {MOST_ROUNDS}"), &rounds.names());
                 let next = self.b.decide([(sane, next)], refused, None);
                 let most = self.put(rounds.most, "integerOf(request)", &[]);
@@ -245,29 +257,38 @@ impl<'d> Lower<'d> {
     /// More items than rounds: with a bound they are cut and that is told, without one they are too many.
     fn cut(&mut self, here: Here<'d>, bounded: bool, rounds: Rounds, enter: PlaceId, outcomes: Outcomes) -> PlaceId {
         if bounded {
+            let left_out = self.put(rounds.left_out, "len(items) - most", &rounds.names());
             let cut = self.put(rounds.items, "take(items, most)", &rounds.names());
-            let cut = self.then(vec![cut], enter);
+            let cut = self.then(vec![left_out, cut], enter);
             self.b.mark(cut, Mark::Warn(here.step, "max_iterations".into()));
             let over = self.test("len(items) > most", &rounds.names());
             let decide = self.b.decide([(over, cut)], enter, None);
             let decision = self.b.decision(here.step, DecisionKind::Loop);
-            let rule = "there are more items than max_iterations allows; the rest is left out";
-            let limit = self.b.rule_branch(decision, "limit", rule, None);
+            let limit = self.b.rule_branch(decision, "cut", "max_iterations leaves items out", None);
+            let reason =
+                r#"string(most) + " of " + string(len(items)) + " items run (max_iterations " + string(most) + ")""#;
+            let reason = self.formula(reason, &rounds.names());
+            self.b.reason(decision, limit, reason);
+            let (count, left_out) = (self.b.read(rounds.most), self.formula("len(items) - most", &rounds.names()));
+            self.b.items(decision, count, Some(left_out));
             self.b.decides(decide, decision, [Some(limit), None]);
-            return decide;
+            // A loop that runs again must not remember what it left out before.
+            return self.b.set([Write::Clear(rounds.left_out)], decide, None);
         }
-        let refused = self.loop_refused(&format!("there are more than {MOST_ROUNDS} items"), outcomes);
+        let refused = self.loop_refused(here, &format!("there are more than {MOST_ROUNDS} items"), outcomes);
         let over = self.test(&format!("len(items) > {MOST_ROUNDS}"), &rounds.names());
         self.b.decide([(over, refused)], enter, None)
     }
 
-    fn loop_refused(&mut self, message: &str, outcomes: Outcomes) -> PlaceId {
+    fn loop_refused(&mut self, here: Here<'d>, message: &str, outcomes: Outcomes) -> PlaceId {
         let text = format!(
             r#"{{"output": "completed 0 iterations", "error": {{"kind": "loop", "message": {}}}}}"#,
             quoted(message),
         );
         let answer = self.put(self.slots.answer, &text, &[]);
-        self.then(vec![answer], outcomes.bad)
+        let error = self.formula("answer.error", &[]);
+        let failed = self.loop_ends(here.step, ("failed", message), None, Some(error), outcomes.bad);
+        self.then(vec![answer], failed)
     }
 }
 

@@ -3,6 +3,8 @@
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{DecisionKind, Exit, OnFail, PlaceId, Want};
 
+use branchpoint_expr::duration_text;
+
 use super::Lower;
 use super::commands::retry;
 use super::context::{Context, ContextId, Within};
@@ -48,8 +50,8 @@ impl<'d> Lower<'d> {
             Strategy::AnySucceed => ("one branch succeeds", Some("every branch failed")),
             Strategy::BestEffort => ("every branch ends", None),
         };
-        let late = here.state.timeout_ms.map(|_| "the time limit was reached");
-        let failed: Vec<&str> = failed.into_iter().chain(late).collect();
+        let late = here.state.timeout_ms.map(|ms| format!("the timeout of {} was reached", duration_text(ms)));
+        let failed: Vec<String> = failed.map(str::to_owned).into_iter().chain(late).collect();
         let failed = Some(failed.join(", or ")).filter(|rule| !rule.is_empty());
         let decision = self.b.decision(here.step, DecisionKind::Join);
         let known = parallel.branches.iter().filter(|name| self.document.state(name.text()).is_some());

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, Mark, PlaceId, StepId};
+use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, ExprId, Mark, PlaceId, StepId};
 use branchpoint_expr::{Object, Value};
 
 use super::context::{ContextId, Within};
 use super::slots::quoted;
 use super::state::Here;
-use super::{Lower, ends, loops};
+use super::{Lower, loops};
 use crate::machine::raw::{OnFailure, Text};
 
 /// Where a state goes on.
@@ -19,12 +19,11 @@ pub(super) enum Target {
     Inline(usize),
 }
 
-/// What a transition leads to: the name in explanations, the reason, and the place.
+/// What follows a state by its outcome: the name in explanations, the reason, and the target if there is one.
 struct Next {
     name: Arc<str>,
     reason: String,
     target: Option<Target>,
-    place: PlaceId,
 }
 
 impl<'d> Lower<'d> {
@@ -32,15 +31,7 @@ impl<'d> Lower<'d> {
         if let Within::Branch = self.context(here.context).within {
             return self.branch_end(here.context, true);
         }
-        let on_complete = here.state.as_loop().and_then(|round| round.on_complete.as_ref());
-        let Some(target) = on_complete.and_then(|name| self.named(name)) else { return self.transitions(here, true) };
-        let place = self.go(here.context, here.at, target, true);
-        let decision = self.b.decision(here.step, DecisionKind::Transition);
-        let name = self.target_name(target);
-        let branch = self.b.default_branch(decision, &name, "the loop completed (on_complete)", Some(&name));
-        let decide = self.b.decide([], place, None);
-        self.b.decides(decide, decision, [Some(branch)]);
-        decide
+        self.transitions(here, true)
     }
 
     pub(super) fn after_failure(&mut self, here: Here<'d>) -> PlaceId {
@@ -54,35 +45,71 @@ impl<'d> Lower<'d> {
         self.document.state(name.text()).map(Target::State)
     }
 
-    /// The state that a target leads to, as explanations name it.
+    /// What a target is called in explanations.
     fn target_name(&self, target: Target) -> Arc<str> {
         match target {
             Target::State(at) => self.document.states[at].name.clone(),
-            Target::Inline(at) => ends::inline_name(&self.document.states[at].name).into(),
+            Target::Inline(at) => {
+                let status = match &self.document.states[at].on_failure {
+                    Some(OnFailure::Inline { status, .. }) => *status,
+                    _ => 0,
+                };
+                format!("inline failure, status {status}").into()
+            }
         }
     }
 
-    /// Ordered guards; the first entry without one ends them. An error ends the run: no later entry is used.
+    /// The state with which the run continues: the loop around stands for the next state of its body.
+    fn leads_to(&self, here: Here<'d>, target: Target) -> Option<Arc<str>> {
+        let Target::State(to) = target else { return None };
+        let next = match self.context(here.context).within {
+            Within::Loop { state, .. } if state == to => self.after_in_body(state, here.at).unwrap_or(to),
+            _ => to,
+        };
+        Some(self.document.states[next].name.clone())
+    }
+
+    /// `on_complete` of a loop, then ordered guards; the first entry without one ends them. An error ends the run: no later
+    /// entry is used.
     fn transitions(&mut self, here: Here<'d>, ok: bool) -> PlaceId {
-        if self.has_no_transitions(here) {
-            return self.no_next(here, ok).place;
+        let on_complete = here.state.as_loop().and_then(|round| round.on_complete.as_ref());
+        let on_complete = on_complete.and_then(|name| self.named(name));
+        if on_complete.is_none() && self.has_no_transitions(here) {
+            return self.no_next(here, ok);
         }
         let decision = self.b.decision(here.step, DecisionKind::Transition);
+        let completed = on_complete.map(|target| {
+            let (name, to) = (self.target_name(target), self.leads_to(here, target));
+            let reason = "the loop completed (on_complete)";
+            (self.b.rule_branch(decision, &name, reason, to.as_deref()), target)
+        });
         let (mut arms, mut exits, mut default) = (Vec::new(), Vec::new(), None);
         for way in &here.state.transitions {
             let Some(target) = way.target.as_ref().and_then(|name| self.named(name)) else { continue };
-            let place = self.go(here.context, here.at, target, ok);
-            let name = self.target_name(target);
+            let (name, to) = (self.target_name(target), self.leads_to(here, target));
             let Some(guard) = &way.guard else {
-                default = Some((self.b.branch(decision, &name, None, Some(&name)), name, place));
+                default = Some((self.b.branch(decision, &name, None, to.as_deref()), name, target));
                 break;
             };
             let guard = self.guard(self.scope(here.context), guard);
-            exits.push(Some(self.b.branch(decision, &name, Some(guard), Some(&name))));
-            arms.push((guard, self.branch_mark(here.step, name, place)));
+            exits.push(Some(self.b.branch(decision, &name, Some(guard), to.as_deref())));
+            arms.push((guard, name, target));
         }
-        let (default, name, mut otherwise) = default.unwrap_or_else(|| self.by_outcome(here, ok, decision));
+        let default = default.map(|(branch, name, target)| (branch, name, Some(target)));
+        let (default, name, target) = default.unwrap_or_else(|| self.by_outcome(here, ok, decision));
+        if let Some((branch, target)) = completed.filter(|_| ok) {
+            let place = self.go(here.context, here.at, target, true);
+            let decide = self.b.decide([], place, None);
+            self.b.decides(decide, decision, [Some(branch)]);
+            let holds = self.test("true", &[]);
+            self.b.rule_test(decision, branch, holds);
+            return decide;
+        }
         exits.push(Some(default));
+        let mut otherwise = match target {
+            Some(target) => self.go(here.context, here.at, target, ok),
+            None => self.no_next(here, ok),
+        };
         let mut fail = None;
         if !arms.is_empty() {
             otherwise = self.branch_mark(here.step, name, otherwise);
@@ -90,6 +117,13 @@ impl<'d> Lower<'d> {
             let error = self.failed_run(here, kind, "failure.message", "nil");
             fail = Some(self.fail_to(error));
         }
+        let arms: Vec<_> = arms
+            .into_iter()
+            .map(|(guard, name, target)| {
+                let place = self.go(here.context, here.at, target, ok);
+                (guard, self.branch_mark(here.step, name, place))
+            })
+            .collect();
         let decide = self.b.decide(arms, otherwise, fail);
         self.b.decides(decide, decision, exits);
         decide
@@ -108,64 +142,69 @@ impl<'d> Lower<'d> {
         marked
     }
 
-    /// No transition matched: `on_success` and `on_failure` follow, both shown, one of them taken.
-    fn by_outcome(&mut self, here: Here<'d>, ok: bool, decision: DecisionId) -> (u32, Arc<str>, PlaceId) {
+    /// No transition matched: what follows a success and what follows a failure are both shown, one of them is taken. Gives
+    /// the branch, its name and the target that the document names.
+    fn by_outcome(&mut self, here: Here<'d>, ok: bool, decision: DecisionId) -> (u32, Arc<str>, Option<Target>) {
         let state = here.state;
+        let continued = !ok && state.continue_on_error;
         let on_success = state.on_success.as_ref().and_then(|name| self.named(name));
         let on_failure = match &state.on_failure {
-            // It is never used.
-            _ if state.continue_on_error => None,
             Some(OnFailure::State(name)) => self.named(name),
             Some(OnFailure::Inline { .. }) => Some(Target::Inline(here.at)),
             None => None,
         };
-        let continued = !ok && state.continue_on_error;
-        let success = if continued {
-            "the state failed with continue_on_error set (on_success)"
-        } else {
-            "the state succeeded (on_success)"
-        };
-        let named = [(on_success, success, ok || continued), (on_failure, "the state failed (on_failure)", !ok)];
+        let success = if continued { "the state failed with continue_on_error set" } else { "the state succeeded" };
+        let after_success = (on_success, success, "on_success", ok || continued);
+        // With `continue_on_error` a failure is followed like a success.
+        let after_failure = (on_failure, "the state failed", "on_failure", !ok);
+        let after_failure = (!state.continue_on_error).then_some(after_failure);
         let mut taken = None;
-        for (target, reason, applies) in named {
-            let Some(target) = target else { continue };
-            let name = self.target_name(target);
+        for (target, outcome, key, applies) in [Some(after_success), after_failure].into_iter().flatten() {
+            let next = match target {
+                Some(target) => {
+                    Next { name: self.target_name(target), reason: format!("{outcome} ({key})"), target: Some(target) }
+                }
+                None => self.unnamed(here, outcome, key, continued),
+            };
+            let to = next.target.and_then(|target| self.leads_to(here, target));
             if applies {
-                let branch = self.b.default_branch(decision, &name, reason, Some(&name));
-                taken = Some((branch, name, self.go(here.context, here.at, target, ok)));
+                let branch = self.b.default_branch(decision, &next.name, &next.reason, to.as_deref());
+                taken = Some((branch, next.name, target));
             } else {
-                self.b.rule_branch(decision, &name, reason, Some(&name));
+                self.b.rule_branch(decision, &next.name, &next.reason, to.as_deref());
             }
         }
-        taken.unwrap_or_else(|| {
-            let next = self.no_next(here, ok);
-            let target = next.target.map(|target| self.target_name(target));
-            let branch = self.b.default_branch(decision, &next.name, &next.reason, target.as_deref());
-            (branch, next.name, next.place)
-        })
+        taken.expect("a state succeeds or fails")
+    }
+
+    /// What follows where the document names nothing under `key`.
+    fn unnamed(&self, here: Here<'d>, outcome: &str, key: &str, continued: bool) -> Next {
+        let is_success = key == "on_success";
+        let missing =
+            |name: &str| Next { name: name.into(), reason: format!("{outcome}, and there is no {key}"), target: None };
+        match self.context(here.context).within {
+            Within::Loop { state, .. } if is_success => {
+                let next = self.after_in_body(state, here.at);
+                let (at, then) = next.map_or((state, "the body is complete"), |next| (next, "the body continues"));
+                let name = self.document.states[at].name.clone();
+                Next { name, reason: format!("{outcome}, so {then}"), target: Some(Target::State(at)) }
+            }
+            Within::Loop { .. } => missing("loop_failed"),
+            Within::Root | Within::Branch if is_success && !continued => missing("no_transition"),
+            Within::Root | Within::Branch => missing("step_failed"),
+        }
     }
 
     /// Nothing names the next state: in a body its order decides, elsewhere the run fails.
-    fn no_next(&mut self, here: Here<'d>, ok: bool) -> Next {
-        let missing = if ok || here.state.continue_on_error { "on_success" } else { "on_failure" };
-        let reason = format!("there is no {missing}");
-        let fails = |name: &str, reason, place| Next { name: name.into(), reason, target: None, place };
+    fn no_next(&mut self, here: Here<'d>, ok: bool) -> PlaceId {
         match self.context(here.context).within {
-            Within::Loop { state, .. } if ok || here.state.continue_on_error => {
-                let next = self.after_in_body(state, here.at);
-                let (at, reason) = next.map_or((state, "the body is complete"), |next| (next, "the body continues"));
-                let (name, target) = (self.document.states[at].name.clone(), Some(Target::State(at)));
-                Next { name, reason: reason.to_owned(), target, place: self.next_in_body(here.context, here.at) }
-            }
-            Within::Loop { .. } => fails("loop_failed", reason, self.fail_loop(here)),
+            Within::Loop { .. } if ok || here.state.continue_on_error => self.next_in_body(here.context, here.at),
+            Within::Loop { .. } => self.fail_loop(here),
             Within::Root | Within::Branch if ok => {
                 let message = r#"("`" + STATE + "` succeeded, and none of its ways on matches")"#;
-                fails("no_transition", reason, self.failed_run(here, "no_transition", message, "nil"))
+                self.failed_run(here, "no_transition", message, "nil")
             }
-            Within::Root | Within::Branch => {
-                let message = "answer.error.message";
-                fails("step_failed", reason, self.failed_run(here, "step_failed", message, "error"))
-            }
+            Within::Root | Within::Branch => self.failed_run(here, "step_failed", "answer.error.message", "error"),
         }
     }
 
@@ -179,7 +218,7 @@ impl<'d> Lower<'d> {
         let leave = self.b.leave(self.scope(here.context), Exit::Fail(error));
         let step = self.context(here.context).step;
         let rule = format!("`{}` failed and has no on_failure", here.state.name);
-        step.map_or(leave, |step| self.loop_ends(step, ("failed", &rule), None, leave))
+        step.map_or(leave, |step| self.loop_ends(step, ("failed", &rule), None, Some(error), leave))
     }
 
     /// Records why a loop ends other than by its own conditions.
@@ -188,9 +227,11 @@ impl<'d> Lower<'d> {
         step: StepId,
         (name, rule): (&str, &str),
         target: Option<&str>,
+        error: Option<ExprId>,
         next: PlaceId,
     ) -> PlaceId {
         let decision = self.b.decision(step, DecisionKind::Loop);
+        error.into_iter().for_each(|error| self.b.error(decision, error));
         let branch = self.b.rule_branch(decision, name, rule, target);
         let decide = self.b.decide([], next, None);
         self.b.decides(decide, decision, [Some(branch)]);
@@ -263,7 +304,7 @@ impl<'d> Lower<'d> {
         let member = &document.states[from].name;
         let failed = if ok { "" } else { "failed and " };
         let rule = format!("`{member}` {failed}leads to `{name}`, which is outside of the body");
-        let outside = self.loop_ends(step, ("left", &rule), Some(&name), outside);
+        let outside = self.loop_ends(step, ("left", &rule), Some(&name), None, outside);
         self.b.leave(scope, Exit::Goto(outside))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{ROOT, effect};
-use branchpoint_core::ir::{DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Write};
+use branchpoint_core::ir::{DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Unit, Write};
 use branchpoint_expr::Value;
 
 use super::super::raw::{Agent, Policy, Step, Template};
@@ -137,6 +137,13 @@ impl Lower<'_, '_> {
         self.b.mark(count, Mark::Begin(step, None));
         let spent = self.test("made >= most");
         self.b.at(model).decide([(spent, over)], count, None);
+        let decision = self.b.decision(step, DecisionKind::Loop);
+        let limit = format!("maxSteps {} is reached", template.max_steps);
+        let limit = self.b.rule_branch(decision, "limit", &limit, None);
+        let again = self.b.rule_branch(decision, "continue", "maxSteps is not reached", None);
+        let made = self.b.read(turn.made);
+        self.b.counts(decision, Unit::Round, made, u64::try_from(template.max_steps).ok());
+        self.b.decides(model, decision, [Some(limit), Some(again)]);
     }
 
     fn end_turn(&mut self, turn: &Turn, outcome: &str) -> PlaceId {
@@ -166,8 +173,16 @@ impl Lower<'_, '_> {
         ];
         let gate = self.b.at(each).decide(arms, refuse, None);
         let decision = self.b.decision(tool, DecisionKind::Gate);
-        let passed = self.b.rule_branch(decision, "passed", "the active step offers the tool", None);
-        let blocked = self.b.rule_branch(decision, "blocked", "the active step does not offer the tool", None);
+        let [passed, blocked] = [("passed", "offers"), ("blocked", "does not offer")].map(|(name, verb)| {
+            let branch = self.b.rule_branch(decision, name, &format!("the active step {verb} the tool"), None);
+            let named = format!(
+                "(active in names ? 'step `' + active + '`' : 'the session without an active step') + ' {verb} tool `' \
+                 + string(reply.toolCalls[at].name) + '`'"
+            );
+            let reason = self.formula(&named);
+            self.b.reason(decision, branch, reason);
+            branch
+        });
         self.b.decides(gate, decision, [None, Some(passed), Some(blocked)]);
     }
 

@@ -104,14 +104,22 @@ impl Lower<'_, '_> {
             None => (Value::Null, "no step: no conditions hold, and there is no default step".to_owned()),
         };
         let default = self.become_step(name, because);
-        self.b.mark(default, Mark::Branch(session, "default".into()));
+        let start = if target.is_some() { "default" } else { "none" };
+        self.b.mark(default, Mark::Branch(session, start.into()));
         let unchanged = self.b.set([], self.evaluated, None);
         self.b.mark(unchanged, Mark::Branch(session, "unchanged".into()));
         let exists = self.test("active in names");
         let decide = self.begin_at(place).decide([(exists, unchanged)], default, None);
-        let exits = [("unchanged", None), ("default", target.as_deref())];
-        let exits = exits.map(|(name, target)| Some(self.b.branch(decision, name, None, target)));
-        self.b.decides(decide, decision, exits);
+        let stays = self.b.rule_branch(decision, "unchanged", "the active step stays active", None);
+        let reason = self.formula("active in names ? 'step `' + active + '` stays active' : 'no step is active'");
+        let active = self.formula("active in names ? active : nil");
+        self.b.reason(decision, stays, reason);
+        self.b.leads_to(decision, stays, active);
+        self.b.rule_test(decision, stays, exists);
+        let reason =
+            if target.is_some() { "no step was active" } else { "no step is active, and there is no default step" };
+        let starts = self.b.default_branch(decision, start, reason, target.as_deref());
+        self.b.decides(decide, decision, [Some(stays), Some(starts)]);
         decide
     }
 

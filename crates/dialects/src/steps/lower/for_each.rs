@@ -13,6 +13,9 @@ use crate::steps::{attachments, guard};
 /// How many iterations run at once, unless the step says otherwise.
 const WIDTH: i64 = 8;
 
+/// Where a loop without items leads with `fail_on_empty`.
+const EMPTY_FAILS: &str = "the step fails (for_each_empty)";
+
 impl Lower<'_, '_> {
     pub(super) fn for_each(&mut self, no: No, at: Where, to: To) -> PlaceId {
         let (children, skipped) = self.children(no, at, to);
@@ -29,10 +32,18 @@ impl Lower<'_, '_> {
         self.b.each(scope, items, item, index, place);
         let enter = self.b.enter(scope);
         let decision = self.b.decision(self.ids[no], DecisionKind::Loop);
-        let exits = [("end", "every item is done"), ("failed", "an item failed or the time limit was reached")]
-            .map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule, None)));
-        self.b.decides(enter, decision, exits);
-        let begin = self.looked_at(no, at, enter, (finish, failure), decision);
+        let step = &self.document.steps[no];
+        let none =
+            self.b.rule_branch(decision, "empty", "there are no items", fails_on_empty(step).then_some(EMPTY_FAILS));
+        let (end, failed) = if step.flag("fail_fast", true) {
+            ("every item is done", Some("an item failed"))
+        } else {
+            ("every item has ended", None)
+        };
+        let end = self.b.rule_branch(decision, "end", end, None);
+        let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, None));
+        self.b.decides(enter, decision, [Some(end), failed]);
+        let begin = self.looked_at(no, at, enter, (finish, failure), (decision, none));
         self.begin(no, begin);
         skipped
     }
@@ -88,10 +99,10 @@ impl Lower<'_, '_> {
         at: Where,
         enter: PlaceId,
         (finish, failure): (PlaceId, Failure),
-        decision: DecisionId,
+        (decision, none): (DecisionId, u32),
     ) -> PlaceId {
         let step = &self.document.steps[no];
-        let empty = if step.flag("fail_on_empty", false) {
+        let empty = if fails_on_empty(step) {
             self.fault("for_each_empty", "there is nothing to loop over", failure)
         } else {
             let none = self.b.value(Value::from(Vec::new()));
@@ -107,7 +118,8 @@ impl Lower<'_, '_> {
         let fault = self.b.set([Write::Put(self.l.failed, error)], failure.to, None);
         let arms = [(self.when(r#"type(p) == "map""#, &names), fault), (self.when("len(p) == 0", &names), empty)];
         let decide = self.b.decide(arms, enter, Some(failure));
-        let none = self.b.rule_branch(decision, "empty", "there are no items", None);
+        let count = self.inner(r#"type(p) == "array" ? len(p) : 0"#, &names);
+        self.b.items(decision, count, None);
         self.b.decides(decide, decision, [None, Some(none), None]);
         let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
         let items = format!("loopItems(p, {}, {})", bound("offset"), bound("limit"));
@@ -154,4 +166,8 @@ impl Lower<'_, '_> {
         let names: Vec<_> = names.iter().map(|(name, slot)| (&**name, *slot)).collect();
         self.inner(&format!("{{{}}}", parts.join(", ")), &names)
     }
+}
+
+fn fails_on_empty(step: &Step<'_>) -> bool {
+    step.flag("fail_on_empty", false)
 }

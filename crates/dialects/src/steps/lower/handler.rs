@@ -1,6 +1,6 @@
 //! Where the error of a step goes: up, nowhere, or to the steps that handle it.
 
-use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, PlaceId, Write};
+use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Failure, Mark, PlaceId, Write};
 use branchpoint_expr::{Dialect, Located, Value};
 
 use super::{Lower, Where};
@@ -11,13 +11,33 @@ impl Lower<'_, '_> {
     pub(super) fn failure(&mut self, no: No, at: Where, finish: Option<PlaceId>) -> Failure {
         let error = self.error_of(no);
         let on_error = self.document.steps[no].get("on_error");
-        let to = match (on_error, finish) {
-            (Some(handled), Some(finish)) if handled.items().is_some() => self.handled(no, at, error, finish),
-            (Some(handled), Some(finish)) if is_continue(handled) => self.gone_on(no, error, finish),
-            _ => self.b.leave(at.scope, Exit::Fail(error)),
+        let (to, handling) = match (on_error, finish) {
+            (Some(handled), Some(finish)) if handled.items().is_some() => {
+                (self.handled(no, at, error, finish), Some("handle"))
+            }
+            (Some(handled), Some(finish)) if is_continue(handled) => {
+                (self.gone_on(no, error, finish), Some("continue"))
+            }
+            _ => (self.b.leave(at.scope, Exit::Fail(error)), None),
         };
         self.b.mark(to, Mark::Fail(self.ids[no], error));
+        let to = handling.map_or(to, |name| self.declare_handler(no, name, error, to));
         Failure { to, error: Some(self.l.failed) }
+    }
+
+    /// Declares that a failed step is handled, as a decision of the step.
+    fn declare_handler(&mut self, no: No, name: &str, error: ExprId, to: PlaceId) -> PlaceId {
+        let decision = self.b.decision(self.ids[no], DecisionKind::Branch);
+        let first = self.steps_of(no, Role::OnError).first().map(|step| self.document.steps[*step].id.clone());
+        let handled = self.b.rule_branch(decision, name, "the step failed (on_error)", first.as_deref());
+        let handling = if name == "handle" { "its on_error steps follow" } else { "on_error is `continue`" };
+        let text = format!(r#""the step failed (" + string(e.kind) + ": " + string(e.message) + "), and {handling}""#);
+        let reason = self.inner(&text, &[("e", self.l.failed)]);
+        self.b.reason(decision, handled, reason);
+        self.b.error(decision, error);
+        let decide = self.b.decide([], to, None);
+        self.b.decides(decide, decision, [Some(handled)]);
+        decide
     }
 
     /// The error with the innermost step that failed: this one, if none is named.

@@ -11,6 +11,9 @@ use crate::steps::tree::{No, Role};
 /// How many branches run at once, unless the step says otherwise.
 const WIDTH: i64 = 8;
 
+/// When a step that wants one branch completes.
+const FIRST: &str = "a branch delivered, or all ended without a value";
+
 impl Lower<'_, '_> {
     pub(super) fn parallel(&mut self, no: No, at: Where, to: To) -> PlaceId {
         let step = &self.document.steps[no];
@@ -56,10 +59,15 @@ impl Lower<'_, '_> {
         let mut enter = self.b.enter(scope);
         let decision = self.b.decision(self.ids[no], DecisionKind::Join);
         self.b.inputs(decision, names.iter().map(String::as_str));
-        let rule = if any { "the first branch delivers" } else { "every branch ends" };
-        let exits = [("completed", rule), ("failed", "a branch failed or the time limit was reached")]
-            .map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule, None)));
-        self.b.decides(enter, decision, exits);
+        let (rule, failed) = match (any, keep) {
+            (true, true) => (FIRST, Some("a branch failed and none delivered")),
+            (true, false) => (FIRST, Some("a branch failed before one delivered")),
+            (false, true) => ("every branch has ended", None),
+            (false, false) => ("every branch has ended", Some("a branch failed")),
+        };
+        let completed = self.b.rule_branch(decision, "completed", rule, None);
+        let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, None));
+        self.b.decides(enter, decision, [Some(completed), failed]);
         if let Some(gaps) = gaps {
             let none = self.b.value(Value::from(Vec::new()));
             enter = self.b.set([Write::Put(gaps, none)], enter, None);

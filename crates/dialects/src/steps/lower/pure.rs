@@ -1,7 +1,7 @@
 //! Steps that make a value of values, and the wait.
 
 use branchpoint_core::ir::{Arm, DecisionKind, PlaceId, Write};
-use branchpoint_expr::{Expression, Value};
+use branchpoint_expr::{Expression, Value, duration_text};
 
 use super::{Lower, To, Where};
 use crate::steps::guard;
@@ -93,13 +93,15 @@ impl Lower<'_, '_> {
             let delay_ms = self.b.value(Value::Int(limit));
             arms.push(Arm::After { delay_ms, next: late });
         }
-        let limited = arms.len() > 1;
         let wait = self.b.wait(arms, Some(failure));
         let decision = self.b.decision(self.ids[no], DecisionKind::Wait);
-        let mut exits = vec![Some(self.b.rule_branch(decision, "due", "the time was reached", None))];
-        if limited {
-            exits.push(Some(self.b.rule_branch(decision, "timeout", "the time limit was reached", None)));
-        }
+        let due = match literal.and_then(|ms| u64::try_from(ms).ok()) {
+            Some(ms) if builtin == "durationMs" => format!("the wait of {} is over", duration_text(ms)),
+            _ => "the time was reached".to_owned(),
+        };
+        let mut exits = vec![Some(self.b.rule_branch(decision, "due", &due, None))];
+        let late = guard::failing(None, step).map(|rule| self.b.rule_branch(decision, "timeout", &rule, None));
+        exits.extend(late.map(Some));
         self.b.decides(wait, decision, exits);
         let begin = if writes.is_empty() {
             wait

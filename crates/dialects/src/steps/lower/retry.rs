@@ -1,7 +1,7 @@
 //! Retries: count, and go back with everything between reset.
 
 use branchpoint_core::ir::builder::ROOT;
-use branchpoint_core::ir::{ConditionId, DecisionKind, Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{ConditionId, DecisionKind, Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Unit, Write};
 use branchpoint_expr::Value;
 
 use super::plan::{loops_around, owners};
@@ -20,7 +20,7 @@ impl Lower<'_, '_> {
         let rule = if most == 1 { "at most 1 retry".to_owned() } else { format!("at most {most} retries") };
         let again = self.b.rule_branch(decision, "retry", &rule, Some(&target));
         let end = self.b.branch(decision, "continue", None, None);
-        self.b.counts(decision, so_far, u64::try_from(most).ok());
+        self.b.counts(decision, Unit::Retry, so_far, u64::try_from(most).ok());
         self.b.decides(decide, decision, [Some(again), Some(end)]);
         let input = self.b.read(self.l.value);
         let mut writes = self.begin_writes(no);
@@ -39,7 +39,8 @@ impl Lower<'_, '_> {
             let slot = self.counter(no, at, &name, Value::Int(0));
             let more = self.inner("n + 1", &[("n", slot)]);
             let within = self.when(&format!("n <= {most}"), &[("n", slot)]);
-            let so_far = self.b.read(slot);
+            // This retry is counted already.
+            let so_far = self.inner("n - 1", &[("n", slot)]);
             return (Write::Put(slot, more), within, so_far);
         };
         let slot = self.counters[&no];
@@ -58,7 +59,7 @@ impl Lower<'_, '_> {
         let key = self.inner(&format!("[{}]", keys.join(", ")), &names);
         let so_far = format!("count(n, # == [{}])", keys.join(", "));
         let within = self.when(&format!("{so_far} <= {most}"), &names);
-        let so_far = self.inner(&so_far, &names);
+        let so_far = self.inner(&format!("{so_far} - 1"), &names);
         (Write::Push(slot, key), within, so_far)
     }
 

@@ -1,7 +1,7 @@
 //! Loops while a condition holds: a cycle of places in a scope of its own. Steps of the body show their newest round.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{DecisionKind, Exit, Mark, PlaceId, Rounds, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{DecisionKind, Exit, Mark, PlaceId, Rounds, ScopeId, SlotId, Unit, Write};
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
@@ -10,6 +10,9 @@ use crate::steps::{condition, guard};
 
 /// How many rounds a loop may make, unless the step says otherwise.
 const ROUNDS: i64 = 100;
+
+/// Where the limit leads with `on_limit: fail`.
+const LIMIT_FAILS: &str = "the step fails (while_limit)";
 
 impl Lower<'_, '_> {
     pub(super) fn while_loop(&mut self, no: No, at: Where, to: To) -> PlaceId {
@@ -51,10 +54,11 @@ impl Lower<'_, '_> {
         let target = self.steps_of(no, Role::Body).first().map(|step| self.document.steps[*step].id.clone());
         let more = self.b.branch(decision, "continue", Some(holds), target.as_deref());
         let rule = if most == 1 { "after 1 round".to_owned() } else { format!("after {most} rounds") };
-        let limited = self.b.rule_branch(decision, "limit", &rule, None);
+        // The limit is checked only while the condition is true.
         let end = self.b.branch(decision, "end", None, None);
+        let limited = self.b.rule_branch(decision, "limit", &rule, fails_at_limit(step).then_some(LIMIT_FAILS));
         let count = self.b.read(round);
-        self.b.counts(decision, count, u64::try_from(most).ok());
+        self.b.counts(decision, Unit::Round, count, u64::try_from(most).ok());
         self.b.decides(start, decision, [None, Some(end)]);
         self.b.decides(go_on, decision, [Some(limited), Some(more)]);
         self.b.begin(scope, &[start]);
@@ -88,7 +92,7 @@ impl Lower<'_, '_> {
 
     /// After the last round that is allowed, with the condition still true.
     fn limit(&mut self, step: &Step<'_>, no: No, scope: ScopeId, done: PlaceId) -> PlaceId {
-        if step.text("on_limit").is_some_and(|on_limit| &**on_limit == "fail") {
+        if fails_at_limit(step) {
             let rounds = step.int("max_iterations").unwrap_or(ROUNDS);
             let message = format!("the condition still holds after {rounds} rounds");
             let error = [("kind", "while_limit"), ("message", &*message), ("step", &*step.id)];
@@ -123,4 +127,8 @@ impl Lower<'_, '_> {
         let retries = self.plan.counted_in.get(&looped).into_iter().flatten();
         retries.filter_map(|retry| self.counters.get(retry).copied()).collect()
     }
+}
+
+fn fails_at_limit(step: &Step<'_>) -> bool {
+    step.text("on_limit").is_some_and(|on_limit| &**on_limit == "fail")
 }
