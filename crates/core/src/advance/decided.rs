@@ -189,7 +189,8 @@ impl Machine<'_> {
         basis: Basis,
     ) -> Decided {
         let known = &self.program.decisions[decision.index()];
-        let error = known.error.and_then(|error| self.recorded_value(no, error).ok()).filter(|error| *error != Value::Null);
+        let error =
+            known.error.and_then(|error| self.recorded_value(no, error).ok()).filter(|error| *error != Value::Null);
         Decided {
             decision: Some(decision),
             step: known.step,
