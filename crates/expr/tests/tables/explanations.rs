@@ -147,7 +147,7 @@ fn structured_conditions_are_told_in_the_same_words() {
         Condition::targets(&crate::located(&targets), Options::dialect(Dialect::Steps)).expect("it compiles");
     assert_eq!(
         condition.explain(&json!({"input": "ab"})).sentence,
-        "false because len(input) is 2, expected at least 3"
+        "false because input_length is 2, expected at least 3"
     );
 }
 
