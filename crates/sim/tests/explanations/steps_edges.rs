@@ -1,5 +1,6 @@
 //! Decisions of step trees at their edges: conditions that cannot be evaluated, limits, failures and handlers.
 
+use branchpoint_dialects::{LoadOptions, load_with};
 use branchpoint_expr::{Dialect, Value};
 
 use crate::steps::case;
@@ -139,8 +140,14 @@ fn a_limit_can_be_decided_again_with_other_values() {
 
 #[test]
 fn an_agent_says_why_it_stopped() {
-    let spec: Value = serde_json::from_str(r#"{"stop_when": {"if": "input contains 'DONE'"}}"#).expect("JSON");
-    let program = || branchpoint_runners::agent::program_for(&spec).expect("it compiles").expect("it has a condition");
+    let document =
+        "steps:\n  - {id: helper, step_type: agent, prompt: Go, tools: [echo], stop_when: \"input contains 'DONE'\"}\n";
+    let options = LoadOptions { dialect: Some(Dialect::Steps), ..LoadOptions::default() };
+    let workflow = load_with(document, &options).program.expect("the document is valid");
+    let program = || {
+        let program = branchpoint_runners::agent::program_for(&workflow.effects[0]).expect("it compiles");
+        program.expect("it has a condition")
+    };
     let calls = r#"{$reply: {text: wait, toolCalls: [{id: "1", name: echo, arguments: {}}]}}"#;
     let run = |last: &str| {
         let script = format!("{{agent.model: [{calls}, {{$reply: {{text: {last}}}}}], agent.tool: [heard]}}");
