@@ -1,6 +1,7 @@
 //! A store that is there, and the runs in it by the names that people give them.
 
 use anyhow::{Result, bail};
+use branchpoint_expr::nearest;
 use branchpoint_host::store::{Filter, Run, Store};
 
 use crate::moment;
@@ -49,33 +50,15 @@ impl Opened {
     /// What may have been meant.
     fn near(&self, name: &str) -> Result<String> {
         let newest = self.store.runs(&Filter { limit: Some(200), ..Filter::default() })?;
-        let near = newest.iter().map(|run| (distance(name, &run.id), run)).min_by_key(|(far, _)| *far);
-        Ok(match near {
-            Some((far, run)) if far <= name.chars().count() / 3 => {
-                format!("did you mean `{}`? All are listed by `branchpoint runs list --all`", run.id)
-            }
-            Some((_, run)) => format!(
+        let near = nearest(name, newest.iter().map(|run| run.id.as_str()));
+        Ok(match (near, newest.first()) {
+            (Some(id), _) => format!("did you mean `{id}`? All are listed by `branchpoint runs list --all`"),
+            (None, Some(run)) => format!(
                 "`branchpoint runs list --all` lists them; the newest is `{}`, {} ago",
                 run.id,
                 moment::took(moment::now_ms() - run.started_ms)
             ),
-            None => "this store has no runs; `branchpoint run FILE` starts one".into(),
+            (None, None) => "this store has no runs; `branchpoint run FILE` starts one".into(),
         })
     }
-}
-
-/// How many letters two words are apart: changed, added or left out.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (above, letter) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = above + 1;
-        for (index, other) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[index + 1];
-            row[index + 1] = changed.min(row[index] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }

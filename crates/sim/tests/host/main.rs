@@ -1,7 +1,9 @@
 //! The embedded host over a file: what it promises when processes come, go and are killed.
 
 mod agents;
+mod cassettes;
 mod children;
+mod exchange;
 mod golden;
 mod kept;
 mod notices;

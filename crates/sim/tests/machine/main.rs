@@ -2,6 +2,7 @@
 //! machines whose path an independent model predicts.
 
 mod children;
+mod examples;
 mod paths;
 mod told;
 

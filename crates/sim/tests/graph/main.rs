@@ -1,7 +1,6 @@
 //! Graphs from their documents: the examples end as they are known to, and what vectors do not pin holds.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
@@ -10,14 +9,7 @@ use branchpoint_dialects::{load, preflight, read};
 use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::{Script, VirtualDriver};
 use branchpoint_runners::{Answer, Call, Runner, agent};
-
-fn examples() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/graph");
-    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-    files.sort();
-    files
-}
+use branchpoint_sim::examples::examples;
 
 #[track_caller]
 fn loaded(source: &str) -> Program {
@@ -59,7 +51,7 @@ fn told(host: &VirtualDriver<'_>) -> String {
 
 #[test]
 fn examples_end_as_they_are_known_to() {
-    let examples = examples();
+    let examples = examples("graph");
     assert!(examples.len() >= 7, "only {} examples were found", examples.len());
     for path in examples {
         let source = fs::read_to_string(&path).unwrap();

@@ -1,6 +1,7 @@
 //! What the vectors of whole flows do not pin: time, attempts, hiding, the ends of flows, and what the trace tells.
 
 mod calls;
+mod examples;
 mod loops;
 mod steps;
 

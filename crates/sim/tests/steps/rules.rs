@@ -4,7 +4,7 @@ use branchpoint_sim::vectors;
 
 #[test]
 fn step_trees_run_as_the_spec_says() {
-    let verdicts = vectors::run(include_str!("fixtures/steps-runs.json")).expect("the fixtures can be read");
+    let verdicts = vectors::run(include_str!("../fixtures/steps-runs.json")).expect("the fixtures can be read");
     let failures: Vec<String> = verdicts
         .iter()
         .filter_map(|verdict| Some((&verdict.name, verdict.failure.as_ref()?)))

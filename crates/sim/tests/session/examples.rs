@@ -1,7 +1,7 @@
 //! Sessions from their documents: the examples answer as they are known to, and what a gate promises its host holds.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Again, Failed, What};
@@ -10,14 +10,7 @@ use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::VirtualDriver;
 use branchpoint_host::gate::{Gate, Refused, Request, Sessions, TTL_S};
 use branchpoint_runners::{Answer, Call, Runner};
-
-fn examples() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/session");
-    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-    files.sort();
-    files
-}
+use branchpoint_sim::examples::examples;
 
 #[track_caller]
 fn loaded(source: &str) -> Program {
@@ -63,7 +56,7 @@ fn told(path: &Path) -> String {
 
 #[test]
 fn examples_answer_as_they_are_known_to() {
-    let examples = examples();
+    let examples = examples("session");
     assert!(examples.len() >= 6, "only {} examples were found", examples.len());
     for path in examples {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();

@@ -1,0 +1,83 @@
+//! The examples of state machines run with real commands and the scripts beside them, and end as they are known to.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use branchpoint_core::What;
+use branchpoint_core::ir::{Index, StepId};
+use branchpoint_dialects::{Library, load_from, read};
+use branchpoint_expr::{Value, render_terminal};
+use branchpoint_host::Script;
+use branchpoint_runners::{Call, CancellationToken, Local, Outside, Performing, Runner};
+use branchpoint_sim::examples::examples;
+use branchpoint_sim::live::Live;
+
+/// What this machine can do, and an agent that answers from a script.
+struct Rehearsal {
+    local: Local,
+    script: Mutex<Script>,
+}
+
+impl Outside for Rehearsal {
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async {
+            let answer = self.local.perform(call, cancel).await;
+            answer.unwrap_or_else(|| self.script.lock().unwrap().perform(call))
+        })
+    }
+
+    fn fact(&self, name: &str) -> Value {
+        if name == "user_attached" { Value::Bool(false) } else { Value::Null }
+    }
+}
+
+struct Folder<'f>(&'f Path);
+
+impl Library for Folder<'_> {
+    fn workflow(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.0.join(format!("{name}.yaml"))).ok()
+    }
+}
+
+/// How a state machine went, with real commands in a directory of its own.
+fn rehearsed(path: &Path) -> String {
+    let source = fs::read_to_string(path).unwrap();
+    let loaded = load_from(&source, None, &Folder(path.parent().unwrap()));
+    let shown = render_terminal(&loaded.diagnostics, &source, &path.display().to_string(), false);
+    assert!(loaded.diagnostics.is_empty(), "{shown}");
+    let program = loaded.program.expect("nothing was found");
+    let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
+    let script = Script::read(&read(&script).expect("the script is YAML").to_value()).expect("the script is one");
+    let dir = std::env::temp_dir().join(format!("branchpoint-example-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let local = Local { shell: Some("/bin/sh".into()), ..Local::new(&dir) };
+    let outside = Arc::new(Rehearsal { local, script: Mutex::new(script) });
+    let live = Live { root: &program, children: &loaded.children, file: None, crashing: false };
+    let ran = live.run(Value::Null, &outside);
+    fs::remove_dir_all(&dir).unwrap();
+    let mut lines = Vec::new();
+    for note in &ran.notes {
+        let id = |step: StepId| &program.steps[step.index()].id;
+        match &note.what {
+            What::Began(step, _) => lines.push(id(*step).to_string()),
+            What::Branch(step, to) => lines.push(format!("  {} -> {to}", id(*step))),
+            What::Failed(step, error) => lines.push(format!("  {} failed: {}", id(*step), error.get("kind").unwrap())),
+            _ => {}
+        }
+    }
+    for key in ["status", "message", "exit_code"] {
+        lines.push(format!("{key}: {:?}", ran.result.get(key).cloned().unwrap_or_default()));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn state_machines_end_as_they_are_known_to() {
+    let examples = examples("machine");
+    assert!(examples.len() >= 9, "only {} examples were found", examples.len());
+    for path in examples {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        insta::assert_snapshot!(format!("machine-{name}"), rehearsed(&path));
+    }
+}

@@ -1,0 +1,5 @@
+//! Step trees from their documents: the examples, what the vectors leave open, and calls of other workflows.
+
+mod calls;
+mod examples;
+mod rules;
