@@ -224,8 +224,9 @@ impl Printer<'_> {
         for (id, decision) in program.decisions.iter().enumerate() {
             let branches = decision.branches.iter().map(|branch| {
                 let text = branch.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
-                let targets = branch.targets.iter().map(|target| format!(" -> {target}")).collect::<String>();
-                format!("{}{text}{targets}", branch.name)
+                let targets = branch.targets.join(", ");
+                let arrow = if targets.is_empty() { "" } else { " -> " };
+                format!("{}{text}{arrow}{targets}", branch.name)
             });
             let branches: Vec<String> = branches.collect();
             let (kind, step) = (decision.kind.as_str(), self.step(decision.step));

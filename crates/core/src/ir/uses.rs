@@ -40,7 +40,9 @@ pub(super) fn of_decision(decision: &Decision, mut visit: impl FnMut(Use)) {
 /// Calls `visit` with everything that a strand at this place uses itself.
 pub(super) fn of_place(program: &Program, place: &Place, mut visit: impl FnMut(Use)) {
     let decision = place.decides.as_ref().and_then(|decides| program.decisions.get(decides.decision.index()));
-    decision.into_iter().for_each(|decision| of_decision(decision, &mut visit));
+    if let Some(decision) = decision {
+        of_decision(decision, &mut visit);
+    }
     for mark in &place.marks {
         if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {
             visit(Use::Value(*value));

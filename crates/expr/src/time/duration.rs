@@ -40,14 +40,12 @@ pub fn duration_ms(text: &str) -> Option<u64> {
 pub fn duration_text(ms: u64) -> String {
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
     let mut rest = ms;
-    let mut text = String::new();
-    for (unit_ms, unit) in units {
+    let parts = units.into_iter().map(|(unit_ms, unit)| {
         let count = rest / unit_ms;
         rest %= unit_ms;
-        if count > 0 {
-            text += &format!("{count}{unit}");
-        }
-    }
+        if count > 0 { format!("{count}{unit}") } else { String::new() }
+    });
+    let text: String = parts.collect();
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
