@@ -28,7 +28,8 @@ static EXPORT: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let script = serde_json::from_str(r#"{"ask": ["yes"]}"#).expect("the script is JSON");
     let mut driver = VirtualDriver::new(&program, 0);
     driver.start(Value::from("text"), Object::default()).expect("the run starts");
-    driver.go_on(&mut Script::read(&script).expect("the script is valid"));
+    let mut script = Script::read(&script).expect("the script is valid");
+    driver.go_on(&mut |call| script.rehearse(call));
     let runs: Vec<_> = driver.store().runs(&Filter::default()).expect("runs").iter().map(|run| run.run).collect();
     let mut export = Vec::new();
     driver.store().export(&runs, &mut export).expect("the run is exported");

@@ -11,7 +11,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::Driver;
 use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused};
 use branchpoint_host::store::{RunNo, Sent, Store};
-use branchpoint_runners::{CancellationToken, Outside};
+use branchpoint_runners::{CancellationToken, Runner};
 
 use crate::approvals::quoted;
 use crate::exit::Pending;

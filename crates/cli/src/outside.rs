@@ -10,7 +10,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_host::host::Host;
 use branchpoint_runners::models::{Listener as Words, Piece};
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, Outside, Performing, Secrets, SharedSecrets};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, Performing, Runner, Secrets, SharedSecrets};
 
 use crate::login;
 use crate::project::Project;
@@ -149,7 +149,7 @@ impl Here {
     }
 }
 
-impl Outside for Here {
+impl Runner for Here {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async move {
             if let Some(answer) = self.local(call, cancel).await {

@@ -15,4 +15,4 @@ mod zones;
 pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use recordings::{Came, Happened, Past, Vote, cassette};
 pub use script::{BadScript, Recorded, Reply, Script, Wrong, written_votes};
-pub use virtual_driver::{NoteListener, Question, VirtualDriver};
+pub use virtual_driver::{Answers, NoteListener, Question, Rehearsed, VirtualDriver};

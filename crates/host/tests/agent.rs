@@ -8,7 +8,7 @@ use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::{Effect, Program, Status};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
-use branchpoint_runners::{Answer, Call, Runner, agent};
+use branchpoint_runners::{Answer, Call, agent};
 
 fn value(json: &str) -> Value {
     serde_json::from_str(json).expect("this is JSON")
@@ -38,8 +38,8 @@ impl World {
     }
 }
 
-impl Runner for World {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl World {
+    fn answer(&mut self, call: &Call) -> Answer {
         match call.kind() {
             Kind::Model => {
                 self.asked.push(call.input.clone());
@@ -78,7 +78,7 @@ fn run(program: &Program, call: &Call, world: &mut World) -> Value {
     let children = BTreeMap::from([(Arc::from(agent::NAME), agent::program().clone())]);
     let mut memory = VirtualDriver::new(program, 0).calling(&children);
     memory.start(agent::input(call, agent::Bounds::default()), Object::default()).expect("it starts");
-    memory.go_on(world);
+    memory.go_on(&mut |call| world.answer(call).into());
     let result = memory.result().cloned().expect("it has ended");
     let ended_well = result.get("status") == Some(&Value::from("completed"));
     assert_eq!(memory.status() == Status::Completed, ended_well);

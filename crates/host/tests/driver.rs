@@ -15,7 +15,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, Host, Start};
 use branchpoint_host::store::{Document, Run, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 /// How long the driver waits for calls that were told to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ struct Stubborn {
     answer: Answer,
 }
 
-impl Outside for Stubborn {
+impl Runner for Stubborn {
     fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async {
             self.begun.store(true, Ordering::Release);
@@ -162,7 +162,7 @@ struct AnswersLast {
     begun: std::sync::atomic::AtomicUsize,
 }
 
-impl Outside for AnswersLast {
+impl Runner for AnswersLast {
     fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async {
             self.begun.fetch_add(1, Ordering::AcqRel);

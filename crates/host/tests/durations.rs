@@ -1,14 +1,12 @@
 //! Calls that take their time: who ends first, what an attempt's limit means, and what is told on the way.
 
-use std::sync::Arc;
-
 use branchpoint_core::Event;
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Effect, Exit, Program, Status};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::VirtualDriver;
-use branchpoint_runners::{Answer, Call, Runner};
+use branchpoint_host::{Rehearsed, VirtualDriver};
+use branchpoint_runners::{Answer, Call};
 
 /// Calls side by side, named by their steps; the results are in their order.
 fn side_by_side(steps: &[(&str, Option<u64>)]) -> Program {
@@ -38,21 +36,11 @@ fn side_by_side(steps: &[(&str, Option<u64>)]) -> Program {
 }
 
 /// A step is named `<name><milliseconds>`: so long it takes.
-struct Named;
-
-impl Runner for Named {
-    fn perform(&mut self, call: &Call) -> Answer {
-        Answer::data(Value::Str(call.step.clone().unwrap_or_default()))
-    }
-
-    fn duration_ms(&mut self, call: &Call) -> u64 {
-        let step = call.step.clone().unwrap_or_default();
-        step.trim_start_matches(char::is_alphabetic).parse().expect("the name says how long it takes")
-    }
-
-    fn reports(&mut self, _: &Call) -> Vec<(Arc<str>, Value)> {
-        vec![("unheard".into(), Value::Null)]
-    }
+fn rehearse(call: &Call) -> Rehearsed {
+    let step = call.step.clone().unwrap_or_default();
+    let duration_ms = step.trim_start_matches(char::is_alphabetic).parse().expect("the name says how long it takes");
+    let reports = vec![("unheard".into(), Value::Null)];
+    Rehearsed { duration_ms, reports, ..Answer::data(Value::Str(step)).into() }
 }
 
 #[track_caller]
@@ -60,7 +48,7 @@ fn check(steps: &[(&str, Option<u64>)], ends: &[(&str, i64)], status: Status) {
     let program = side_by_side(steps);
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("a run can start");
-    host.go_on(&mut Named);
+    host.go_on(&mut rehearse);
     let journal = host.journal();
     let settled = journal.iter().filter_map(|(stamp, event, _)| match event {
         Event::Settled { result, .. } => {

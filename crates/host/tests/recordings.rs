@@ -2,13 +2,11 @@
 
 mod programs;
 
-use std::collections::VecDeque;
-
 use branchpoint_core::ir::{Effect, Program};
 use branchpoint_core::{Again, Event, Failed, Usage};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::{Happened, Past, Script, VirtualDriver, cassette};
-use branchpoint_runners::{Answer, Body, Call, Runner, Secrets};
+use branchpoint_host::{Answers, Happened, Past, Script, VirtualDriver, cassette};
+use branchpoint_runners::{Answer, Body, Call, Secrets};
 use programs::{json, one_call};
 
 /// An effect by its kind and its other fields.
@@ -21,20 +19,11 @@ fn call(kind: &str, step: &str, input: &str) -> Call {
     Call { step: Some(step.into()), ..Call::first(effect(kind, "{}"), json(input)) }
 }
 
-/// Gives answers, one after the other.
-struct Given(VecDeque<Answer>);
-
-impl Runner for Given {
-    fn perform(&mut self, _call: &Call) -> Answer {
-        self.0.pop_front().expect("no more is asked than is given")
-    }
-}
-
 /// The events of a run, and what it tells of its past.
-fn played(program: &Program, runner: &mut dyn Runner) -> (Vec<Event>, Past) {
+fn played(program: &Program, answers: &mut Answers<'_>) -> (Vec<Event>, Past) {
     let mut run = VirtualDriver::new(program, 1_000);
     run.start(Value::Null, Object::default()).expect("a run can start");
-    run.go_on(runner);
+    run.go_on(answers);
     let past = run.past();
     (run.journal().into_iter().map(|(_, event, _)| event).collect(), past)
 }
@@ -80,10 +69,10 @@ fn every_answer_comes_to_the_same_when_it_is_played_again() {
         for spec in specs {
             let program = one_call(effect(kind, spec));
             for answer in every_answer() {
-                let (events, past) = played(&program, &mut Given([answer.clone()].into()));
+                let (events, past) = played(&program, &mut |_| answer.clone().into());
                 let script = past.script(&Secrets::default());
                 let mut script = Script::read(&script).unwrap_or_else(|wrong| panic!("{wrong}: {script}"));
-                let (again, _) = played(&program, &mut script);
+                let (again, _) = played(&program, &mut |call| script.rehearse(call));
                 assert_eq!(again, events, "{kind} {spec}: {answer:?}");
             }
         }
@@ -94,7 +83,7 @@ fn every_answer_comes_to_the_same_when_it_is_played_again() {
 fn answers_are_written_as_people_write_them() {
     let written = |kind: &str, spec: &str, answer: Answer| {
         let program = one_call(effect(kind, spec));
-        let (_, past) = played(&program, &mut Given([answer].into()));
+        let (_, past) = played(&program, &mut |_| answer.clone().into());
         past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone()
     };
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
@@ -117,7 +106,7 @@ fn answers_are_written_as_people_write_them() {
 fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
     let program = one_call(effect("shell", r#"{"response": {"report": 1}}"#));
     let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into(), cut: None };
-    let (_, past) = played(&program, &mut Given([answer].into()));
+    let (_, past) = played(&program, &mut |_| answer.clone().into());
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
     let text = cassette(&past.script(&mask));
     assert!(
@@ -154,7 +143,7 @@ fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
     // Calls with other keys may come in any order, and be asked with anything.
     for number in [5, 3, 0, 4, 2, 1] {
         let changed = Call { input: json(r#"{"url": "changed"}"#), ..calls[number].clone() };
-        assert_eq!(script.perform(&changed), Answer::data(Value::Int(number.try_into().expect("it is small"))));
+        assert_eq!(script.rehearse(&changed).answer, Answer::data(Value::Int(number.try_into().expect("it is small"))));
     }
     for (unknown, why) in [
         (at("s", "", &[]), "no answer left for step `s`"),
@@ -163,7 +152,9 @@ fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
         (at("s", "c", &[2]), "no answer for step `c/s` at [2]"),
         (at("other", "", &[]), "no answer for step `other`"),
     ] {
-        let Answer::Failed(failed) = script.perform(&unknown) else { panic!("it was not recorded: {unknown:?}") };
+        let Answer::Failed(failed) = script.rehearse(&unknown).answer else {
+            panic!("it was not recorded: {unknown:?}")
+        };
         assert!(failed.message.contains(why), "{}", failed.message);
     }
 }
@@ -173,7 +164,7 @@ fn a_script_written_by_hand_may_leave_out_who_calls_a_run() {
     let mut script = script(r#"{"s": "any", "a/s": "of a"}"#);
     let called = |callers: &str| Call { callers: callers.into(), ..call("model", "s", "{}") };
     for (callers, expect) in [("", "any"), ("a", "of a"), ("b", "any"), ("b/a", "any")] {
-        assert_eq!(script.perform(&called(callers)), Answer::model(expect));
+        assert_eq!(script.rehearse(&called(callers)).answer, Answer::model(expect));
     }
 }
 
@@ -197,12 +188,12 @@ fn a_script_may_match_and_delay() {
             "t": [{"$match": "cat", "$text": "meow"}, {"$match": "\"dog\"", "$text": "woof"}]}"#,
     );
     let asked = |step: &str, text: &str| call("model", step, &format!(r#"{{"prompt": "a {text}"}}"#));
-    assert_eq!(script.perform(&asked("s", "dog")), Answer::model("woof"));
-    assert_eq!(script.duration_ms(&asked("s", "dog")), 0);
-    assert_eq!(script.perform(&asked("s", "cat")), Answer::model("meow"));
-    assert_eq!(script.duration_ms(&asked("s", "cat")), 40);
-    assert_eq!(script.perform(&asked("s", "cow")), Answer::model("what?"));
-    let Answer::Failed(failed) = script.perform(&asked("t", "cow")) else { panic!("nothing fits") };
+    for (animal, says, duration_ms) in [("dog", "woof", 0), ("cat", "meow", 40)] {
+        let rehearsed = script.rehearse(&asked("s", animal));
+        assert_eq!((rehearsed.answer, rehearsed.duration_ms), (Answer::model(says), duration_ms));
+    }
+    assert_eq!(script.rehearse(&asked("s", "cow")).answer, Answer::model("what?"));
+    let Answer::Failed(failed) = script.rehearse(&asked("t", "cow")).answer else { panic!("nothing fits") };
     assert!(failed.message.contains(r#"{"prompt":"a cow"}; there are: `cat`, `"dog"`"#), "{}", failed.message);
 }
 
@@ -267,7 +258,7 @@ fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
     let unset = script.clone().look_up(|name| (name != "SERVICE").then(|| "x".to_owned())).expect_err("one is not set");
     assert!(unset.to_string().contains("the variable `SERVICE`") && !unset.to_string().contains("TOKEN"), "{unset}");
     let Happened::Called { call, .. } = &past.happened[0] else { panic!("it was called") };
-    let Answer::Failed(failed) = script.clone().perform(call) else { panic!("nobody has looked") };
+    let Answer::Failed(failed) = script.clone().rehearse(call).answer else { panic!("nobody has looked") };
     assert!(failed.message.contains("OPENAI_API_KEY") || failed.message.contains("SERVICE"), "{}", failed.message);
 
     script.look_up(|name| Some(format!("{name} now"))).expect("all are there");
@@ -275,5 +266,5 @@ fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
     assert_eq!(facts.get("env.GITHUB_TOKEN"), Some(&Value::from("GITHUB_TOKEN now")));
     assert_eq!((facts.get("env.LANG"), facts.get("env.MyPassword")), (Some(&Value::from("C")), Some(&Value::Null)));
     let read = r#"{"HOME": "/home/ada", "SERVICE": "SERVICE now", "OPENAI_API_KEY": "OPENAI_API_KEY now"}"#;
-    assert_eq!(script.perform(call), Answer::data(json(read)));
+    assert_eq!(script.rehearse(call).answer, Answer::data(json(read)));
 }

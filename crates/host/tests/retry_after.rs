@@ -9,7 +9,7 @@ use branchpoint_core::ir::{Backoff, Effect, Program, Retry, Status};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::tools::{HttpSettings, Settings, Tools};
-use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
+use branchpoint_runners::{Call, CancellationToken, runtime};
 
 #[path = "../../runners/tests/tools/peer.rs"]
 mod peer;
@@ -34,15 +34,6 @@ fn asking(input: &str, max_attempts: u32) -> Program {
     b.finish().expect("it is valid")
 }
 
-/// Performs calls for real under a clock that is not.
-struct Real(Tools);
-
-impl Runner for Real {
-    fn perform(&mut self, call: &Call) -> Answer {
-        runtime().block_on(self.0.perform(call, &CancellationToken::new())).expect("tools perform the call")
-    }
-}
-
 #[test]
 fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
     let times = AtomicUsize::new(0);
@@ -60,7 +51,11 @@ fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
     host.start(Value::Null, Object::default()).expect("it starts");
     let http = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
     let tools = Tools::new(Settings { http, ..Settings::default() }, Arc::new(|_| None));
-    host.go_on(&mut Real(tools));
+    let perform = |call: &Call| {
+        let performed = runtime().block_on(tools.perform(call, &CancellationToken::new()));
+        performed.expect("tools perform the call").into()
+    };
+    host.go_on(&mut { perform });
     assert_eq!((host.status(), host.result()), (Status::Completed, Some(&Value::Int(1))));
     assert_eq!(host.now_ms(), 7_000 + 60_000);
     assert_eq!(peer.heard().len(), 3);

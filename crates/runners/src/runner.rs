@@ -1,34 +1,55 @@
-//! What runners are: they perform a call and tell what came back, without judging it.
+//! The trait of runners, a call, and its raw answer.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::{Effect, Index, Program};
 use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
 use branchpoint_expr::{Object, Value};
+use tokio_util::sync::CancellationToken;
 
 use crate::local::shell::Stream;
 use crate::secrets::Secrets;
 
-/// Performs calls. It reports what came back, as it came; whether that is good is told by [`crate::judge`].
-pub trait Runner {
-    /// Performs one attempt.
-    fn perform(&mut self, call: &Call) -> Answer;
+/// An attempt that is being performed.
+pub type Performing<'c> = Pin<Box<dyn Future<Output = Answer> + Send + 'c>>;
 
-    /// How long the attempt takes, for a host whose clock is virtual. Nothing takes time unless a runner says so.
-    fn duration_ms(&mut self, _call: &Call) -> u64 {
-        0
+/// Performs calls, many at a time. It reports what came back, as it came; [`crate::judge`] decides whether that is good.
+pub trait Runner: Send + Sync {
+    /// Performs one attempt, however long it takes. It ends early when it is cancelled.
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c>;
+
+    /// Answers a call that needs no waiting: the host asks on its own thread, before it hands the call to the runtime.
+    fn at_once(&self, _call: &Call) -> Option<Answer> {
+        None
     }
 
-    /// Whether somebody would have to answer a call before it can be told how it goes on. Then a virtual clock stands still: an
-    /// answer that is lacking must not look like one that came too late.
-    fn is_lacking(&self) -> bool {
-        false
+    /// What the host knows under a name; null if it knows nothing.
+    fn fact(&self, name: &str) -> Value;
+
+    /// The next line of the user, if one is attached and has more to say.
+    fn line(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<R: Runner + ?Sized> Runner for Arc<R> {
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        (**self).perform(call, cancel)
     }
 
-    /// What the attempt tells its own run while it goes on: signals, by name.
-    fn reports(&mut self, _call: &Call) -> Vec<(Arc<str>, Value)> {
-        Vec::new()
+    fn at_once(&self, call: &Call) -> Option<Answer> {
+        (**self).at_once(call)
+    }
+
+    fn fact(&self, name: &str) -> Value {
+        (**self).fact(name)
+    }
+
+    fn line(&self) -> Option<String> {
+        (**self).line()
     }
 }
 

@@ -16,7 +16,7 @@ use branchpoint_core::{ApprovalKey, EffectNo, Note};
 use branchpoint_expr::Value;
 use branchpoint_host::host::{Act, Drives, Facts, Host, Start, Ticket};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
-use branchpoint_runners::{Answer, Call, CancellationToken, Outside, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
 
 /// How long the loop sleeps at most.
 const NAP: Duration = Duration::from_millis(10);
@@ -49,11 +49,11 @@ pub struct Ran {
 
 impl Live<'_> {
     /// Runs to the end.
-    pub fn run(&self, input: Value, outside: &Arc<impl Outside + 'static>) -> Ran {
+    pub fn run(&self, input: Value, outside: &Arc<impl Runner + 'static>) -> Ran {
         thread::scope(|scope| {
             let (told, heard) = channel();
             let (flights, notes) = (HashMap::new(), Vec::new());
-            let outside: Arc<dyn Outside> = outside.clone();
+            let outside: Arc<dyn Runner> = outside.clone();
             let host = self.host(&outside);
             let mut stage = Stage { live: self, scope, outside, host, run: None, flights, notes, told, ended: false };
             stage.start(input);
@@ -66,7 +66,7 @@ impl Live<'_> {
         })
     }
 
-    fn host(&self, outside: &Arc<dyn Outside>) -> Host {
+    fn host(&self, outside: &Arc<dyn Runner>) -> Host {
         let store = match &self.file {
             Some(file) => Store::open(file, Durability::Normal),
             None => Store::in_memory(),
@@ -80,7 +80,7 @@ impl Live<'_> {
 struct Stage<'s, 'e> {
     live: &'e Live<'e>,
     scope: &'s Scope<'s, 'e>,
-    outside: Arc<dyn Outside>,
+    outside: Arc<dyn Runner>,
     host: Host,
     run: Option<RunNo>,
     flights: HashMap<(RunNo, EffectNo), (u32, CancellationToken)>,

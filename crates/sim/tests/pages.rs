@@ -135,7 +135,8 @@ fn outcome(
     let mut host = VirtualDriver::new(&program, 0);
     let facts: Object = program.facts.iter().map(|fact| (fact.clone(), facts(fact))).collect();
     host.start(input.clone(), facts).expect("a run can start");
-    host.go_on(&mut Script::read(script).expect("the page's script is one"));
+    let mut script = Script::read(script).expect("the page's script is one");
+    host.go_on(&mut |call| script.rehearse(call));
     if host.result().is_none() {
         // A question to people is waited for; a session or a graph rests until it is told something.
         let asks = host.questions().iter().any(|question| question.open);

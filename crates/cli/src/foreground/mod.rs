@@ -99,7 +99,7 @@ impl Foreground {
         let performs = outside::Manner { user: manner.user.clone(), attached: is_attended() };
         let here = Arc::new(Here::new(project, performs, ears)?);
         let facts = Arc::clone(&here);
-        let facts = Arc::new(move |name: &str| branchpoint_runners::Outside::fact(&*facts, name));
+        let facts = Arc::new(move |name: &str| branchpoint_runners::Runner::fact(&*facts, name));
         let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
         let host = here.furnish(host, project);
         let (notices, host) = Notices::new(project, &path, host)?;

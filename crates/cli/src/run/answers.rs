@@ -10,8 +10,8 @@ use anyhow::{Result, anyhow, bail};
 use branchpoint_core::Approval;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
-use branchpoint_host::{BadScript, Script};
-use branchpoint_runners::{Answer, Call, Runner, Secrets};
+use branchpoint_host::{BadScript, Rehearsed, Script};
+use branchpoint_runners::{Answer, Call, Secrets};
 
 use crate::source::Source;
 use crate::terminal;
@@ -131,7 +131,7 @@ impl Answers {
         typed.map(|line| Value::from(line.trim()))
     }
 
-    fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Answer> {
+    fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Rehearsed> {
         let prompt = call.input.get("prompt").or_else(|| call.input.get("prompt_template"));
         let asked = prompt.unwrap_or(&call.input);
         let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind());
@@ -140,31 +140,24 @@ impl Answers {
             let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
             let script: Object = [(Arc::clone(step), Value::from(vec![entry]))].into_iter().collect();
             match Script::read(&Value::from(script)) {
-                Ok(mut script) => return Some(script.perform(call)),
+                Ok(mut script) => return Some(script.rehearse(call)),
                 Err(wrong) => terminal::complain(&wrong.to_string()),
             }
         }
     }
 }
 
-impl Runner for Answers {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl Answers {
+    /// The answer of a call in a dry run.
+    pub(crate) fn rehearse(&mut self, call: &Call) -> Rehearsed {
         let step = call.name();
         if self.knows(&step) || self.is_recorded() || !self.dry_run {
-            return self.script.perform(call);
+            return self.script.rehearse(call);
         }
         self.ask(&step, call).unwrap_or_else(|| {
             self.lacking.insert(step, call.kind().as_str().into());
-            Answer::Never
+            Rehearsed { is_lacking: true, ..Answer::Never.into() }
         })
-    }
-
-    fn duration_ms(&mut self, call: &Call) -> u64 {
-        self.script.duration_ms(call)
-    }
-
-    fn is_lacking(&self) -> bool {
-        !self.lacking.is_empty()
     }
 }
 

@@ -43,13 +43,13 @@ pub(crate) fn run(
 /// Lets the run go on until it has ended, or only people can make it go on.
 fn drive(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers, mut progress: Progress<'_>) {
     loop {
-        host.go_on(answers);
+        host.go_on(&mut |call| answers.rehearse(call));
         progress.show(program);
         match (host.status(), host.next_timer_ms()) {
             (Status::WaitingTimer, Some(due_ms)) => {
                 // Nobody wants to sit and wait: the clock of a run in memory is its own.
                 progress::waited(due_ms.saturating_sub(host.now_ms()));
-                host.until(due_ms, answers);
+                host.until(due_ms, &mut |call| answers.rehearse(call));
             }
             (Status::WaitingPeople, _) if people::answer(host, answers) => {}
             _ => return progress.finish(program, host.status()),

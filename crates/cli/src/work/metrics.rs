@@ -17,7 +17,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::{Act, People};
 use branchpoint_host::store::{Store, Trouble};
-use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use crate::outside::Here;
 use crate::terminal;
@@ -218,7 +218,7 @@ impl Counted {
     }
 }
 
-impl Outside for Counted {
+impl Runner for Counted {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async move {
             self.counters.in_flight.fetch_add(1, Ordering::Relaxed);

@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = store.path().context("a store in memory has nobody to work for")?.to_path_buf();
     let here = Arc::new(Here::for_worker(&project, Ears::of(|_| {}))?);
     let facts = Arc::clone(&here);
-    let facts = Arc::new(move |name: &str| branchpoint_runners::Outside::fact(&*facts, name));
+    let facts = Arc::new(move |name: &str| branchpoint_runners::Runner::fact(&*facts, name));
     let host = Host::new(store, "work", Drives::All, facts, Timestamp::now().as_millisecond())?;
     let host = here.furnish(host, &project);
     let counters = Arc::new(Counters::new(host.events()));

@@ -8,7 +8,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Durability, Store};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use super::running::{Place, err, exits, out};
 
@@ -22,7 +22,7 @@ steps:
 /// Nobody: what the runs of this page ask for is answered by people.
 struct Nobody;
 
-impl Outside for Nobody {
+impl Runner for Nobody {
     fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
         Box::pin(std::future::ready(Answer::failed("test", "nobody performs this")))
     }

@@ -10,7 +10,7 @@ use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
-use branchpoint_runners::{CancellationToken, Outside, runtime};
+use branchpoint_runners::{CancellationToken, Runner, runtime};
 
 /// How much is done at a time. What is over it waits; it is kept in the store all the while.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ struct Waiting {
 type Told = Arc<dyn Fn(Done) + Send + Sync>;
 
 pub(super) struct Calls {
-    outside: Arc<dyn Outside>,
+    outside: Arc<dyn Runner>,
     limits: Limits,
     told: Told,
     /// Calls that wait for their turn, by workflow. Some of them may have been withdrawn.
@@ -67,7 +67,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(outside: Arc<dyn Outside>, limits: Limits, told: Box<dyn Fn(Done) + Send + Sync>) -> Self {
+    pub(super) fn new(outside: Arc<dyn Runner>, limits: Limits, told: Box<dyn Fn(Done) + Send + Sync>) -> Self {
         Self {
             outside,
             limits,
@@ -213,7 +213,7 @@ mod tests {
 
     struct Says(Answer);
 
-    impl Outside for Says {
+    impl Runner for Says {
         fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
             Box::pin(std::future::ready(self.0.clone()))
         }

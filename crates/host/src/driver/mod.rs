@@ -15,7 +15,7 @@ use branchpoint_core::Event;
 use crate::host::{Act, ContinueWith, Host, Look, Refused, Start, Taken, Ticket};
 use crate::store::{RunNo, Trouble};
 use branchpoint_runners::Answer;
-use branchpoint_runners::Outside;
+use branchpoint_runners::Runner;
 pub use calls::Limits;
 use calls::{Calls, Done};
 
@@ -65,7 +65,7 @@ enum Message {
 
 impl Driver {
     /// Starts driving.
-    pub fn new(host: Host, outside: Arc<dyn Outside>, limits: Limits, listener: Listener) -> Self {
+    pub fn new(host: Host, outside: Arc<dyn Runner>, limits: Limits, listener: Listener) -> Self {
         let (mailbox, messages) = sync_channel(MAILBOX);
         let back = mailbox.clone();
         let body = move || {

@@ -46,7 +46,9 @@ use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Object, Value};
 
 use branchpoint_runners::Secrets;
-use branchpoint_runners::{Answer, Call, Runner};
+use branchpoint_runners::{Answer, Call};
+
+use crate::virtual_driver::Rehearsed;
 pub(crate) use entry::{VOTES, WITHDRAWN};
 use entry::{answer, check, delay_ms};
 use list::List;
@@ -67,8 +69,6 @@ pub struct Script {
     recorded: Option<Recorded>,
     /// Secrets that messages must not show.
     mask: Secrets,
-    /// How long the call takes that was performed last.
-    delay_ms: u64,
 }
 
 /// What a script says to a call.
@@ -342,20 +342,18 @@ fn place(at: &[Value]) -> String {
     if told.is_empty() { "the top".to_owned() } else { told }
 }
 
-impl Runner for Script {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl Script {
+    /// The answer of a call, and how long it takes.
+    pub fn rehearse(&mut self, call: &Call) -> Rehearsed {
         let beside = call.step.is_none() && self.recorded.is_none() && !self.knows_call(call);
         let reply = if beside { Err(String::new()) } else { self.reply(call) };
-        self.delay_ms = reply.as_ref().map_or(0, |reply| reply.delay_ms);
         match reply {
-            Ok(reply) => reply.answer,
-            Err(_) if beside => self::beside(call).unwrap_or_else(|| unanswered(self.why_not(&call.name(), call))),
-            Err(why) => unanswered(why),
+            Ok(reply) => Rehearsed { duration_ms: reply.delay_ms, ..reply.answer.into() },
+            Err(_) if beside => {
+                self::beside(call).unwrap_or_else(|| unanswered(self.why_not(&call.name(), call))).into()
+            }
+            Err(why) => unanswered(why).into(),
         }
-    }
-
-    fn duration_ms(&mut self, _call: &Call) -> u64 {
-        self.delay_ms
     }
 }
 

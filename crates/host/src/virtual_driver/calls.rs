@@ -18,6 +18,8 @@ pub(super) struct Calls {
     pub(super) ending: Option<Call>,
     /// With the time at which the limit of the attempt is over, if it has one.
     hanging: Vec<(Option<i64>, Call)>,
+    /// Whether a call has no answer.
+    is_lacking: bool,
 }
 
 /// A call that was performed and whose answer is on its way.
@@ -30,6 +32,15 @@ pub(super) struct Working {
 }
 
 impl Calls {
+    /// Notes that nobody has an answer to a call.
+    pub(super) fn note_lacking(&mut self, is_lacking: bool) {
+        self.is_lacking |= is_lacking;
+    }
+
+    pub(super) fn lacks_answers(&self) -> bool {
+        self.is_lacking
+    }
+
     /// A call to perform. One that is known already is asked for again by a host that was stopped in between; the world outside
     /// was not.
     pub(super) fn push(&mut self, call: Call) {

@@ -4,6 +4,7 @@
 //! is in memory, or a file that is opened anew after every event, as if the process had been killed there.
 
 mod calls;
+mod rehearsed;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -19,7 +20,9 @@ use branchpoint_expr::{Object, Value};
 use crate::host::{Act, Drives, Host, People, Refused, Start, Taken, Ticket};
 use crate::recordings::Past;
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
-use branchpoint_runners::{Answer, Call, Runner};
+use branchpoint_runners::{Answer, Call};
+pub use rehearsed::{Answers, Rehearsed};
+
 use calls::{Calls, Working};
 
 /// The id of the run, unless there are others in its store.
@@ -142,12 +145,12 @@ impl<'p> VirtualDriver<'p> {
 
     /// Goes on until nothing can run by itself: calls are performed one after the other, in order, and pauses before
     /// another attempt pass. Waits and questions stay until somebody moves the clock.
-    pub fn go_on(&mut self, runner: &mut dyn Runner) {
+    pub fn go_on(&mut self, answers: &mut Answers<'_>) {
         loop {
             self.finish();
             if let Some(call) = self.calls.next() {
-                self.perform(call, runner);
-            } else if let Some(at_ms) = self.next_by_itself().filter(|_| !runner.is_lacking()) {
+                self.perform(call, answers);
+            } else if let Some(at_ms) = self.next_by_itself().filter(|_| !self.calls.lacks_answers()) {
                 self.move_to(at_ms);
             } else {
                 break;
@@ -156,14 +159,14 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Moves the clock on. Timers fire at their own times on the way, and the run goes on between them.
-    pub fn advance_clock(&mut self, ms: i64, runner: &mut dyn Runner) {
-        self.until(self.now_ms.saturating_add(ms), runner);
+    pub fn advance_clock(&mut self, ms: i64, answers: &mut Answers<'_>) {
+        self.until(self.now_ms.saturating_add(ms), answers);
     }
 
     /// Moves the clock to a time, as [`Self::advance_clock`] does. Time never goes back.
-    pub fn until(&mut self, at_ms: i64, runner: &mut dyn Runner) {
+    pub fn until(&mut self, at_ms: i64, answers: &mut Answers<'_>) {
         loop {
-            self.go_on(runner);
+            self.go_on(answers);
             match self.next_timer_ms() {
                 Some(due_ms) if due_ms <= at_ms => self.move_to(due_ms),
                 _ => break,
@@ -284,19 +287,16 @@ impl<'p> VirtualDriver<'p> {
         self.now_ms
     }
 
-    fn perform(&mut self, call: Call, runner: &mut dyn Runner) {
-        match runner.perform(&call) {
-            Answer::Never => self.calls.hang(call, self.now_ms),
-            answer => {
-                let duration_ms = runner.duration_ms(&call);
-                if call.attempt_limit_ms().is_some_and(|limit_ms| limit_ms < duration_ms) {
-                    return self.calls.hang(call, self.now_ms);
-                }
-                let ends_ms = self.now_ms.saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX));
-                let working = Working { ends_ms, reports: runner.reports(&call), answer, call };
-                if duration_ms == 0 { self.ended(working) } else { self.calls.work(working) }
-            }
+    fn perform(&mut self, call: Call, answers: &mut Answers<'_>) {
+        let Rehearsed { answer, duration_ms, reports, is_lacking } = answers(&call);
+        self.calls.note_lacking(is_lacking);
+        let over_limit = call.attempt_limit_ms().is_some_and(|limit_ms| limit_ms < duration_ms);
+        if answer == Answer::Never || over_limit {
+            return self.calls.hang(call, self.now_ms);
         }
+        let ends_ms = self.now_ms.saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX));
+        let working = Working { ends_ms, reports, answer, call };
+        if duration_ms == 0 { self.ended(working) } else { self.calls.work(working) }
     }
 
     /// What a call told while it went on comes before its answer. The run may not want to hear it.

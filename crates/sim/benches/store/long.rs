@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use branchpoint_core::{Fold, State};
 use branchpoint_host::host::{Act, Drives, Start, Ticket};
-use branchpoint_runners::Outside;
+use branchpoint_runners::Runner;
 
 use super::{Folder, InProcess, host, saved};
 

@@ -17,7 +17,7 @@ use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow, WorkflowNo};
-use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
@@ -62,7 +62,7 @@ impl Drop for Folder {
 /// Everything is done in process, at once.
 struct InProcess;
 
-impl Outside for InProcess {
+impl Runner for InProcess {
     fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
         unreachable!("every call is answered at once")
     }

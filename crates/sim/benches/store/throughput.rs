@@ -9,7 +9,7 @@ use std::time::Instant;
 use branchpoint_expr::Value;
 use branchpoint_host::host::{Act, Drives, Start};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use super::floor;
 use super::{Folder, host, saved};
@@ -37,7 +37,7 @@ struct Timed {
     micros: Mutex<Vec<u32>>,
 }
 
-impl Outside for Timed {
+impl Runner for Timed {
     fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
         unreachable!("every call is answered at once")
     }

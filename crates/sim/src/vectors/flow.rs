@@ -50,7 +50,7 @@ fn ran(vector: &Value) -> Value {
     if let Err(refused) = host.start(input, Object::default()) {
         return object([("status", Value::from(format!("not started: {refused}")))]);
     }
-    host.go_on(&mut script);
+    host.go_on(&mut |call| script.rehearse(call));
     if let Some(problem) = stage::exchange_problem(&host) {
         return object([("status", Value::from(problem))]);
     }

@@ -7,7 +7,7 @@ use branchpoint_core::What;
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, Outside, Performing};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, Performing, Runner};
 
 use super::stage::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};
@@ -179,7 +179,7 @@ struct Scripted {
     lines: Mutex<Vec<String>>,
 }
 
-impl Outside for Scripted {
+impl Runner for Scripted {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async { self.local.perform(call, cancel).await.unwrap_or_else(|| self.agent(call)) })
     }

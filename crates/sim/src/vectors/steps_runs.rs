@@ -47,7 +47,7 @@ fn problems(vector: &Value, expected: &Value) -> Vec<String> {
     if let Err(rejected) = memory.start(input, facts(vector)) {
         return vec![format!("the run does not start: {rejected}")];
     }
-    memory.go_on(&mut script);
+    memory.go_on(&mut |call| script.rehearse(call));
     let mut problems = events::feed(vector, &mut memory, &mut script);
     problems.extend(compare::ended(expected, &told(program, &memory)));
     problems.extend(stage::exchange_problem(&memory));

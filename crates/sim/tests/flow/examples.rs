@@ -22,7 +22,8 @@ fn told(path: &Path) -> String {
     let script = read(&script).expect("the script is YAML").to_value();
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("an example runs without input");
-    host.go_on(&mut Script::read(&script).expect("the script is one"));
+    let mut script = Script::read(&script).expect("the script is one");
+    host.go_on(&mut |call| script.rehearse(call));
     // A run is pinned to the bytes of its program: what is read back from them tells the same story.
     let stored = decode_program(&encode_program(&program).unwrap()).unwrap();
     let (state, notes) = replay(&stored, State::new(), host.journal()).expect("the journal can be folded again");

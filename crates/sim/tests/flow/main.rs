@@ -25,7 +25,8 @@ fn program(steps: &str) -> Program {
 fn ran<'p>(program: &'p Program, input: &str, script: &str) -> VirtualDriver<'p> {
     let mut host = VirtualDriver::new(program, 0);
     host.start(json(input), Object::default()).expect("a run can start");
-    host.go_on(&mut Script::read(&json(script)).expect("this is a script"));
+    let mut script = Script::read(&json(script)).expect("this is a script");
+    host.go_on(&mut |call| script.rehearse(call));
     host
 }
 

@@ -7,8 +7,8 @@ use branchpoint_core::ir::Program;
 use branchpoint_core::resume_rejection;
 use branchpoint_dialects::{load, preflight, read};
 use branchpoint_expr::{Object, Value, render_terminal};
-use branchpoint_host::{Script, VirtualDriver};
-use branchpoint_runners::{Answer, Call, Runner, agent};
+use branchpoint_host::{Rehearsed, Script, VirtualDriver};
+use branchpoint_runners::{Answer, Call, agent};
 use branchpoint_sim::examples::examples;
 
 #[track_caller]
@@ -63,11 +63,11 @@ fn examples_end_as_they_are_known_to() {
         let mut agents = Script::read(script.get("agents").expect("the agents answer")).expect("the script is one");
         let mut host = VirtualDriver::new(&program, 0);
         host.start(Value::Null, Object::default()).expect("a graph runs without input");
-        host.go_on(&mut agents);
+        host.go_on(&mut |call| agents.rehearse(call));
         for written in script.get("resume").and_then(Value::as_list).unwrap_or_default() {
             host.reload();
             host.signal("resume", answer(written), None).expect("the run waits for this answer");
-            host.go_on(&mut agents);
+            host.go_on(&mut |call| agents.rehearse(call));
         }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         insta::assert_snapshot!(format!("graph-{name}"), told(&host));
@@ -101,8 +101,8 @@ fn an_answer_that_is_refused_says_why_and_changes_nothing() {
 /// An agent that remembers what it was asked.
 struct Asked(Vec<Value>);
 
-impl Runner for Asked {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl Asked {
+    fn answer(&mut self, call: &Call) -> Answer {
         self.0.push(call.input.clone());
         Answer::data("again")
     }
@@ -120,7 +120,7 @@ fn an_installation_sets_the_model_and_the_limit() {
     let given = [("model", Value::from("small")), ("stepLimit", Value::Int(3)), ("runId", Value::from("r1"))];
     host.start(object(given), Object::default()).unwrap();
     let mut asked = Asked(Vec::new());
-    host.go_on(&mut asked);
+    host.go_on(&mut |call| asked.answer(call).into());
     let result = result(&host);
     assert_eq!(result.get("runId"), Some(&Value::from("r1")));
     assert_eq!(result.get("error").and_then(|error| error.get("kind")), Some(&Value::from("step_limit")));
@@ -132,19 +132,12 @@ fn an_installation_sets_the_model_and_the_limit() {
 /// An agent that tells of a call and then fails.
 struct Failing;
 
-impl Runner for Failing {
-    fn perform(&mut self, _: &Call) -> Answer {
-        Answer::failed("down", "the model is down")
-    }
-
-    fn duration_ms(&mut self, _: &Call) -> u64 {
-        7
-    }
-
-    fn reports(&mut self, _: &Call) -> Vec<(Arc<str>, Value)> {
+impl Failing {
+    fn rehearse(&self) -> Rehearsed {
         let event = [("type", "subagent_call_start"), ("callId", "c1"), ("subagentNodeId", "k")];
         let event = object(event.map(|(key, text)| (key, Value::from(text))));
-        vec![("subagent".into(), object([("nodeId", Value::from("a")), ("event", event)]))]
+        let reports = vec![("subagent".into(), object([("nodeId", Value::from("a")), ("event", event)]))];
+        Rehearsed { duration_ms: 7, reports, ..Answer::failed("down", "the model is down").into() }
     }
 }
 
@@ -156,7 +149,7 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
     );
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
-    host.go_on(&mut Failing);
+    host.go_on(&mut |_| Failing.rehearse());
     assert_eq!(host.now_ms(), 7);
     let told = told(&host);
     let error = r#"subagent_call_error a: {"type":"subagent_call_error","subagentNodeId":"k","callId":"c1","message":"the model is down"}"#;
@@ -167,8 +160,8 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
 /// Models of three agents: the boss asks the scout twice, and the scout asks the clerk, who is ill.
 struct Models;
 
-impl Runner for Models {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl Models {
+    fn answer(&self, call: &Call) -> Answer {
         let text = |key: &str| call.input.get(key).and_then(Value::as_str).unwrap_or_default();
         let said = call.input.get("since").and_then(Value::as_list).map_or(0, <[Value]>::len);
         let reply = match (text("systemPrompt"), said) {
@@ -204,7 +197,7 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
     let kept = |name: &str| VirtualDriver::kept(&folder.path().join(name), "r".to_owned(), &program, 0).calling(&parts);
     for mut host in [kept("whole.db"), kept("killed.db").crashing()] {
         host.start(Value::Null, Object::default()).unwrap();
-        host.go_on(&mut Models);
+        host.go_on(&mut |call| Models.answer(call).into());
         let told = told(&host);
         let of_calls: Vec<&str> = told.lines().filter(|line| line.starts_with("subagent_call")).collect();
         let scout = |what: &str, id: &str| {

@@ -21,7 +21,8 @@ fn a_child_runs_with_the_same_runner_and_its_outputs_come_back() {
     let script: Value = serde_json::from_str(r#"{"hello": {"$exit": 0, "stdout": "good day"}}"#).expect("this is JSON");
     let mut host = VirtualDriver::new(&program, 0).calling(&loaded.children);
     host.start(Value::Null, Object::default()).expect("it starts");
-    host.go_on(&mut Script::read(&script).expect("this is a script"));
+    let mut script = Script::read(&script).expect("this is a script");
+    host.go_on(&mut |call| script.rehearse(call));
     let message = host.result().and_then(|result| result.get("message")).cloned();
     assert_eq!(message, Some(Value::from("good day")));
 }

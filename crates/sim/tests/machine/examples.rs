@@ -9,7 +9,7 @@ use branchpoint_core::ir::{Index, StepId};
 use branchpoint_dialects::{Library, load_from, read};
 use branchpoint_expr::{Value, render_terminal};
 use branchpoint_host::Script;
-use branchpoint_runners::{Call, CancellationToken, Local, Outside, Performing, Runner};
+use branchpoint_runners::{Call, CancellationToken, Local, Performing, Runner};
 use branchpoint_sim::examples::examples;
 use branchpoint_sim::live::Live;
 
@@ -19,11 +19,11 @@ struct Rehearsal {
     script: Mutex<Script>,
 }
 
-impl Outside for Rehearsal {
+impl Runner for Rehearsal {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async {
             let answer = self.local.perform(call, cancel).await;
-            answer.unwrap_or_else(|| self.script.lock().unwrap().perform(call))
+            answer.unwrap_or_else(|| self.script.lock().unwrap().rehearse(call).answer)
         })
     }
 

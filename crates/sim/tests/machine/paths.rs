@@ -11,7 +11,7 @@ use branchpoint_core::ir::Index;
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Object, Severity, Value};
 use branchpoint_host::VirtualDriver;
-use branchpoint_runners::{Answer, Call, Runner};
+use branchpoint_runners::{Answer, Call};
 
 /// How many machines are tried.
 const MACHINES: u64 = 300;
@@ -271,8 +271,8 @@ struct Commands<'m> {
     calls: usize,
 }
 
-impl Runner for Commands<'_> {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl Commands<'_> {
+    fn answer(&mut self, call: &Call) -> Answer {
         self.calls += 1;
         let name = call.step.as_deref().unwrap_or_default().to_owned();
         let at: usize = name[1..].parse().expect("states are numbered");
@@ -296,7 +296,8 @@ fn visited(states: &[State], source: &str) -> Vec<usize> {
     program.limits.ops = MOST_OPS;
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("a run can start");
-    host.go_on(&mut Commands { states, runs: BTreeMap::new(), calls: 0 });
+    let mut commands = Commands { states, runs: BTreeMap::new(), calls: 0 };
+    host.go_on(&mut |call| commands.answer(call).into());
     let began = host.notes().iter().filter_map(|note| match note.what {
         What::Began(step, _) => Some(&*program.steps[step.index()].id),
         _ => None,

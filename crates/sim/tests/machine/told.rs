@@ -16,7 +16,8 @@ fn check(states: &str, script: &str, expect: &[(&str, bool, usize)]) {
     let mut host = VirtualDriver::new(&program, 0);
     let facts: Object = [("user_attached".into(), Value::Bool(false))].into_iter().collect();
     host.start(Value::Null, facts).expect("a run can start");
-    host.go_on(&mut Script::read(&script).expect("this is a script"));
+    let mut script = Script::read(&script).expect("this is a script");
+    host.go_on(&mut |call| script.rehearse(call));
     let told = steps(&program, host.notes(), host.status());
     let ran: Vec<_> = told
         .iter()

@@ -9,7 +9,7 @@ use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::VirtualDriver;
 use branchpoint_host::gate::{Gate, Refused, Request, Sessions, TTL_S};
-use branchpoint_runners::{Answer, Call, Runner};
+use branchpoint_runners::{Answer, Call};
 use branchpoint_sim::examples::examples;
 
 #[track_caller]
@@ -178,8 +178,8 @@ struct Model {
     ran: Vec<String>,
 }
 
-impl Runner for Model {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl Model {
+    fn answer(&mut self, call: &Call) -> Answer {
         if call.kind().as_str() == "chat" {
             self.asked.push(call.input.clone());
             return Answer::data(self.replies.remove(0));
@@ -201,7 +201,7 @@ fn turn(host: &mut VirtualDriver<'_>, text: &str, replies: &[&str]) -> Model {
     let mut model = Model { replies: replies.iter().map(|reply| json(reply)).collect(), asked: vec![], ran: vec![] };
     let payload = [("text".into(), Value::from(text))].into_iter().collect::<Object>();
     host.signal("turn", Value::from(payload), None).expect("it waits for a turn");
-    host.go_on(&mut model);
+    host.go_on(&mut |call| model.answer(call).into());
     model
 }
 

@@ -29,7 +29,8 @@ fn check(child: &'static str, script: &str, expect: &str) {
         .map(|(key, value)| (key.into(), value))
         .collect();
     host.start(Value::from("you"), facts).unwrap();
-    host.go_on(&mut Script::read(&script).unwrap());
+    let mut script = Script::read(&script).unwrap();
+    host.go_on(&mut |call| script.rehearse(call));
     let result = host.result().expect("it has ended");
     let told = match result.get("error") {
         Some(error) if *error != Value::Null => error.get("kind"),
@@ -57,8 +58,8 @@ fn an_answer_that_someone_wrote_down_comes_before_the_called_workflow() {
 #[derive(Default)]
 struct Asked(Vec<Value>);
 
-impl branchpoint_runners::Runner for Asked {
-    fn perform(&mut self, call: &branchpoint_runners::Call) -> branchpoint_runners::Answer {
+impl Asked {
+    fn answer(&mut self, call: &branchpoint_runners::Call) -> branchpoint_runners::Answer {
         self.0.push(call.input.clone());
         branchpoint_runners::Answer::data("fine")
     }
@@ -79,7 +80,7 @@ steps:
     let facts: Object = program.facts.iter().map(|name| (name.clone(), Value::Null)).collect();
     host.start(Value::from(said), facts).unwrap();
     let mut asked = Asked::default();
-    host.go_on(&mut asked);
+    host.go_on(&mut |call| asked.answer(call).into());
     let messages = asked.0[0].get("json_template").and_then(Value::as_list).expect("a list");
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].get("content"), Some(&Value::from(format!("say \"{said}\""))));

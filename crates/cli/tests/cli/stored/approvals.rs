@@ -5,7 +5,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Outside, Performing};
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use super::{Bench, has, json};
 
@@ -114,7 +114,7 @@ fn approvals_of_graphs_are_answered() {
 /// Nobody out there.
 struct Nowhere;
 
-impl Outside for Nowhere {
+impl Runner for Nowhere {
     fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
         Box::pin(std::future::ready(Answer::failed("nowhere", "nobody performs this")))
     }

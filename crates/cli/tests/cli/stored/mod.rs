@@ -16,7 +16,7 @@ use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::Script;
 use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
-use branchpoint_runners::{Runner, Secrets};
+use branchpoint_runners::Secrets;
 use serde_json::Value as Json;
 
 /// Greets, and asks somebody if much is at stake.
@@ -134,7 +134,7 @@ impl Bench {
             for act in host.turn(now_ms).expect("the store can be written") {
                 match act {
                     Act::Perform { run, call, .. } if call.step.as_ref().is_some_and(|step| script.knows(step)) => {
-                        let answer = script.perform(&call);
+                        let answer = script.rehearse(&call).answer;
                         host.settle(run, &call, answer);
                     }
                     Act::Answered { outcome, .. } => drop(outcome.expect("the run can start")),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
-use branchpoint_runners::{Answer, Call, Runner};
+use branchpoint_host::Rehearsed;
+use branchpoint_runners::{Answer, Call};
 
 use super::super::object;
 
@@ -48,8 +49,14 @@ impl Agents {
     }
 }
 
-impl Runner for Agents {
-    fn perform(&mut self, call: &Call) -> Answer {
+impl Agents {
+    /// The answer of a call, how long it takes, and the calls of subagents that it reports.
+    pub(super) fn rehearse(&mut self, call: &Call) -> Rehearsed {
+        let (duration_ms, reports) = (self.duration_ms(call), self.reports(call));
+        Rehearsed { duration_ms, reports, ..self.answer(call).into() }
+    }
+
+    fn answer(&mut self, call: &Call) -> Answer {
         let failed = |kind: &str, message: &Value| {
             let message = message.to_string().into();
             Answer::Failed(Failed { kind: kind.into(), message, again: Again::Never, answered: true })
@@ -72,7 +79,7 @@ impl Runner for Agents {
         }
     }
 
-    fn duration_ms(&mut self, call: &Call) -> u64 {
+    fn duration_ms(&self, call: &Call) -> u64 {
         let agent = call.step.clone().unwrap_or_default();
         match self.delays.get(&agent) {
             Some(Value::Int(delay)) => u64::try_from(*delay).unwrap_or_default(),
@@ -80,7 +87,7 @@ impl Runner for Agents {
         }
     }
 
-    fn reports(&mut self, call: &Call) -> Vec<(Arc<str>, Value)> {
+    fn reports(&self, call: &Call) -> Vec<(Arc<str>, Value)> {
         let agent = call.step.clone().unwrap_or_default();
         let events = self.events.get(&agent).and_then(Value::as_list).unwrap_or_default();
         let report = |event: &Value| object([("nodeId", Value::Str(agent.clone())), ("event", event.clone())]);

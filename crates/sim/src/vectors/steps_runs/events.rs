@@ -17,7 +17,7 @@ pub(super) fn feed(vector: &Value, memory: &mut VirtualDriver<'_>, script: &mut 
         if refused != wanted {
             problems.push(format!("{event:?} was answered {refused:?}"));
         }
-        memory.go_on(script);
+        memory.go_on(&mut |call| script.rehearse(call));
     }
     problems
 }
@@ -27,12 +27,12 @@ fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> R
         return memory.cancel(None);
     }
     if let Some(Value::Int(seconds)) = event.get("advance") {
-        memory.advance_clock(seconds.saturating_mul(1000), script);
+        memory.advance_clock(seconds.saturating_mul(1000), &mut |call| script.rehearse(call));
         return Ok(());
     }
     if let Some(Value::Float(seconds)) = event.get("advance") {
         let ms = branchpoint_expr::seconds_ms(*seconds).and_then(|ms| i64::try_from(ms).ok());
-        memory.advance_clock(ms.unwrap_or_default(), script);
+        memory.advance_clock(ms.unwrap_or_default(), &mut |call| script.rehearse(call));
         return Ok(());
     }
     let step = event.get("step").and_then(Value::as_str);
@@ -42,7 +42,7 @@ fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> R
             Some(Value::Int(timeout)) => question.asked_ms.saturating_add(*timeout),
             _ => return Err(Rejected::NotPending),
         };
-        memory.until(deadline, script);
+        memory.until(deadline, &mut |call| script.rehearse(call));
         return Ok(());
     }
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -1,0 +1,28 @@
+//! Answers to calls under a virtual clock.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+use branchpoint_runners::{Answer, Call};
+
+/// Gives the answer of each call, in the order of the calls.
+pub type Answers<'a> = dyn FnMut(&Call) -> Rehearsed + 'a;
+
+/// The answer of a call that was not performed.
+#[derive(Clone, Debug)]
+pub struct Rehearsed {
+    /// The raw answer.
+    pub answer: Answer,
+    /// How long the call takes.
+    pub duration_ms: u64,
+    /// Signals that the call sends to its own run before it ends, by name.
+    pub reports: Vec<(Arc<str>, Value)>,
+    /// Whether nobody has an answer. Then the clock stands still: a missing answer must not look like one that came too late.
+    pub is_lacking: bool,
+}
+
+impl From<Answer> for Rehearsed {
+    fn from(answer: Answer) -> Self {
+        Self { answer, duration_ms: 0, reports: Vec::new(), is_lacking: false }
+    }
+}
