@@ -49,7 +49,7 @@ impl Host {
                 return Ok(());
             }
             Some(Readiness::NextTurn) => {
-                self.queue.push_back(Order::Take(run, event, asker));
+                self.schedule.queue.push_back(Order::Take(run, event, asker));
                 return Ok(());
             }
             None => return Ok(()),
@@ -107,7 +107,7 @@ impl Host {
     fn hear_waiting(&mut self, run: RunNo) {
         let Some(open) = self.open.get_mut(&run).filter(|open| !open.state.is_unfinished()) else { return };
         let waiting: Vec<_> = open.waiting.drain(..).collect();
-        self.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
+        self.schedule.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
     }
 
     /// Advances a run, and prepares the rows that follow.
@@ -128,7 +128,7 @@ impl Host {
             offsets_s,
             fuel,
             // Whoever is notified of the end of a question is told how it was settled.
-            record: open.watched || self.notifies && settles_question(&event),
+            record: open.watched || self.settings.notifies && settles_question(&event),
         };
         let (event, packed) = match self.pack_event(run, &stamp, event)? {
             Ok(packed) => packed,
@@ -142,12 +142,12 @@ impl Host {
             Err(rejected) => return Ok(Err(rejected.into())),
         };
         let ops = open.state.ops() - ops;
-        self.turn_ops += ops;
+        self.current.ops += ops;
         open.tail_bytes += packed.bytes.len();
         open.tail_ops += ops;
-        open.turn = self.turns;
+        open.turn = self.counters.turns;
         if !std::mem::replace(&mut open.touched, true) {
-            self.touched.push(run);
+            self.current.touched.push(run);
         }
         let seq = open.state.seq();
         if let Some(effect) = settled {
@@ -155,21 +155,21 @@ impl Host {
             self.store.answered(run, effect);
         }
         self.store.append(run, seq, outcome.check, packed);
-        self.events.fetch_add(1, Ordering::Relaxed);
+        self.counters.events.fetch_add(1, Ordering::Relaxed);
         if let Some(key) = key {
             self.store.take_key(run, key);
         }
         if outcome.more {
-            self.unfinished.push_back(run);
+            self.schedule.unfinished.push_back(run);
         }
         let resolved = outcome.trace.iter().find_map(|note| match &note.what {
             What::Resolved(output) => Some(output),
             _ => None,
         });
         let secrets = Secrets::from_values(open.packing.secrets.to_vec());
-        self.resolved = resolved.filter(|_| self.notifies).map(|output| secrets.mask_value(output));
+        self.current.resolved = resolved.filter(|_| self.settings.notifies).map(|output| secrets.mask_value(output));
         if open.watched && !outcome.trace.is_empty() {
-            self.acts.push(Act::Told { run, notes: outcome.trace });
+            self.current.acts.push(Act::Told { run, notes: outcome.trace });
         }
         for command in outcome.commands {
             self.carry_out(run, command, now_ms)?;
@@ -195,7 +195,7 @@ impl Host {
                 None => return Ok(Err(Refused::Unstorable(error.to_string()))),
             },
         };
-        let private = self.private.found(&packed, &open.packing);
+        let private = self.settings.private.found(&packed, &open.packing);
         if private.is_empty() {
             return Ok(Ok((event, packed)));
         }
@@ -226,14 +226,14 @@ impl Host {
             Command::Withdraw { effect } => {
                 let flight = open.flights.remove(&effect);
                 self.store.answered(run, effect);
-                self.acts.push(Act::Withdraw { run, id: open.id.clone(), effect });
+                self.current.acts.push(Act::Withdraw { run, id: open.id.clone(), effect });
                 if let Some(flight) = flight {
                     self.abandon_children(run, effect, flight.child.map(|(child, _)| child))?;
                 }
             }
             Command::SetTimer { timer, at_ms } => {
                 open.timers.set(timer, at_ms);
-                self.timers.insert((at_ms, run, timer));
+                self.schedule.timers.insert((at_ms, run, timer));
                 self.store.set_timer(run, timer, at_ms);
             }
             Command::ClearTimer { timer } => self.clear_timer(run, timer),
@@ -253,7 +253,7 @@ impl Host {
                     _ => None,
                 });
                 let next_due_ms = asked.and_then(|asked| asked.next_due_ms());
-                if next_due_ms.is_none_or(|due_ms| due_ms > self.turn_ms) {
+                if next_due_ms.is_none_or(|due_ms| due_ms > self.current.now_ms) {
                     self.tell_people(run, request, People::Reminded(users));
                 }
             }
@@ -261,12 +261,12 @@ impl Host {
                 open.questions.remove(&request);
                 self.store.close_question(run, request, now_ms);
                 // The question that an event settles is the first that it closes.
-                let outcome = self.resolved.take();
+                let outcome = self.current.resolved.take();
                 self.tell_people(run, request, People::Closed(outcome));
             }
             Command::Finish { .. } => {
                 if open.parent.is_some() {
-                    self.queue.push_back(Order::ChildEnded(run));
+                    self.schedule.queue.push_back(Order::ChildEnded(run));
                 }
             }
         }
@@ -274,28 +274,28 @@ impl Host {
     }
 
     fn tell_people(&mut self, run: RunNo, request: RequestNo, what: People) {
-        if self.notifies {
+        if self.settings.notifies {
             self.store.keep_notice(self.owner.number, run, request, &what);
         }
         let id = self.open.get(&run).map(|open| open.id.clone()).unwrap_or_default();
-        self.acts.push(Act::People { run, id, request, what });
+        self.current.acts.push(Act::People { run, id, request, what });
     }
 
     fn clear_timer(&mut self, run: RunNo, timer: TimerNo) {
         let open = self.open.get_mut(&run).expect("timers are those of runs that are open");
         if let Some(due_ms) = open.timers.clear(timer) {
-            self.timers.remove(&(due_ms, run, timer));
+            self.schedule.timers.remove(&(due_ms, run, timer));
             self.store.clear_timer(run, timer, due_ms);
         }
     }
 
     /// The rows of the runs that took events, once for each turn.
     pub(super) fn write_rows(&mut self) -> Result<(), Trouble> {
-        for run in std::mem::take(&mut self.touched) {
+        for run in std::mem::take(&mut self.current.touched) {
             let Some(open) = self.open.get_mut(&run) else { continue };
             open.touched = false;
             // A run whose script has the answer does not wait for people.
-            let answered = self.answerable.contains(&run);
+            let answered = self.schedule.answerable.contains(&run);
             let status = if answered { Status::Running } else { status(&open.program, &open.state) };
             let ended = status.is_final();
             let driven = !ended && !open.detached;
@@ -306,7 +306,7 @@ impl Host {
                 self.store.restate(run, seq, now_ms, status, driven.then_some(self.owner.number));
                 if status != open.row.0 {
                     let result = open.state.result().map(|(_, result)| result.clone());
-                    self.acts.push(Act::Stands { run, id: open.id.clone(), status, result });
+                    self.current.acts.push(Act::Stands { run, id: open.id.clone(), status, result });
                 }
                 open.row = (status, driven);
             }
@@ -315,7 +315,7 @@ impl Host {
                 self.snapshot(run)?;
             }
             if ended {
-                self.ended.push(run);
+                self.current.ended.push(run);
             }
         }
         Ok(())

@@ -71,8 +71,8 @@ impl Host {
     /// A run that this process has claimed cannot be opened: it is released, and reported once.
     pub(super) fn set_broken(&mut self, run: RunNo, why: String) {
         self.store.let_go(run, self.owner.number);
-        if self.broken.add(run, self.turn_ms) {
-            self.acts.push(Act::Broken { run, why });
+        if self.broken.add(run, self.current.now_ms) {
+            self.current.acts.push(Act::Broken { run, why });
         }
     }
 
@@ -87,20 +87,20 @@ impl Host {
 
     /// When broken runs are tried again.
     pub(super) fn retry_ms(&self) -> Option<i64> {
-        self.broken.retry_ms.filter(|_| self.drives == Drives::All)
+        self.broken.retry_ms.filter(|_| self.settings.drives == Drives::All)
     }
 
     /// The broken runs to try again in this turn.
     pub(super) fn retries(&mut self, now_ms: i64) -> Vec<RunNo> {
-        if self.drives == Drives::All { self.broken.retries(now_ms) } else { Vec::new() }
+        if self.settings.drives == Drives::All { self.broken.retries(now_ms) } else { Vec::new() }
     }
 
     /// Takes a run out of memory. Nothing is written.
     pub(super) fn drop_open(&mut self, run: RunNo) -> Option<Box<Open>> {
-        self.timers.retain(|(_, of, _)| *of != run);
-        self.unfinished.retain(|of| *of != run);
-        self.ended.retain(|of| *of != run);
-        self.answerable.remove(&run);
+        self.schedule.timers.retain(|(_, of, _)| *of != run);
+        self.schedule.unfinished.retain(|of| *of != run);
+        self.current.ended.retain(|of| *of != run);
+        self.schedule.answerable.remove(&run);
         let dropped = self.open.remove(&run)?;
         self.drop_script(dropped.script);
         Some(dropped)
@@ -162,10 +162,10 @@ impl Host {
             self.send(child.run, Event::Cancel { reason: None })?;
         }
         if row.parent.is_some() {
-            self.queue.push_back(Order::ChildEnded(run));
+            self.schedule.queue.push_back(Order::ChildEnded(run));
         }
         let id: Arc<str> = row.id.as_str().into();
-        self.acts.push(Act::Stands { run, id, status: Status::Cancelled, result: None });
+        self.current.acts.push(Act::Stands { run, id, status: Status::Cancelled, result: None });
         Ok(())
     }
 }

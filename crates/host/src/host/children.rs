@@ -57,7 +57,7 @@ impl Host {
             folder: open.folder.clone(),
             facts: facts(&call),
             secrets: Secrets::from_values(known),
-            ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input(&call, self.agents))
+            ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input(&call, self.settings.agents))
         };
         let begun = match self.begin_new(start, RunPlace::called_by(&call), now_ms)? {
             Ok(begun) => begun,
@@ -93,13 +93,13 @@ impl Host {
         }
         if let Some(limit_ms) = limit_ms {
             let due_ms = now_ms.saturating_add(i64::try_from(limit_ms).unwrap_or(i64::MAX));
-            self.limits.insert((due_ms, parent, effect, attempt));
+            self.schedule.limits.insert((due_ms, parent, effect, attempt));
         }
         if !begun.new {
             // It was started before, by this process or by one that is gone. It may have ended since.
             let is_open = self.open.contains_key(&begun.run);
             if !is_open && self.store.row(begun.run)?.status.is_final() {
-                self.queue.push_back(Order::ChildEnded(begun.run));
+                self.schedule.queue.push_back(Order::ChildEnded(begun.run));
             } else {
                 // Another process may drive it; then its end is noticed.
                 let watched = self.open.get(&parent).is_some_and(|open| open.watched);
@@ -166,7 +166,7 @@ impl Host {
         newest: Option<RunNo>,
     ) -> Result<(), Trouble> {
         let mut children = self.store.called_by(parent, effect)?;
-        children.extend(newest.filter(|newest| self.new_ids.values().any(|new| new == newest)));
+        children.extend(newest.filter(|newest| self.current.new_ids.values().any(|new| new == newest)));
         for child in children {
             self.send(child, Event::Cancel { reason: None })?;
         }
@@ -175,8 +175,8 @@ impl Host {
 
     /// Attempts that are child runs and have taken too long: nobody waits for what they would say.
     pub(super) fn end_child_attempts(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        while let Some(over) = self.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {
-            self.limits.remove(&over);
+        while let Some(over) = self.schedule.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {
+            self.schedule.limits.remove(&over);
             let (_, parent, effect, attempt) = over;
             let flight = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect));
             let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };

@@ -56,26 +56,26 @@ pub(super) enum Readiness {
 
 impl Host {
     pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        self.claims = Claims { orders: self.queue.len().min(ORDERS_PER_TURN), ..Claims::default() };
+        self.claims = Claims { orders: self.schedule.queue.len().min(ORDERS_PER_TURN), ..Claims::default() };
         let mut wanted = self.wanted();
-        let is_closed_due = self.closed_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+        let is_closed_due = self.schedule.closed_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
         if is_closed_due {
             wanted.runs.extend(self.store.due(now_ms, &self.broken.skipped(), OPENED_PER_TURN)?);
         }
         wanted.runs.extend(self.retries(now_ms));
-        wanted.new_runs = wanted.new_runs.saturating_sub(self.numbers.len());
+        wanted.new_runs = wanted.new_runs.saturating_sub(self.current.numbers.len());
         if !wanted.runs.is_empty() || !wanted.items.is_empty() || wanted.new_runs > 0 {
             self.claim_all(wanted, now_ms)?;
         }
         if is_closed_due {
-            self.closed_due_ms = self.store.first_due_ms(&self.broken.skipped())?;
+            self.schedule.closed_due_ms = self.store.first_due_ms(&self.broken.skipped())?;
         }
         Ok(())
     }
 
     fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
-        for order in self.queue.iter().take(self.claims.orders) {
+        for order in self.schedule.queue.iter().take(self.claims.orders) {
             match order {
                 Order::Take(run, event, asker) => {
                     let open = self.open.get(run);
@@ -120,7 +120,7 @@ impl Host {
 
     fn claim_in_transaction(&mut self, wanted: Wanted, now_ms: i64) -> Result<Vec<Claimed>, Trouble> {
         if wanted.new_runs > 0 {
-            self.numbers.extend(self.store.reserve_runs(wanted.new_runs)?);
+            self.current.numbers.extend(self.store.reserve_runs(wanted.new_runs)?);
         }
         let mut claimed = Vec::new();
         for (run, with) in wanted.scripts {
@@ -225,14 +225,14 @@ impl Host {
             }
             Some(Readiness::Ready) => self.answer(asker, Err(Refused::Driven)),
             Some(Readiness::Refused(refused)) => self.answer(asker, Err(refused)),
-            Some(Readiness::NextTurn) => self.queue.push_back(Order::Wake { run, watched, with, asker }),
+            Some(Readiness::NextTurn) => self.schedule.queue.push_back(Order::Wake { run, watched, with, asker }),
             None => {}
         }
     }
 
     /// Opens a run in the next turn, if it can be driven here; else the process that drives it does what is to do.
     pub(super) fn open_later(&mut self, run: RunNo, watched: bool) {
-        self.queue.push_back(Order::Wake { run, watched, with: ContinueWith::Script, asker: Asker::Nobody });
+        self.schedule.queue.push_back(Order::Wake { run, watched, with: ContinueWith::Script, asker: Asker::Nobody });
     }
 }
 

@@ -21,7 +21,7 @@ impl Host {
         ticket: Ticket,
     ) {
         let asker = Asker::Caller(ticket);
-        self.queue.push_back(super::Order::Fork { from, events, id, watched, with, asker });
+        self.schedule.queue.push_back(super::Order::Fork { from, events, id, watched, with, asker });
     }
 
     /// Forks a run. One whose journal, key or script cannot be used is refused, and nothing of its fork is left.
@@ -33,10 +33,10 @@ impl Host {
         with: &ContinueWith,
         now_ms: i64,
     ) -> Result<Result<Taken, Refused>, Trouble> {
-        let known = self.new_ids.get(id).copied();
+        let known = self.current.new_ids.get(id).copied();
         match self.fork_run(from, id.to_owned(), watched, with, now_ms) {
             Err(trouble) if trouble.is_of_one_run() => {
-                if let Some(run) = self.new_ids.get(id).copied().filter(|run| Some(*run) != known) {
+                if let Some(run) = self.current.new_ids.get(id).copied().filter(|run| Some(*run) != known) {
                     self.drop_open(run);
                     self.forget_new(id, run);
                 }
@@ -69,7 +69,7 @@ impl Host {
         self.store.insert_run_later(new.clone(), program.semantics);
         self.seal(run, &packing.secrets)?;
         let mut open = Box::new(Open::new(&new, program, packing));
-        (open.watched, open.touched, open.turn) = (watched, true, self.turns);
+        (open.watched, open.touched, open.turn) = (watched, true, self.counters.turns);
         // The row is written anew at the end of the turn.
         open.row = (new.status, false);
         let program = Arc::clone(&open.program);
@@ -91,9 +91,9 @@ impl Host {
         moment.remove_pending(&pending);
         open.tail_ops = open.state.ops();
         open.script = self.fork_script(&row, &moment, &open, &new, with)?;
-        self.touched.push(run);
+        self.current.touched.push(run);
         if open.state.is_unfinished() {
-            self.unfinished.push_back(run);
+            self.schedule.unfinished.push_back(run);
         }
         self.open.insert(run, open);
         self.take_on(run, pending)?;

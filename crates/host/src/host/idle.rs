@@ -10,24 +10,24 @@ impl Host {
     /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
     pub(super) fn put_idle_away(&mut self) -> Result<(), Trouble> {
         // A run becomes idle by an event, so looking at all of them is worth its while only after many.
-        self.since_idle_away += self.touched.len();
-        let rare = self.since_idle_away >= self.open.len() / 2;
-        if !rare || self.open.len() <= self.idle_limit || self.drives == super::Drives::Named {
+        self.counters.since_idle_away += self.current.touched.len();
+        let rare = self.counters.since_idle_away >= self.open.len() / 2;
+        if !rare || self.open.len() <= self.settings.idle_limit || self.settings.drives == super::Drives::Named {
             return Ok(());
         }
-        self.since_idle_away = 0;
+        self.counters.since_idle_away = 0;
         let mut idle: Vec<(u64, RunNo)> = self
             .open
             .iter()
             .filter(|(_, open)| open.is_idle() && !open.watched)
             .map(|(run, open)| (open.turn, *run))
             .collect();
-        if idle.len() <= self.idle_limit {
+        if idle.len() <= self.settings.idle_limit {
             return Ok(());
         }
         idle.sort_unstable();
         // Half of them at once, so that looking at all of them is rare.
-        for (_, run) in idle.drain(..idle.len() - self.idle_limit / 2) {
+        for (_, run) in idle.drain(..idle.len() - self.settings.idle_limit / 2) {
             self.leave(run)?;
         }
         Ok(())
@@ -41,7 +41,7 @@ impl Host {
         }
         let Some(open) = self.open.remove(&run) else { return Ok(()) };
         // A run whose script has the answer does not wait for people.
-        let answered = self.answerable.remove(&run);
+        let answered = self.schedule.answerable.remove(&run);
         let status = if answered { Status::Running } else { branchpoint_core::status(&open.program, &open.state) };
         self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None);
         self.forget_timers(run, &open);
@@ -51,11 +51,11 @@ impl Host {
 
     fn forget_timers(&mut self, run: RunNo, open: &Open) {
         for (due_ms, timer) in open.timers.in_order() {
-            self.timers.remove(&(due_ms, run, timer));
-            self.closed_due_ms = Some(self.closed_due_ms.map_or(due_ms, |known| known.min(due_ms)));
+            self.schedule.timers.remove(&(due_ms, run, timer));
+            self.schedule.closed_due_ms = Some(self.schedule.closed_due_ms.map_or(due_ms, |known| known.min(due_ms)));
         }
-        if self.drives == super::Drives::Named {
-            self.closed_due_ms = None;
+        if self.settings.drives == super::Drives::Named {
+            self.schedule.closed_due_ms = None;
         }
     }
 

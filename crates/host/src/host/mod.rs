@@ -17,6 +17,7 @@ mod idle;
 mod look;
 mod notice;
 mod open;
+mod parts;
 mod place;
 mod private;
 mod scripted;
@@ -28,18 +29,17 @@ mod timers;
 mod turn;
 mod wind_down;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{EffectNo, Event, TimerNo, TimerUse, Usage};
+use branchpoint_core::{Event, TimerUse, Usage};
 use branchpoint_expr::Value;
 
 use crate::store::{Owner, Part, RunNo, Store, Trouble, WorkflowNo};
 pub use act::{Act, People, Refused, Taken, Ticket};
 use branchpoint_runners::SecretStore;
-use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
@@ -48,8 +48,8 @@ pub(crate) use children::child_id;
 use claim::{Claims, Readiness};
 pub use look::{Look, Replayed};
 use open::Open;
+use parts::{Counters, CurrentTurn, Schedule, Settings};
 pub(crate) use place::RunPlace;
-use private::Private;
 use scripted::Scripted;
 pub use start::{MAX_OPS, Start, new_id};
 
@@ -86,66 +86,21 @@ pub enum ContinueWith {
 pub struct Host {
     store: Store,
     owner: Owner,
-    drives: Drives,
-    facts: Facts,
-    /// How many runs stay in memory that have nothing to do.
-    idle_limit: usize,
-    /// Where secrets are that calls of other workflows name.
-    secrets: SecretStore,
-    private: Private,
-    shared_secrets: Option<SharedSecrets>,
-    agents: Bounds,
-    /// How many ops a run may execute that is started here; 0 is no bound.
-    max_ops: u64,
-    /// How many runs took events since idle runs were looked for.
-    since_idle_away: usize,
-    /// Whether notices to people outside are kept.
-    notifies: bool,
+    settings: Settings,
+    counters: Counters,
     /// Runs that cannot be opened here.
     broken: BrokenRuns,
     /// Inbox items that are queued.
     sent: BTreeSet<i64>,
     /// The scripts of open runs, by root run.
     scripts: HashMap<RunNo, Scripted>,
-    /// Runs whose questions a script answers in the next turn.
-    answerable: BTreeSet<RunNo>,
+    schedule: Schedule,
     programs: HashMap<(WorkflowNo, Part), Arc<Program>>,
     open: HashMap<RunNo, Box<Open>>,
-    /// The timers of open runs.
-    timers: BTreeSet<(i64, RunNo, TimerNo)>,
-    /// When attempts that are child runs have taken too long.
-    limits: BTreeSet<(i64, RunNo, EffectNo, u32)>,
-    /// When the first timer of a run is due that nobody drives; none if that is not known to be any time.
-    closed_due_ms: Option<i64>,
-    queue: VecDeque<Order>,
-    /// Open runs whose last event is not finished.
-    unfinished: VecDeque<RunNo>,
-    /// Open runs that took events in this turn.
-    touched: Vec<RunNo>,
-    /// Open runs that have ended in this turn.
-    ended: Vec<RunNo>,
-    /// How the event that is being applied has settled a question.
-    resolved: Option<Value>,
-    /// The time of this turn.
-    turn_ms: i64,
-    acts: Vec<Act>,
-    /// Events that go into the inbox of other runs with this turn.
-    posts: Vec<(RunNo, Event)>,
-    /// Runs that are started in this turn, by id.
-    new_ids: BTreeMap<String, RunNo>,
-    /// Numbers that are reserved for new runs.
-    numbers: turn::Numbers,
+    current: CurrentTurn,
     claims: Claims,
-    /// How many ops this turn has executed.
-    turn_ops: u64,
-    /// Whether a turn was computed and not written.
-    unwritten: bool,
     /// Whether no more work is started: see [`Host::wind_down`].
     winding_down: bool,
-    events: Arc<AtomicU64>,
-    turns: u64,
-    /// How many turns there were before the last rest.
-    rested: u64,
     /// Where the random numbers of stamps come from; without it, they are counted.
     seed: Option<u64>,
     /// The last known version of the store.
@@ -210,42 +165,17 @@ impl Host {
         let mut host = Self {
             store,
             owner,
-            drives,
-            facts,
-            idle_limit: 1_000,
-            since_idle_away: 0,
-            notifies: false,
-            secrets: Arc::new(|_| None),
-            private: Private::default(),
-            shared_secrets: None,
-            agents: Bounds::default(),
-            max_ops: MAX_OPS,
+            settings: Settings::new(drives, facts),
+            counters: Counters::default(),
             broken: BrokenRuns::default(),
             sent: BTreeSet::new(),
             scripts: HashMap::new(),
-            answerable: BTreeSet::new(),
+            schedule: Schedule::default(),
             programs: HashMap::new(),
             open: HashMap::new(),
-            timers: BTreeSet::new(),
-            limits: BTreeSet::new(),
-            closed_due_ms: None,
-            queue: VecDeque::new(),
-            unfinished: VecDeque::new(),
-            touched: Vec::new(),
-            ended: Vec::new(),
-            resolved: None,
-            turn_ms: now_ms,
-            acts: Vec::new(),
-            posts: Vec::new(),
-            new_ids: BTreeMap::new(),
-            numbers: turn::Numbers::new(),
+            current: CurrentTurn { now_ms, ..CurrentTurn::default() },
             claims: Claims::default(),
-            turn_ops: 0,
-            unwritten: false,
             winding_down: false,
-            events: Arc::default(),
-            turns: 0,
-            rested: 0,
             seed,
             version: 0,
         };
@@ -260,34 +190,34 @@ impl Host {
 
     /// How many runs may stay in memory with nothing to do.
     pub fn keep_idle(&mut self, limit: usize) {
-        self.idle_limit = limit;
+        self.settings.idle_limit = limit;
     }
 
     /// Where secrets are that calls of other workflows name: what a child run is started with is sealed in the store.
     #[must_use]
     pub fn with_secrets(mut self, secrets: SecretStore) -> Self {
-        self.secrets = secrets;
+        self.settings.secrets = secrets;
         self
     }
 
     /// The most that agents may use.
     #[must_use]
     pub fn with_agents(mut self, bounds: Bounds) -> Self {
-        self.agents = bounds;
+        self.settings.agents = bounds;
         self
     }
 
     /// How many ops a run may execute that is started here, its child runs each for itself; 0 is no bound.
     #[must_use]
     pub fn with_max_ops(mut self, max_ops: u64) -> Self {
-        self.max_ops = max_ops;
+        self.settings.max_ops = max_ops;
         self
     }
 
     /// What questions become is kept as notices, until somebody has told them: see [`Store::notices`].
     #[must_use]
     pub fn with_notices(mut self) -> Self {
-        self.notifies = true;
+        self.settings.notifies = true;
         self
     }
 
@@ -305,34 +235,40 @@ impl Host {
 
     /// The timers of the runs that are open: when they are due, and what for.
     pub fn timers(&self) -> impl Iterator<Item = (i64, Option<TimerUse>)> {
-        self.timers
+        self.schedule
+            .timers
             .iter()
             .map(|(due_ms, run, timer)| (*due_ms, self.open.get(run).and_then(|open| open.state.timer_use(*timer))))
     }
 
     /// Queues an event of a run. What became of it comes as [`Act::Answered`] after it is kept.
     pub fn hand(&mut self, run: RunNo, event: Event, ticket: Ticket) {
-        self.queue.push_back(Order::Take(run, event, Asker::Caller(ticket)));
+        self.schedule.queue.push_back(Order::Take(run, event, Asker::Caller(ticket)));
     }
 
     /// Queues the start of a run.
     pub fn start(&mut self, start: Start, ticket: Ticket) {
-        self.queue.push_back(Order::Start(Box::new(start), Asker::Caller(ticket)));
+        self.schedule.queue.push_back(Order::Start(Box::new(start), Asker::Caller(ticket)));
     }
 
     /// Takes a run up: what it waits for is performed again.
     pub fn wake(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
-        self.queue.push_back(Order::Wake { run, watched, with: ContinueWith::Script, asker: Asker::Caller(ticket) });
+        self.schedule.queue.push_back(Order::Wake {
+            run,
+            watched,
+            with: ContinueWith::Script,
+            asker: Asker::Caller(ticket),
+        });
     }
 
     /// The same, for a run that may be scripted.
     pub fn wake_with(&mut self, run: RunNo, watched: bool, with: ContinueWith, ticket: Ticket) {
-        self.queue.push_back(Order::Wake { run, watched, with, asker: Asker::Caller(ticket) });
+        self.schedule.queue.push_back(Order::Wake { run, watched, with, asker: Asker::Caller(ticket) });
     }
 
     /// Puts a run out of memory, if it has nothing to do. It is opened again when something comes.
     pub fn put_away(&mut self, run: RunNo) {
-        self.queue.push_back(Order::Leave(run));
+        self.schedule.queue.push_back(Order::Leave(run));
     }
 
     /// Queues what came back from a call.
@@ -344,33 +280,37 @@ impl Host {
     fn settle_with(&mut self, run: RunNo, call: &Call, answer: Answer, usage: Usage) {
         let result = judge(call, answer);
         let settled = Event::Settled { effect: call.effect, attempt: call.attempt, result, usage };
-        self.queue.push_back(Order::Take(run, settled, Asker::Nobody));
+        self.schedule.queue.push_back(Order::Take(run, settled, Asker::Nobody));
     }
 
     /// Whether something is queued.
     pub fn has_orders(&self) -> bool {
-        !self.queue.is_empty()
+        !self.schedule.queue.is_empty()
     }
 
     /// How many events runs have taken here, for whoever counts them from another thread.
     pub fn events(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.events)
+        Arc::clone(&self.counters.events)
     }
 
     /// When the next turn is worth its while: at once, at that time, or when something is queued.
     pub fn next_ms(&self) -> Option<i64> {
-        if self.unwritten || !self.queue.is_empty() || !self.unfinished.is_empty() || !self.answerable.is_empty() {
+        if self.current.unwritten
+            || !self.schedule.queue.is_empty()
+            || !self.schedule.unfinished.is_empty()
+            || !self.schedule.answerable.is_empty()
+        {
             return Some(i64::MIN);
         }
-        let timer = self.timers.first().map(|(due_ms, ..)| *due_ms);
-        let limit = self.limits.first().map(|(due_ms, ..)| *due_ms);
-        [timer, limit, self.closed_due_ms, self.retry_ms()].into_iter().flatten().min()
+        let timer = self.schedule.timers.first().map(|(due_ms, ..)| *due_ms);
+        let limit = self.schedule.limits.first().map(|(due_ms, ..)| *due_ms);
+        [timer, limit, self.schedule.closed_due_ms, self.retry_ms()].into_iter().flatten().min()
     }
 
     /// For whoever has nothing else to do: the log is moved into the file now, so that no commit has to wait for it later.
     pub fn rest(&mut self) -> Result<(), Trouble> {
-        if self.turns - self.rested >= TURNS_A_REST {
-            self.rested = self.turns;
+        if self.counters.turns - self.counters.rested >= TURNS_A_REST {
+            self.counters.rested = self.counters.turns;
             self.store.move_log()?;
         }
         Ok(())
@@ -402,7 +342,7 @@ impl Host {
     fn answer(&mut self, asker: Asker, outcome: Result<Taken, Refused>) {
         match asker {
             Asker::Nobody => {}
-            Asker::Caller(ticket) => self.acts.push(Act::Answered { ticket, outcome }),
+            Asker::Caller(ticket) => self.current.acts.push(Act::Answered { ticket, outcome }),
             Asker::Inbox(item) => {
                 self.store.record_outcome(item, &outcome.map(drop));
                 self.sent.remove(&item);

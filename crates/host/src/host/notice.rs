@@ -20,7 +20,7 @@ impl Host {
     /// Looks for processes that are gone: the store does not change when one is killed.
     pub fn notice_the_dead(&mut self) -> Result<(), Trouble> {
         // A turn that is not written is written first, in a transaction of its own.
-        if !self.unwritten && self.store.bury_the_dead(Some(self.owner.number))? {
+        if !self.current.unwritten && self.store.bury_the_dead(Some(self.owner.number))? {
             self.look_around()?;
         }
         Ok(())
@@ -40,27 +40,27 @@ impl Host {
         for child in children.into_iter().filter(|child| !self.open.contains_key(child)).collect::<Vec<_>>() {
             let row = match self.store.row(child) {
                 Err(Trouble::Missing(_)) => {
-                    self.queue.push_back(Order::ChildEnded(child));
+                    self.schedule.queue.push_back(Order::ChildEnded(child));
                     continue;
                 }
                 row => row?,
             };
             if row.status.is_final() {
-                self.queue.push_back(Order::ChildEnded(child));
+                self.schedule.queue.push_back(Order::ChildEnded(child));
             } else if row.owner.is_none() {
                 // Whoever drove it has left it.
-                self.queue.push_back(Order::wake(child));
+                self.schedule.queue.push_back(Order::wake(child));
             }
         }
-        if self.drives == Drives::All {
+        if self.settings.drives == Drives::All {
             let skipped = self.broken.skipped();
             let adrift = self.store.adrift(&skipped, TAKEN_UP)?;
             if adrift.len() == TAKEN_UP {
                 // There may be more; what this process writes itself would not make it look again.
                 self.version = -1;
             }
-            self.queue.extend(adrift.into_iter().map(Order::wake));
-            self.closed_due_ms = self.store.first_due_ms(&skipped)?;
+            self.schedule.queue.extend(adrift.into_iter().map(Order::wake));
+            self.schedule.closed_due_ms = self.store.first_due_ms(&skipped)?;
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Host {
             Some(open) => self.store.post_later(run, &open.packing, &event)?,
             None => self.store.post_later(run, &self.store.packing(run)?, &event)?,
         }
-        self.posts.push((run, event));
+        self.current.posts.push((run, event));
         Ok(())
     }
 
@@ -81,7 +81,7 @@ impl Host {
         if self.sent.insert(item) {
             let is_response = matches!(event, Event::Settled { .. });
             let asker = if is_response { Asker::Recorded(item) } else { Asker::Inbox(item) };
-            self.queue.push_back(Order::Take(run, event, asker));
+            self.schedule.queue.push_back(Order::Take(run, event, asker));
         }
     }
 }

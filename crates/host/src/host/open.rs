@@ -133,15 +133,15 @@ impl Host {
         open.row = (row.status, !row.status.is_final());
         open.timers = open.state.timers().collect();
         open.touched = true;
-        open.turn = self.turns;
+        open.turn = self.counters.turns;
         let pending = self.store.pending(run, &open.packing)?;
         // Somebody may have sent it something while another process drove it.
         let sent = self.store.sent_to_run(run)?;
-        self.timers.extend(open.timers.in_order().map(|(due_ms, timer)| (due_ms, run, timer)));
+        self.schedule.timers.extend(open.timers.in_order().map(|(due_ms, timer)| (due_ms, run, timer)));
         if open.state.is_unfinished() {
-            self.unfinished.push_back(run);
+            self.schedule.unfinished.push_back(run);
         }
-        self.touched.push(run);
+        self.current.touched.push(run);
         self.open.insert(run, open);
         let recorded: BTreeSet<_> = sent.iter().filter_map(|(_, _, event)| responds_to(event)).collect();
         self.perform_again(run, pending, &recorded);
@@ -171,9 +171,9 @@ impl Host {
         }
         let (workflow, script) = (open.workflow, open.script);
         if !self.is_replaced(script, &call) && self.is_child(workflow, &call) {
-            self.queue.push_back(Order::Child(run, Box::new(call)));
+            self.schedule.queue.push_back(Order::Child(run, Box::new(call)));
         } else if let Some(call) = self.answer_call(run, call) {
-            self.acts.push(Act::Perform { run, workflow, call, reply: None });
+            self.current.acts.push(Act::Perform { run, workflow, call, reply: None });
         }
     }
 

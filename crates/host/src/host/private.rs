@@ -33,19 +33,19 @@ impl Host {
     #[must_use]
     pub fn keeping_private(mut self, secrets: &Secrets) -> Self {
         let values = secrets.values().to_vec();
-        self.private = Private { finder: Finder::of(&values), values };
+        self.settings.private = Private { finder: Finder::of(&values), values };
         self
     }
 
     /// Adds the sealed secrets of every run that this host opens to a shared set, for whoever shows what runs do.
     #[must_use]
     pub fn sharing_secrets(mut self, shared: SharedSecrets) -> Self {
-        self.shared_secrets = Some(shared);
+        self.settings.shared_secrets = Some(shared);
         self
     }
 
     pub(super) fn share_secrets(&self, packing: &Packing) {
-        if let Some(shared) = self.shared_secrets.as_ref().filter(|_| !packing.secrets.is_empty()) {
+        if let Some(shared) = self.settings.shared_secrets.as_ref().filter(|_| !packing.secrets.is_empty()) {
             shared.add(packing.secrets.iter().cloned());
         }
     }

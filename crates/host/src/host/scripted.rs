@@ -149,7 +149,7 @@ impl Host {
         match reply {
             Ok(reply) if reply.is_delayed(&call) => {
                 let workflow = open.workflow;
-                self.acts.push(Act::Perform { run, workflow, call, reply: Some(Box::new(reply)) });
+                self.current.acts.push(Act::Perform { run, workflow, call, reply: Some(Box::new(reply)) });
             }
             Ok(reply) => self.settle(run, &call, reply.answer),
             Err(why) => {
@@ -163,16 +163,16 @@ impl Host {
 
     /// Gives the answers of scripts to the questions of the runs that took events in this turn.
     pub(super) fn answer_questions(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        let mut runs: Vec<RunNo> = std::mem::take(&mut self.answerable).into_iter().collect();
+        let mut runs: Vec<RunNo> = std::mem::take(&mut self.schedule.answerable).into_iter().collect();
         let is_scripted = |run: &RunNo| self.open.get(run).is_some_and(|open| open.script.is_some());
-        runs.extend(self.touched.iter().copied().filter(is_scripted));
+        runs.extend(self.current.touched.iter().copied().filter(is_scripted));
         let mut left = ANSWERS_A_TURN;
         for run in runs {
             while left > 0 && self.answer_question(run, now_ms)? {
                 left -= 1;
             }
             if left == 0 {
-                self.answerable.insert(run);
+                self.schedule.answerable.insert(run);
             }
         }
         Ok(())
@@ -195,8 +195,8 @@ impl Host {
     /// Reports a message about a run. Answers of scripts may contain its secrets, which are masked.
     fn note(&mut self, run: RunNo, text: &str) {
         let sealed = self.open.get(&run).map(|open| open.packing.secrets.to_vec()).unwrap_or_default();
-        let secrets = Secrets::from_values(sealed.into_iter().chain(self.private.values().iter().cloned()));
-        self.acts.push(Act::Noted { run, text: secrets.mask(text).into_owned() });
+        let secrets = Secrets::from_values(sealed.into_iter().chain(self.settings.private.values().iter().cloned()));
+        self.current.acts.push(Act::Noted { run, text: secrets.mask(text).into_owned() });
     }
 
     fn next_answer(&mut self, run: RunNo) -> Option<(ApprovalKey, Arc<str>, Event, String)> {
@@ -224,7 +224,7 @@ impl Host {
                     if scripted.script.recorded().is_some() {
                         let text =
                             format!("The recorded script has no answer to the question of step `{}`.", approval.step);
-                        self.acts.push(Act::Noted { run, text });
+                        self.current.acts.push(Act::Noted { run, text });
                     }
                     scripted.unanswered.insert(key);
                     continue;
@@ -260,9 +260,10 @@ impl Host {
 
     fn open_script(&self, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Scripted, Trouble> {
         let mut scripted = Scripted::open(&self.store, row, script, used)?;
-        let variable = |name: &str| (self.facts)(&crate::recordings::fact_of(name)).as_str().map(ToOwned::to_owned);
+        let variable =
+            |name: &str| (self.settings.facts)(&crate::recordings::fact_of(name)).as_str().map(ToOwned::to_owned);
         scripted.script.look_up(variable).map_err(|missing| unusable(row, missing.to_string()))?;
-        scripted.script.mask_with(self.private.values());
+        scripted.script.mask_with(self.settings.private.values());
         Ok(scripted)
     }
 
@@ -274,7 +275,7 @@ impl Host {
     ) -> Result<Packed, branchpoint_core::codec::CodecError> {
         let mut packing = Packing::new(secrets.as_slice());
         let mut packed = packing.value(script)?;
-        let found = self.private.found(&packed, &packing);
+        let found = self.settings.private.found(&packed, &packing);
         if !found.is_empty() {
             secrets.extend(found);
             packing = Packing::new(secrets.as_slice());
@@ -416,7 +417,7 @@ impl Host {
     pub(super) fn secrets_for(&self, script: Option<RunNo>) -> SecretStore {
         let recorded =
             script.and_then(|root| self.scripts.get(&root)).is_some_and(|scripted| scripted.facts().is_some());
-        let secrets = Arc::clone(&self.secrets);
+        let secrets = Arc::clone(&self.settings.secrets);
         if recorded { Arc::new(move |name| secrets(name).or_else(|| Some(MASK.to_owned()))) } else { secrets }
     }
 

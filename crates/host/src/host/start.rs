@@ -153,7 +153,7 @@ impl Host {
             let fact = given.unwrap_or_else(|| match &**name {
                 "run_id" => Value::from(start.id.as_str()),
                 "working_dir" if !start.folder.is_empty() => Value::from(&*start.folder),
-                name => (self.facts)(name),
+                name => (self.settings.facts)(name),
             });
             (name.clone(), fact)
         });
@@ -166,7 +166,7 @@ impl Host {
         self.open.insert(run, Box::new(open));
         let begun = self.apply(
             run,
-            Event::Start { input: start.input, facts, depth: start.depth, max_ops: self.max_ops },
+            Event::Start { input: start.input, facts, depth: start.depth, max_ops: self.settings.max_ops },
             now_ms,
         )?;
         if begun.is_err() {
@@ -181,7 +181,7 @@ impl Host {
 
     /// The run of an id, if there is one: in the store, or new in this turn.
     pub(super) fn run_of_id(&self, id: &str) -> Result<Option<RunNo>, Trouble> {
-        match self.new_ids.get(id) {
+        match self.current.new_ids.get(id) {
             Some(run) => Ok(Some(*run)),
             None => Ok(self.store.run(id)?.map(|row| row.run)),
         }
@@ -190,18 +190,18 @@ impl Host {
     /// A number for a new run of that id. If another process has started one of that id when the turn is written, this one is
     /// discarded.
     pub(super) fn new_number(&mut self, id: &str) -> Result<RunNo, Trouble> {
-        let number = match self.numbers.pop_front() {
+        let number = match self.current.numbers.pop_front() {
             Some(number) => number,
             None => self.store.reserve_runs(1)?.start,
         };
-        self.new_ids.insert(id.to_owned(), RunNo(number));
+        self.current.new_ids.insert(id.to_owned(), RunNo(number));
         Ok(RunNo(number))
     }
 
     /// Nothing of a run that was refused is written.
     pub(super) fn forget_new(&mut self, id: &str, run: RunNo) {
         self.store.forget_unwritten(run);
-        self.new_ids.remove(id);
+        self.current.new_ids.remove(id);
     }
 
     /// Keeps the secrets of a run, sealed.

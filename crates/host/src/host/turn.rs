@@ -35,31 +35,31 @@ const MIN_SLICE: u32 = 1_000;
 impl Host {
     /// Takes what is queued and what is due, and keeps it. Nothing of it was acknowledged or performed before this returns.
     pub fn turn(&mut self, now_ms: i64) -> Result<Vec<Act>, Trouble> {
-        if !self.unwritten {
+        if !self.current.unwritten {
             if self.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
                 return Ok(Vec::new());
             }
-            self.turns += 1;
-            self.turn_ms = now_ms;
+            self.counters.turns += 1;
+            self.current.now_ms = now_ms;
             match self.claim(now_ms) {
                 // Another process writes for long; nothing was begun, so the next turn does it.
                 Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),
                 claimed => claimed?,
             }
             self.compute(now_ms)?;
-            self.unwritten = true;
+            self.current.unwritten = true;
         }
         self.write()
     }
 
     fn compute(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        self.turn_ops = 0;
+        self.current.ops = 0;
         // What opening runs has queued is claimed in the next turn.
         for _ in 0..self.claims.orders {
-            if self.turn_ops >= OPS_PER_TURN {
+            if self.current.ops >= OPS_PER_TURN {
                 break;
             }
-            let Some(order) = self.queue.pop_front() else { break };
+            let Some(order) = self.schedule.queue.pop_front() else { break };
             self.obey(order, now_ms)?;
         }
         self.fire_timers(now_ms)?;
@@ -73,11 +73,11 @@ impl Host {
     /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others. They have a
     /// share of their own: many orders must not put them off.
     fn fire_timers(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        let until = self.turn_ops.saturating_add(OPS_PER_TURN);
-        let due = self.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(ORDERS_PER_TURN);
+        let until = self.current.ops.saturating_add(OPS_PER_TURN);
+        let due = self.schedule.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(ORDERS_PER_TURN);
         let due: Vec<RunNo> = due.map(|(_, run, _)| *run).collect();
         for run in due {
-            if self.turn_ops >= until {
+            if self.current.ops >= until {
                 break;
             }
             self.fire_due(run, now_ms)?;
@@ -88,14 +88,14 @@ impl Host {
     /// Runs whose last event is not finished continue in turn, each with a share of the ops of this turn. Those that have none left
     /// are first in the next one.
     fn continue_runs(&mut self) -> Result<(), Trouble> {
-        let runs = u64::try_from(self.unfinished.len()).unwrap_or(u64::MAX).max(1);
+        let runs = u64::try_from(self.schedule.unfinished.len()).unwrap_or(u64::MAX).max(1);
         let slice = u32::try_from(OPS_PER_TURN / runs).unwrap_or(u32::MAX).max(MIN_SLICE);
-        let until = self.turn_ops.saturating_add(OPS_PER_TURN);
-        for _ in 0..self.unfinished.len() {
-            if self.turn_ops >= until {
+        let until = self.current.ops.saturating_add(OPS_PER_TURN);
+        for _ in 0..self.schedule.unfinished.len() {
+            if self.current.ops >= until {
                 break;
             }
-            let Some(run) = self.unfinished.pop_front() else { break };
+            let Some(run) = self.schedule.unfinished.pop_front() else { break };
             self.continue_run(run, slice)?;
         }
         Ok(())
@@ -117,21 +117,21 @@ impl Host {
         } else {
             Vec::new()
         };
-        self.unwritten = false;
-        self.new_ids.clear();
-        for ((run, event), item) in std::mem::take(&mut self.posts).into_iter().zip(posted) {
+        self.current.unwritten = false;
+        self.current.new_ids.clear();
+        for ((run, event), item) in std::mem::take(&mut self.current.posts).into_iter().zip(posted) {
             if let Some(item) = item {
                 self.queue_sent(item, run, event);
             }
         }
         // Runs that have ended are only looked at from now on.
-        for run in std::mem::take(&mut self.ended) {
+        for run in std::mem::take(&mut self.current.ended) {
             let Some(ended) = self.open.remove(&run) else { continue };
             // Each sender gets an answer.
-            self.queue.extend(ended.waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
+            self.schedule.queue.extend(ended.waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
             self.drop_script(ended.script);
         }
-        Ok(std::mem::take(&mut self.acts))
+        Ok(std::mem::take(&mut self.current.acts))
     }
 
     pub(super) fn write_in_order(&mut self) -> Result<Vec<Option<i64>>, Trouble> {
@@ -143,12 +143,13 @@ impl Host {
 
     /// Another process has started a run of this id while this one was computed: that one counts, and of this one nothing is left.
     fn discard_new(&mut self, run: RunNo) -> Result<(), Trouble> {
-        let id = self.new_ids.iter().find(|(_, new)| **new == run).map(|(id, _)| id.clone()).unwrap_or_default();
+        let id =
+            self.current.new_ids.iter().find(|(_, new)| **new == run).map(|(id, _)| id.clone()).unwrap_or_default();
         let first = self.store.run(&id)?.ok_or_else(|| Trouble::Missing(format!("run `{id}`")))?;
         self.store.forget_unwritten(run);
-        self.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
-        self.acts.retain(|act| act.run() != Some(run));
-        for act in &mut self.acts {
+        self.schedule.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
+        self.current.acts.retain(|act| act.run() != Some(run));
+        for act in &mut self.current.acts {
             if let Act::Answered { outcome: Ok(taken), .. } = act
                 && taken.run == run
             {
@@ -164,7 +165,7 @@ impl Host {
         if let Some((parent, flight)) = flight
             && let Some((_, call)) = flight.child.take()
         {
-            self.queue.push_back(Order::Child(parent, call));
+            self.schedule.queue.push_back(Order::Child(parent, call));
         }
         Ok(())
     }

@@ -10,23 +10,23 @@ impl Host {
     /// long the runs would continue. The store has the calls that were requested; the next process performs them.
     pub fn wind_down(&mut self) {
         self.winding_down = true;
-        self.drives = Drives::Named;
-        self.closed_due_ms = None;
+        self.settings.drives = Drives::Named;
+        self.schedule.closed_due_ms = None;
     }
 
     /// Whether nothing is queued and everything computed is written.
     pub fn is_drained(&self) -> bool {
-        self.queue.is_empty() && !self.unwritten
+        self.schedule.queue.is_empty() && !self.current.unwritten
     }
 
     /// Whether a turn was computed and is not written, because another process holds the write lock for long.
     pub fn is_unwritten(&self) -> bool {
-        self.unwritten
+        self.current.unwritten
     }
 
     /// Leaves responses that no run has taken in the inbox, so that the next process does not repeat their calls.
     pub(super) fn record_responses(&mut self) -> Result<(), Trouble> {
-        let queued = std::mem::take(&mut self.queue).into_iter().filter_map(|order| match order {
+        let queued = std::mem::take(&mut self.schedule.queue).into_iter().filter_map(|order| match order {
             Order::Take(run, event @ Event::Settled { .. }, Asker::Nobody) => Some((run, event)),
             _ => None,
         });
