@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use branchpoint_backend::Backend;
 use branchpoint_core::ir::SEMANTICS;
 use branchpoint_expr::Value;
-use branchpoint_host::store::{Health, KeyState, Store};
+use branchpoint_host::store::{Health, KeyState};
 
 use crate::opened::Opened;
 use crate::project::{self, Project, StoreArguments};
@@ -83,7 +84,7 @@ fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Findin
         Ok(opened) => opened,
         Err(error) => return findings.push(broken("store", format!("{error:#}"))),
     };
-    match opened.store.health(moment::now_ms(), PATIENCE_MS) {
+    match opened.store.store().health(moment::now_ms(), PATIENCE_MS) {
         Ok(health) => healthy(&path.display().to_string(), &health, findings),
         Err(trouble) => findings.push(broken("store", format!("{}: {trouble}", path.display()))),
     }
@@ -128,9 +129,11 @@ fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
     findings.push(if health.adrift > 0 { odd("runs", adrift) } else { fine("runs", "none is left alone".into()) });
 }
 
-fn processes(store: &Store, findings: &mut Vec<Finding>) -> Result<()> {
-    let owners = store.owners()?;
-    let told = owners.iter().map(|(_, pid, what, since_ms)| format!("{pid} ({what}) since {}", moment::at(*since_ms)));
+fn processes(store: &dyn Backend, findings: &mut Vec<Finding>) -> Result<()> {
+    let owners = store.drivers()?;
+    let told = owners
+        .iter()
+        .map(|driver| format!("{} ({}) since {}", driver.pid, driver.command, moment::at(driver.since_ms)));
     let told: Vec<String> = told.collect();
     findings.push(fine("processes", if told.is_empty() { "none drives runs".into() } else { told.join("; ") }));
     let counts = store.counts()?.into_iter().map(|(status, count)| format!("{count} {status}"));

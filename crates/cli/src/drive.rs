@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, BackendError, ContinueWith, HandledBy, Refused, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::Driver;
-use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused};
-use branchpoint_host::store::{RunNo, Sent, Store};
-use branchpoint_runners::{CancellationToken, Runner};
+use branchpoint_host::Embedded;
+use branchpoint_host::host::Act;
+use branchpoint_runners::CancellationToken;
 
 use crate::approvals::quoted;
+use crate::backend::{Driving, Scope};
 use crate::exit::Pending;
-use crate::notices::Notices;
 use crate::opened::Opened;
 use crate::outside::{Ears, Here, Manner};
 use crate::project::StoreArguments;
 use crate::runs::{Follower, pending};
-use crate::{ended, exit, interrupt, masked, moment, spent, terminal};
+use crate::{backend, ended, exit, interrupt, masked, moment, spent, terminal};
 
 /// How often it is looked how the run stands.
 const NAP: Duration = Duration::from_millis(30);
@@ -31,13 +31,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// A time that a command waits for by itself.
 const SHORT_MS: i64 = 60_000;
 
-/// How often an event is handed to a run that another process opens or leaves at the moment.
-const GIVE_ATTEMPTS: u32 = 100;
-
-/// A driver for the runs that a command names, and the store beside it.
+/// A backend that drives the runs that a command names.
 pub(crate) struct Drive {
-    driver: Driver,
-    store: Store,
+    backend: Embedded,
     interrupted: CancellationToken,
 }
 
@@ -64,34 +60,6 @@ pub(crate) enum Until {
     Rest,
 }
 
-/// Why a run did not accept an event. Nothing has changed.
-pub(crate) enum NotTaken {
-    Refused(Refused),
-    /// The run is busy, or the process that drives it does not respond.
-    NoResponse,
-}
-
-impl std::fmt::Display for NotTaken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(refused) => refused.fmt(f),
-            Self::NoResponse => f.write_str(
-                "the run is busy, or the process that drives it does not answer; nothing was changed\n\
-                 help: try again, or stop the process that drives it (`branchpoint doctor` names it)",
-            ),
-        }
-    }
-}
-
-/// Who has taken an event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TakenBy {
-    /// This process, which drives the run now.
-    Us,
-    /// The process that drives the run.
-    Another,
-}
-
 impl Drive {
     pub(crate) fn new(opened: Opened, arguments: &StoreArguments, what: &str) -> Result<Self> {
         let manner = Manner::unattended(&opened.project);
@@ -106,67 +74,58 @@ impl Drive {
         manner: Manner,
         ears: Ears,
     ) -> Result<Self> {
-        let Opened { project, store } = opened;
+        let project = opened.project;
         let here = Arc::new(Here::new(&project, manner, ears)?);
-        let (known, limits) = (Arc::clone(&here), project.limits());
-        let facts = Arc::new(move |name: &str| known.fact(name));
-        let host = Host::new(store, what, Drives::Named, facts, moment::now_ms())?;
-        let host = here.furnish(host, &project);
-        let (mut notices, host) = Notices::new(&project, &project.store_path(arguments)?, host)?;
-        let masks = here.masks().clone();
-        let listener = Box::new(move |act: &Act| {
-            notices.hear(act);
-            if let Act::Noted { text, .. } = act {
-                terminal::tell(&format!("{}\n", masks.mask(text)));
-            }
-        });
-        let driver = Driver::new(host, here, limits, listener);
+        let (masks, limits, runner) = (here.masks().clone(), project.limits(), Arc::clone(&here));
+        let backend = backend::drive(&project, arguments, (what, Scope::Named), &here, |_, mut notices| {
+            let listener = Box::new(move |act: &Act| {
+                notices.hear(act);
+                if let Act::Noted { text, .. } = act {
+                    terminal::tell(&format!("{}\n", masks.mask(text)));
+                }
+            });
+            Driving { runner, limits, listener }
+        })?;
         let interrupted = CancellationToken::new();
-        let word = interrupted.clone();
-        interrupt::hear(move || word.cancel())?;
-        Ok(Self { driver, store: project.open(arguments)?, interrupted })
+        let token = interrupted.clone();
+        interrupt::hear(move || token.cancel())?;
+        Ok(Self { backend, interrupted })
     }
 
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
+    pub(crate) fn store(&self) -> &Embedded {
+        &self.backend
     }
 
-    /// Takes a run up. Why not, if another process drives it.
-    pub(crate) fn wake(&self, run: RunNo, with: ContinueWith) -> Result<Result<(), Refused>> {
-        Ok(self.driver.wake_with(run, with)?.map(drop))
+    /// Continues a run. The inner error says why this process cannot drive it.
+    pub(crate) fn resume(&self, run: RunNo, with: ContinueWith) -> Result<Result<(), Refused>> {
+        match self.backend.resume(run, with) {
+            Err(BackendError::Refused(refused)) => Ok(Err(refused)),
+            resumed => Ok(Ok(resumed?)),
+        }
     }
 
     /// Starts a run with the first events of another.
     pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<RunNo> {
-        match self.driver.fork(from, events, id.to_owned(), with)? {
+        match self.backend.fork(from, events, id, with) {
             Ok(taken) if taken.new => Ok(taken.run),
             Ok(_) => bail!("there is a run `{id}` already\nhelp: give another --id"),
-            Err(refused) => bail!("the run cannot be forked: {refused}"),
+            Err(BackendError::Refused(refused)) => bail!("the run cannot be forked: {refused}"),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Hands an event to a run, whoever drives it; or tells why the run does not take it.
-    pub(crate) fn give(&self, run: RunNo, event: &Event) -> Result<Result<TakenBy, NotTaken>> {
-        for _ in 0..GIVE_ATTEMPTS {
-            match self.driver.hand(run, event.clone())? {
-                Ok(_) => return Ok(Ok(TakenBy::Us)),
-                Err(Refused::Driven) => match self.store.send(run, event)? {
-                    Sent::Taken => return Ok(Ok(TakenBy::Another)),
-                    Sent::Refused(refused) => return Ok(Err(NotTaken::Refused(refused))),
-                    Sent::Unheard => return Ok(Err(NotTaken::NoResponse)),
-                    Sent::Pending => bail!(Pending(self.pending(run)?)),
-                    // The other process has just left the run, or is about to open it.
-                    Sent::Undriven => std::thread::sleep(NAP),
-                },
-                Err(refused) => return Ok(Err(NotTaken::Refused(refused))),
-            }
+    /// Sends an event to a run, whichever process drives it. The inner error is a rejection, after which nothing has changed.
+    pub(crate) fn send(&self, run: RunNo, event: &Event) -> Result<Result<HandledBy, BackendError>> {
+        match self.backend.send(run, event) {
+            Err(BackendError::Pending) => bail!(Pending(self.pending(run)?)),
+            Err(rejection @ (BackendError::Refused(_) | BackendError::NoResponse)) => Ok(Err(rejection)),
+            sent => Ok(Ok(sent?)),
         }
-        Ok(Err(NotTaken::NoResponse))
     }
 
     /// The message for an event that another process has and has not applied yet.
     fn pending(&self, run: RunNo) -> Result<String> {
-        let id = quoted(&self.store.row(run)?.id);
+        let id = quoted(&self.backend.row(run)?.id);
         Ok(format!(
             "the process that drives run {id} has received this and has not applied it yet; it may still take effect\n\
              help: `branchpoint runs show {id}` shows whether it did; do not send it again before"
@@ -174,13 +133,18 @@ impl Drive {
     }
 
     /// Drives a run, tells its steps, and lets go of it. None: somebody pressed Ctrl-C.
-    pub(crate) fn until(self, until: Until, run: RunNo, mut follower: Follower) -> Result<(Store, Option<Status>)> {
+    pub(crate) fn until(
+        mut self,
+        until: Until,
+        run: RunNo,
+        mut follower: Follower,
+    ) -> Result<(Embedded, Option<Status>)> {
         let stands = self.follow(run, &mut follower, |status| {
             Ok(status.is_final() || status == Status::WaitingPeople || self.is_long(until, run, status)?)
         })?;
-        self.driver.leave(GRACE)?;
-        follower.show(&self.store, run, true)?;
-        Ok((self.store, stands))
+        self.backend.leave(GRACE)?;
+        follower.show(&self.backend, run, true)?;
+        Ok((self.backend, stands))
     }
 
     /// Tells the steps of a run until it stands as it is awaited. None: somebody pressed Ctrl-C.
@@ -192,18 +156,18 @@ impl Drive {
     ) -> Result<Option<Status>> {
         let mut version = 0;
         loop {
-            let now = self.store.version()?;
+            let now = self.backend.version()?;
             if now != version {
                 version = now;
-                follower.show(&self.store, run, false)?;
-                let status = self.store.stands(run)?;
+                follower.show(&self.backend, run, false)?;
+                let status = self.backend.status(run)?;
                 if is_awaited(status)? {
                     // It may have gone on between the two looks.
-                    follower.show(&self.store, run, false)?;
+                    follower.show(&self.backend, run, false)?;
                     return Ok(Some(status));
                 }
             }
-            if self.interrupted.is_cancelled() || !self.driver.is_alive() {
+            if self.interrupted.is_cancelled() || !self.backend.is_driving() {
                 return Ok(None);
             }
             std::thread::sleep(NAP);
@@ -214,13 +178,24 @@ impl Drive {
         if until == Until::People || status != Status::WaitingTimer {
             return Ok(false);
         }
-        Ok(is_far(self.store.next_due_ms(run)?))
+        Ok(is_far(self.backend.next_due_ms(run)?))
     }
 
     /// Lets go of everything.
-    pub(crate) fn leave(self) -> Result<()> {
-        Ok(self.driver.leave(GRACE)?)
+    pub(crate) fn leave(mut self) -> Result<()> {
+        Ok(self.backend.leave(GRACE)?)
     }
+}
+
+/// The message for an event that a run did not accept.
+pub(crate) fn rejection(error: &BackendError) -> String {
+    let help = match error {
+        BackendError::NoResponse => {
+            "\nhelp: try again, or stop the process that drives it (`branchpoint doctor` names it)"
+        }
+        _ => "",
+    };
+    format!("{error}{help}")
 }
 
 /// Whether a command does not wait for this time by itself.
@@ -229,8 +204,8 @@ pub(crate) fn is_far(due_ms: Option<i64>) -> bool {
 }
 
 /// Tells how a run stands that was driven: the result on stdout, the rest on stderr. The exit status is that of `run`.
-pub(crate) fn tell(store: &Store, run: RunNo, stands: Option<Status>, json: bool) -> Result<ExitCode> {
-    let look = store.look(run)?;
+pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json: bool) -> Result<ExitCode> {
+    let look = store.load(run)?;
     let (secrets, id) = (store.secrets(run)?, look.row.id.clone());
     let typed = quoted(&id);
     let Some(status) = stands else {

@@ -3,6 +3,7 @@
 //! `eval` has its own, because its answer is its exit status: 0 true, 1 false, 2 anything else.
 
 use anyhow::Error;
+use branchpoint_backend::BackendError;
 use branchpoint_host::store::Trouble;
 
 /// Wrong arguments, or inputs that the workflow does not take.
@@ -55,7 +56,14 @@ pub(crate) fn of(trouble: &Error) -> u8 {
     if trouble.is::<Pending>() {
         return PENDING;
     }
-    let system = trouble.chain().any(|cause| cause.is::<Trouble>() || cause.is::<System>());
+    let is_system = |error: &BackendError| !matches!(error, BackendError::Refused(_) | BackendError::NoResponse);
+    let system = trouble
+        .chain()
+        .any(|cause| cause.is::<Trouble>() || cause.is::<System>() || cause.downcast_ref().is_some_and(is_system));
     // `Context` wraps its text, so the error itself is asked too.
-    if system || trouble.is::<System>() || trouble.is::<Trouble>() { SYSTEM } else { USAGE }
+    if system || trouble.is::<System>() || trouble.is::<Trouble>() || trouble.downcast_ref().is_some_and(is_system) {
+        SYSTEM
+    } else {
+        USAGE
+    }
 }

@@ -3,6 +3,7 @@
 //! Data goes to stdout, messages to stderr. What a condition means is decided in `branchpoint-expr`, never here.
 
 mod approvals;
+mod backend;
 mod chat;
 mod check;
 mod completions;

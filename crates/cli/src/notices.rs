@@ -1,7 +1,7 @@
 //! Notices to people outside: a command of the project, or an address, hears when a question is asked, reminded of, or settled.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,14 +9,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use branchpoint_backend::Backend;
 use branchpoint_core::ApprovalKey;
 use branchpoint_core::EffectNo;
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::host::{Act, Host};
-use branchpoint_host::store::{Durability, Notice, Store};
+use branchpoint_host::Embedded;
+use branchpoint_host::host::Act;
+use branchpoint_host::store::Notice;
 use branchpoint_runners::tools::{Settings, Tools};
 use branchpoint_runners::{Answer, Call, CancellationToken, runtime};
 
@@ -36,20 +38,13 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// What the project wants; nothing if it wants nothing. From now on, the host keeps what is to be told.
-    pub(crate) fn new(project: &Project, store: &Path, host: Host) -> Result<(Self, Host)> {
+    /// The notices that the project wants, of a process that drives runs.
+    pub(crate) fn open(project: &Project, owner: i64, store: impl FnOnce() -> Result<Embedded>) -> Result<Self> {
         let (command, webhook) = (project.notify.command.clone(), Webhook::new(project)?);
         if command.is_none() && webhook.is_none() {
-            return Ok((Self { to: None }, host));
+            return Ok(Self { to: None });
         }
-        let host = host.with_notices();
-        let teller = Teller {
-            store: Store::open(store, Durability::Normal)?,
-            owner: host.number(),
-            command,
-            folder: project.folder.clone(),
-            webhook,
-        };
+        let teller = Teller { store: store()?, owner, command, folder: project.folder.clone(), webhook };
         let (sender, kept) = channel();
         let (done, flushed) = channel();
         thread::spawn(move || {
@@ -60,7 +55,12 @@ impl Notices {
             }
             drop(done);
         });
-        Ok((Self { to: Some((sender, flushed)) }, host))
+        Ok(Self { to: Some((sender, flushed)) })
+    }
+
+    /// Whether the project wants notices.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.to.is_some()
     }
 
     /// Something that concerns people is kept.
@@ -74,7 +74,7 @@ impl Notices {
 
 /// Whoever tells what is kept.
 struct Teller {
-    store: Store,
+    store: Embedded,
     owner: i64,
     command: Option<String>,
     folder: PathBuf,
@@ -83,13 +83,13 @@ struct Teller {
 
 impl Teller {
     fn tell_all(&self) {
-        let kept = self.store.notices(self.owner).unwrap_or_else(|trouble| {
+        let kept = self.store.store().notices(self.owner).unwrap_or_else(|trouble| {
             terminal::tell(&format!("warning: notices cannot be read: {trouble}\n"));
             Vec::new()
         });
         // One that cannot be told must not keep the others from being told.
         for notice in &kept {
-            let told = self.tell(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
+            let told = self.tell(notice).and_then(|()| Ok(self.store.store().drop_notice(notice)?));
             if let Err(trouble) = told {
                 terminal::tell(&format!("warning: a notice cannot be told: {trouble:#}\n"));
             }
@@ -121,8 +121,8 @@ impl Drop for Notices {
 }
 
 /// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command, outcome}`.
-fn telling(store: &Store, notice: &Notice, id: &str) -> Result<String> {
-    let question = store.question_masked(notice.run, notice.request)?.context("the question is gone")?;
+fn telling(store: &Embedded, notice: &Notice, id: &str) -> Result<String> {
+    let question = store.store().question_masked(notice.run, notice.request)?.context("the question is gone")?;
     let part = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
     let document = store.document(store.row(notice.run)?.workflow)?;
     let recipients = match notice.event.as_str() {

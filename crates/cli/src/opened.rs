@@ -1,16 +1,17 @@
 //! A store that is there, and the runs in it by the names that people give them.
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, Filter, Run};
 use branchpoint_expr::nearest;
-use branchpoint_host::store::{Filter, Run, Store};
+use branchpoint_host::Embedded;
 
-use crate::moment;
 use crate::project::{Project, Reach, StoreArguments};
+use crate::{backend, moment};
 
 /// The project and its store.
 pub(crate) struct Opened {
     pub(crate) project: Project,
-    pub(crate) store: Store,
+    pub(crate) store: Embedded,
 }
 
 impl Opened {
@@ -24,7 +25,7 @@ impl Opened {
                 path.display()
             );
         }
-        let store = project.open(arguments)?;
+        let store = backend::open(&project, arguments)?;
         Ok(Self { project, store })
     }
 
@@ -35,7 +36,7 @@ impl Opened {
 
     /// The run of a name: its id, or a beginning or end that only one has.
     pub(crate) fn run(&self, name: &str) -> Result<Run> {
-        let found = if name.is_empty() { Vec::new() } else { self.store.find(name)? };
+        let found = if name.is_empty() { Vec::new() } else { self.store.find_runs(name)? };
         match <[Run; 1]>::try_from(found) {
             Ok([run]) => Ok(run),
             Err(found) if found.is_empty() => bail!("there is no run `{name}`\nhelp: {}", self.near(name)?),

@@ -8,9 +8,10 @@ use anyhow::Result;
 use branchpoint_core::effect;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
-use branchpoint_host::host::Host;
 use branchpoint_runners::models::{Listener as Words, Piece};
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, Performing, Runner, Secrets, SharedSecrets};
+use branchpoint_runners::{
+    Answer, Call, CancellationToken, Local, Performing, Runner, SecretStore, Secrets, SharedSecrets,
+};
 
 use crate::login;
 use crate::project::Project;
@@ -112,12 +113,19 @@ impl Here {
         &self.masks
     }
 
-    /// The host with what it is to know of this machine: what is secret here, and what the operator lets agents use.
-    pub(crate) fn furnish(&self, host: Host, project: &Project) -> Host {
-        let host = host.with_secrets(Arc::clone(&self.local.secrets)).keeping_private(&self.private);
-        // A worker shows nothing that runs say, and would collect the secrets of all of them.
-        let host = if self.anywhere { host.sharing_secrets(self.masks.clone()) } else { host };
-        host.with_agents(project.agent_bounds()).with_max_ops(project.max_ops())
+    /// Where secrets are found.
+    pub(crate) fn secrets(&self) -> SecretStore {
+        Arc::clone(&self.local.secrets)
+    }
+
+    /// Values of the environment that are secret.
+    pub(crate) fn private(&self) -> &Secrets {
+        &self.private
+    }
+
+    /// The masks that the secrets of runs are added to; none for a worker.
+    pub(crate) fn shared_masks(&self) -> Option<SharedSecrets> {
+        self.anywhere.then(|| self.masks.clone())
     }
 
     async fn local(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {

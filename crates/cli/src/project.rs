@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use branchpoint_host::Limits;
 use branchpoint_host::host::MAX_OPS;
-use branchpoint_host::store::{Durability, Store};
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::{Secrets, read_text_file};
 use clap::builder::FalseyValueParser;
@@ -52,7 +51,7 @@ pub(crate) struct Project {
     #[serde(skip)]
     pub(crate) folder: PathBuf,
     store: Option<PathBuf>,
-    durability: Option<String>,
+    pub(crate) durability: Option<String>,
     /// Who acts, unless --as or `BRANCHPOINT_USER` says otherwise.
     pub(crate) user: Option<String>,
     pub(crate) people: People,
@@ -143,17 +142,6 @@ impl Project {
             return Ok(self.folder.join(path));
         }
         Ok(data_folder()?.join("store.db"))
-    }
-
-    /// Opens the store, and makes it if there is none.
-    pub(crate) fn open(&self, arguments: &StoreArguments) -> Result<Store> {
-        let path = self.store_path(arguments)?;
-        let durability = match arguments.durability.as_deref().or(self.durability.as_deref()) {
-            None | Some("full") => Durability::Full,
-            Some("normal") => Durability::Normal,
-            Some(other) => bail!("`durability` in {FILE} is `full` or `normal`, not `{other}`"),
-        };
-        Store::open(&path, durability).with_context(|| format!("the store {} cannot be opened", path.display()))
     }
 
     /// The sections that tools read.

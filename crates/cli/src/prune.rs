@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             status.as_str()
         );
     }
-    let store = Opened::existing(&arguments.store)?.store;
+    let store = Opened::existing(&arguments.store)?.store.into_store();
     let which = Prune {
         before_ms: moment::now_ms() - arguments.older_than,
         statuses: arguments.status.clone(),

@@ -1,19 +1,17 @@
 //! `branchpoint sessions`: the sessions that a store keeps.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use branchpoint_backend::{Backend, KeptSession};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::gate::{Gate, KeptSessions, Request, TTL_S};
-use branchpoint_host::host::{Drives, Host};
-use branchpoint_host::store::KeptSession;
+use branchpoint_host::gate::{Gate, Request, TTL_S};
 
 use crate::opened::Opened;
 use crate::project::StoreArguments;
 use crate::table::table;
-use crate::{masked, moment, terminal};
+use crate::{backend, masked, moment, terminal};
 
 /// List, show and reset the sessions of agents
 #[derive(clap::Args)]
@@ -108,7 +106,7 @@ fn find(opened: &Opened, named: &Named) -> Result<KeptSession> {
 /// The view of a session is what machines read anyway, so there is one form.
 fn show(opened: &Opened, named: &Named) -> Result<ExitCode> {
     let session = find(opened, named)?;
-    let look = opened.store.look(session.run)?;
+    let look = opened.store.load(session.run)?;
     if look.status().is_final() {
         terminal::tell("The session has expired; the next request opens a new one.\n");
         return Ok(ExitCode::SUCCESS);
@@ -131,8 +129,7 @@ fn reset(opened: Opened, named: &Named) -> Result<ExitCode> {
     let program = opened.store.program(row.workflow, &row.part)?.context("the program of the session is gone")?;
     let gate = Gate::new(&program, None, TTL_S)?;
     let now_ms = moment::now_ms();
-    let host = Host::new(opened.store, "sessions reset", Drives::Named, Arc::new(|_| Value::Null), now_ms)?;
-    let mut sessions = KeptSessions::new(host, gate, row.workflow, session.document);
+    let mut sessions = backend::sessions(opened.store, "sessions reset", gate, row.workflow, session.document)?;
     let answer = sessions.request(&session.name, Request::Reset, None, now_ms, false)?;
     sessions.close()?;
     terminal::print(&format!("{:?}\n", answer.view(&session.name)))?;

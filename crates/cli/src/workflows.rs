@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use branchpoint_backend::{Backend, Document, Filter, Listed};
 use branchpoint_expr::Value;
-use branchpoint_host::store::{Document, Filter, Listed, Store};
 
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::table::{facts, table};
 use crate::workflow::{self, Workflow};
-use crate::{masked, moment, terminal};
+use crate::{backend, masked, moment, terminal};
 
 /// How much of a hash is shown: it is enough to name a workflow.
 const SHORT: usize = 12;
@@ -96,7 +96,7 @@ fn told(listed: &Listed) -> Value {
     ])
 }
 
-fn find(store: &Store, name: &str) -> Result<(Listed, Vec<Listed>)> {
+fn find(store: &dyn Backend, name: &str) -> Result<(Listed, Vec<Listed>)> {
     let all = store.workflows()?;
     let number = store.workflow(name)?;
     let Some(found) = all.iter().find(|listed| Some(listed.workflow) == number).cloned() else {
@@ -150,12 +150,9 @@ fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<
         Err(refused) => return Ok(refused),
     };
     let document = document(&workflow);
-    let store = Project::find()?.open(arguments)?;
-    let kept = branchpoint_host::store::Workflow {
-        document: &document,
-        program: &workflow.program,
-        children: &workflow.children,
-    };
+    let store = backend::open(&Project::find()?, arguments)?;
+    let kept =
+        branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &workflow.children };
     let number = store.save(kept, moment::now_ms())?;
     let listed = store.workflows()?.into_iter().find(|listed| listed.workflow == number);
     let listed = listed.context("what was just kept is not there")?;

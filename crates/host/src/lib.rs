@@ -4,6 +4,7 @@
 //! [`VirtualDriver`] one run under a virtual clock. [`gate`] holds sessions for programs that run their own model and tools.
 
 mod driver;
+mod embedded;
 pub mod gate;
 pub mod host;
 mod recordings;
@@ -13,6 +14,7 @@ mod virtual_driver;
 mod zones;
 
 pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
+pub use embedded::Embedded;
 pub use recordings::{Came, Happened, Past, Vote, cassette};
 pub use script::{BadScript, Recorded, Reply, Script, Wrong, written_votes};
 pub use virtual_driver::{Answers, NoteListener, Question, Rehearsed, VirtualDriver};

@@ -1,9 +1,9 @@
 //! Finds the approval that a person names on the command line.
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, OpenApproval, OpenApprovals, RunNo};
 use branchpoint_core::ApprovalKey;
 use branchpoint_expr::Value;
-use branchpoint_host::store::{OpenApproval, OpenApprovals, RunNo, Store};
 
 use super::text::reference_to;
 use crate::opened::Opened;
@@ -46,7 +46,7 @@ pub(super) fn named(opened: &Opened, name: &str) -> Result<OpenApproval> {
             if let Some(expired) = expired(&opened.store, run.run, which)? {
                 bail!("{expired}");
             }
-            let status = opened.store.stands(run.run)?;
+            let status = opened.store.status(run.run)?;
             if names.is_empty() {
                 bail!(
                     "run `{}` has no open approval: it is {}\nhelp: `branchpoint approvals list` lists open approvals",
@@ -66,7 +66,7 @@ pub(super) fn named(opened: &Opened, name: &str) -> Result<OpenApproval> {
 }
 
 /// The newest approval of a run whose deadline has passed, as a message.
-fn expired(store: &Store, run: RunNo, which: Option<&str>) -> Result<Option<String>> {
+fn expired(store: &dyn Backend, run: RunNo, which: Option<&str>) -> Result<Option<String>> {
     let id = store.row(run)?.id;
     for question in store.questions(run)?.into_iter().rev() {
         let step = question.spec.get("step").and_then(Value::as_str).unwrap_or_default();

@@ -7,8 +7,8 @@ mod vote;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use branchpoint_backend::{Backend, OpenApproval};
 use branchpoint_expr::Value;
-use branchpoint_host::store::OpenApproval;
 
 use crate::drive::Live;
 use crate::opened::Opened;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use branchpoint_backend::OpenApproval;
 use branchpoint_core::{Approval, ApprovalKey, RequestNo};
 use branchpoint_expr::{Value, shell};
-use branchpoint_host::store::OpenApproval;
 use branchpoint_runners::Secrets;
 
 use crate::{masked, moment};

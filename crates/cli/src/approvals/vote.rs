@@ -5,14 +5,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use branchpoint_backend::{Backend, BackendError, HandledBy, OpenApproval, Refused};
 use branchpoint_core::{ApprovalKey, Event, Refusal, Rejected, resume_rejection};
 use branchpoint_expr::Value;
-use branchpoint_host::host::Refused;
-use branchpoint_host::store::{OpenApproval, Store};
 
 use super::find::{self, late};
 use super::text::{quoted, reference_to};
-use crate::drive::{Drive, Live, NotTaken, TakenBy, Until};
+use crate::drive::{Drive, Live, Until};
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::runs::Follower;
@@ -43,13 +42,13 @@ pub(super) fn run(
     let root = opened.store.root_of(open.run)?;
     let drive = Drive::new(opened, arguments, "approvals")?;
     if live.live
-        && let Err(refused) = drive.wake(root, live.with())?
+        && let Err(refused) = drive.resume(root, live.with())?
     {
         drive.leave()?;
         bail!("run `{}` cannot continue without its script: {refused}", open.id);
     }
     let follower = Follower::silent_if(json).beginning_now(drive.store(), root)?;
-    let taken = match drive.give(open.run, &event)? {
+    let taken = match drive.send(open.run, &event)? {
         Ok(taken) => taken,
         Err(why) => {
             let rejection = rejection(&open, &why, &event, user, drive.store())?;
@@ -66,8 +65,8 @@ pub(super) fn run(
     if !json {
         terminal::tell(&progress.message(user));
     }
-    if taken == TakenBy::Another {
-        let status = drive.store().stands(root)?.as_str();
+    if taken == HandledBy::Another {
+        let status = drive.store().status(root)?.as_str();
         drive.leave()?;
         return told(&open, &progress, status, "another process", json);
     }
@@ -175,12 +174,18 @@ fn choice_meaning(open: &OpenApproval, approves: bool) -> Result<Arc<str>> {
 }
 
 /// The message for an answer that was rejected.
-fn rejection(open: &OpenApproval, why: &NotTaken, event: &Event, user: &str, store: &Store) -> Result<String> {
+fn rejection(
+    open: &OpenApproval,
+    why: &BackendError,
+    event: &Event,
+    user: &str,
+    store: &dyn Backend,
+) -> Result<String> {
     let (name, approval) = (reference_to(open), &open.approval);
     if let Some(deadline_ms) = approval.deadline_ms().filter(|_| approval.is_overdue(moment::now_ms())) {
         return Ok(late(&name, deadline_ms));
     }
-    let NotTaken::Refused(Refused::Rejected(rejected)) = why else { return Ok(why.to_string()) };
+    let BackendError::Refused(Refused::Rejected(rejected)) = why else { return Ok(drive::rejection(why)) };
     Ok(match (rejected, &approval.key) {
         (Rejected::Vote(Refusal::NotRecipient), _) => {
             let approvers = approval.recipients().join(", ");

@@ -7,13 +7,11 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, Look, RunNo, Workflow as Kept, WorkflowNo};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::gate::{Gate, KeptSessions, TTL_S};
-use branchpoint_host::host::{Drives, Host, Look};
-use branchpoint_host::store::{RunNo, Store, Workflow as Kept, WorkflowNo};
+use branchpoint_host::gate::{Gate, TTL_S};
 
 use self::turn::Turns;
 use self::words::Words;
@@ -23,7 +21,7 @@ use crate::outside::{Ears, Manner};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::run::{Answers, prologue};
 use crate::workflow::{self, Workflow};
-use crate::{moment, session, terminal};
+use crate::{backend, moment, session, terminal};
 
 /// Talk with the agent of a template
 #[derive(clap::Args)]
@@ -85,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(refused) = prologue::check(&workflow, &answers, &project, false)? {
         return Ok(refused);
     }
-    let store = project.open(&arguments.store)?;
+    let store = backend::open(&project, &arguments.store)?;
     let session = Session::keep(arguments, &workflow, &store)?;
     let run = session.open(&project)?;
     let words = Words::new(!arguments.json);
@@ -106,7 +104,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn keep(arguments: &'a Arguments, workflow: &'a Workflow, store: &Store) -> Result<Self> {
+    fn keep(arguments: &'a Arguments, workflow: &'a Workflow, store: &dyn Backend) -> Result<Self> {
         let document = session::document(&workflow.source.origin, &workflow.source.text);
         let kept = Kept { document: &document, program: &workflow.program, children: &BTreeMap::new() };
         let number = store.save(kept, moment::now_ms())?;
@@ -116,10 +114,9 @@ impl<'a> Session<'a> {
     /// The run of the session: one that lives, or a new one.
     fn open(&self, project: &Project) -> Result<RunNo> {
         let now_ms = moment::now_ms();
-        let store = project.open(&self.arguments.store)?;
+        let store = backend::open(project, &self.arguments.store)?;
         let gate = Gate::new(&self.workflow.program, None, self.arguments.ttl)?;
-        let host = Host::new(store, "chat", Drives::Named, Arc::new(|_| Value::Null), now_ms)?;
-        let mut sessions = KeptSessions::new(host, gate, self.number, self.document.clone());
+        let mut sessions = backend::sessions(store, "chat", gate, self.number, self.document.clone())?;
         let run = sessions.open(&self.arguments.id, now_ms, true)?;
         sessions.close()?;
         Ok(run)

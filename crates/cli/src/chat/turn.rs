@@ -5,15 +5,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, ContinueWith, Look, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::host::{ContinueWith, Look};
-use branchpoint_host::store::RunNo;
 
 use super::Session;
 use super::words::Words;
-use crate::drive::{Drive, TakenBy};
+use crate::drive::{self, Drive};
 use crate::project::Project;
 use crate::runs::Follower;
 use crate::{ended, exit, masked, spent, terminal};
@@ -36,7 +35,7 @@ impl Turns<'_> {
     /// Talks until nothing more is said.
     pub(super) fn talk(mut self) -> Result<ExitCode> {
         // Once it is taken up, a turn may end before anybody looks.
-        let look = self.drive.store().look(self.run)?;
+        let look = self.drive.store().load(self.run)?;
         let mut follower = self.take_up(None)?;
         self.session.greet(&look);
         if is_in_turn(&look) {
@@ -73,7 +72,7 @@ impl Turns<'_> {
             }
             (None, _) => ContinueWith::Runners,
         };
-        if let Err(refused) = self.drive.wake(self.run, with)? {
+        if let Err(refused) = self.drive.resume(self.run, with)? {
             bail!(
                 "the session `{}` cannot go on here: {refused}\n\
                  help: leave the other process, or talk under another --id",
@@ -85,7 +84,7 @@ impl Turns<'_> {
 
     fn is_in_scripted_turn(&self) -> Result<bool> {
         let store = self.drive.store();
-        Ok(store.is_scripted(self.run)? && is_in_turn(&store.look(self.run)?))
+        Ok(store.is_scripted(self.run)? && is_in_turn(&store.load(self.run)?))
     }
 
     /// Hands a line in. A session that has expired meanwhile is followed by a new one.
@@ -94,14 +93,14 @@ impl Turns<'_> {
         let payload = Value::from([(Arc::from("text"), Value::from(line))].into_iter().collect::<Object>());
         let turn = Event::Signal { name: "turn".into(), payload, sender: None, key: None };
         loop {
-            match self.drive.give(self.run, &turn)? {
-                Ok(TakenBy::Us | TakenBy::Another) => return Ok(()),
+            match self.drive.send(self.run, &turn)? {
+                Ok(_) => return Ok(()),
                 Err(_) if self.drive.store().row(self.run)?.status.is_final() => {
                     terminal::tell("The session is over; a new one begins.\n");
                     let previous = std::mem::replace(&mut self.run, self.session.open(self.project)?);
                     *follower = self.take_up(Some(previous))?;
                 }
-                Err(why) => bail!("the session did not take this: {why}"),
+                Err(why) => bail!("the session did not take this: {}", drive::rejection(&why)),
             }
         }
     }
@@ -109,10 +108,10 @@ impl Turns<'_> {
     /// Waits for the end of a turn, tells the steps on the way, and prints what was said. False: somebody pressed Ctrl-C.
     fn hear(&mut self, follower: &mut Follower) -> Result<bool> {
         let (run, store) = (self.run, self.drive.store());
-        if self.drive.follow(run, follower, |_| Ok(!is_in_turn(&store.look(run)?)))?.is_none() {
+        if self.drive.follow(run, follower, |_| Ok(!is_in_turn(&store.load(run)?)))?.is_none() {
             return Ok(false);
         }
-        let look = store.look(run)?;
+        let look = store.load(run)?;
         let turn = match look.status() {
             // The session itself is over, and with it whatever it would show.
             Status::Failed => {

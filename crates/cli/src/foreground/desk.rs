@@ -6,10 +6,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use anyhow::Result;
+use branchpoint_backend::{Backend, BackendError, OpenApproval, RunNo};
 use branchpoint_core::{Approval, ApprovalKey, RequestNo};
 use branchpoint_expr::Value;
-use branchpoint_host::Driver;
-use branchpoint_host::store::{OpenApproval, RunNo};
 
 use super::{Heard, View};
 use crate::approvals::shown;
@@ -60,7 +59,7 @@ impl Desk {
         &mut self,
         open: &OpenApproval,
         recorded: bool,
-        driver: &Driver,
+        backend: &dyn Backend,
         view: &mut View,
     ) -> Result<Came> {
         let key = (open.run, open.approval.key.clone());
@@ -73,7 +72,7 @@ impl Desk {
         }
         match (&open.approval.key, self.keyboard.is_some()) {
             // A conversation without anybody to talk to hears so.
-            (ApprovalKey::Line, false) => Ok(self.hand(open, &Value::Null, None, driver, view)?),
+            (ApprovalKey::Line, false) => Ok(self.hand(open, &Value::Null, None, backend, view)?),
             (_, false) => Ok(Came::Nothing),
             (_, true) => Ok(self.ask(open, view)),
         }
@@ -110,14 +109,14 @@ impl Desk {
     }
 
     /// A line that was typed.
-    pub(crate) fn typed(&mut self, line: Option<&str>, driver: &Driver, view: &mut View) -> Result<()> {
+    pub(crate) fn typed(&mut self, line: Option<&str>, backend: &dyn Backend, view: &mut View) -> Result<()> {
         self.reading = false;
         let Some(open) = self.asking.take() else { return Ok(()) };
         view.typed();
         let text = line.map(|line| line.trim_end_matches(['\n', '\r']));
         if open.approval.key == ApprovalKey::Line {
             let line = text.map_or(Value::Null, Value::from);
-            return self.hand(&open, &line, None, driver, view).map(drop);
+            return self.hand(&open, &line, None, backend, view).map(drop);
         }
         let text = text.unwrap_or_default().trim();
         if text.is_empty() {
@@ -126,7 +125,7 @@ impl Desk {
         }
         match chosen(&open.approval, text) {
             Some((choice, comment)) => {
-                self.hand(&open, &Value::from(choice), comment, driver, view)?;
+                self.hand(&open, &Value::from(choice), comment, backend, view)?;
             }
             None => view.say(&format!("`{text}` is none of the choices.\n")),
         }
@@ -138,17 +137,18 @@ impl Desk {
         open: &OpenApproval,
         choice: &Value,
         comment: Option<&str>,
-        driver: &Driver,
+        backend: &dyn Backend,
         view: &mut View,
     ) -> Result<Came> {
         let user = (open.approval.key != ApprovalKey::Line).then_some(self.user.as_str());
-        match driver.hand(open.run, open.approval.key.answer(user, choice, comment))? {
+        match backend.send(open.run, &open.approval.key.answer(user, choice, comment)) {
             Ok(_) => Ok(Came::Answered),
-            Err(refused) => {
+            Err(refused @ (BackendError::Refused(_) | BackendError::NoResponse)) => {
                 self.left.insert((open.run, open.approval.key.clone()));
                 view.say(&format!("The answer was not taken: {refused}\n"));
                 Ok(Came::Nothing)
             }
+            Err(error) => Err(error.into()),
         }
     }
 

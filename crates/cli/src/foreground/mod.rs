@@ -12,12 +12,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, BackendError, ContinueWith, Look, OpenApproval, Refused, RunNo};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
-use branchpoint_host::Driver;
-use branchpoint_host::host::{Act, Drives, Host, Look, People, Refused};
-use branchpoint_host::store::{OpenApproval, RunNo, Store};
+use branchpoint_host::Embedded;
+use branchpoint_host::host::{Act, People};
 use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::models::{self, Piece};
 use jiff::{Timestamp, tz::TimeZone};
@@ -26,6 +26,7 @@ pub(crate) use self::desk::is_attended;
 use self::desk::{Came, Desk};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
+use crate::backend::{self, Driving, Scope};
 use crate::exit::{self, System};
 use crate::interrupt;
 use crate::lines;
@@ -54,9 +55,7 @@ pub(crate) struct Manner {
 pub(crate) struct Foreground {
     /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
     heard: Receiver<Heard>,
-    driver: Driver,
-    /// A second connection, to look at runs while the driver writes.
-    store: Store,
+    backend: Embedded,
     here: Arc<Here>,
     view: View,
     desk: Desk,
@@ -88,8 +87,6 @@ pub(crate) enum Left {
 impl Foreground {
     /// Opens the store, and drives what it is given.
     pub(crate) fn open(project: &Project, store: &StoreArguments, manner: Manner) -> Result<Self> {
-        let store = project.open(store)?;
-        let path = store.path().context("a store in memory has no second reader")?.to_path_buf();
         let (sender, heard) = channel();
         let (room, printed) = (Room::default(), sender.clone());
         let ears = Ears {
@@ -98,25 +95,19 @@ impl Foreground {
         };
         let performs = outside::Manner { user: manner.user.clone(), attached: is_attended() };
         let here = Arc::new(Here::new(project, performs, ears)?);
-        let facts = Arc::clone(&here);
-        let facts = Arc::new(move |name: &str| branchpoint_runners::Runner::fact(&*facts, name));
-        let host = Host::new(store, "run", Drives::Named, facts, Timestamp::now().as_millisecond())?;
-        let host = here.furnish(host, project);
-        let (notices, host) = Notices::new(project, &path, host)?;
-        let listener = listener(sender.clone(), notices);
-        let driver = Driver::new(host, here.clone(), project.limits(), listener);
+        let (runner, limits) = (Arc::clone(&here), project.limits());
+        let backend = backend::drive(project, store, ("run", Scope::Named), &here, |_, notices| {
+            let listener = listener(sender.clone(), notices);
+            Driving { runner, limits, listener }
+        })?;
         on_interrupt(sender.clone())?;
         let view = View::new(manner.quiet, here.masks().clone());
         let desk = Desk::new(manner.user, sender);
-        Ok(Self { driver, store: Store::read_only(&path)?, heard, here, view, desk })
+        Ok(Self { heard, backend, here, view, desk })
     }
 
-    pub(crate) fn driver(&self) -> &Driver {
-        &self.driver
-    }
-
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
+    pub(crate) fn store(&self) -> &Embedded {
+        &self.backend
     }
 
     /// What must not be shown.
@@ -131,19 +122,20 @@ impl Foreground {
 
     /// Takes up a run that was there before, and follows it. If another process drives it, its end is awaited.
     pub(crate) fn take_up(&mut self, run: RunNo) -> Result<Left> {
-        self.here.masks().add(self.store.secrets(run)?.values().to_vec());
+        self.here.masks().add(self.backend.secrets(run)?.values().to_vec());
         let mut notes = Vec::new();
-        let look = self.store.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.look;
+        let look = self.backend.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.look;
         if look.row.status.is_final() {
             return Ok(Left::Ended(Box::new(look)));
         }
-        match self.driver.wake(run)? {
-            Ok(_) => {
-                self.view.past(run, &notes, &self.store);
+        match self.backend.resume(run, ContinueWith::Script) {
+            Ok(()) => {
+                self.view.past(run, &notes, &self.backend);
                 self.follow(run)
             }
-            Err(Refused::Driven) => self.await_other(run),
-            Err(refused) => bail!("the run `{}` cannot be taken up: {refused}", look.row.id),
+            Err(BackendError::Refused(Refused::Driven)) => self.await_other(run),
+            Err(BackendError::Refused(refused)) => bail!("the run `{}` cannot be taken up: {refused}", look.row.id),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -151,16 +143,16 @@ impl Foreground {
     fn await_other(&mut self, run: RunNo) -> Result<Left> {
         self.say("Another process drives this run; its end is awaited.\n");
         loop {
-            let row = self.store.row(run)?;
+            let row = self.backend.row(run)?;
             if row.status.is_final() {
-                return Ok(Left::Ended(Box::new(self.store.look(run)?)));
+                return Ok(Left::Ended(Box::new(self.backend.load(run)?)));
             }
             if row.owner.is_none() {
                 return self.take_up(run);
             }
             if row.status == Status::WaitingPeople {
-                let look = self.store.look(run)?;
-                let open = self.store.approvals_in(&look)?;
+                let look = self.backend.load(run)?;
+                let open = self.backend.approvals_in(&look)?;
                 return Ok(Left::Waiting(Box::new(look), open));
             }
             if let Ok(Heard::Interrupt) = self.heard.recv_timeout(TICK) {
@@ -171,9 +163,9 @@ impl Foreground {
 
     /// Follows a run until it has ended, only people can make it go on, or somebody interrupts.
     pub(crate) fn follow(&mut self, root: RunNo) -> Result<Left> {
-        let status = self.driver.look(root)?.status();
-        let script = self.store.script(root)?;
-        let recorded = script.is_some_and(|script| script.live_ms.is_none() && script.is_recorded());
+        let status = self.backend.load(root)?.status();
+        let script = self.backend.script(root)?;
+        let recorded = script.is_some_and(|script| script.live_ms.is_none() && script.is_recorded);
         let asking = BTreeSet::from([root]);
         let mut scene = Scene { root, status, recorded, asking, look_again: true, waits_ms: None };
         loop {
@@ -187,7 +179,7 @@ impl Foreground {
                 None => {}
             }
             if scene.status.is_final() {
-                let look = self.driver.look(root)?;
+                let look = self.backend.load(root)?;
                 self.view.ended(root, scene.status);
                 return Ok(Left::Ended(Box::new(look)));
             }
@@ -204,7 +196,7 @@ impl Foreground {
         let heard = if wait { self.heard.recv_timeout(TICK).ok() } else { self.heard.try_recv().ok() };
         if heard.is_none() && wait {
             self.view.tick();
-            if !self.driver.is_alive() {
+            if !self.backend.is_driving() {
                 bail!(System("the run is not driven any more: its store has failed".into()));
             }
         }
@@ -213,7 +205,7 @@ impl Foreground {
 
     fn hear(&mut self, heard: Heard) -> Result<()> {
         match heard {
-            Heard::Told(run, notes) => self.view.told(run, &notes, &self.store),
+            Heard::Told(run, notes) => self.view.told(run, &notes, &self.backend),
             Heard::Stands(run, status) => {
                 if status != Status::WaitingPeople {
                     self.desk.moved(run, &mut self.view);
@@ -225,7 +217,7 @@ impl Foreground {
             Heard::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
             Heard::Printed(printed) => self.view.printed(printed.text()),
             Heard::Words(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
-            Heard::Line(line) => self.desk.typed(line.as_deref(), &self.driver, &mut self.view)?,
+            Heard::Line(line) => self.desk.typed(line.as_deref(), &self.backend, &mut self.view)?,
             Heard::Question(_, _, false) | Heard::Interrupt => {}
         }
         Ok(())
@@ -235,9 +227,9 @@ impl Foreground {
     fn attend(&mut self, scene: &mut Scene) -> Result<Option<Left>> {
         let mut open = Vec::new();
         for run in &scene.asking {
-            open.extend(self.store.approvals_in(&self.driver.look(*run)?)?);
+            open.extend(self.backend.approvals_in(&self.backend.load(*run)?)?);
         }
-        let look = self.driver.look(scene.root)?;
+        let look = self.backend.load(scene.root)?;
         // What led there is told before anybody is asked.
         while let Ok(heard) = self.heard.try_recv() {
             if matches!(heard, Heard::Interrupt) {
@@ -253,7 +245,7 @@ impl Foreground {
             if moved.contains(&open.run) {
                 continue;
             }
-            match self.desk.look_at(open, scene.recorded, &self.driver, &mut self.view)? {
+            match self.desk.look_at(open, scene.recorded, &self.backend, &mut self.view)? {
                 Came::Answered => {
                     moved.push(open.run);
                     came = Came::Answered;
@@ -266,7 +258,7 @@ impl Foreground {
         // A script that has more answers than a turn gives keeps the run from waiting.
         match look.row.status {
             Status::WaitingPeople if came == Came::Nothing && !scene.look_again => {
-                let open = self.store.approvals_in(&look)?;
+                let open = self.backend.approvals_in(&look)?;
                 Ok(Some(Left::Waiting(Box::new(look), open)))
             }
             Status::WaitingTimer => {
@@ -291,13 +283,13 @@ impl Foreground {
 
     /// Lets go of all runs, so that others can go on with them. Calls that are in flight are stopped. The store tells what became
     /// of everything.
-    pub(crate) fn leave(mut self) -> Result<Store> {
+    pub(crate) fn leave(mut self) -> Result<Embedded> {
         self.view.close();
         // Commands that wait until somebody has read what they print could not be stopped.
         let heard = self.heard;
         thread::spawn(move || heard.iter().for_each(drop));
-        self.driver.leave(Duration::ZERO)?;
-        Ok(self.store)
+        self.backend.leave(Duration::ZERO)?;
+        Ok(self.backend)
     }
 }
 

@@ -5,9 +5,9 @@ use std::io::{IsTerminal, stderr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use branchpoint_backend::{Backend, RunNo};
 use branchpoint_core::ir::{Index, Program, Status, StepId};
 use branchpoint_core::{EffectNo, Note, Records, StepRecord, StepStatus, What};
-use branchpoint_host::store::{RunNo, Store};
 use branchpoint_runners::SharedSecrets;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -70,7 +70,7 @@ impl View {
     }
 
     /// What happened in a run.
-    pub(crate) fn told(&mut self, run: RunNo, notes: &[Note], store: &Store) {
+    pub(crate) fn told(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
         if self.quiet || !self.knows(run, store) {
             return;
         }
@@ -90,7 +90,7 @@ impl View {
     }
 
     /// What had happened before somebody looked: it is known, and not told again.
-    pub(crate) fn past(&mut self, run: RunNo, notes: &[Note], store: &Store) {
+    pub(crate) fn past(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
         if self.quiet || !self.knows(run, store) {
             return;
         }
@@ -203,7 +203,7 @@ impl View {
         self.runs.clear();
     }
 
-    fn knows(&mut self, run: RunNo, store: &Store) -> bool {
+    fn knows(&mut self, run: RunNo, store: &dyn Backend) -> bool {
         if self.runs.contains_key(&run) {
             return true;
         }

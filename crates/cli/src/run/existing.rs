@@ -1,8 +1,8 @@
 //! A second start under the id of a run: it must be of the same workflow, with the same inputs.
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, Run, WorkflowNo};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::store::{Run, Store, WorkflowNo};
 use branchpoint_runners::Secrets;
 
 use crate::masked;
@@ -24,7 +24,7 @@ pub(crate) struct Wanted<'a> {
 const OF_HOST: [&str; 1] = ["account"];
 
 /// Refuses a start that differs from the run of its id, and shows the differences.
-pub(crate) fn check(store: &Store, run: &Run, wanted: &Wanted<'_>) -> Result<()> {
+pub(crate) fn check(store: &dyn Backend, run: &Run, wanted: &Wanted<'_>) -> Result<()> {
     let mut differences = Vec::new();
     if wanted.workflow != Some(run.workflow) {
         let document = store.document(run.workflow)?;

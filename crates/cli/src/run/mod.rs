@@ -20,11 +20,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use branchpoint_backend::{Backend, BackendError, Document, Start, Taken, WorkflowNo};
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::cassette;
-use branchpoint_host::host::{Start, Taken, new_id};
-use branchpoint_host::store::{self, Document, Store};
+use branchpoint_host::host::new_id;
 use branchpoint_runners::{Secrets, agent};
 use jiff::Timestamp;
 
@@ -36,7 +36,7 @@ use crate::foreground::{Foreground, Left, Manner};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
-use crate::{exit, outside, terminal, workflow};
+use crate::{backend, exit, outside, terminal, workflow};
 
 /// Run a workflow
 #[derive(clap::Args)]
@@ -155,7 +155,7 @@ impl Arguments {
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let secrets = secrets_of(workflow, &input, facts);
         let input = with_id(workflow.dialect, input, &id);
-        let store = project.open(&self.store)?;
+        let store = backend::open(project, &self.store)?;
         let wanted = |number| Wanted {
             workflow: number,
             name: format!("`{}` from {}", name_of(workflow), origin_of(workflow)),
@@ -183,9 +183,9 @@ impl Arguments {
             detached: self.detach,
             ..Start::new(number, id.clone(), input.clone())
         };
-        let Taken { run, new } = match foreground.driver().start(start)? {
-            Ok(taken) => taken,
-            Err(refused) => bail!("the run cannot start: {refused}"),
+        let Taken { run, new } = match foreground.store().start(start) {
+            Err(BackendError::Refused(refused)) => bail!("the run cannot start: {refused}"),
+            started => started?,
         };
         if !new {
             // Another process may have started it a moment ago.
@@ -220,7 +220,7 @@ impl Arguments {
         let code = outcome::tell(&left, &told)?;
         // What came of the run is told in any case.
         if let Some(tape) = tape {
-            tape.write(&cassette(&store.past(run)?.script(&masks.secrets())))?;
+            tape.write(&cassette(&store.recording(run, &masks.secrets())?))?;
             if !matches!(left, Left::Ended(_)) && !self.quiet {
                 terminal::tell(&format!(
                     "It is recorded as far as it has come; --id {id} --record records the rest.\n"
@@ -242,16 +242,20 @@ fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
 }
 
 /// Keeps the workflow with everything that its runs need.
-fn save(store: &Store, workflow: &Workflow, now_ms: i64) -> Result<store::WorkflowNo> {
+fn save(store: &dyn Backend, workflow: &Workflow, now_ms: i64) -> Result<WorkflowNo> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
-    let kept = store::Workflow { document: &document, program: &workflow.program, children: &children };
+    let kept = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
     store.save(kept, now_ms).context("the workflow cannot be kept")
 }
 
 /// The number of the workflow, if the store has it.
-fn saved(store: &Store, workflow: &Workflow) -> Result<Option<store::WorkflowNo>> {
+fn saved(store: &dyn Backend, workflow: &Workflow) -> Result<Option<WorkflowNo>> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
-    Ok(store.saved(store::Workflow { document: &document, program: &workflow.program, children: &children })?)
+    Ok(store.saved(branchpoint_backend::Workflow {
+        document: &document,
+        program: &workflow.program,
+        children: &children,
+    })?)
 }
 
 fn document_of(workflow: &Workflow) -> Document {

@@ -4,10 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use branchpoint_backend::{Look, OpenApproval};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::host::Look;
-use branchpoint_host::store::OpenApproval;
 use branchpoint_runners::SharedSecrets;
 
 use crate::approvals::{quoted, shown_with_command, to_value};

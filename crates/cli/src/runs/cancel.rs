@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, HandledBy};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use super::Follower;
-use crate::drive::{Drive, TakenBy, Until};
+use crate::drive::{self, Drive, Until};
 use crate::opened::Opened;
 use crate::project::StoreArguments;
 use crate::{masked, terminal};
@@ -31,15 +32,15 @@ pub(super) fn run(opened: Opened, store: &StoreArguments, arguments: &Arguments,
     let drive = Drive::new(opened, store, "runs cancel")?;
     let follower = Follower::silent_if(json).beginning_now(drive.store(), row.run)?;
     let event = Event::Cancel { reason: arguments.reason.as_deref().map(Into::into) };
-    let taken = match drive.give(row.run, &event)? {
+    let taken = match drive.send(row.run, &event)? {
         Ok(taken) => taken,
-        Err(reason) => bail!("run `{}` cannot be cancelled: {reason}", row.id),
+        Err(why) => bail!("run `{}` cannot be cancelled: {}", row.id, drive::rejection(&why)),
     };
-    let status = if taken == TakenBy::Us {
+    let status = if taken == HandledBy::Us {
         // What it does last is done here.
         drive.until(Until::Rest, row.run, follower)?.1
     } else {
-        let status = drive.store().stands(row.run)?;
+        let status = drive.store().status(row.run)?;
         drive.leave()?;
         Some(status)
     };

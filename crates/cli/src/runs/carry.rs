@@ -6,13 +6,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
+use branchpoint_backend::{Backend, Filter};
 use branchpoint_expr::Value;
-use branchpoint_host::store::{ExchangeTrouble, Filter, ImportLimits, Imported};
+use branchpoint_host::store::{ExchangeTrouble, ImportLimits, Imported};
 
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::source::is_stdin;
-use crate::{exit, masked, moment, terminal};
+use crate::{backend, exit, masked, moment, terminal};
 
 pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
     let runs = if names.is_empty() {
@@ -25,7 +26,7 @@ pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
     if io::stdout().is_terminal() {
         terminal::tell("The lines go to stdout; a file gets them with `> runs.jsonl`.\n");
     }
-    let exported = opened.store.export(&runs, &mut BufWriter::new(io::stdout().lock())).map_err(told)?;
+    let exported = opened.store.store().export(&runs, &mut BufWriter::new(io::stdout().lock())).map_err(told)?;
     for (id, why) in &exported.left_out {
         terminal::complain(&format!("run `{id}` was left out: {why}"));
     }
@@ -35,14 +36,14 @@ pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
 
 pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Result<ExitCode> {
     let project = Project::find()?;
-    let store = project.open(arguments)?;
+    let store = backend::open(&project, arguments)?;
     let limits = ImportLimits { run_ops: project.max_ops(), ..ImportLimits::default() };
     let now_ms = moment::now_ms();
     let imported = if is_stdin(file) {
-        store.import(io::stdin().lock(), limits, now_ms)
+        store.store().import(io::stdin().lock(), limits, now_ms)
     } else {
         let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-        store.import(BufReader::new(opened), limits, now_ms)
+        store.store().import(BufReader::new(opened), limits, now_ms)
     };
     let imported =
         imported.map_err(told).with_context(|| format!("cannot import {}; nothing was imported", file.display()))?;

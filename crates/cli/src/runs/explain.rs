@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
+use branchpoint_backend::Backend;
 use branchpoint_core::ir::{DecisionKind, Index};
 use branchpoint_core::{Decided, NotChangeable, what_if};
 use branchpoint_expr::{Span, Value};

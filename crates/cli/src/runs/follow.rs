@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use branchpoint_backend::{Backend, BackendError, RunNo};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{StepRecord, StepStatus};
-use branchpoint_host::store::{RunNo, Store, Trouble};
 use branchpoint_runners::CancellationToken;
 
 use super::show::pending;
@@ -42,10 +42,10 @@ impl Follower {
     }
 
     /// Leaves out what has happened up to now.
-    pub(crate) fn beginning_now(mut self, store: &Store, run: RunNo) -> Result<Self> {
+    pub(crate) fn beginning_now(mut self, store: &dyn Backend, run: RunNo) -> Result<Self> {
         match Told::of(store, run) {
             // The steps of a run that cannot be opened are not known.
-            Err(error) if error.downcast_ref().is_some_and(Trouble::is_of_one_run) => self.silent = true,
+            Err(error) if error.downcast_ref().is_some_and(BackendError::is_of_one_run) => self.silent = true,
             told => self.skip(&told?),
         }
         Ok(self)
@@ -59,7 +59,7 @@ impl Follower {
     }
 
     /// Shows the steps that have ended since the last time; when nothing more comes, all of them.
-    pub(crate) fn show(&mut self, store: &Store, run: RunNo, nothing_more: bool) -> Result<()> {
+    pub(crate) fn show(&mut self, store: &dyn Backend, run: RunNo, nothing_more: bool) -> Result<()> {
         let seq = store.row(run)?.seq;
         if self.silent || (seq == self.seq && !nothing_more) {
             return Ok(());
@@ -117,7 +117,7 @@ pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<Exit
         if now != version {
             version = now;
             follower.show(store, row.run, false)?;
-            let status = store.stands(row.run)?;
+            let status = store.status(row.run)?;
             if stood != Some(status) && !json && !status.is_final() {
                 terminal::tell(&format!("Run `{}`: {}\n", row.id, status.as_str()));
             }
@@ -142,8 +142,8 @@ pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<Exit
 }
 
 /// Whether a run waits for people, or for a time that is more than a minute away.
-fn waits_long(store: &Store, run: RunNo) -> Result<bool> {
-    Ok(match store.stands(run)? {
+fn waits_long(store: &dyn Backend, run: RunNo) -> Result<bool> {
+    Ok(match store.status(run)? {
         Status::WaitingPeople => true,
         Status::WaitingTimer => is_far(store.next_due_ms(run)?),
         _ => false,
@@ -151,9 +151,9 @@ fn waits_long(store: &Store, run: RunNo) -> Result<bool> {
 }
 
 /// What a run waits for, and how to continue it.
-fn waiting(store: &Store, run: RunNo, id: &str) -> Result<String> {
+fn waiting(store: &dyn Backend, run: RunNo, id: &str) -> Result<String> {
     let keep = format!("`branchpoint runs watch {id} --keep` keeps watching");
-    Ok(match store.next_due_ms(run)?.filter(|_| matches!(store.stands(run), Ok(Status::WaitingTimer))) {
+    Ok(match store.next_due_ms(run)?.filter(|_| matches!(store.status(run), Ok(Status::WaitingTimer))) {
         Some(due_ms) => format!("Run `{id}` waits until {}; {keep}.\n", moment::at(due_ms)),
         None => format!("Run `{id}` waits for people; {keep}.\n{}", pending(store, run)?),
     })

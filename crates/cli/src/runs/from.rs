@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use branchpoint_backend::{Backend, ContinueWith, Look, Refused, Run, RunNo};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Fold, State, What};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{ContinueWith, Look, Refused, new_id};
-use branchpoint_host::store::{Run, RunNo, Store};
+use branchpoint_host::host::new_id;
 
 use super::Follower;
 use super::explain;
@@ -86,7 +86,7 @@ pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume,
     let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     // The root run comes first, because its child runs use its script.
     for (taken, with) in [(run, arguments.live.with()), (row.run, ContinueWith::Script)] {
-        match drive.wake(taken, with)? {
+        match drive.resume(taken, with)? {
             Ok(()) => {}
             Err(Refused::Driven) => {
                 bail!("another process drives run `{}`\nhelp: `branchpoint runs watch {}` follows it", row.id, row.id)
@@ -103,7 +103,7 @@ pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume,
 fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
     for child in drive.store().children(run)?.into_iter().filter(|child| !child.status.is_final()) {
         // One that another process drives ends there.
-        let _ = drive.wake(child.run, ContinueWith::Script)?;
+        let _ = drive.resume(child.run, ContinueWith::Script)?;
         wake_children(drive, child.run)?;
     }
     Ok(())
@@ -130,7 +130,7 @@ pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, jso
 }
 
 /// After how many events something was told for the first time.
-fn until(store: &Store, look: &Look, told: impl Fn(&[branchpoint_core::Note]) -> bool) -> Result<Option<u64>> {
+fn until(store: &dyn Backend, look: &Look, told: impl Fn(&[branchpoint_core::Note]) -> bool) -> Result<Option<u64>> {
     let mut fold = Fold::new(&look.program, State::new(), store.journal(look.row.run)?);
     let mut notes = Vec::new();
     while let Some(folded) = fold.replay_next(&mut |note| notes.push(note)) {
@@ -153,7 +153,7 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
         };
         bail!("run `{}` has not failed, it is {}\nhelp: {help}", row.id, row.status.as_str());
     }
-    let look = opened.store.look(row.run)?;
+    let look = opened.store.load(row.run)?;
     let Some(events) = before_the_failure(&opened.store, &look)? else {
         bail!(
             "no call has failed run `{}`: the workflow itself decided to fail\n\
@@ -168,7 +168,7 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
 }
 
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
-fn before_the_failure(store: &Store, look: &Look) -> Result<Option<u64>> {
+fn before_the_failure(store: &dyn Backend, look: &Look) -> Result<Option<u64>> {
     let result = look.result().unwrap_or_default();
     let step = ended::failed_step(&result);
     let (told, journal) = (Told::of(store, look.row.run)?, store.journal(look.row.run)?);

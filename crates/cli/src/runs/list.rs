@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use branchpoint_backend::{Backend, Document, Filter, OpenApproval, OpenApprovals, Run, RunNo, WorkflowNo};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::store::{Document, Filter, OpenApproval, OpenApprovals, Run, RunNo, Store, WorkflowNo};
 
 use crate::approvals::missing_voters;
 use crate::opened::Opened;
@@ -72,12 +72,12 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
 }
 
 /// The processes that live.
-pub(super) fn alive(store: &Store) -> Result<Vec<i64>> {
-    Ok(store.owners()?.into_iter().map(|(owner, ..)| owner).collect())
+pub(super) fn alive(store: &dyn Backend) -> Result<Vec<i64>> {
+    Ok(store.drivers()?.into_iter().map(|driver| driver.owner).collect())
 }
 
 struct Listed<'s> {
-    store: &'s Store,
+    store: &'s dyn Backend,
     documents: BTreeMap<WorkflowNo, Document>,
     alive: Vec<i64>,
 }
@@ -114,7 +114,7 @@ impl Listed<'_> {
 }
 
 /// Who has not voted on the open approvals of a run and of those that it has called, by step, and which of them cannot be opened.
-fn missing_votes(store: &Store, run: RunNo) -> Result<Vec<String>> {
+fn missing_votes(store: &dyn Backend, run: RunNo) -> Result<Vec<String>> {
     let now_ms = moment::now_ms();
     let OpenApprovals { open, unreadable } = store.approvals(run)?;
     let unreadable = unreadable.into_iter().map(|(id, why)| Ok(format!("run `{id}` cannot be opened: {why}")));
@@ -127,8 +127,8 @@ fn missing_votes(store: &Store, run: RunNo) -> Result<Vec<String>> {
 }
 
 /// How a run stands together with its children, and what it waits for.
-pub(super) fn waits(store: &Store, run: &Run, alive: &[i64]) -> Result<(Status, String)> {
-    let status = store.stands(run.run)?;
+pub(super) fn waits(store: &dyn Backend, run: &Run, alive: &[i64]) -> Result<(Status, String)> {
+    let status = store.status(run.run)?;
     let waits = match status {
         Status::WaitingPeople => {
             let votes = missing_votes(store, run.run)?;

@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use branchpoint_backend::{Backend, Look, Run, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::host::Look;
-use branchpoint_host::store::{Run, RunNo, Store};
 use branchpoint_runners::Secrets;
 
 use super::list::{alive, waits};
@@ -77,8 +76,8 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
 }
 
 /// A run as it stands, and what is wrong with it. One that cannot be opened is shown as far as its rows go.
-fn looked_at(store: &Store, run: RunNo) -> Result<(Option<Look>, Option<String>)> {
-    match store.look(run) {
+fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<Look>, Option<String>)> {
+    match store.load(run) {
         Ok(look) => Ok((Some(look), store.withheld(run)?.map(|why| format!("its secrets are withheld: {why}")))),
         Err(trouble) if trouble.is_of_one_run() => Ok((None, Some(trouble.to_string()))),
         Err(trouble) => Err(trouble.into()),
@@ -94,17 +93,17 @@ fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, Stri
 }
 
 /// The process that drives a run.
-fn driver(store: &Store, row: &Run) -> Result<Option<String>> {
-    let owners = store.owners()?;
-    let owner = owners.into_iter().find(|(owner, ..)| Some(*owner) == row.owner);
-    Ok(owner.map(|(_, pid, what, since_ms)| format!("process {pid} ({what}) since {}", moment::at(since_ms))))
+fn driver(store: &dyn Backend, row: &Run) -> Result<Option<String>> {
+    let driver = store.drivers()?.into_iter().find(|driver| Some(driver.owner) == row.owner);
+    Ok(driver
+        .map(|driver| format!("process {} ({}) since {}", driver.pid, driver.command, moment::at(driver.since_ms))))
 }
 
 /// Who answers the calls of a scripted run.
-fn script(store: &Store, row: &Run) -> Result<Option<String>> {
+fn script(store: &dyn Backend, row: &Run) -> Result<Option<String>> {
     let script = store.script(row.run)?;
     Ok(script.map(|script| {
-        let name = format!("answered by a {}", if script.is_recorded() { "recorded script" } else { "script" });
+        let name = format!("answered by a {}", if script.is_recorded { "recorded script" } else { "script" });
         let hash = script.hash.get(..HASH_LETTERS).unwrap_or_default();
         match script.live_ms {
             Some(live_ms) => format!("{name} ({hash}), executed since {}", moment::at(live_ms)),
@@ -114,7 +113,7 @@ fn script(store: &Store, row: &Run) -> Result<Option<String>> {
 }
 
 /// What a run was started with: its input and its facts.
-pub(crate) fn start(store: &Store, row: &Run) -> Result<(Value, Object)> {
+pub(crate) fn start(store: &dyn Backend, row: &Run) -> Result<(Value, Object)> {
     let first = store.journal(row.run)?.into_iter().next();
     Ok(match first {
         Some((_, Event::Start { input, facts, .. }, _)) => (input, facts),
@@ -123,7 +122,7 @@ pub(crate) fn start(store: &Store, row: &Run) -> Result<(Value, Object)> {
 }
 
 /// Everything as JSON.
-fn told(store: &Store, row: &Run) -> Result<Value> {
+fn told(store: &dyn Backend, row: &Run) -> Result<Value> {
     let (secrets, (look, problem)) = (store.secrets(row.run)?, looked_at(store, row.run)?);
     let document = store.document(row.workflow)?;
     let (status, waits) = waits(store, row, &alive(store)?)?;
@@ -171,7 +170,7 @@ fn told(store: &Store, row: &Run) -> Result<Value> {
 }
 
 /// The open approvals of a run and of those that it has called, and the commands that answer them.
-pub(crate) fn pending(store: &Store, run: RunNo) -> Result<String> {
+pub(crate) fn pending(store: &dyn Backend, run: RunNo) -> Result<String> {
     let open = store.approvals(run)?.open;
     open.iter().map(|open| Ok(store.secrets(open.run)?.mask(&shown_with_command(open)).into_owned())).collect()
 }

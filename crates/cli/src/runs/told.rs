@@ -5,11 +5,10 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
+use branchpoint_backend::{Backend, Look, Replayed, RunNo};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
 use branchpoint_core::{EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
 use branchpoint_expr::{Value, shown};
-use branchpoint_host::host::{Look, Replayed};
-use branchpoint_host::store::{RunNo, Store};
 use branchpoint_runners::Secrets;
 
 use crate::{lines, masked, moment, spent, terminal};
@@ -87,12 +86,12 @@ const MAX_OPS: u64 = 100_000;
 
 impl Told {
     /// What happened in a run; of a long one, the newest part.
-    pub(super) fn of(store: &Store, run: RunNo) -> Result<Self> {
+    pub(super) fn of(store: &dyn Backend, run: RunNo) -> Result<Self> {
         Self::after(store, run, None)
     }
 
     /// What happened in a run after so many events. The memory it uses is bounded: of steps that have ended, the newest are kept.
-    pub(super) fn after(store: &Store, run: RunNo, from: Option<u64>) -> Result<Self> {
+    pub(super) fn after(store: &dyn Backend, run: RunNo, from: Option<u64>) -> Result<Self> {
         let secrets = store.secrets(run)?;
         let mut gathered = Gathered::default();
         let Replayed { look, first, last, is_whole } =
@@ -290,7 +289,7 @@ impl Told {
 }
 
 /// What came to a run from people and other systems.
-fn sent(store: &Store, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, Option<String>, String)>> {
+fn sent(store: &dyn Backend, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, Option<String>, String)>> {
     let sent = store.journal(run)?.into_iter().filter_map(|(stamp, event, _)| match event {
         Event::Signal { name, payload, sender, .. } => {
             let said =

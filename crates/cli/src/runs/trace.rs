@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use branchpoint_backend::{Backend, Run};
 use branchpoint_core::EffectNo;
 use branchpoint_expr::Value;
-use branchpoint_host::store::{Run, Store};
 
 use super::told::{LeftOut, Told};
 use crate::opened::Opened;
@@ -34,13 +34,13 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
 }
 
 /// A run with its steps, so many steps deep in others.
-fn text(store: &Store, row: &Run, from: Option<u64>, depth: usize) -> Result<String> {
+fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Result<String> {
     let told = Told::after(store, row.run, from)?;
     let children = Children::of(store, row, &told)?;
     let indent = "  ".repeat(depth);
     let name = if row.part.is_empty() { store.document(row.workflow)?.name } else { row.part.clone() };
     let took = moment::took(row.touched_ms - row.started_ms);
-    let status = store.stands(row.run)?.as_str();
+    let status = store.status(row.run)?.as_str();
     let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
     let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
     for index in tops {
@@ -59,7 +59,14 @@ fn text(store: &Store, row: &Run, from: Option<u64>, depth: usize) -> Result<Str
     Ok(text)
 }
 
-fn below(store: &Store, told: &Told, children: &Children, index: usize, depth: usize, text: &mut String) -> Result<()> {
+fn below(
+    store: &dyn Backend,
+    told: &Told,
+    children: &Children,
+    index: usize,
+    depth: usize,
+    text: &mut String,
+) -> Result<()> {
     *text += &told.line(index, depth);
     for (_, child) in children.of_records.iter().filter(|(of, _)| *of == index) {
         *text += &self::text(store, child, None, depth + 2)?;
@@ -83,7 +90,7 @@ struct Children {
 }
 
 impl Children {
-    fn of(store: &Store, row: &Run, told: &Told) -> Result<Self> {
+    fn of(store: &dyn Backend, row: &Run, told: &Told) -> Result<Self> {
         let mut children = Self { of_records: Vec::new(), nowhere: Vec::new() };
         for child in store.children(row.run)? {
             let effect = child.parent.map(|parent| EffectNo(parent.effect));
@@ -96,7 +103,7 @@ impl Children {
     }
 }
 
-fn as_json(store: &Store, row: &Run, from: Option<u64>) -> Result<Value> {
+fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>) -> Result<Value> {
     let told = Told::after(store, row.run, from)?;
     let children = Children::of(store, row, &told)?;
     let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
@@ -110,7 +117,7 @@ fn as_json(store: &Store, row: &Run, from: Option<u64>) -> Result<Value> {
         ("run", Value::from(row.id.as_str())),
         ("workflow", Value::from(store.document(row.workflow)?.name)),
         ("part", Value::from(row.part.as_str())),
-        ("status", Value::from(store.stands(row.run)?.as_str())),
+        ("status", Value::from(store.status(row.run)?.as_str())),
         ("started", moment::iso(row.started_ms)),
         ("touched", moment::iso(row.touched_ms)),
         ("steps", Value::from(steps)),
@@ -120,7 +127,7 @@ fn as_json(store: &Store, row: &Run, from: Option<u64>) -> Result<Value> {
     ]))
 }
 
-fn record(store: &Store, told: &Told, children: &Children, index: usize) -> Result<Value> {
+fn record(store: &dyn Backend, told: &Told, children: &Children, index: usize) -> Result<Value> {
     let mut fields = told.record_json(index).as_object().cloned().unwrap_or_default();
     let inner = inside(told, index).map(|inner| record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
     let runs = children.of_records.iter().filter(|(of, _)| *of == index);

@@ -1,21 +1,18 @@
 //! Sessions that outlive the process: each line is kept before it is answered.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use branchpoint_backend::{Backend, Workflow};
 use branchpoint_core::ir::Program;
-use branchpoint_expr::Value;
 use branchpoint_host::gate::{Answer, Gate, KeptSessions, Request};
-use branchpoint_host::host::{Drives, Host};
-use branchpoint_host::store::Workflow;
 
 use super::{Arguments, Gates, answered, document};
 use crate::project::Project;
-use crate::{exit, moment};
+use crate::{backend, exit, moment};
 
 /// How often requests of other processes are looked for while nothing is typed.
 const NAP: Duration = Duration::from_millis(50);
@@ -27,13 +24,12 @@ impl Gates for KeptSessions<'_> {
 }
 
 pub(super) fn run(arguments: &Arguments, text: &str, program: &Program, gate: Gate<'_>) -> Result<ExitCode> {
-    let store = Project::find()?.open(&arguments.store)?;
+    let store = backend::open(&Project::find()?, &arguments.store)?;
     let document = document(&arguments.file.display().to_string(), text);
     let now_ms = moment::now_ms();
     let children = std::collections::BTreeMap::new();
     let workflow = store.save(Workflow { document: &document, program, children: &children }, now_ms)?;
-    let host = Host::new(store, "session", Drives::Named, Arc::new(|_| Value::Null), now_ms)?;
-    let mut sessions = KeptSessions::new(host, gate, workflow, document.name);
+    let mut sessions = backend::sessions(store, "session", gate, workflow, document.name)?;
     // Lines are read apart, because others may send something to a session while nobody types.
     let (lines, read) = sync_channel(1);
     thread::spawn(move || {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use branchpoint_backend::Document;
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::gate::{Answer, Gate, Request, Sessions, TTL_S};
-use branchpoint_host::store::Document;
 use branchpoint_runners::read_line;
 
 use crate::project::StoreArguments;

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use branchpoint_backend::{Backend, RunNo};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{ApprovalKey, RequestNo};
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::Embedded;
 use branchpoint_host::host::{Act, People};
-use branchpoint_host::store::{RunNo, Store};
 use jiff::Timestamp;
 
 use crate::approvals::reference;
@@ -65,13 +66,13 @@ impl Line {
 pub(super) struct Log {
     format: Format,
     /// To look up what a run is a run of.
-    store: Store,
+    store: Embedded,
     /// Runs that were told to be at work.
     working: BTreeSet<RunNo>,
 }
 
 impl Log {
-    pub(super) fn new(format: Format, store: Store) -> Self {
+    pub(super) fn new(format: Format, store: Embedded) -> Self {
         Self { format, store, working: BTreeSet::new() }
     }
 

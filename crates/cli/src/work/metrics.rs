@@ -13,14 +13,15 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use branchpoint_backend::Backend;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
+use branchpoint_host::Embedded;
 use branchpoint_host::host::{Act, People};
-use branchpoint_host::store::{Store, Trouble};
 use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use crate::outside::Here;
-use crate::terminal;
+use crate::{backend, terminal};
 
 /// How often counters are written to a file or to stderr.
 pub(super) const PERIOD: Duration = Duration::from_secs(10);
@@ -94,7 +95,7 @@ impl Counters {
     }
 
     /// Name, help, and values by label.
-    fn all(&self, store: &Store) -> Result<Vec<Family>, Trouble> {
+    fn all(&self, store: &dyn Backend) -> Result<Vec<Family>> {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let waiting = of(&self.calls).saturating_sub(of(&self.ended_calls) + of(&self.withdrawn) + of(&self.in_flight));
         let one = |name, kind, help, value| Family { name, kind, help, values: vec![(String::new(), value)] };
@@ -150,7 +151,7 @@ fn json(families: &[Family]) -> String {
 
 /// Tells counters where they are wanted.
 pub(super) struct Metrics {
-    to: Option<(To, Store)>,
+    to: Option<(To, Embedded)>,
     counters: Arc<Counters>,
 }
 
@@ -160,7 +161,7 @@ impl Metrics {
         let Some(to) = to else { return Ok(Self { to: None, counters }) };
         if let To::Http(address) = to {
             let door = TcpListener::bind(address).with_context(|| format!("metrics cannot be told at {address}"))?;
-            let (counted, store) = (Arc::clone(&counters), Store::read_only(store)?);
+            let (counted, store) = (Arc::clone(&counters), backend::open_read_only(store)?);
             thread::spawn(move || {
                 for client in door.incoming().flatten() {
                     // A client that goes away is no trouble.
@@ -168,7 +169,7 @@ impl Metrics {
                 }
             });
         }
-        Ok(Self { to: Some((to.clone(), Store::read_only(store)?)), counters })
+        Ok(Self { to: Some((to.clone(), backend::open_read_only(store)?)), counters })
     }
 
     /// Tells what is due now.
@@ -194,7 +195,7 @@ impl Metrics {
 const REQUEST_BYTES: u64 = 64 * 1024;
 
 /// Answers any request with the counters: there is nothing else here.
-fn answer(client: &TcpStream, counters: &Counters, store: &Store) -> Result<()> {
+fn answer(client: &TcpStream, counters: &Counters, store: &dyn Backend) -> Result<()> {
     client.set_read_timeout(Some(PATIENCE))?;
     client.set_write_timeout(Some(PATIENCE))?;
     let mut lines = BufReader::new(client.take(REQUEST_BYTES)).lines();

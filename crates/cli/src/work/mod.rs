@@ -10,13 +10,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_host::Driver;
-use branchpoint_host::host::{Act, Drives, Host};
-use branchpoint_host::store::Store;
-use jiff::Timestamp;
+use branchpoint_host::host::Act;
 
 use self::log::{Format, Log};
 use self::metrics::{Counters, Metrics, To};
+use crate::backend::{self, Driving, Scope};
 use crate::exit::{self, System};
 use crate::interrupt;
 use crate::notices::Notices;
@@ -65,25 +63,24 @@ enum Heard {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let project = Project::find()?.reaching(arguments.reach);
-    let store = project.open(&arguments.store)?;
-    let path = store.path().context("a store in memory has nobody to work for")?.to_path_buf();
+    let path = project.store_path(&arguments.store)?;
     let here = Arc::new(Here::for_worker(&project, Ears::of(|_| {}))?);
-    let facts = Arc::clone(&here);
-    let facts = Arc::new(move |name: &str| branchpoint_runners::Runner::fact(&*facts, name));
-    let host = Host::new(store, "work", Drives::All, facts, Timestamp::now().as_millisecond())?;
-    let host = here.furnish(host, &project);
-    let counters = Arc::new(Counters::new(host.events()));
     let (sender, heard) = channel();
     on_interrupt(sender.clone())?;
     let mut limits = project.limits();
     if let Some(calls) = arguments.calls {
         limits.calls = usize::try_from(calls)?;
     }
+    let mut counters = None;
+    let mut backend = backend::drive(&project, &arguments.store, ("work", Scope::All), &here, |events, notices| {
+        let counted = Arc::new(Counters::new(events));
+        counters = Some(Arc::clone(&counted));
+        let listener = listener(sender, notices, Arc::clone(&counted));
+        Driving { runner: Arc::new(metrics::Counted::new(Arc::clone(&here), counted)), limits, listener }
+    })?;
+    let counters = counters.context("the counters are made with the driver")?;
     let mut metrics = Metrics::open(arguments.metrics.as_ref(), &counters, &path)?;
-    let mut log = Log::new(arguments.log_format, Store::read_only(&path)?);
-    let (notices, host) = Notices::new(&project, &path, host)?;
-    let listener = listener(sender, notices, Arc::clone(&counters));
-    let driver = Driver::new(host, Arc::new(metrics::Counted::new(here, counters)), limits, listener);
+    let mut log = Log::new(arguments.log_format, backend::open_read_only(&path)?);
     log.plain("working", &format!("drives the runs in {}; Ctrl-C stops it", path.display()));
     let mut due = Instant::now() + metrics::PERIOD;
     loop {
@@ -93,9 +90,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => bail!(System("the worker has stopped by itself".into())),
         }
-        if !driver.is_alive() {
+        if !backend.is_driving() {
             // It tells itself why it has stopped.
-            driver.leave(Duration::ZERO)?;
+            backend.leave(Duration::ZERO)?;
             bail!(System("the worker has stopped by itself".into()));
         }
         if Instant::now() >= due {
@@ -104,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     log.plain("stopping", "waits for calls in flight; Ctrl-C again ends them at once");
-    driver.leave(Duration::from_secs(arguments.grace))?;
+    backend.leave(Duration::from_secs(arguments.grace))?;
     while let Ok(heard) = heard.try_recv() {
         if let Heard::Act(line) = heard {
             log.write(&line);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use branchpoint_core::ir::Status;
-use branchpoint_core::{EffectNo, Note, Rejected, RequestNo};
+use branchpoint_core::{EffectNo, Note, RequestNo};
 use branchpoint_expr::Value;
-use serde::{Deserialize, Serialize};
 
+use super::{Refused, Taken};
 use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
 use branchpoint_runners::Call;
@@ -116,40 +116,3 @@ pub enum People {
 /// Names an order, so that its answer is found. Whoever drives the host makes it up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
-
-/// An order that was carried out and kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// The run.
-    pub run: RunNo,
-    /// Whether it changed anything: a run of that id, or a signal of that key, may have been there before.
-    pub new: bool,
-}
-
-/// Why an order was not carried out. The run is as it was. It crosses processes as a code with its fields.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(tag = "code", content = "detail", rename_all = "snake_case")]
-pub enum Refused {
-    /// The run does not take it.
-    #[error(transparent)]
-    Rejected(#[from] Rejected),
-    /// Another process drives the run.
-    #[error("another process drives this run")]
-    Driven,
-    /// There is no such run.
-    #[error("there is no such run")]
-    NoRun,
-    /// What is stored of the run cannot be used. The others go on.
-    #[error("{0}")]
-    Broken(String),
-    /// The workflow has no such program.
-    #[error("the workflow has no part `{0}`")]
-    NoPart(String),
-    /// It cannot be kept.
-    #[error("{0}")]
-    Unstorable(String),
-    /// Another build of Branchpoint drives the run, and wrote this code.
-    #[error("the process that drives the run rejected it with an unknown code: {0}")]
-    #[serde(skip)]
-    UnknownCode(String),
-}

@@ -2,63 +2,10 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{Fold, Note, State, Usage, replay, status, view};
-use branchpoint_expr::Value;
+use branchpoint_core::{Fold, Note, State, Usage, replay};
 
-use super::Host;
+use super::{Host, Look, Replayed};
 use crate::store::{Run, RunNo, Store, Trouble};
-
-/// A run as it stands.
-#[derive(Debug)]
-pub struct Look {
-    /// Its row.
-    pub row: Run,
-    /// Its program.
-    pub program: Arc<Program>,
-    /// Its state.
-    pub state: State,
-}
-
-impl Look {
-    /// How it stands.
-    pub fn status(&self) -> Status {
-        status(&self.program, &self.state)
-    }
-
-    /// The result object of one that has ended; else what its program shows of it meanwhile.
-    pub fn result(&self) -> Option<Value> {
-        result_of(&self.program, &self.state)
-    }
-
-    /// A pure read of it, by name; none if there is no such view or it cannot be read.
-    pub fn view(&self, name: &str) -> Option<Value> {
-        view_of(&self.program, &self.state, name)
-    }
-}
-
-/// A part of a run that was replayed.
-#[derive(Debug)]
-pub struct Replayed {
-    /// The run as it stands.
-    pub look: Look,
-    /// How many events came before the part.
-    pub first: u64,
-    /// The number of the last event of the part.
-    pub last: u64,
-    /// Whether the part is the whole run.
-    pub is_whole: bool,
-}
-
-/// The result object of a run that has ended; else what its program shows of it meanwhile.
-pub(super) fn result_of(program: &Program, state: &State) -> Option<Value> {
-    state.result().map(|(_, result)| result.clone()).or_else(|| view_of(program, state, "result"))
-}
-
-fn view_of(program: &Program, state: &State, name: &str) -> Option<Value> {
-    let id = program.views.iter().position(|view| &*view.name == name)?;
-    view(program, state, ViewId(u32::try_from(id).ok()?)).ok()
-}
 
 impl Store {
     /// A run as it stands in the store.

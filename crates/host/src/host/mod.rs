@@ -38,7 +38,8 @@ use branchpoint_core::{Event, TimerUse, Usage};
 use branchpoint_expr::Value;
 
 use crate::store::{Owner, Part, RunNo, Store, Trouble, WorkflowNo};
-pub use act::{Act, People, Refused, Taken, Ticket};
+pub use act::{Act, People, Ticket};
+pub use branchpoint_backend::{ContinueWith, Look, Refused, Replayed, Start, Taken};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::judge;
@@ -46,12 +47,11 @@ use branchpoint_runners::{Answer, Call};
 use broken::BrokenRuns;
 pub(crate) use children::child_id;
 use claim::{Claims, Readiness};
-pub use look::{Look, Replayed};
 use open::Open;
 use parts::{Counters, CurrentTurn, Schedule, Settings};
 pub(crate) use place::RunPlace;
 use scripted::Scripted;
-pub use start::{MAX_OPS, Start, new_id};
+pub use start::{MAX_OPS, new_id};
 
 /// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
 const TURNS_A_REST: u64 = 32;
@@ -66,20 +66,6 @@ pub enum Drives {
     All,
     /// Those that it was given, and their children.
     Named,
-}
-
-/// Who answers the calls of a scripted run that is continued.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum ContinueWith {
-    /// Its script.
-    #[default]
-    Script,
-    /// Runners: from now on its calls are executed, which the store records.
-    Runners,
-    /// Another script, from its first answer on: a conversation may have one for each part of it.
-    NewScript(Value),
-    /// The script of another run, from the answer on that the other run has reached.
-    ScriptOf(RunNo),
 }
 
 /// Many runs over one store.

@@ -1,8 +1,6 @@
 //! How runs begin.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Arc;
 
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
@@ -11,61 +9,12 @@ use branchpoint_expr::{Object, Value};
 use super::open::Open;
 use super::place::RunPlace;
 use super::scripted::Scripted;
-use super::{Asker, Host, Refused, Taken};
-use crate::store::{Key, Packing, Parent, Part, Run, RunNo, Trouble, WorkflowNo, random};
+use super::{Asker, Host, Refused, Start, Taken};
+use crate::store::{Key, Packing, Run, RunNo, Trouble, random};
 use branchpoint_runners::Secrets;
 
 /// How many ops a run may execute unless the operator says otherwise: many minutes of work without a single effect.
 pub const MAX_OPS: u64 = 100_000_000;
-
-/// A run to be.
-#[derive(Clone, Debug)]
-pub struct Start {
-    /// Its id. A second start under one id starts nothing.
-    pub id: String,
-    /// What it is a run of.
-    pub workflow: WorkflowNo,
-    /// Which program of it; the empty name is the document's own.
-    pub part: Part,
-    /// What it is started with.
-    pub input: Value,
-    /// The folder that it works in; the empty name is that of whoever performs its calls.
-    pub folder: Arc<str>,
-    /// Facts that the host is not asked for.
-    pub facts: BTreeMap<String, Value>,
-    /// Inputs that are sealed: in the store, they are numbers wherever they stand.
-    pub secrets: Secrets,
-    /// The script that answers its calls and those of its child runs, whoever drives them.
-    pub script: Option<Value>,
-    /// Whether somebody wants to hear what happens.
-    pub watched: bool,
-    /// Whether it is left to whoever drives all runs.
-    pub detached: bool,
-    /// Whose child it is.
-    pub parent: Option<Parent>,
-    /// How many runs are around it.
-    pub depth: u32,
-}
-
-impl Start {
-    /// A run of a workflow under that id.
-    pub fn new(workflow: WorkflowNo, id: String, input: Value) -> Self {
-        Self {
-            id,
-            workflow,
-            part: "".into(),
-            input,
-            folder: "".into(),
-            facts: BTreeMap::new(),
-            secrets: Secrets::default(),
-            script: None,
-            watched: false,
-            detached: false,
-            parent: None,
-            depth: 0,
-        }
-    }
-}
 
 /// An id that no other run has: the time and chance, in letters and digits that people do not mistake for each other.
 pub fn new_id(now_ms: i64) -> Result<String, Trouble> {

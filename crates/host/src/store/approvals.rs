@@ -3,34 +3,10 @@
 use std::collections::BTreeMap;
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Approval, ApprovalKey, RESUME, RequestNo, approvals};
+use branchpoint_core::{ApprovalKey, RESUME, RequestNo, approvals};
 
-use super::{Filter, RunNo, Store, Trouble, WorkflowNo};
+use super::{Filter, OpenApproval, OpenApprovals, RunNo, Store, Trouble, WorkflowNo};
 use crate::host::Look;
-
-/// An open approval of a run in the store.
-#[derive(Clone, Debug)]
-pub struct OpenApproval {
-    /// The run that asks.
-    pub run: RunNo,
-    /// The id of that run.
-    pub id: String,
-    /// The workflow of that run.
-    pub workflow: WorkflowNo,
-    /// When the run asked.
-    pub asked_ms: i64,
-    /// Who may answer, and what.
-    pub approval: Approval,
-}
-
-/// The open approvals of several runs. A run that cannot be read does not hide the others.
-#[derive(Debug, Default)]
-pub struct OpenApprovals {
-    /// The approvals, the oldest first.
-    pub open: Vec<OpenApproval>,
-    /// The ids of runs that cannot be read, and the reason for each.
-    pub unreadable: Vec<(String, Trouble)>,
-}
 
 impl Store {
     /// The open approvals of all runs.
@@ -60,7 +36,7 @@ impl Store {
         for run in runs {
             match self.look(*run).and_then(|look| self.approvals_in(&look)) {
                 Ok(open) => found.open.extend(open),
-                Err(trouble) if trouble.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, trouble)),
+                Err(trouble) if trouble.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, trouble.into())),
                 Err(trouble) => return Err(trouble),
             }
         }

@@ -7,7 +7,7 @@ use branchpoint_expr::Value;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::pack::Packed;
-use super::{Packing, RunNo, Store, Trouble};
+use super::{Packing, Question, RunNo, Store, Trouble};
 use branchpoint_runners::Secrets;
 
 /// What the store keeps of a run: its newest snapshot, and what came after it.
@@ -24,37 +24,6 @@ pub(crate) struct Kept {
 /// A call that a run waits for.
 #[derive(Debug)]
 pub(crate) struct Pending(pub(crate) Command);
-
-/// A question that a run has put to people.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    /// The run that asks.
-    pub run: RunNo,
-    /// Its number in that run.
-    pub request: RequestNo,
-    /// What is asked.
-    pub spec: Value,
-    /// When it was asked.
-    pub asked_ms: i64,
-    /// How often people were reminded.
-    pub reminded: u32,
-    /// When it was settled or taken back.
-    pub closed_ms: Option<i64>,
-}
-
-impl Question {
-    /// Who is asked. Somebody may be named twice, and is asked once.
-    pub fn recipients(&self) -> Vec<String> {
-        let named = self.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
-        let mut once: Vec<String> = Vec::new();
-        for user in named.iter().map(Value::to_string) {
-            if !once.contains(&user) {
-                once.push(user);
-            }
-        }
-        once
-    }
-}
 
 impl Store {
     pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: Packed) {

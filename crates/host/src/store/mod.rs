@@ -49,25 +49,23 @@ use branchpoint_core::FoldError;
 use branchpoint_core::codec::CodecError;
 use rusqlite::{Connection, OpenFlags};
 
-pub use approvals::{OpenApproval, OpenApprovals};
 use batch::Batch;
+pub use branchpoint_backend::{
+    Document, Filter, KeptSession, Listed, OpenApproval, OpenApprovals, Parent, Part, Question, Run, RunNo, Workflow,
+    WorkflowNo,
+};
 pub use exchange::{ExchangeTrouble, Exported, FORMAT, ImportLimits, Imported};
 pub use health::Health;
 pub use inbox::Sent;
 pub(crate) use journal::Pending;
-pub use journal::Question;
 pub use notices::Notice;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 use permissions::{private_file, private_folder};
-pub use runs::{Filter, Parent, Run, RunNo};
-pub use scripts::RunScript;
 pub(crate) use scripts::{Taker, UsedEntry};
 pub use seal::KeyState;
 pub(crate) use seal::{Key, random};
-pub use sessions::KeptSession;
 pub use upkeep::{Prune, Pruned};
-pub use workflows::{Document, Listed, Part, Workflow, WorkflowNo};
 
 /// How long a process waits for another that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -6,66 +6,7 @@ use branchpoint_core::ir::Status;
 use rusqlite::types::ToSql;
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Store, Trouble, WorkflowNo};
-
-/// A run in the store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunNo(pub(crate) i64);
-
-/// Whose child a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parent {
-    /// The run that called.
-    pub run: RunNo,
-    /// The effect of that run.
-    pub effect: u64,
-    /// Which attempt of it.
-    pub attempt: u32,
-}
-
-/// The row of a run.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// Its number in this store.
-    pub run: RunNo,
-    /// Its id, as people and other systems name it.
-    pub id: String,
-    /// What it is a run of.
-    pub workflow: WorkflowNo,
-    /// Which program of that workflow.
-    pub part: String,
-    /// How it stands.
-    pub status: Status,
-    /// How many events it has taken.
-    pub seq: u64,
-    /// The process that drives it.
-    pub owner: Option<i64>,
-    /// Whose child it is.
-    pub parent: Option<Parent>,
-    /// The folder that it works in.
-    pub folder: String,
-    /// When it was started.
-    pub started_ms: i64,
-    /// The time of its newest event.
-    pub touched_ms: i64,
-}
-
-/// Which runs are meant.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Of that status.
-    pub status: Option<Status>,
-    /// Of the workflow of that name.
-    pub workflow: Option<String>,
-    /// Started at that time or later.
-    pub since_ms: Option<i64>,
-    /// Whether child runs are listed too.
-    pub children: bool,
-    /// Older than that run.
-    pub before: Option<RunNo>,
-    /// At most so many.
-    pub limit: Option<u32>,
-}
+use super::{Filter, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
 
 const COLUMNS: &str =
     "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder";

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_backend::RunScript;
 use branchpoint_core::codec;
 use branchpoint_expr::Value;
 use rusqlite::{OptionalExtension, params};
@@ -12,17 +13,6 @@ use super::workflows::hash;
 use super::{RunNo, Store, Trouble};
 use crate::script::{EntryKey, RECORDED};
 use branchpoint_runners::hexadecimal;
-
-/// The script of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunScript {
-    /// The hash of its stored form, in hexadecimal.
-    pub hash: String,
-    /// The script.
-    pub script: Value,
-    /// When somebody continued the run without the script.
-    pub live_ms: Option<i64>,
-}
 
 /// A used entry of a script, and what took it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +33,6 @@ pub(crate) struct Taker {
     pub(crate) attempt: u32,
 }
 
-impl RunScript {
-    /// Whether the script is a recording, which answers every call and every question.
-    pub fn is_recorded(&self) -> bool {
-        self.script.get(RECORDED).is_some()
-    }
-}
-
 impl Store {
     /// The script of a run, or of the root run that has called it. None: its calls are executed.
     pub fn script(&self, run: RunNo) -> Result<Option<RunScript>, Trouble> {
@@ -57,8 +40,8 @@ impl Store {
         let sql = "SELECT run_scripts.hash, packed, live_ms, bytes
             FROM run_scripts JOIN blobs ON blobs.hash = run_scripts.hash WHERE run = ?1";
         let found = self.db.prepare_cached(sql)?.query_row([root.0], |row| {
-            let script =
-                RunScript { hash: hexadecimal(row.get_ref(0)?.as_blob()?), script: Value::Null, live_ms: row.get(2)? };
+            let hash = hexadecimal(row.get_ref(0)?.as_blob()?);
+            let script = RunScript { hash, script: Value::Null, is_recorded: false, live_ms: row.get(2)? };
             Ok((script, row.get::<_, bool>(1)?, row.get::<_, Vec<u8>>(3)?))
         });
         let Some((mut script, packed, bytes)) = found.optional()? else { return Ok(None) };
@@ -66,6 +49,7 @@ impl Store {
         if packed {
             self.unpack_value(&self.packing(root)?, &mut script.script)?;
         }
+        script.is_recorded = script.script.get(RECORDED).is_some();
         Ok(Some(script))
     }
 

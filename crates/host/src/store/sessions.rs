@@ -2,18 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::{RunNo, Store, Trouble};
-
-/// A session in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptSession {
-    /// What it is called.
-    pub name: String,
-    /// The document whose session it is, by name.
-    pub document: String,
-    /// Its run.
-    pub run: RunNo,
-}
+use super::{KeptSession, RunNo, Store, Trouble};
 
 impl Store {
     /// The run of a session.

@@ -1,88 +1,33 @@
 //! Documents and the programs lowered from them, by content: what a run is pinned to.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use branchpoint_core::codec;
 use branchpoint_core::ir::Program;
 use rusqlite::{OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
-use super::{Store, Trouble};
+use super::{Document, Listed, Part, Store, Trouble, Workflow, WorkflowNo};
 use branchpoint_runners::hexadecimal;
 
-/// A workflow in the store: a document and the programs it became. The same content has the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkflowNo(pub(crate) i64);
-
-/// A document as its author wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
-    /// What it is called.
-    pub name: String,
-    /// Its dialect.
-    pub dialect: String,
-    /// Where it was read from.
-    pub origin: String,
-    /// Its text.
-    pub text: String,
-}
-
-/// A document, its program and the programs that it calls.
-#[derive(Clone, Copy, Debug)]
-pub struct Workflow<'w> {
-    /// The document.
-    pub document: &'w Document,
-    /// What it became.
-    pub program: &'w Program,
-    /// What it calls, by name, and what they call.
-    pub children: &'w BTreeMap<Arc<str>, Program>,
-}
-
-/// One of the programs of a workflow, by name; its own has the empty name.
-pub type Part = Arc<str>;
-
-/// A workflow in a list.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    /// Its number.
-    pub workflow: WorkflowNo,
-    /// What it is called.
-    pub name: String,
-    /// Its dialect.
-    pub dialect: String,
-    /// Where it was read from.
-    pub origin: String,
-    /// The hash of its content, in hexadecimal.
-    pub hash: String,
-    /// When it was added.
-    pub added_ms: i64,
-    /// How many runs it has.
-    pub runs: u64,
-}
-
-impl Workflow<'_> {
-    /// The bytes of its programs by name, its own first.
-    fn encoded(&self) -> Result<Vec<(String, Vec<u8>)>, Trouble> {
-        let children = self.children.iter().map(|(name, program)| (&**name, program));
-        let encoded = [("", self.program)].into_iter().chain(children).map(|(name, program)| {
-            let bytes = codec::encode_program(program);
-            let bytes = bytes.map_err(|error| Trouble::Bytes { run: self.document.name.clone(), error })?;
-            Ok((name.to_owned(), bytes))
-        });
-        encoded.collect()
-    }
+/// The bytes of the programs of a workflow by name, its own first.
+fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, Trouble> {
+    let children = workflow.children.iter().map(|(name, program)| (&**name, program));
+    let encoded = [("", workflow.program)].into_iter().chain(children).map(|(name, program)| {
+        let bytes = codec::encode_program(program);
+        let bytes = bytes.map_err(|error| Trouble::Bytes { run: workflow.document.name.clone(), error })?;
+        Ok((name.to_owned(), bytes))
+    });
+    encoded.collect()
 }
 
 impl Store {
     /// The number of a workflow that was saved before.
     pub fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, Trouble> {
-        self.known(&hash_of(workflow.document, &workflow.encoded()?))
+        self.known(&hash_of(workflow.document, &encoded(&workflow)?))
     }
 
     /// Keeps a workflow, once. Call it outside of any change.
     pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, Trouble> {
-        let (document, programs) = (workflow.document, workflow.encoded()?);
+        let (document, programs) = (workflow.document, encoded(&workflow)?);
         if let Some(known) = self.known(&hash_of(document, &programs))? {
             return Ok(known);
         }

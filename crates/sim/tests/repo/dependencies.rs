@@ -15,8 +15,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("branchpoint-schema", &["branchpoint-expr"]),
     ("branchpoint-dialects", &["branchpoint-expr", "branchpoint-core", "branchpoint-schema"]),
     ("branchpoint-runners", &["branchpoint-expr", "branchpoint-core", "branchpoint-schema"]),
-    ("branchpoint-host", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners"]),
-    ("branchpoint-restate", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners"]),
+    ("branchpoint-backend", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners"]),
+    ("branchpoint-host", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners", "branchpoint-backend"]),
+    ("branchpoint-restate", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners", "branchpoint-backend"]),
     (
         "branchpoint-server",
         &[
@@ -24,6 +25,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "branchpoint-core",
             "branchpoint-dialects",
             "branchpoint-runners",
+            "branchpoint-backend",
             "branchpoint-host",
             "branchpoint-restate",
         ],
@@ -35,6 +37,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "branchpoint-core",
             "branchpoint-dialects",
             "branchpoint-runners",
+            "branchpoint-backend",
             "branchpoint-host",
             "branchpoint-restate",
             "branchpoint-server",

@@ -26,6 +26,27 @@ fn nothing_decides_by_the_text_of_a_message() {
     expect_none(&decisions_by_message(&text_files()), "match on a kind or a code; only the edge turns it into words");
 }
 
+#[test]
+fn the_command_line_opens_its_backend_in_one_file() {
+    let help = "use `branchpoint_backend::Backend`; only crates/cli/src/backend.rs knows the host behind it";
+    expect_none(&uses_of_the_host(&text_files()), help);
+}
+
+/// Lines of the command line that import a type of the embedded host, outside of the file that opens it.
+fn uses_of_the_host(files: &[SourceFile]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let is_checked =
+        |file: &&SourceFile| file.path.starts_with("crates/cli/src/") && file.path != "crates/cli/src/backend.rs";
+    for file in files.iter().filter(is_checked) {
+        for (number, line) in file.text.lines().enumerate().filter(|(_, line)| line.contains("branchpoint_host::")) {
+            let words = line.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+            let named = words.filter(|word| ["Store", "Host", "Driver"].contains(word));
+            complaints.extend(named.map(|name| format!("{}:{} names `{name}`", file.path, number + 1)));
+        }
+    }
+    complaints
+}
+
 /// Names of values that hold messages, when a search for a text follows.
 const MESSAGES: &[&str] =
     &["message", "help", "reason", "why", "error", "refused", "rejected", "trouble", "to_string()"];
@@ -87,6 +108,14 @@ fn a_search_in_a_message_is_reported_unless_it_is_a_test() {
     assert_eq!(lines("if refused.to_string().starts_with(\"no\") {"), 1);
     assert_eq!(lines("if text.contains(\"{{\") || message.contains(&key) {"), 0);
     assert_eq!(lines("#[cfg(test)]\nmod tests { why.contains(\"x\") }"), 0);
+}
+
+#[test]
+fn a_type_of_the_host_in_the_command_line_is_reported() {
+    let uses = |path: &str, line: &str| uses_of_the_host(&[SourceFile::new(path, line)]).len();
+    assert_eq!(uses("crates/cli/src/runs/list.rs", "use branchpoint_host::store::{Prune, Store};"), 1);
+    assert_eq!(uses("crates/cli/src/drive.rs", "use branchpoint_host::{DriverListener, Embedded, VirtualDriver};"), 0);
+    assert_eq!(uses("crates/cli/src/backend.rs", "use branchpoint_host::host::{Drives, Host};"), 0);
 }
 
 #[test]

@@ -1,0 +1,135 @@
+//! What the command line and the server need of a host of runs.
+//!
+//! [`Backend`] is that interface, over plain data. A host implements it on its own storage; commands and endpoints use nothing else,
+//! so they work with every host. The methods block: the embedded host reads a file, and a server calls them on threads that may block.
+
+mod approval;
+mod error;
+mod run;
+mod start;
+mod workflow;
+
+use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::{Event, Note, Stamp};
+use branchpoint_expr::Value;
+use branchpoint_runners::Secrets;
+
+pub use approval::{OpenApproval, OpenApprovals, Question};
+pub use error::BackendError;
+pub use run::{DriverProcess, Filter, Look, Parent, Replayed, Run, RunNo, RunScript};
+pub use start::{ContinueWith, HandledBy, Refused, Start, Taken};
+pub use workflow::{Document, KeptSession, Listed, Part, Workflow, WorkflowNo};
+
+/// A host of runs.
+pub trait Backend {
+    /// The run of an id.
+    fn run(&self, id: &str) -> Result<Option<Run>, BackendError>;
+
+    /// The run of an id, or the runs whose ids begin or end so.
+    fn find_runs(&self, part: &str) -> Result<Vec<Run>, BackendError>;
+
+    /// Runs, the newest first.
+    fn runs(&self, filter: &Filter) -> Result<Vec<Run>, BackendError>;
+
+    /// The row of a run.
+    fn row(&self, run: RunNo) -> Result<Run, BackendError>;
+
+    /// The runs that a run has called, in order.
+    fn children(&self, run: RunNo) -> Result<Vec<Run>, BackendError>;
+
+    /// The run at the top of a chain of calls.
+    fn root_of(&self, run: RunNo) -> Result<RunNo, BackendError>;
+
+    /// The status of a run together with the runs that it has called.
+    fn status(&self, run: RunNo) -> Result<Status, BackendError>;
+
+    /// When the first timer of a run and of the runs that it has called is due.
+    fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, BackendError>;
+
+    /// A run with its program and its state.
+    fn load(&self, run: RunNo) -> Result<Look, BackendError>;
+
+    /// The processes that drive runs now.
+    fn drivers(&self) -> Result<Vec<DriverProcess>, BackendError>;
+
+    /// A number that changes whenever another process may have changed something.
+    fn version(&self) -> Result<i64, BackendError>;
+
+    /// How many runs there are of each status.
+    fn counts(&self) -> Result<Vec<(String, u64)>, BackendError>;
+
+    /// The events of a run, in order.
+    fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, BackendError>;
+
+    /// How many events a run has, and how many bytes they take.
+    fn journal_size(&self, run: RunNo) -> Result<(u64, u64), BackendError>;
+
+    /// Replays a part of a run within a limit of ops, and hands over its notes. Without `from`, the newest part.
+    fn replay_part(
+        &self,
+        run: RunNo,
+        from: Option<u64>,
+        max_ops: u64,
+        notes: &mut dyn FnMut(Note),
+    ) -> Result<Replayed, BackendError>;
+
+    /// The secrets of a run, which must be redacted in everything that is shown.
+    fn secrets(&self, run: RunNo) -> Result<Secrets, BackendError>;
+
+    /// Why the secrets of a run are withheld; none if they are not.
+    fn withheld(&self, run: RunNo) -> Result<Option<String>, BackendError>;
+
+    /// The script that answers the calls of a run; none if they are executed.
+    fn script(&self, run: RunNo) -> Result<Option<RunScript>, BackendError>;
+
+    /// Whether a script answers the calls of a run now.
+    fn is_scripted(&self, run: RunNo) -> Result<bool, BackendError>;
+
+    /// The responses that a run and the runs that it has called got, as a script.
+    fn recording(&self, run: RunNo, mask: &Secrets) -> Result<Value, BackendError>;
+
+    /// The open approvals of all runs.
+    fn open_approvals(&self) -> Result<OpenApprovals, BackendError>;
+
+    /// The open approvals of a run and of the runs that it has called.
+    fn approvals(&self, run: RunNo) -> Result<OpenApprovals, BackendError>;
+
+    /// What a loaded run asks people now, lines of a conversation among it.
+    fn approvals_in(&self, look: &Look) -> Result<Vec<OpenApproval>, BackendError>;
+
+    /// All requests of a run to people, settled ones among them, in order.
+    fn questions(&self, run: RunNo) -> Result<Vec<Question>, BackendError>;
+
+    /// All versions of all workflows.
+    fn workflows(&self) -> Result<Vec<Listed>, BackendError>;
+
+    /// The newest version of the workflow of a name.
+    fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, BackendError>;
+
+    /// The document of a workflow.
+    fn document(&self, workflow: WorkflowNo) -> Result<Document, BackendError>;
+
+    /// A program of a workflow; its own has the empty name.
+    fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, BackendError>;
+
+    /// The number of a workflow that was saved before.
+    fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, BackendError>;
+
+    /// Saves a workflow once; equal workflows have one number.
+    fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, BackendError>;
+
+    /// All sessions, by document and name.
+    fn sessions(&self) -> Result<Vec<KeptSession>, BackendError>;
+
+    /// Starts a run. It is stored when this returns.
+    fn start(&self, start: Start) -> Result<Taken, BackendError>;
+
+    /// Sends an event to a run: an answer, a signal or a cancellation. It is stored when this returns.
+    fn send(&self, run: RunNo, event: &Event) -> Result<HandledBy, BackendError>;
+
+    /// Continues a run that no process drives.
+    fn resume(&self, run: RunNo, with: ContinueWith) -> Result<(), BackendError>;
+
+    /// Starts a run with the first events of another.
+    fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Taken, BackendError>;
+}
