@@ -328,7 +328,6 @@ impl Decided {
             (None, None, None) => "there is no condition".into(),
             (Some(only), None, None) if second.is_none() => only.sentence.clone(),
             (_, None, None) => "no condition matched".into(),
-            (_, Some(reason), None) if reason.contains(", ") => format!("no condition matched; {reason}").into(),
             (_, Some(reason), None) => format!("no condition matched, and {reason}").into(),
             (_, None, Some(failed)) => format!("no condition matched, and {failed}").into(),
             (_, Some(reason), Some(failed)) => format!("no condition matched, {failed}, and {reason}").into(),

@@ -16,13 +16,16 @@ use branchpoint_expr::Kind;
 use page::{Page, Seen};
 
 /// Pages about what other crates find: their examples are checked there, as are whole documents.
-const FOUND_ELSEWHERE: [&str; 15] = [
+const FOUND_ELSEWHERE: [&str; 18] = [
+    "bad_approval_input",
     "call_depth",
     "exhausted",
     "hitl_no_recipients",
     "key_unavailable",
     "max_steps",
     "no_runner",
+    "not_paused",
+    "not_waiting",
     "op_limit",
     "provider_not_found",
     "runner",
