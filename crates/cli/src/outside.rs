@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use branchpoint_core::effect;
+use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_runners::models::{Listener as Words, Piece};
@@ -130,10 +130,12 @@ impl Here {
 
     async fn local(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
         let folder = Path::new(&*call.folder);
-        let works = matches!(
-            call.kind(),
-            effect::Kind::Shell | effect::Kind::Agent | effect::Kind::Files | effect::Kind::Process
-        );
+        let works = match call.definition.request() {
+            Ok(Request::Process(_)) => true,
+            Ok(Request::Files(request)) => request.operation.is_local(),
+            Ok(Request::Model(request)) => request.program,
+            _ => false,
+        };
         if works && !self.anywhere && !folder.is_absolute() {
             return Some(Answer::failed("exit_code", "the run has no folder, and a worker runs commands only there"));
         }
@@ -142,18 +144,14 @@ impl Here {
             return Some(Answer::failed("exit_code", message));
         }
         match self.local.perform(call, cancel).await {
-            None if call.kind() == effect::Kind::Agent => self.local.agent(call, cancel).await,
+            None => self.local.agent(call, cancel).await,
             answer => answer,
         }
     }
 
     /// Why calls of an effect cannot be performed here; none if they can.
     pub(crate) async fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
-        if matches!(effect.kind, effect::Kind::Shell | effect::Kind::Files | effect::Kind::Notify) {
-            None
-        } else {
-            self.runners.lacks(effect).await
-        }
+        if Local::serves(effect) { None } else { self.runners.lacks(effect).await }
     }
 }
 
@@ -166,7 +164,7 @@ impl Runner for Here {
             self.runners.perform(call, cancel).await.unwrap_or_else(|| {
                 let message =
                     format!("nothing here performs `{}`; write an answer into the file of --script", call.kind());
-                Answer::impossible(if call.kind() == effect::Kind::Agent { "agent" } else { "no_runner" }, message)
+                Answer::impossible("no_runner", message)
             })
         })
     }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Effect;
-use branchpoint_expr::{Kind, Value};
+use branchpoint_expr::Kind;
 use branchpoint_runners::models;
-use branchpoint_runners::tools::{self, Commands, Tools};
+use branchpoint_runners::tools::{self, Tools};
 use branchpoint_runners::{Answer, Call, CancellationToken, Local, Models, agents};
 use serde::de::DeserializeOwned;
 
@@ -27,9 +28,7 @@ impl Runners {
         let mut settings: tools::Settings = read("tools", &project.tools())?;
         anchor_tools(&mut settings, &project.folder);
         let (http, files) = (settings.http.clone(), settings.files.clone());
-        let commands = Commands { local: local.clone() };
-        let tools = Tools::new(settings, Arc::clone(&local.secrets));
-        let tools = Arc::new(tools.with_commands(commands));
+        let tools = Arc::new(Tools::new(settings, Arc::clone(&local.secrets)));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
         for agent in agents.values_mut() {
             anchor_program(&mut agent.program, &project.folder);
@@ -76,8 +75,8 @@ impl Runners {
 
     /// Why a tool that an effect offers to a model cannot be called, as far as the document names them.
     async fn lacks_tools(&self, effect: &Effect) -> Option<(Kind, String)> {
-        let names = effect.fixed.get("uses").and_then(Value::as_list).unwrap_or_default();
-        for name in names.iter().filter_map(Value::as_str) {
+        let Ok(Request::Model(request)) = effect.request() else { return None };
+        for name in &request.uses {
             if let Some(why) = self.tools.lacks_tool(name).await {
                 return Some((Kind::NoRunner, why));
             }

@@ -77,7 +77,8 @@ fn run(program: &Program, call: &Call, world: &mut World) -> Value {
     assert!(agent::is_turn(call));
     let children = BTreeMap::from([(Arc::from(agent::NAME), agent::program().clone())]);
     let mut memory = VirtualDriver::new(program, 0).calling(&children);
-    memory.start(agent::input(call, agent::Bounds::default()), Object::default()).expect("it starts");
+    let input = agent::input(call, agent::Bounds::default()).expect("its fields are known");
+    memory.start(input, Object::default()).expect("it starts");
     memory.go_on(&mut |call| world.answer(call).into());
     let result = memory.result().cloned().expect("it has ended");
     let ended_well = result.get("status") == Some(&Value::from("completed"));
@@ -98,7 +99,7 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
         let arguments: Vec<String> = (0..5).map(echo).collect();
         let five: Vec<(&str, &str)> = arguments.iter().map(|arguments| ("echo", arguments.as_str())).collect();
         let mut world = World::new(&[&calls(&five), &says("done")]);
-        let mut asked = call("agent", "{}", STEP);
+        let mut asked = call("model", "{}", STEP);
         if sequential {
             let mut fields = asked.input.as_object().cloned().unwrap_or_default();
             fields.insert("sequential".into(), Value::Bool(true));
@@ -126,7 +127,7 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
 fn what_a_document_has_set_for_a_tool_goes_with_its_calls() {
     let step = r#"{"prompt": "Do it.", "tools": ["echo", {"name": "find", "configuration": {"limit": 3}}]}"#;
     let mut world = World::new(&[&calls(&[("echo", "{}"), ("find", r#"{"q": "x"}"#)]), &says("done")]);
-    run(agent::program(), &call("agent", "{}", step), &mut world);
+    run(agent::program(), &call("model", "{}", step), &mut world);
     let set = |tool: &str| {
         let called = world.tools.iter().find(|asked| text(asked, "tool") == tool).expect("it was called");
         called.get("configuration").cloned().unwrap_or_default()
@@ -137,7 +138,7 @@ fn what_a_document_has_set_for_a_tool_goes_with_its_calls() {
 #[test]
 fn what_goes_wrong_with_a_tool_is_told_to_the_model() {
     let mut world = World::new(&[&calls(&[("broken", "{}"), ("made_up", "{}")]), &says("I see")]);
-    let result = run(agent::program(), &call("agent", "{}", STEP), &mut world);
+    let result = run(agent::program(), &call("model", "{}", STEP), &mut world);
     assert_eq!(text(&result, "output"), "I see");
     let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
     assert_eq!(text(&messages[1], "error"), "it is broken");
@@ -156,7 +157,7 @@ fn a_turn_ends_when_it_has_used_up_what_it_may() {
     ] {
         let mut world = World::new(&endless);
         let asked = format!(r#"{{"prompt": "Go.", "tools": ["echo"], {bound}}}"#);
-        let result = run(agent::program(), &call("agent", "{}", &asked), &mut world);
+        let result = run(agent::program(), &call("model", "{}", &asked), &mut world);
         assert_eq!((text(&result, "kind"), world.asked.len()), (kind, turns), "{result}");
         assert!(text(&result, "message").contains(bound.split('"').nth(1).expect("a name")), "{result}");
         assert!(
@@ -168,7 +169,7 @@ fn a_turn_ends_when_it_has_used_up_what_it_may() {
 #[test]
 fn a_model_that_fails_ends_the_turn_and_keeps_what_was_said() {
     let mut world = World::new(&[&calls(&[("echo", "{}")])]);
-    let result = run(agent::program(), &call("agent", "{}", STEP), &mut world);
+    let result = run(agent::program(), &call("model", "{}", STEP), &mut world);
     assert_eq!((text(&result, "status"), text(&result, "message")), ("failed", "nothing to say"));
     assert_eq!(result.get("messages").and_then(Value::as_list).map(<[Value]>::len), Some(2));
 }
@@ -178,7 +179,7 @@ fn thoughts_go_back_as_they_came() {
     let thinking =
         r#"{"text": "", "toolCalls": [{"id": "c", "name": "echo", "arguments": {}}], "thoughts": {"signed": 1}}"#;
     let mut world = World::new(&[thinking, &says("done")]);
-    run(agent::program(), &call("agent", "{}", STEP), &mut world);
+    run(agent::program(), &call("model", "{}", STEP), &mut world);
     let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
     assert_eq!(messages[0].get("thoughts"), Some(&value(r#"{"signed": 1}"#)));
 }
@@ -186,38 +187,37 @@ fn thoughts_go_back_as_they_came() {
 #[test]
 fn a_condition_of_the_document_ends_the_turn() {
     let spec = r#"{"fixed": {"stop_when": {"if": "{{input}} == {{step.goal.output}}"}}}"#;
-    let spec_value = effect("agent", spec);
+    let spec_value = effect("model", spec);
     let program = match agent::program_for(&spec_value) {
         Ok(program) => program.expect("it has a condition"),
         Err(problems) => panic!("{problems}"),
     };
     let reply = r#"{"text": "enough", "toolCalls": [{"id": "c", "name": "echo", "arguments": {}}]}"#;
-    let asked = r#"{"prompt": "Go.", "tools": ["echo"], "stop_when_names": {"step.goal.output": "enough"}}"#;
+    let asked = r#"{"prompt": "Go.", "tools": ["echo"], "stop_when_values": {"step.goal.output": "enough"}}"#;
     let mut world = World::new(&[reply, &says("too late")]);
-    let result = run(&program, &call("agent", spec, asked), &mut world);
+    let result = run(&program, &call("model", spec, asked), &mut world);
     assert_eq!((text(&result, "status"), text(&result, "output")), ("completed", "enough"), "{result}");
     assert!(world.tools.is_empty());
-    assert!(agent::program_for(&effect("agent", "{}")).is_ok_and(|none| none.is_none()));
+    assert!(agent::program_for(&effect("model", "{}")).is_ok_and(|none| none.is_none()));
 }
 
-const GRAPH: &str = r#"{"systemPrompt": "Boss.", "userContent": "Plan a trip.", "model": "m", "reasoningEffort": "low",
+const GRAPH: &str = r#"{"system": "Boss.", "prompt": "Plan a trip.", "model": "m", "reasoning_effort": "low",
     "tools": {"web_search": true, "subagents": true},
-    "subagents": [{"nodeId": "n2", "agentName": "Scout", "systemPrompt": "Look.", "model": "s", "reasoningEffort": "low",
+    "subagents": [{"id": "n2", "name": "Scout", "tool": "subagent_scout_n2", "system": "Look.", "model": "s", "reasoning_effort": "low",
         "tools": {"web_search": true}}]}"#;
 
 #[test]
 fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
-    let spec = r#"{"fixed": {"toolNames": {"n2": "subagent_scout_n2"}}}"#;
     let mut world = World::new(&[
         &calls(&[("subagent_scout_n2", r#"{"message": "Find a train."}"#)]),
         &calls(&[("web_search", r#"{"query": "train"}"#)]),
         &says("Take the 9:15."),
         &says("All set."),
     ]);
-    let result = run(agent::program(), &call("agent", spec, GRAPH), &mut world);
+    let result = run(agent::program(), &call("model", "{}", GRAPH), &mut world);
     assert_eq!(text(&result, "output"), "All set.");
     assert_eq!(world.asked.len(), 4);
-    assert_eq!((text(&world.asked[1], "systemPrompt"), text(&world.asked[1], "model")), ("Look.", "s"));
+    assert_eq!((text(&world.asked[1], "system"), text(&world.asked[1], "model")), ("Look.", "s"));
     assert_eq!(text(&world.asked[1], "prompt"), "Find a train.", "the message alone, not the arguments around it");
     let told = world.asked[3].get("since").and_then(Value::as_list).expect("what was said since");
     assert_eq!(told[1].get("content"), Some(&Value::from("Take the 9:15.")));
@@ -232,12 +232,11 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
 
 #[test]
 fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
-    let spec = r#"{"fixed": {"toolNames": {"n2": "scout"}}}"#;
     for (arguments, prompt) in
         [(r#"{"message": {"to": "Rome"}}"#, r#"{"to":"Rome"}"#), (r#"{"msg": "Go."}"#, r#"{"msg":"Go."}"#)]
     {
-        let mut world = World::new(&[&calls(&[("scout", arguments)]), &says("found"), &says("done")]);
-        run(agent::program(), &call("agent", spec, GRAPH), &mut world);
+        let mut world = World::new(&[&calls(&[("subagent_scout_n2", arguments)]), &says("found"), &says("done")]);
+        run(agent::program(), &call("model", "{}", GRAPH), &mut world);
         assert_eq!(text(&world.asked[1], "prompt"), prompt);
     }
 }
@@ -245,7 +244,7 @@ fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
 #[test]
 fn arguments_that_are_no_object_reach_no_tool_and_the_model_is_told() {
     let mut world = World::new(&[&calls(&[("echo", r#""{\"n\": 1, oo""#), ("echo", "[1]")]), &says("I see")]);
-    run(agent::program(), &call("agent", "{}", STEP), &mut world);
+    run(agent::program(), &call("model", "{}", STEP), &mut world);
     assert!(world.tools.is_empty());
     let since = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
     let told = "the arguments of `echo` are no JSON object, so it was not called: ";
@@ -255,18 +254,17 @@ fn arguments_that_are_no_object_reach_no_tool_and_the_model_is_told() {
 
 #[test]
 fn the_model_of_a_turn_is_asked_with_everything_that_the_call_says() {
-    let asked = r#"{"prompt_template": "Hi.", "system_template": "Short.", "input": "Hi.", "model": "gpt-5", "model_variant": "mini",
-        "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}], "simple_format": true, "tools": ["echo"],
-        "max_turns": 3, "nothing": null}"#;
-    let spec =
-        r#"{"response": {"output_schema": {"type": "object"}}, "secrets": [{"at": [{"field": "system_template"}]}]}"#;
+    let asked = r#"{"prompt": "Hi.", "system": "Short.", "model": "gpt-5", "model_variant": "mini",
+        "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}], "tools": ["echo"],
+        "max_turns": 3, "seed": null}"#;
+    let spec = r#"{"response": {"output_schema": {"type": "object"}}, "secrets": [{"at": [{"field": "system"}]}]}"#;
     let mut world = World::new(&[&calls(&[("echo", "{}")]), &says("done")]);
     let call = call("model", spec, asked);
     let program = agent::program_for(&call.definition).ok().flatten().expect("it names secrets");
     run(&program, &call, &mut world);
-    let expected = r#"{"prompt_template": "Hi.", "system_template": "Short.", "model": "gpt-5", "model_variant": "mini",
-        "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}], "simple_format": true,
-        "output_schema": {"type": "object"}, "since": [], "tools": [{"name": "echo"}]}"#;
+    let expected = r#"{"prompt": "Hi.", "system": "Short.", "model": "gpt-5", "model_variant": "mini",
+        "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}],
+        "schema": {"type": "object"}, "since": [], "tools": [{"name": "echo"}]}"#;
     assert_eq!(world.asked[0], value(expected));
     let model = program.effects.iter().find(|effect| effect.kind == Kind::Model).expect("it asks a model");
     assert_eq!(model.secrets, call.definition.secrets, "secrets stand where the call says so");
@@ -275,10 +273,10 @@ fn the_model_of_a_turn_is_asked_with_everything_that_the_call_says() {
 #[test]
 fn the_program_is_the_same_each_time() {
     let bytes = |program: &Program| branchpoint_core::codec::encode_program(program).expect("it can be written");
-    let spec = effect("agent", r#"{"fixed": {"stop_when": {"if": "{{input}} == 'x'"}}}"#);
+    let spec = effect("model", r#"{"fixed": {"stop_when": {"if": "{{input}} == 'x'"}}}"#);
     let stopping = || agent::program_for(&spec).ok().flatten().expect("it has a condition");
     assert_eq!(bytes(&stopping()), bytes(&stopping()));
-    assert!(!agent::is_turn(&call("agent", "{}", r#"{"prompt": "hi", "tools": []}"#)));
-    assert!(!agent::is_turn(&call("model", r#"{"fixed": {"reply": true}}"#, r#"{"tools": ["x"]}"#)));
-    assert!(agent::is_turn(&call("model", "{}", r#"{"prompt_template": "hi", "tools": ["x"]}"#)));
+    assert!(!agent::is_turn(&call("model", "{}", r#"{"prompt": "hi", "tools": []}"#)));
+    assert!(!agent::is_turn(&call("model", r#"{"fixed": {"task": "reply"}}"#, r#"{"tools": ["x"]}"#)));
+    assert!(agent::is_turn(&call("model", "{}", r#"{"prompt": "hi", "tools": ["x"]}"#)));
 }

@@ -65,7 +65,7 @@ fn every_answer_comes_to_the_same_when_it_is_played_again() {
         r#"{"response": {"format": "json"}}"#,
         r#"{"response": {"child": true, "report": 2}}"#,
     ];
-    for kind in ["model", "agent", "http", "process", "shell", "tool", "run"] {
+    for kind in ["model", "http", "process", "tool", "run"] {
         for spec in specs {
             let program = one_call(effect(kind, spec));
             for answer in every_answer() {
@@ -89,7 +89,7 @@ fn answers_are_written_as_people_write_them() {
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
     let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into(), cut: None };
     assert_eq!(
-        written("shell", r#"{"response": {"report": 1}}"#, printed),
+        written("process", r#"{"response": {"report": 1}}"#, printed),
         json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#)
     );
     let headers: Object =
@@ -104,7 +104,7 @@ fn answers_are_written_as_people_write_them() {
 
 #[test]
 fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
-    let program = one_call(effect("shell", r#"{"response": {"report": 1}}"#));
+    let program = one_call(effect("process", r#"{"response": {"report": 1}}"#));
     let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into(), cut: None };
     let (_, past) = played(&program, &mut |_| answer.clone().into());
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
@@ -236,7 +236,13 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
 /// A past whose host knew these facts, and which has read these variables.
 fn past_with(facts: &str, read: &str) -> Past {
     let called = Happened::Called {
-        call: call("files", "s", r#"{"environment": ["HOME", "SERVICE", "OPENAI_API_KEY"]}"#),
+        call: Call {
+            step: Some("s".into()),
+            ..Call::first(
+                effect("files", r#"{"fixed": {"operation": "environment"}}"#),
+                json(r#"{"names": ["HOME", "SERVICE", "OPENAI_API_KEY"]}"#),
+            )
+        },
         came: branchpoint_host::Came::Settled(Ok(json(read)), Usage::default()),
     };
     let facts = json(facts).as_object().expect("an object").clone();

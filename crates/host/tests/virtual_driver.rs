@@ -63,7 +63,7 @@ fn a_call_without_an_entry_fails_and_is_not_repeated() {
 #[test]
 fn scripts_speak_of_what_was_sent() {
     check(&one_call(effect(Kind::Model)), r#"{"$prompt": true}"#, Status::Completed, "hello", 0);
-    let sent = r#"{"method":null,"url":null,"headers":null,"body":null}"#;
+    let sent = r#"{"method":null,"url":"https://a","headers":{},"body":null}"#;
     check(&one_call(effect(Kind::Http)), r#"{"$request": true}"#, Status::Completed, sent, 0);
     check(&one_call(effect(Kind::Http)), r#"{"$status": 500}"#, Status::Failed, "http_status", 0);
     check(&one_call(effect(Kind::Process)), r#"{"$exit": 0, "stdout": "x"}"#, Status::Completed, "x", 0);

@@ -4,14 +4,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use branchpoint_core::effect::{Kind, Response};
+use branchpoint_core::effect::{FieldError, Kind, Request, Response};
 use branchpoint_core::ir::{Effect, Index, Program};
 use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::local::SecretStore;
 use crate::local::shell::Stream;
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, resolve};
 
 /// An attempt that is being performed.
 pub type Performing<'c> = Pin<Box<dyn Future<Output = Answer> + Send + 'c>>;
@@ -122,6 +123,25 @@ impl Call {
     pub fn within(mut self, limit_ms: u64) -> Self {
         Arc::make_mut(&mut self.definition).attempt_limit_ms = Some(limit_ms);
         self
+    }
+
+    /// The request, from the fixed fields of the effect and those of this call.
+    ///
+    /// # Errors
+    ///
+    /// A field is unknown, or has a value that it cannot have.
+    pub fn request(&self) -> Result<Request, FieldError> {
+        Request::parse(self.kind(), &self.definition.fixed, &self.input)
+    }
+
+    /// The call with the secrets that it names, and their values.
+    ///
+    /// # Errors
+    ///
+    /// The store does not have a secret, or it cannot be written where it is named.
+    pub fn resolved(&self, store: &SecretStore) -> Result<(Self, Vec<String>), String> {
+        let (input, known) = resolve(&self.input, &self.definition.secrets, store)?;
+        Ok((Self { input, ..self.clone() }, known))
     }
 
     /// The name under which scripts answer it: that of its step, or its kind if it belongs to none.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::{Answer, Call, CancellationToken, Local, runtime};
@@ -19,7 +20,8 @@ fn run(command: &str, inputs: &[(&str, &str)]) -> (String, String) {
     let inputs: Object = inputs.iter().map(|(name, value)| ((*name).into(), Value::from(*value))).collect();
     let input: Object =
         [("command".into(), Value::from(command)), ("inputs".into(), Value::from(inputs))].into_iter().collect();
-    let call = Call::first(effect(Kind::Shell), Value::from(input));
+    let fixed = [("user_shell".into(), Value::Bool(true))].into_iter().collect();
+    let call = Call::first(Effect { fixed, ..effect(Kind::Process) }, Value::from(input));
     let answer = runtime().block_on(local.perform(&call, &CancellationToken::new()));
     let Some(Answer::Process { exit: 0, stdout, .. }) = answer else { panic!("{answer:?}") };
     let heard = heard.lock().expect("no panic").clone();

@@ -12,7 +12,13 @@ use branchpoint_runners::{Answer, Call, CancellationToken, Local, Secrets, agent
 
 fn call(kind: Kind, input: &str) -> Call {
     let secrets = vec![SecretText::plain(vec!["command".into()])];
-    Call::first(Effect { secrets, ..effect(kind) }, serde_json::from_str(input).expect("this is JSON"))
+    let name = match kind {
+        Kind::Process => "user_shell",
+        _ => "program",
+    };
+    let flag = matches!(kind, Kind::Process | Kind::Model).then(|| (name.into(), Value::Bool(true)));
+    let fixed = flag.into_iter().collect();
+    Call::first(Effect { fixed, secrets, ..effect(kind) }, serde_json::from_str(input).expect("this is JSON"))
 }
 
 #[test]
@@ -27,13 +33,13 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
         secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
         ..Local::new(std::env::temp_dir())
     };
-    let asked = call(Kind::Shell, r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
+    let asked = call(Kind::Process, r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
     let answer =
         runtime().block_on(local.perform(&asked, &CancellationToken::new())).expect("commands are for this machine");
     assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<***> 7"), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
 
-    let missing = call(Kind::Shell, r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
+    let missing = call(Kind::Process, r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
     let answer = runtime().block_on(local.perform(&missing, &CancellationToken::new()));
     let is_final = |failed: &Failed| failed.again == Again::Never && failed.message.contains("`OTHER`");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if is_final(failed)), "{answer:?}");
@@ -55,7 +61,7 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
     };
     let command = r"printf 'a sword'; sleep 0.05; printf 'fish b \303'; sleep 0.05; printf '\251 hun'; sleep 0.05; printf 'ter2. sword'; : ";
     let command = serde_json::to_string(command).expect("text is JSON");
-    let asked = call(Kind::Shell, &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
+    let asked = call(Kind::Process, &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
     let answer =
         runtime().block_on(local.perform(&asked, &CancellationToken::new())).expect("commands are for this machine");
     // An input is data and stays whole; what the call was given by name does not come back.
@@ -72,7 +78,7 @@ fn program(script: &str) -> (Local, Call) {
         ..agents::Settings::default()
     };
     let local = Local { agents: BTreeMap::from([("mine".to_owned(), settings)]), ..Local::new(std::env::temp_dir()) };
-    (local, call(Kind::Agent, r#"{"provider": "mine", "prompt": "hi"}"#))
+    (local, call(Kind::Model, r#"{"provider": "mine", "prompt": "hi"}"#))
 }
 
 #[test]
@@ -103,9 +109,9 @@ fn a_program_that_prints_more_than_is_read_has_not_answered() {
 fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed() {
     let (local, agent) = program("env; cat > /dev/null");
     let local = Local { environment: Some(vec!["PATH".to_owned()]), shell: Some("/bin/sh".into()), ..local };
-    let mut script = call(Kind::Shell, r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
+    let mut script = call(Kind::Process, r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
     Arc::make_mut(&mut script.definition).fixed.insert("script".into(), Value::Bool(true));
-    for asked in [call(Kind::Shell, r#"{"command": "env"}"#), script, agent] {
+    for asked in [call(Kind::Process, r#"{"command": "env"}"#), script, agent] {
         let stop = CancellationToken::new();
         let seen = match runtime().block_on(async {
             match local.perform(&asked, &stop).await {
@@ -133,7 +139,8 @@ fn what_is_no_file_or_too_long_is_not_read() {
     std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
     std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
     let read = |path: &str| {
-        runtime().block_on(local.perform(&call(Kind::Files, &format!("{path:?}")), &CancellationToken::new()))
+        runtime()
+            .block_on(local.perform(&call(Kind::Files, &format!(r#"{{"path": {path:?}}}"#)), &CancellationToken::new()))
     };
     for (path, why) in [
         ("pipe", "not a regular file"),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use branchpoint_core::Approval;
+use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use branchpoint_host::{BadScript, Rehearsed, Script};
@@ -132,8 +133,11 @@ impl Answers {
     }
 
     fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Rehearsed> {
-        let prompt = call.input.get("prompt").or_else(|| call.input.get("prompt_template"));
-        let asked = prompt.unwrap_or(&call.input);
+        let asked = match call.request() {
+            Ok(Request::Model(request)) => request.prompt,
+            _ => None,
+        };
+        let asked = asked.unwrap_or_else(|| call.input.to_string());
         let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind());
         loop {
             let line = self.asks.then(|| terminal::ask(&question)).flatten()?;

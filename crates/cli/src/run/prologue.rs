@@ -3,8 +3,9 @@
 use std::process::{self, ExitCode};
 
 use anyhow::Result;
+use branchpoint_core::effect::{Request, RunRequest};
 use branchpoint_core::ir::Effect;
-use branchpoint_expr::{Diagnostic, Located, Span, Value};
+use branchpoint_expr::{Diagnostic, Located, Span};
 use branchpoint_runners::{CancellationToken, runner_check, runtime};
 
 use super::answers::Answers;
@@ -59,8 +60,8 @@ pub(crate) fn check(
 
 /// Whether an effect is a run of a workflow that was found.
 fn calls_known(workflow: &Workflow, effect: &Effect) -> bool {
-    let called = effect.fixed.get("workflow").and_then(Value::as_str).filter(|_| effect.is_child_run());
-    called.is_some_and(|name| workflow.children.contains_key(name))
+    let Ok(Request::Run(RunRequest { workflow: Some(name), .. })) = effect.request() else { return false };
+    workflow.children.contains_key(&*name)
 }
 
 /// The place of a step's id, or of its first key: a step may be pages long, and that is enough to find it.

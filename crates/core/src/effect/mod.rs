@@ -3,34 +3,49 @@
 //! An [`Effect`](crate::ir::Effect) has a [`Kind`], the fields of its request that are the same for every call (`fixed`), and
 //! how a raw answer becomes the value of its step ([`Response`]). A call adds the fields that the run computes (`input`). Both
 //! halves use the field names of the request; where both have a field, the call's counts, and null is the same as absent.
+//! [`Request::parse`] reads both halves once; its error names the field.
 //!
 //! | kind | request |
 //! |---|---|
-//! | `model` | an answer, a reply with tool calls, a score or extracted data |
-//! | `http` | an HTTP request |
-//! | `webhook` | a signed notification |
-//! | `mail` | a mail |
-//! | `process` | a command, a script or a program of the machine |
-//! | `mcp` | an action of an MCP server |
-//! | `tool` | a tool by name |
-//! | `search` | a web search |
-//! | `fetch` | a web page |
-//! | `extract` | a value out of JSON, HTML or XML |
-//! | `files` | files, skills and environment variables of the machine, and stored content |
-//! | `memory`, `chat_history`, `retrieval`, `object_store` | stored data, behind the tool of that name |
-//! | `run` | a run of another workflow |
-//! | `notify` | a message to the user |
+//! | `model` | [`ModelRequest`]: an answer, a reply with tool calls, a score or extracted data |
+//! | `http` | [`HttpRequest`]: an HTTP request |
+//! | `webhook` | [`WebhookRequest`]: a signed notification |
+//! | `mail` | [`MailRequest`]: a mail |
+//! | `process` | [`ProcessRequest`]: a command, a script or a program of the machine |
+//! | `mcp` | [`McpRequest`]: an action of an MCP server |
+//! | `tool` | [`ToolRequest`]: a tool by name |
+//! | `search` | [`SearchRequest`]: a web search |
+//! | `fetch` | [`FetchRequest`]: a web page |
+//! | `extract` | [`ExtractRequest`]: a value out of JSON, HTML or XML |
+//! | `files` | [`FilesRequest`]: files, skills and environment variables of the machine, and stored content |
+//! | `memory`, `chat_history`, `retrieval`, `object_store` | [`ToolRequest`]: stored data, behind the tool of that name |
+//! | `run` | [`RunRequest`]: a run of another workflow |
+//! | `notify` | [`NotifyRequest`]: a message to the user |
 //! | `scripted` | any fields: a step that only a script answers |
 
+mod calls;
+mod fields;
+mod machine;
+mod model;
+mod request;
 mod response;
 mod secret;
+mod web;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use calls::{McpRequest, RunRequest, ToolRequest};
+pub use fields::FieldError;
+pub use machine::{FilesOperation, FilesRequest, NotifyRequest, ProcessRequest};
+pub use model::{ModelRequest, Task, Tools};
+pub use request::Request;
 pub use response::{Format, Response};
 pub use secret::{PathKey, SecretForm, SecretText};
+pub use web::{
+    BodyType, ExtractRequest, FetchRequest, HttpRequest, MailRequest, PageFormat, SearchRequest, WebhookRequest,
+};
 
 macro_rules! kinds {
     ($($(#[$about:meta])* $variant:ident = $name:literal,)*) => {
@@ -58,12 +73,6 @@ macro_rules! kinds {
 kinds! {
     /// A model or an agent.
     Model = "model",
-    /// An agent.
-    Agent = "agent",
-    /// A reply of a chat.
-    Chat = "chat",
-    /// A score.
-    Evaluate = "evaluate",
     /// An HTTP request.
     Http = "http",
     /// A signed notification.
@@ -72,8 +81,6 @@ kinds! {
     Mail = "mail",
     /// A command, a script or a program of the machine.
     Process = "process",
-    /// A command of the user's shell.
-    Shell = "shell",
     /// An action of an MCP server.
     Mcp = "mcp",
     /// A tool by name.
@@ -86,8 +93,6 @@ kinds! {
     Extract = "extract",
     /// Files, skills and environment variables of the machine, and stored content.
     Files = "files",
-    /// Stored content.
-    Content = "content",
     /// Stored memories.
     Memory = "memory",
     /// A stored chat.

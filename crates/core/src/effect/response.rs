@@ -67,6 +67,8 @@ pub enum Format {
     /// As it is.
     #[default]
     Text,
+    /// Model: the `text` of a reply `{text, toolCalls, usage}`.
+    Reply,
     /// Model: JSON; other text is a failed attempt.
     Json,
     /// Model, with `report`: JSON, or a text with a fenced block of JSON; other text is a failed attempt.

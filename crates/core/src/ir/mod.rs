@@ -521,6 +521,15 @@ fn at_most(bound: u64, most: u64) -> u64 {
 }
 
 impl Effect {
+    /// The request as far as it is the same for every call.
+    ///
+    /// # Errors
+    ///
+    /// A field is unknown, or has a value that it cannot have.
+    pub fn request(&self) -> Result<effect::Request, effect::FieldError> {
+        effect::Request::parse(self.kind, &self.fixed, &Value::Null)
+    }
+
     /// Whether this is a run of its own, which counts against [`Limits::depth`].
     pub fn is_child_run(&self) -> bool {
         self.kind == effect::Kind::Run

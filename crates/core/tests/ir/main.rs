@@ -1,6 +1,7 @@
 //! The intermediate form: building, checking and printing programs.
 
 mod builder;
+mod effects;
 mod order;
 mod picture;
 mod print;

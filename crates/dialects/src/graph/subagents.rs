@@ -106,11 +106,12 @@ pub(super) fn tree(graph: &Graph, node: usize) -> Option<Value> {
 fn described(graph: &Graph, node: usize) -> Option<Value> {
     let What::Agent(agent) = &graph.nodes[node].what else { return None };
     let mut described: Object = [
-        ("nodeId", Value::Str(graph.nodes[node].id.clone())),
-        ("agentName", Value::Str(agent.name.clone())),
-        ("systemPrompt", Value::Str(agent.system.clone())),
+        ("id", Value::Str(graph.nodes[node].id.clone())),
+        ("name", Value::Str(agent.name.clone())),
+        ("tool", Value::from(tool_name(graph, node, agent))),
+        ("system", Value::Str(agent.system.clone())),
         ("model", optional(agent.model.as_ref())),
-        ("reasoningEffort", optional(agent.effort.as_ref())),
+        ("reasoning_effort", optional(agent.effort.as_ref())),
     ]
     .into_iter()
     .map(|(key, value)| (Arc::from(key), value))
@@ -148,13 +149,9 @@ pub(super) fn models(graph: &Graph, node: usize) -> Vec<Value> {
     each_once(below(graph, node).filter_map(|(_, agent)| agent.model.as_ref()))
 }
 
-/// By node, what a model calls the tools that the subagents of an agent are, at any depth.
-pub(super) fn tool_names(graph: &Graph, node: usize) -> Object {
-    let named = below(graph, node).map(|(node, agent)| {
-        let id = &graph.nodes[node].id;
-        (id.clone(), Value::from(format!("subagent_{}_{}", slug(&agent.name), slug(id))))
-    });
-    named.collect()
+/// The name of the tool that a subagent is.
+fn tool_name(graph: &Graph, node: usize, agent: &Agent) -> String {
+    format!("subagent_{}_{}", slug(&agent.name), slug(&graph.nodes[node].id))
 }
 
 fn below(graph: &Graph, node: usize) -> impl Iterator<Item = (usize, &Agent)> {

@@ -1,6 +1,6 @@
 //! The effect of a step: its kind, the fixed fields of its request, and how its answers are read.
 
-use branchpoint_core::effect::{Kind, Response};
+use branchpoint_core::effect::{FilesOperation, Kind, Response, Task};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Located, Object, Shape, Value};
 
@@ -14,45 +14,70 @@ pub(super) use branchpoint_expr::instant_ms;
 /// The score from which an evaluation passes, unless the step says otherwise.
 const PASS_THRESHOLD: f64 = 0.5;
 
-/// The effect of a step, apart from its retries and limits.
-pub(super) fn definition(step: &Step<'_>, request: &Request, scripted: bool) -> Effect {
-    let kind = match step.kind.family {
+/// The kind of a step's effect.
+pub(super) fn kind(step: &Step<'_>, scripted: bool) -> Kind {
+    match step.kind.family {
         // An answer in the script counts more than the workflow that would be called.
         Family::Effect(_) if scripted && step.is("call_workflow") => Kind::Scripted,
+        // Data by a schema alone is extracted by a model.
+        Family::Effect(Kind::Extract)
+            if step.is("extract_data") && step.get("output_schema").is_some() && step.get("path").is_none() =>
+        {
+            Kind::Model
+        }
         Family::Effect(kind) => kind,
         Family::Pure | Family::Control => Kind::Scripted,
-    };
+    }
+}
+
+/// The effect of a step, apart from its retries and limits.
+pub(super) fn definition(step: &Step<'_>, kind: Kind, request: &Request) -> Effect {
     let mut fixed = Object::default();
     let mut put = |key: &str, value: Value| fixed.insert(key.into(), value);
-    put("step_type", Value::from(step.kind.name));
-    // A model that is known from the text is looked for before the run starts.
-    if matches!(kind, Kind::Model | Kind::Agent | Kind::Evaluate) {
-        let model = step.text("model").map_or("default", |model| &**model);
-        if !model.contains("{{") {
-            put("model", Value::from(model));
+    match kind {
+        Kind::Model => {
+            match step.kind.name {
+                "evaluate_step" => _ = put("task", Task::Score.into()),
+                "extract_data" => _ = put("task", Task::Extract.into()),
+                _ => {}
+            }
+            // A model that is known from the text is looked for before the run starts, and so are tools.
+            let model = step.text("model").map_or("default", |model| &**model);
+            if !model.contains("{{") {
+                put("model", Value::from(model));
+            }
+            let uses = step.get("tools").map(tools).filter(|uses| !uses.is_empty());
+            uses.map(|uses| put("uses", Value::from(uses)));
+            step.get("stop_when").map(|stop| put("stop_when", super::condition::under(stop).to_value()));
         }
-    }
-    let uses = step.get("tools").map(tools).filter(|uses| !uses.is_empty());
-    if let Some(uses) = uses.filter(|_| matches!(kind, Kind::Model | Kind::Agent)) {
-        put("uses", Value::from(uses));
-    }
-    // So is a path that can never be read.
-    if kind == Kind::Extract {
-        for (name, _, written) in
-            request.fields.iter().filter(|(name, ..)| ["path", "expected_format"].contains(&&**name))
-        {
-            if let Some(text) = written.text().filter(|text| !text.contains("{{")) {
-                put(name, Value::Str(text.clone()));
+        // A path that can never be read is reported before the run starts.
+        Kind::Extract => {
+            for (name, _, written) in request.fields.iter().filter(|(name, ..)| ["path", "format"].contains(&&**name)) {
+                if let Some(text) = written.text().filter(|text| !text.contains("{{")) {
+                    put(name, Value::Str(text.clone()));
+                }
             }
         }
-    }
-    if step.is("call_workflow") && kind == Kind::Run {
-        put("workflow", step.get("workflow").map(Located::to_value).unwrap_or_default());
-    }
-    if let Some(condition) = step.get("stop_when") {
-        put("stop_when", super::condition::under(condition).to_value());
+        Kind::Run => {
+            let workflow = step.get("workflow").or(step.get("agent")).or(step.get("agent_id"));
+            put("workflow", workflow.map(Located::to_value).unwrap_or_default());
+        }
+        Kind::Files => _ = put("operation", operation(step).into()),
+        Kind::Memory | Kind::ChatHistory | Kind::Retrieval | Kind::ObjectStore => {
+            put("tool", Value::from(step.kind.name));
+        }
+        _ => {}
     }
     Effect { kind, fixed, response: response(step), secrets: request.secrets.clone(), ..Effect::default() }
+}
+
+fn operation(step: &Step<'_>) -> FilesOperation {
+    match step.kind.name {
+        "write_content_attachment" => FilesOperation::Write,
+        "write_metadata" => FilesOperation::WriteMetadata,
+        "publish_content" => FilesOperation::Publish,
+        _ => FilesOperation::Load,
+    }
 }
 
 fn response(step: &Step<'_>) -> Response {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::{PathKey, SecretForm, SecretText};
+use branchpoint_core::effect::{self, Kind, PathKey, SecretForm, SecretText};
 use branchpoint_expr::{Form, Located, Shape, Span, Value};
 
 use super::tree::Step;
@@ -16,6 +16,8 @@ pub(super) struct Request {
     pub(super) fields: Vec<(Arc<str>, Form, Located)>,
     /// Where texts of the input name secrets.
     pub(super) secrets: Vec<SecretText>,
+    /// Whether all fields together are the arguments of a tool.
+    pub(super) takes_arguments: bool,
 }
 
 /// Fields that are not handed on, because something else is made of them.
@@ -32,7 +34,7 @@ const KEPT_BACK: [&str; 9] = [
 ];
 
 impl Request {
-    pub(super) fn of(step: &Step<'_>) -> Self {
+    pub(super) fn of(step: &Step<'_>, kind: Kind) -> Self {
         let mut request = Self::default();
         let own = step.located.fields().iter().filter(|field| {
             let name = &&*field.key;
@@ -61,7 +63,35 @@ impl Request {
                 secret.form = SecretForm::ShellWord;
             }
         }
+        request.takes_arguments =
+            matches!(kind, Kind::Memory | Kind::ChatHistory | Kind::Retrieval | Kind::ObjectStore);
+        if request.takes_arguments {
+            let arguments = || PathKey::from("arguments");
+            request.secrets.iter_mut().for_each(|secret| secret.at.insert(0, arguments()));
+        } else if kind != Kind::Scripted {
+            request.rename(step, kind);
+        }
         request
+    }
+
+    /// Gives the fields the names that they have in requests of the kind; fields that these do not have are left out.
+    fn rename(&mut self, step: &Step<'_>, kind: Kind) {
+        let known = effect::Request::fields(kind).unwrap_or_default();
+        for (name, form, value) in std::mem::take(&mut self.fields) {
+            let name = request_field(step, kind, &name).unwrap_or(&name);
+            let is_given = known.contains(&name) && !FIXED.contains(&name);
+            if is_given && !self.fields.iter().any(|(given, ..)| **given == *name) {
+                let value = if name == "facts" { nested("metadata", value, step.span()) } else { value };
+                self.fields.push((name.into(), form, value));
+            }
+        }
+        self.secrets.retain_mut(|secret| {
+            let Some(PathKey::Field(name)) = secret.at.first().cloned() else { return false };
+            let name = request_field(step, kind, &name).unwrap_or(&name);
+            let path = [name, "metadata"].into_iter().take(if name == "facts" { 2 } else { 1 });
+            secret.at.splice(..1, path.map(PathKey::from));
+            known.contains(&name)
+        });
     }
 
     fn add_defaults(&mut self, step: &Step<'_>) {
@@ -100,6 +130,45 @@ impl Request {
         };
         Located { shape, span: value.span }
     }
+}
+
+/// Fields that only the effect sets.
+const FIXED: [&str; 7] = ["task", "program", "since", "uses", "subagent_models", "operation", "workflow"];
+
+/// The field of a request that a field of a step is; none: the one of the same name.
+fn request_field(step: &Step<'_>, kind: Kind, name: &str) -> Option<&'static str> {
+    let given = |name: &str| step.get(name).is_some();
+    Some(match (step.kind.name, name) {
+        ("prompt_call", "prompt_template") | ("evaluate_step", "evaluation_prompt") => "prompt",
+        ("prompt_call", "system_template") => "system",
+        ("prompt_call", "json_template")
+            if step.get("simple_format").is_some_and(|simple| matches!(simple.shape, Shape::Bool(false))) =>
+        {
+            "messages"
+        }
+        ("evaluate_step", "expectation_config") => "expectation",
+        ("evaluate_step", "input") => "subject",
+        ("extract_data", "input") if kind == Kind::Model => "prompt",
+        ("extract_data" | "extract_content", "input") => "source",
+        ("extract_data" | "extract_content", "expected_format") => "format",
+        ("command", "cwd") => "dir",
+        ("load_content", "content_version_id")
+        | ("load_content_attachment" | "write_content_attachment", "attachment_key")
+        | ("write_metadata", "metadata_key") => "path",
+        ("write_content_attachment" | "write_metadata", "input") if !given("content") => "content",
+        ("web_search", "input") => "query",
+        ("web_fetch", "input") => "url",
+        ("send_email", "input") if !["text_body", "template", "html_body"].into_iter().any(given) => "text_body",
+        ("call_workflow" | "call_agent", "input") => "inputs",
+        ("call_workflow", "metadata") => "facts",
+        _ => return None,
+    })
+}
+
+/// An object of one field.
+fn nested(key: &str, value: Located, span: Span) -> Located {
+    let field = branchpoint_expr::Field { key: key.into(), key_span: span, value };
+    Located { shape: Shape::Object(vec![field]), span }
 }
 
 /// A text of JSON as the list or object that it is; anything else as it stands.

@@ -90,7 +90,7 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect(
         "agent",
-        Kind::Agent,
+        Kind::Model,
         &[
             ("model", Text),
             ("system", Text),
@@ -107,7 +107,7 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect(
         "evaluate_step",
-        Kind::Evaluate,
+        Kind::Model,
         &[
             ("target_step_id", Plain),
             ("evaluation_prompt", Text),
@@ -179,15 +179,15 @@ pub(super) static TYPES: &[StepType] = &[
     ),
     effect("call_workflow", Kind::Run, &[("workflow", Plain), ("input", Value), ("metadata", Value)]),
     effect("call_agent", Kind::Run, &[("agent", Plain), ("agent_id", Alias("agent")), ("input", Value)]),
-    effect("load_content", Kind::Content, &[("content_version_id", Text)]),
-    effect("load_content_attachment", Kind::Content, &[("attachment_key", Text)]),
+    effect("load_content", Kind::Files, &[("content_version_id", Text)]),
+    effect("load_content_attachment", Kind::Files, &[("attachment_key", Text)]),
     effect(
         "write_content_attachment",
-        Kind::Content,
+        Kind::Files,
         &[("attachment_key", Text), ("content", Text), ("content_type", Text), ("indexed", Boolean)],
     ),
-    effect("write_metadata", Kind::Content, &[("metadata_key", Text), ("content", Value)]),
-    effect("publish_content", Kind::Content, &[]),
+    effect("write_metadata", Kind::Files, &[("metadata_key", Text), ("content", Value)]),
+    effect("publish_content", Kind::Files, &[]),
     effect("add_chat_turn", Kind::ChatHistory, &[]),
     effect("load_chat_history", Kind::ChatHistory, &[]),
     effect("add_memory", Kind::Memory, &[]),

@@ -29,7 +29,7 @@ fn models_of_agents_below_are_known_before_the_run() {
             .join(", ");
     let loaded = load(&graph(&format!("{}, {kids}", boss("a")), &edges), Some(Dialect::Graph));
     let program = loaded.program.expect("nothing was found");
-    let models = program.effects.iter().find_map(|effect| effect.fixed.get("subagentModels"));
+    let models = program.effects.iter().find_map(|effect| effect.fixed.get("subagent_models"));
     assert_eq!(models.map(ToString::to_string), Some(r#"["claude-x","gemini-x"]"#.to_owned()));
 }
 
@@ -44,7 +44,7 @@ fn models_and_tools_of_agents_below_are_named_once() {
     let loaded = load(&graph(&format!("{}, {kids}", boss("a")), &edges), Some(Dialect::Graph));
     let program = loaded.program.expect("nothing was found");
     let told = |key: &str| program.effects.iter().find_map(|effect| effect.fixed.get(key)).map(ToString::to_string);
-    assert_eq!(told("subagentModels").as_deref(), Some(r#"["x","y"]"#));
+    assert_eq!(told("subagent_models").as_deref(), Some(r#"["x","y"]"#));
     assert_eq!(told("uses").as_deref(), Some(r#"["web","shell"]"#));
 }
 

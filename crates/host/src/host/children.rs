@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{FieldError, Kind, Request};
 use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
@@ -47,6 +47,13 @@ impl Host {
             }
         };
         let call = Call { input: resolved, ..call };
+        let (input, facts) = match start_of(&call, self.settings.agents) {
+            Ok(start) => start,
+            Err(error) => {
+                self.settle(parent, &call, Answer::impossible("step_failed", error.to_string()));
+                return Ok(());
+            }
+        };
         let called = Parent { run: parent, effect: effect.0, attempt };
         let known = open.packing.secrets.iter().cloned().chain(known);
         let start = Start {
@@ -55,9 +62,9 @@ impl Host {
             depth: open.state.depth() + 1,
             watched: open.watched,
             folder: open.folder.clone(),
-            facts: facts(&call),
+            facts,
             secrets: Secrets::from_values(known),
-            ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input(&call, self.settings.agents))
+            ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input)
         };
         let begun = match self.begin_new(start, RunPlace::called_by(&call), now_ms)? {
             Ok(begun) => begun,
@@ -205,30 +212,22 @@ pub(crate) fn child_id(parent: &str, effect: u64, attempt: u32) -> String {
 
 /// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
 fn part(call: &Call) -> Option<Part> {
-    if call.kind() == Kind::Run {
-        return call
-            .definition
-            .fixed
-            .get("workflow")
-            .and_then(Value::as_str)
-            .filter(|name| !name.is_empty())
-            .map(Part::from);
+    if call.kind() != Kind::Run {
+        return agent::is_turn(call).then(|| agent::part(&call.definition));
     }
-    agent::is_turn(call).then(|| agent::part(&call.definition))
+    let Ok(Request::Run(request)) = call.definition.request() else { return None };
+    request.workflow.filter(|name| !name.is_empty()).map(|name| Part::from(&*name))
 }
 
-/// What a child run is started with.
-fn input(call: &Call, agents: Bounds) -> Value {
-    if call.kind() == Kind::Run {
-        return call.input.get("inputs").cloned().unwrap_or_default();
+/// The input of a child run, and facts beside those of the host.
+fn start_of(call: &Call, agents: Bounds) -> Result<(Value, BTreeMap<String, Value>), FieldError> {
+    match call.request()? {
+        Request::Run(request) => {
+            let facts = request.facts.into_iter().map(|(name, fact)| (name.to_string(), fact));
+            Ok((request.inputs, facts.collect()))
+        }
+        _ => Ok((agent::input(call, agents)?, BTreeMap::new())),
     }
-    agent::input(call, agents)
-}
-
-/// Facts that the call gives its child, beside what the host knows.
-fn facts(call: &Call) -> BTreeMap<String, Value> {
-    let facts = call.input.get("facts").and_then(Value::as_object).into_iter().flatten();
-    facts.map(|(name, fact)| (name.to_string(), fact.clone())).collect()
 }
 
 /// What a child run came to, as the answer of its call.

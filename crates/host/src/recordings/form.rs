@@ -49,7 +49,7 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
         answers.push(Answer::Process { exit, stdout: stdout.clone(), stderr: stderr.clone(), cut: None });
         answers.push(Answer::TimedOut { stdout, stderr });
     }
-    if matches!(call.kind(), Kind::Model | Kind::Agent) {
+    if call.kind() == Kind::Model {
         let said = value.as_str().map(Arc::<str>::from).or_else(|| text("output"));
         answers.extend(said.map(|text| Answer::Model { text, usage }));
         answers.push(Answer::Reply { value: value.clone(), usage });

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{FilesOperation, Request};
 use branchpoint_expr::{Object, Value};
 
 use super::past::{Came, Happened, Past};
@@ -26,7 +26,7 @@ pub(crate) fn fact_of(variable: &str) -> Arc<str> {
 
 /// Whether a call reads variables of the environment.
 pub(crate) fn reads_variables(call: &Call) -> bool {
-    call.kind() == Kind::Files && call.input.get("environment").is_some()
+    matches!(call.definition.request(), Ok(Request::Files(files)) if files.operation == FilesOperation::Environment)
 }
 
 impl Past {

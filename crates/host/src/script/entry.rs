@@ -210,10 +210,11 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         return Answer::Reply { value: value.clone(), usage: usage(entry) };
     }
     if is("$prompt") {
-        return Answer::model(call.input.get("prompt").map(ToString::to_string).unwrap_or_default());
+        let Ok(effect::Request::Model(request)) = call.request() else { return Answer::model("") };
+        return Answer::model(request.prompt.unwrap_or_default());
     }
     if is("$request") {
-        return Answer::Http { status: 200, headers: Object::default(), body: Body::Decoded(request(&call.input)) };
+        return Answer::Http { status: 200, headers: Object::default(), body: Body::Decoded(request(call)) };
     }
     if let Some(status) = entry.get("$status").and_then(number) {
         let headers = entry.get("headers").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -230,9 +231,7 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         return Answer::TimedOut { stdout: text("stdout").into(), stderr: text("stderr").into() };
     }
     match entry {
-        Value::Str(text) if matches!(call.kind(), effect::Kind::Model | effect::Kind::Agent | effect::Kind::Chat) => {
-            Answer::model(text.clone())
-        }
+        Value::Str(text) if call.kind() == effect::Kind::Model => Answer::model(text.clone()),
         value => Answer::data(value.clone()),
     }
 }
@@ -267,10 +266,16 @@ fn usage(entry: &Value) -> Usage {
 }
 
 /// The parts of a request that its author wrote.
-fn request(input: &Value) -> Value {
-    let parts = ["method", "url", "headers", "body"];
-    let parts = parts.map(|part| (Arc::from(part), input.get(part).cloned().unwrap_or_default()));
-    Value::from(parts.into_iter().collect::<Object>())
+fn request(call: &Call) -> Value {
+    let Ok(effect::Request::Http(request)) = call.request() else { return Value::Null };
+    let text = |text: Option<String>| text.map_or(Value::Null, Value::from);
+    let parts = [
+        ("method", text(request.method)),
+        ("url", text(request.url)),
+        ("headers", Value::from(request.headers)),
+        ("body", request.body),
+    ];
+    Value::from(parts.into_iter().map(|(name, part)| (Arc::from(name), part)).collect::<Object>())
 }
 
 fn number<N: TryFrom<i64>>(value: &Value) -> Option<N> {

@@ -362,7 +362,7 @@ impl Script {
 fn beside(call: &Call) -> Option<Answer> {
     match call.kind() {
         effect::Kind::Notify => Some(Answer::data(Value::Null)),
-        effect::Kind::Shell => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into(), cut: None }),
+        effect::Kind::Process => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into(), cut: None }),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! Programs that several tests run.
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{Effect, Failure, Program, Status};
 use branchpoint_expr::Value;
@@ -16,8 +17,9 @@ pub(crate) fn one_call(spec: Effect) -> Program {
     let step = b.step("ask", "ask", None, (0, 0));
     let end = b.close(Status::Completed, result);
     let bad = b.close(Status::Failed, result);
+    let input = if spec.kind == Kind::Http { r#"{"url": "https://a"}"# } else { r#"{"prompt": "hello"}"# };
     let what = b.effect(Effect { step: Some(step), ..spec });
-    let input = b.value(json(r#"{"prompt": "hello"}"#));
+    let input = b.value(json(input));
     let ask = b.do_(what, input, Some(answer), end, Some(Failure { to: bad, error: Some(answer) }));
     b.begin(ROOT, &[ask]);
     b.finish().expect("the program is valid")

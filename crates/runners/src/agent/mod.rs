@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use branchpoint_core::Usage;
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{Kind, Request, RunRequest};
 use branchpoint_core::ir::{Effect, Program};
 use branchpoint_expr::{Object, Problems, Value};
 
@@ -48,11 +48,11 @@ pub fn program() -> &'static Program {
 ///
 /// The condition cannot be compiled.
 pub fn program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
-    let stop_when = effect.fixed.get("stop_when");
+    let stop_when = stop_when(effect);
     if stop_when.is_none() && effect.secrets.is_empty() {
         return Ok(None);
     }
-    program::build(stop_when, &effect.secrets).map(Some)
+    program::build(stop_when.as_ref(), &effect.secrets).map(Some)
 }
 
 /// The programs that the agents of a workflow need, by the names under which a run calls them.
@@ -63,13 +63,19 @@ pub fn program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
 pub fn parts<'p>(programs: impl IntoIterator<Item = &'p Program>) -> Result<BTreeMap<Arc<str>, Program>, Problems> {
     let mut parts = BTreeMap::new();
     let effects = programs.into_iter().flat_map(|program| &program.effects);
-    for effect in effects.filter(|effect| matches!(effect.kind, Kind::Agent | Kind::Model)) {
+    for effect in effects.filter(|effect| effect.kind == Kind::Model) {
         parts.entry(NAME.into()).or_insert_with(|| program().clone());
         if let Some(own) = program_for(effect)? {
             parts.insert(part(effect), own);
         }
     }
     Ok(parts)
+}
+
+/// The condition by which the turns of an effect end.
+fn stop_when(effect: &Effect) -> Option<Value> {
+    let Ok(Request::Model(request)) = effect.request() else { return None };
+    Some(request.stop_when).filter(|stop| *stop != Value::Null)
 }
 
 /// Whether a program of that name is one of an agent's turn.
@@ -80,19 +86,14 @@ pub fn is_part(name: &str) -> bool {
 /// The name of the program for an effect.
 pub fn part(effect: &Effect) -> Arc<str> {
     // Equal conditions and secrets have equal programs, so a name that follows from the text is enough.
-    let until = effect.fixed.get("stop_when").map(|stop| format!(" until {stop:?}")).unwrap_or_default();
+    let until = stop_when(effect).map(|stop| format!(" until {stop:?}")).unwrap_or_default();
     let with: String = effect.secrets.iter().map(|secret| format!(" with {secret}")).collect();
     format!("{NAME}{until}{with}").into()
 }
 
 /// Whether a call is a turn of an agent that has tools. Without tools there is one answer, which needs no run.
 pub fn is_turn(call: &Call) -> bool {
-    match call.kind() {
-        Kind::Agent => input::has_tools(&call.input),
-        // A prompt with tools is an agent by another name; a chat runs its own tools.
-        Kind::Model => call.definition.fixed.get("reply").is_none() && input::has_tools(&call.input),
-        _ => false,
-    }
+    Request::is_agent_turn(call.kind(), &call.definition.fixed, &call.input)
 }
 
 /// What the run of a turn came to, as the answer of its call, and what it has used up.
@@ -125,8 +126,10 @@ pub enum Told<'v> {
 impl Told<'_> {
     /// What is told and what it says of a call; none if the call is not for an agent that is a tool.
     pub fn of(self, call: &Call) -> Option<(&'static str, Value)> {
-        let is_agent = call.definition.fixed.get("workflow").and_then(Value::as_str) == Some(NAME);
-        let told = call.input.get("told").filter(|_| is_agent)?;
+        let Ok(Request::Run(RunRequest { workflow: Some(workflow), told, .. })) = call.request() else { return None };
+        if workflow != NAME || told == Value::Null {
+            return None;
+        }
         let (kind, message) = match self {
             Self::Start => ("subagent_call_start", None),
             Self::End(result) if result.get("status") == Some(&Value::from("completed")) => ("subagent_call_end", None),

@@ -4,7 +4,7 @@
 //! the last one that was answered. What goes wrong with a tool is told to the model, which may know what to do; what goes
 //! wrong with the model ends the turn.
 
-use branchpoint_core::effect::{Kind, SecretText};
+use branchpoint_core::effect::{Format, Kind, Response, SecretText, Task};
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
     ConditionId, DecisionKind, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program, ScopeId, SlotId,
@@ -157,9 +157,11 @@ impl Turn {
         // What the call asks with goes to the model as it is in every turn; what was said since comes after it.
         let asked =
             self.formula("putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])");
-        let fixed = [("reply".into(), Value::Bool(true))].into_iter().collect();
+        let fixed = [("task".into(), Task::Reply.into())].into_iter().collect();
+        let response = Response { format: Format::Reply, ..Response::default() };
         let secrets = std::mem::take(&mut self.secrets);
-        let effect = self.b.effect(Effect { fixed, secrets, step: Some(self.model_step), ..effect(Kind::Model) });
+        let effect =
+            self.b.effect(Effect { fixed, response, secrets, step: Some(self.model_step), ..effect(Kind::Model) });
         let fail = Failure { to: failed, error: Some(self.error) };
         let ask = self.b.do_(effect, asked, Some(self.reply), replied, Some(fail));
         let count = self.put(self.turns, "turns + 1");

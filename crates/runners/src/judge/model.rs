@@ -3,23 +3,18 @@
 use std::sync::Arc;
 
 use branchpoint_core::Failed;
-use branchpoint_core::effect::{Format, Kind};
+use branchpoint_core::effect::Format;
 use branchpoint_expr::{Object, Value};
 
 use super::{Judged, json, refused};
 use crate::runner::Call;
-
-/// Whether the value of the call is a reply and not its text alone.
-fn gives_reply(call: &Call) -> bool {
-    call.kind() == Kind::Chat || call.definition.fixed.get("reply") == Some(&Value::Bool(true))
-}
 
 pub(super) fn judge(call: &Call, text: &str) -> Result<Judged, Failed> {
     if text.trim().is_empty() && call.response().non_empty {
         return Err(refused("step_failed", "the model gave no answer"));
     }
     // Who hears replies hears one without calls.
-    if gives_reply(call) {
+    if call.response().format == Format::Reply {
         return Ok(Judged::plain(Value::from(
             [(Arc::from("text"), Value::from(text))].into_iter().collect::<Object>(),
         )));

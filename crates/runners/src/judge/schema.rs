@@ -1,6 +1,6 @@
 //! Answers that must have a shape.
 
-use branchpoint_core::effect::Format;
+use branchpoint_core::effect::{self, Format, Request};
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Value};
 use branchpoint_schema::{JsonSchema, SchemaError, SchemaMismatch};
@@ -29,17 +29,23 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
     }
 }
 
-/// The schema that an answer must satisfy: that of the effect, or the one in a call that asks a model for JSON, which may be a
-/// text.
-pub(crate) fn wanted(call: &Call) -> Option<Value> {
-    let given = call.input.get("json_schema").filter(|_| asks_for_json(call));
-    let written = call.response().output_schema.as_ref().or(given).filter(|schema| **schema != Value::Null)?;
+/// The schema that an answer must match: that of the effect, or the one in a request for JSON, which may be a text.
+fn wanted(call: &Call) -> Option<Value> {
+    let own = || match asks_for_json(call).then(|| call.request()) {
+        Some(Ok(Request::Model(request))) => Some(request.schema),
+        _ => None,
+    };
+    parsed(call.response().output_schema.clone().or_else(own)?)
+}
+
+/// A schema, or the text of one; none if it is null.
+pub(crate) fn parsed(written: Value) -> Option<Value> {
     let parsed = written.as_str().and_then(json);
-    Some(parsed.unwrap_or_else(|| written.clone()))
+    Some(parsed.unwrap_or(written)).filter(|schema| *schema != Value::Null)
 }
 
 fn asks_for_json(call: &Call) -> bool {
-    call.kind() == branchpoint_core::effect::Kind::Model && call.response().format == Format::Json
+    call.kind() == effect::Kind::Model && call.response().format == Format::Json
 }
 
 /// Checks a value against a schema that may come from anywhere: both are bounded.

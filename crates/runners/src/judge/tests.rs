@@ -86,10 +86,10 @@ fn output_above_the_limit_fails_unless_it_may_be_cut() {
     check("process", limit, cut(3, Stream::Out), "exit_code again=true answered=true");
     check("process", r#"{"response": {"max_output": 2, "truncate": true}}"#, cut(0, Stream::Out), r#""ab""#);
     let report = r#"{"response": {"max_output": 2, "report": 3}}"#;
-    let failed = judge(&call("shell", report), cut(0, Stream::Out)).expect("a report");
+    let failed = judge(&call("process", report), cut(0, Stream::Out)).expect("a report");
     let error = failed.get("error").and_then(|error| error.get("kind")).cloned();
     assert_eq!((error, failed.get("exit_code")), (Some(Value::from("output_limit")), Some(&Value::Int(1))));
-    let kept = judge(&call("shell", r#"{"response": {"report": 1, "truncate": true}}"#), cut(0, Stream::Out))
+    let kept = judge(&call("process", r#"{"response": {"report": 1, "truncate": true}}"#), cut(0, Stream::Out))
         .expect("a report");
     assert_eq!((kept.get("error"), kept.get("output")), (Some(&Value::Null), Some(&Value::from("ab"))));
 }
@@ -102,7 +102,7 @@ fn the_error_of_a_reported_command_is_its_last_line() {
         ("", "", "exit code 3"),
     ] {
         let answer = Answer::Process { exit: 3, stdout: stdout.into(), stderr: stderr.into(), cut: None };
-        let report = judge(&call("shell", r#"{"response": {"report": 1}}"#), answer).expect("a report");
+        let report = judge(&call("process", r#"{"response": {"report": 1}}"#), answer).expect("a report");
         let message = report.get("error").and_then(|error| error.get("message")).cloned();
         assert_eq!(message, Some(Value::from(expect)));
     }

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use branchpoint_core::Failed;
-use branchpoint_expr::Value;
+use branchpoint_core::effect::{ModelRequest, Request};
+use branchpoint_expr::{Object, Value};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::local::Local;
 use crate::local::shell::{Listener, Stream, max_output};
-use crate::local::{Local, message, text};
 use crate::runner::{Answer, Call};
 
 /// A table `[agents.NAME]` of the settings: how the provider of that name is asked.
@@ -119,23 +120,29 @@ fn is_program(path: &Path) -> bool {
 }
 
 impl Local {
-    /// Asks an agent that is a program; none for providers that are none.
+    /// Asks an agent that is a program; none for any other model.
     pub async fn agent(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
-        let provider = call.input.get("provider").and_then(Value::as_str).unwrap_or_default();
-        let program = program(&self.agents, provider)?;
-        Some(match self.resolved(call, "agent") {
-            Ok(resolved) => {
-                let answer = self.ask(provider, program, &resolved.call, cancel, &resolved.listener()).await;
-                shortened(resolved.redacted(answer))
+        let Ok(Request::Model(request)) = call.request() else { return None };
+        let provider = request.provider.filter(|_| request.program)?;
+        let program = program(&self.agents, &provider)?;
+        let resolved = match self.resolved(call, "agent") {
+            Ok(resolved) => resolved,
+            Err(answer) => return Some(answer),
+        };
+        let answer = match resolved.call.request() {
+            Ok(Request::Model(request)) => {
+                self.ask(program, &request, &resolved.call, cancel, &resolved.listener()).await
             }
-            Err(answer) => answer,
-        })
+            Ok(_) => return None,
+            Err(error) => Answer::impossible("agent", error.to_string()),
+        };
+        Some(shortened(resolved.redacted(answer)))
     }
 
     async fn ask(
         &self,
-        provider: &str,
         program: Program,
+        request: &ModelRequest,
         call: &Call,
         cancel: &CancellationToken,
         listener: &Listener,
@@ -143,13 +150,11 @@ impl Local {
         let Program { program, arguments, model_flag } = program;
         let mut command = Command::new(installed(&program, &path()).unwrap_or_else(|| PathBuf::from(&program)));
         command.args(arguments);
-        let options = call.definition.fixed.get("options");
-        let model = options.and_then(|options| options.get("model")).and_then(Value::as_str);
-        if let (Some(flag), Some(model)) = (model_flag, model) {
+        if let (Some(flag), Some(model)) = (model_flag, &request.model) {
             command.arg(flag).arg(model);
         }
-        let shell = self.child(call, self.dir_of(call));
-        match shell.run_program(command.into(), Some(with_system(call)), cancel, listener).await {
+        let shell = self.child(call, request.dir.as_deref(), &Object::default());
+        match shell.run_program(command.into(), Some(whole_message(request)), cancel, listener).await {
             Answer::Process { exit: 0, cut: Some(Stream::Out), .. } => {
                 let limit = max_output(call);
                 Answer::refused("agent", format!("`{program}` printed more than the {limit} bytes that are read"))
@@ -161,6 +166,7 @@ impl Local {
             }
             Answer::TimedOut { .. } => Answer::Never,
             Answer::Failed(failed) => {
+                let provider = request.provider.as_deref().unwrap_or_default();
                 let message = format!("the provider `{provider}` needs the program `{program}`: {}", failed.message);
                 Answer::refused("agent", message)
             }
@@ -184,17 +190,16 @@ fn shortened(answer: Answer) -> Answer {
     Answer::Failed(Failed { message: format!("{beginning} […] {end}").into(), ..failed })
 }
 
-/// Programs take one message: the role and the system prompt go first, and what was said before, because a program remembers
-/// nothing of it.
-fn with_system(call: &Call) -> String {
-    let mut parts = vec![text(call.input.get("role")), text(call.input.get("system_prompt"))];
-    let session = call.input.get("session").and_then(|session| session.get("messages"));
-    for said in session.and_then(Value::as_list).unwrap_or_default() {
-        let role = said.get("role").and_then(Value::as_str).unwrap_or("user");
-        parts.push(format!("[{role}]\n{}", text(said.get("content"))));
+/// The whole message of a program, which remembers nothing: the role and the system prompt, the history, and the prompt.
+fn whole_message(request: &ModelRequest) -> String {
+    let mut parts: Vec<String> = [&request.role, &request.system].into_iter().flatten().cloned().collect();
+    for message in &request.history {
+        let field = |name: &str| message.get(name).filter(|field| **field != Value::Null).map(ToString::to_string);
+        let role = field("role").unwrap_or_else(|| "user".to_owned());
+        parts.push(format!("[{role}]\n{}", field("content").unwrap_or_default()));
     }
     parts.retain(|part| !part.is_empty());
-    parts.push(message(call));
+    parts.push(request.user_text());
     parts.join("\n\n")
 }
 

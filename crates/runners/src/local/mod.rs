@@ -7,10 +7,12 @@ pub(crate) mod shell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{FilesOperation, FilesRequest, Kind, ProcessRequest, Request};
+use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Object, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -65,28 +67,40 @@ impl Local {
         }
     }
 
-    /// Performs the kinds of calls that need nothing but this machine; none for the others.
-    pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
-        match call.kind() {
-            Kind::Shell => Some(match self.resolved(call, "exit_code") {
-                Ok(resolved) => {
-                    let answer = self.command(&resolved.call, cancel, &resolved.listener()).await;
-                    resolved.redacted(answer)
-                }
-                Err(answer) => answer,
-            }),
-            Kind::Files => {
-                let (local, call) = (self.clone(), call.clone());
-                let read = tokio::task::spawn_blocking(move || local.read(&call)).await;
-                Some(read.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down")))
-            }
-            Kind::Notify => {
-                let message = call.input.get("message").map(ToString::to_string).unwrap_or_default();
-                (self.listener)(Stream::Err, &self.mask.mask(&format!("{message}\n")));
-                Some(Answer::data(Value::Null))
-            }
-            _ => None,
+    /// Whether this machine performs the calls of an effect. Agents that are programs are asked by [`Self::agent`].
+    pub fn serves(effect: &Effect) -> bool {
+        match effect.kind {
+            Kind::Process | Kind::Notify => true,
+            Kind::Files => matches!(effect.request(), Ok(Request::Files(files)) if files.operation.is_local()),
+            _ => false,
         }
+    }
+
+    /// Performs the calls that need only this machine; none for the others.
+    pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
+        if !Self::serves(&call.definition) {
+            return None;
+        }
+        let resolved = match self.resolved(call, "step_failed") {
+            Ok(resolved) => resolved,
+            Err(answer) => return Some(answer),
+        };
+        let answer = match resolved.call.request() {
+            Ok(Request::Process(request)) => self.process(&resolved.call, &request, cancel, &resolved.listener()).await,
+            Ok(Request::Files(request)) => {
+                let (local, call) = (self.clone(), resolved.call.clone());
+                let read = tokio::task::spawn_blocking(move || local.files(&call, &request)).await;
+                read.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"))
+            }
+            Ok(Request::Notify(request)) => {
+                let message = request.message.unwrap_or_default();
+                (self.listener)(Stream::Err, &self.mask.mask(&format!("{message}\n")));
+                Answer::data(Value::Null)
+            }
+            Ok(_) => Answer::impossible("no_runner", format!("this machine does not perform `{}`", call.kind())),
+            Err(error) => Answer::impossible("step_failed", error.to_string()),
+        };
+        Some(resolved.redacted(answer))
     }
 
     /// Puts the secrets that a call names into it.
@@ -101,35 +115,54 @@ impl Local {
         Ok(Resolved { call, hearing, secrets: Secrets::from_values(known) })
     }
 
-    async fn command(&self, call: &Call, cancel: &CancellationToken, listener: &Listener) -> Answer {
+    async fn process(
+        &self,
+        call: &Call,
+        request: &ProcessRequest,
+        cancel: &CancellationToken,
+        listener: &Listener,
+    ) -> Answer {
         let mut shell = Shell {
-            command: text(call.input.get("command")),
-            shell: self.shell.clone(),
-            ..self.child(call, self.dir_of(call))
+            command: request.command.clone().unwrap_or_default(),
+            shell: if request.user_shell { self.shell.clone() } else { Some("/bin/sh".into()) },
+            ..self.child(call, request.dir.as_deref(), &request.env)
         };
-        // The file lives as long as the command.
-        let _inputs = match pass_inputs(call, &mut shell, listener) {
+        // The file lives as long as the process.
+        let inputs = request.inputs.as_ref().map(|inputs| pass_inputs(inputs, &mut shell, listener));
+        let _inputs = match inputs.transpose() {
             Ok(file) => file,
             Err(error) => {
                 return Answer::failed("exit_code", format!("the inputs cannot be written to a file: {error}"));
             }
         };
-        let is_script = call.definition.fixed.get("script") == Some(&Value::Bool(true));
-        match is_script.then(|| interpreted(&shell.command)).flatten() {
-            None => shell.run(cancel, listener).await,
-            Some(Ok((program, _written))) => shell.run_program(program.into(), None, cancel, listener).await,
-            Some(Err(error)) => Answer::failed("exit_code", format!("the script cannot be written to a file: {error}")),
+        let words = request.argv.as_deref().unwrap_or_default();
+        if words.first().map_or(request.command.is_none(), String::is_empty) {
+            return Answer::impossible("step_failed", "there is nothing to run; the step needs `command` or `argv`");
         }
+        let (command, _script) = match words.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                (command.into(), None)
+            }
+            None => match Some(&shell.command).filter(|_| request.script).and_then(|script| interpreted(script)) {
+                Some(Ok((command, file))) => (command.into(), Some(file)),
+                Some(Err(error)) => {
+                    return Answer::failed("exit_code", format!("the script cannot be written to a file: {error}"));
+                }
+                None => (shell.command_line(), None),
+            },
+        };
+        shell.run_program(command, request.stdin.clone(), cancel, listener).await
     }
 
     /// What everything has that is started here for a call, be it a command, a program or an agent.
-    pub(crate) fn child(&self, call: &Call, dir: PathBuf) -> Shell {
-        let env = call.input.get("env").and_then(Value::as_object).into_iter().flatten();
+    pub(crate) fn child(&self, call: &Call, dir: Option<&str>, env: &Object) -> Shell {
         Shell {
             command: String::new(),
-            dir,
+            dir: self.dir.join(&*call.folder).join(dir.unwrap_or_default()),
             inherited: self.environment.clone(),
-            env: env.map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
+            env: env.iter().map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
             limit: call.attempt_limit_ms().map(Duration::from_millis),
             max_output: max_output(call),
             secrets: call.sealed.clone(),
@@ -137,41 +170,20 @@ impl Local {
         }
     }
 
-    /// What an agent is told, with the secrets that it names.
-    ///
-    /// # Errors
-    ///
-    /// A secret is missing; the text says which.
-    pub fn message(&self, call: &Call) -> Result<String, String> {
-        let resolved = resolve(&call.input, &call.definition.secrets, &self.secrets);
-        let (input, _) = resolved?;
-        Ok(message(&Call { input, ..call.clone() }))
-    }
-
-    /// The directory of a call, relative to that of the run.
-    pub fn dir_of(&self, call: &Call) -> PathBuf {
-        let dir = call.input.get("dir").and_then(Value::as_str).unwrap_or_default();
-        self.dir.join(&*call.folder).join(dir)
-    }
-
-    fn read(&self, call: &Call) -> Answer {
-        if let Some(names) = call.input.get("environment").and_then(Value::as_list) {
-            return Answer::data(variables(names));
-        }
-        let (input, dir) = (&call.input, self.dir.join(&*call.folder));
-        let skill = input.get("skill").and_then(Value::as_str);
-        let path = match (skill, input.get("skill_path").and_then(Value::as_str)) {
-            (Some(name), _) => {
+    fn files(&self, call: &Call, request: &FilesRequest) -> Answer {
+        let dir = self.dir.join(&*call.folder);
+        let path = match (request.operation, &request.skill) {
+            (FilesOperation::Environment, _) => return Answer::data(variables(request.names.iter().flatten())),
+            (FilesOperation::Skill, Some(name)) => {
                 let found = SKILLS.iter().map(|folder| dir.join(folder).join(name).join("SKILL.md"));
                 match found.clone().find(|path| path.exists()) {
                     Some(path) => path,
                     None => return Answer::failed("exit_code", format!("there is no skill `{name}`")),
                 }
             }
-            (None, Some(folder)) => dir.join(folder).join("SKILL.md"),
-            (None, None) => dir.join(input.to_string()),
+            _ => dir.join(request.path.as_deref().unwrap_or_default()),
         };
-        if call.definition.fixed.get("exists") == Some(&Value::Bool(true)) {
+        if request.operation == FilesOperation::Exists {
             return Answer::data(Value::Bool(path.exists()));
         }
         match content(&path) {
@@ -206,8 +218,7 @@ const INPUTS_FILE: &str = "BRANCHPOINT_INPUTS";
 
 /// Passes the inputs of the run to a command: as environment variables, or, where that is not safe or not possible, in a JSON file
 /// named by `BRANCHPOINT_INPUTS`, with a warning.
-fn pass_inputs(call: &Call, shell: &mut Shell, listener: &Listener) -> io::Result<Option<Written>> {
-    let Some(inputs) = call.input.get("inputs").and_then(Value::as_object) else { return Ok(None) };
+fn pass_inputs(inputs: &Object, shell: &mut Shell, listener: &Listener) -> io::Result<Option<Written>> {
     let Divided { variables, left_out } = environment::divide(inputs);
     // What the call itself sets comes last and wins.
     shell.env.splice(0..0, variables);
@@ -227,25 +238,9 @@ fn pass_inputs(call: &Call, shell: &mut Shell, listener: &Listener) -> io::Resul
 }
 
 /// The variables of these names, as far as they are set.
-fn variables(names: &[Value]) -> Value {
-    let variable = |name: &Value| {
-        let name = name.as_str()?;
-        Some((name.into(), Value::from(std::env::var(name).ok()?)))
-    };
-    Value::from(names.iter().filter_map(variable).collect::<Object>())
-}
-
-/// A field of an input as text; nothing is no text.
-pub(crate) fn text(written: Option<&Value>) -> String {
-    written.filter(|value| **value != Value::Null).map(ToString::to_string).unwrap_or_default()
-}
-
-/// What an agent is told: what goes before the prompt, then the prompt.
-pub(crate) fn message(call: &Call) -> String {
-    let before = call.input.get("before").and_then(Value::as_list).unwrap_or_default();
-    let mut parts: Vec<String> = before.iter().map(ToString::to_string).collect();
-    parts.push(text(call.input.get("prompt")));
-    parts.join("\n\n")
+fn variables<'n>(names: impl Iterator<Item = &'n String>) -> Value {
+    let variable = |name: &'n String| Some((name.as_str().into(), Value::from(std::env::var(name).ok()?)));
+    Value::from(names.filter_map(variable).collect::<Object>())
 }
 
 /// The text of a file, with marks for bytes that are not text.

@@ -83,9 +83,14 @@ pub type Listener = Arc<dyn Fn(Stream, &str) + Send + Sync>;
 impl Shell {
     /// Runs the command until it ends, exceeds its limit, or is cancelled.
     pub async fn run(&self, cancel: &CancellationToken, listener: &Listener) -> Answer {
+        self.run_program(self.command_line(), None, cancel, listener).await
+    }
+
+    /// The shell with the command.
+    pub(crate) fn command_line(&self) -> Command {
         let mut command = Command::new(self.shell.clone().unwrap_or_else(shell));
         command.arg("-c").arg(&self.command);
-        self.run_program(command, None, cancel, listener).await
+        command
     }
 
     /// Runs a program under the same rules, with text on its standard input.

@@ -1,24 +1,17 @@
-//! What a call asks a model, whichever front-end made it.
-//!
-//! | kind | what it is |
-//! |---|---|
-//! | `model` | one answer to a prompt or to messages; with `spec.reply`, one reply that may call tools |
-//! | `chat` | one reply of a chat, which may call tools |
-//! | `evaluate` | a score for what another step gave |
-//! | `extract` | data by a schema, for steps of the type `extract_data` that have one and no `path` |
-//! | `agent` | one answer of an agent without tools; one with tools is a run of its own, see [`crate::agent`] |
+//! What a call asks a model: the messages, the tools, the shape of the answer and the sampling options.
 
-use branchpoint_core::effect::{Format, Kind};
-use branchpoint_core::ir::Effect;
-use branchpoint_expr::{Object, Value};
-use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, MessageContent};
+use std::num::NonZeroU32;
+
+use branchpoint_core::effect::{Format, ModelRequest, Request, Task};
+use branchpoint_expr::Value;
+use genai::chat::{
+    ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, MessageContent, ReasoningEffort,
+};
 use serde_json::json;
 
 use super::attached;
 use super::messages::{self, Names};
 use super::providers::{COMPATIBLE, Lack, Target};
-use super::texts::{Texts, plain};
-use super::wishes::Wishes;
 use super::{Models, tools};
 use crate::judge::schema;
 use crate::runner::{Answer, Call};
@@ -73,45 +66,40 @@ const JUDGE: &str = "You judge the work of somebody else. Answer with a JSON obj
 const EXTRACTOR: &str = "You extract data from what the user sends. Answer with JSON that fits the schema and holds nothing \
                          that is not there.";
 
-/// Whether calls of this kind are for models.
-pub(super) fn is_ours(effect: &Effect) -> bool {
-    match effect.kind {
-        Kind::Model | Kind::Chat | Kind::Evaluate | Kind::Agent => true,
-        Kind::Extract => {
-            effect.fixed.get("step_type").and_then(Value::as_str) == Some("extract_data")
-                && effect.response.output_schema.is_some()
-        }
-        _ => false,
-    }
-}
-
 impl Models {
     pub(super) async fn ask(&self, call: &Call) -> Result<Ask, Answer> {
-        let (call, secrets) = self.with_secrets(call)?;
-        let (call, texts) = (&call, Texts::new(&call));
+        let impossible = |why: String| Answer::impossible("step_failed", why);
+        let (call, secrets) = call.resolved(&self.secrets).map_err(impossible)?;
+        let request = match call.request() {
+            Ok(Request::Model(request)) => *request,
+            Ok(_) => return Err(impossible(format!("`{}` is not for a model", call.kind()))),
+            Err(error) => return Err(Secrets::from_values(secrets).mask_answer(impossible(error.to_string()))),
+        };
+        let missing_runner_kind = call.response().missing_runner_kind.as_deref().unwrap_or("no_runner");
         let target =
-            self.target_of(call.kind(), &call.definition.fixed, &call.input).map_err(|lack| no_runner(call, lack))?;
-        let offered = offered(&texts);
-        let names = Names::of(&offered);
-        let shape = shape(&texts);
-        let (system, messages) = said(&texts, &names, self.files.as_ref())?;
-        let mut request = ChatRequest::from_messages(messages);
-        request.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
-        request.tools = Some(tools::wire(&offered, &names, &self.catalogue).await).filter(|tools| !tools.is_empty());
-        let options = options(&texts, &target, &shape)?;
-        let reply = call.kind() == Kind::Chat || call.definition.fixed.get("reply") == Some(&Value::Bool(true));
+            self.target_of(&request).map_err(|Lack(message)| Answer::impossible(missing_runner_kind, message))?;
+        let reply = request.task == Task::Reply;
+        // An answer without replies has no use for tools: agents with tools ask for replies.
+        let offered = if reply { &request.tools.0[..] } else { &[] };
+        let names = Names::of(offered);
+        let shape = shape(&call, &request);
+        let (system, messages) = said(&request, &names, self.files.as_ref())?;
+        let mut chat = ChatRequest::from_messages(messages);
+        chat.system = Some(with_shape(system, &shape, &target)).filter(|system| !system.is_empty());
+        chat.tools = Some(tools::wire(offered, &names, &self.catalogue).await).filter(|tools| !tools.is_empty());
+        let options = options(&request, &target, &shape)?;
         let key = target.key.as_ref();
         let unspoken = Secrets::from_values(secrets.iter().chain(key).cloned());
         let secrets = Secrets::from_values(secrets.into_iter().chain(key.filter(|key| key.len() >= NO_WORD).cloned()));
         Ok(Ask {
             target,
-            request,
+            request: chat,
             options,
             names,
             shape,
             reply,
             stream: self.settings.stream,
-            may_be_empty: follows_tools(&texts),
+            may_be_empty: follows_tools(&request),
             call_key: call.key(),
             answers: 0,
             max_bytes: self.settings.max_response_bytes,
@@ -120,29 +108,20 @@ impl Models {
         })
     }
 
-    /// Where a call of that kind goes, as far as it is known.
-    pub(super) fn target_of(&self, kind: Kind, fixed: &Object, input: &Value) -> Result<Target, Lack> {
-        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let own = |key: &str| fixed.get(key).and_then(Value::as_str).map(str::to_owned);
-        let nested = |outer: &str, key: &str| fixed.get(outer).and_then(|value| text(value, key));
-        let node = own("node").and_then(|node| node.strip_prefix("llm.").map(str::to_owned));
-        let provider =
-            text(input, "provider").or_else(|| own("provider")).or(node).map(|provider| self.api_of(kind, &provider));
-        let model = text(input, "model")
-            .or_else(|| own("model"))
-            .or_else(|| nested("configuration", "model"))
-            .or_else(|| nested("options", "model"));
-        let model = match (model, text(input, "model_variant").filter(|variant| !variant.is_empty())) {
+    /// Where a request goes, as far as it is known.
+    pub(super) fn target_of(&self, request: &ModelRequest) -> Result<Target, Lack> {
+        let provider = request.provider.as_deref().map(|provider| self.api_of(request, provider));
+        let variant = request.model_variant.as_deref().filter(|variant| !variant.is_empty());
+        let model = match (request.model.as_deref(), variant) {
             (Some(model), Some(variant)) if model != "default" => Some(format!("{model}-{variant}")),
-            (model, variant) => variant.or(model),
+            (model, variant) => variant.or(model).map(str::to_owned),
         };
-        let url = nested("options", "base_url");
-        self.target(provider.as_deref(), model.as_deref(), url.as_deref(), text(input, "api_key"))
+        self.target(provider.as_deref(), model.as_deref(), request.base_url.as_deref(), request.api_key.clone())
     }
 
     /// The provider behind the API of one that is a program.
-    fn api_of(&self, kind: Kind, provider: &str) -> String {
-        let set = self.agents.get(provider).filter(|_| kind == Kind::Agent);
+    fn api_of(&self, request: &ModelRequest, provider: &str) -> String {
+        let set = self.agents.get(provider).filter(|_| request.program);
         if let Some(named) = set.and_then(|set| set.provider.clone()) {
             return named;
         }
@@ -157,105 +136,83 @@ impl Models {
     }
 }
 
-fn offered(texts: &Texts<'_>) -> Vec<Value> {
-    let tools = texts.field("tools").and_then(Value::as_list).unwrap_or_default();
-    // A prompt that only has an answer has no use for tools: whoever runs its tools asks for replies.
-    let asks_for_replies = texts.call.definition.fixed.get("reply").is_some() || texts.call.kind() == Kind::Chat;
-    if asks_for_replies { tools.to_vec() } else { Vec::new() }
-}
-
-/// The error of a call that no configured model can perform.
-pub(super) fn no_runner(call: &Call, Lack(message): Lack) -> Answer {
-    Answer::impossible(call.response().missing_runner_kind.as_deref().unwrap_or("no_runner"), message)
-}
-
 /// The system text, and the messages.
-fn said(texts: &Texts<'_>, names: &Names, files: Option<&FilesSettings>) -> Result<(String, Vec<ChatMessage>), Answer> {
-    let kind = texts.call.kind();
-    if kind == Kind::Evaluate {
-        return Ok((JUDGE.to_owned(), vec![ChatMessage::user(judged(texts))]));
-    }
-    let own = texts.text(&["system", "system_template", "systemPrompt", "system_prompt"]).unwrap_or_default();
-    let role = texts.text(&["role"]).unwrap_or_default();
-    let mut system = [role, own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    if kind == Kind::Extract {
-        EXTRACTOR.clone_into(&mut system);
-    }
-    let mut messages = opening(texts, names, files)?;
-    if let Some(since) = texts.field("since") {
-        messages.extend(messages::read(since, names, files)?);
-    }
+fn said(
+    request: &ModelRequest,
+    names: &Names,
+    files: Option<&FilesSettings>,
+) -> Result<(String, Vec<ChatMessage>), Answer> {
+    let system = match request.task {
+        Task::Score => return Ok((JUDGE.to_owned(), vec![ChatMessage::user(judged(request))])),
+        Task::Extract => EXTRACTOR.to_owned(),
+        Task::Answer | Task::Reply => {
+            let parts = [&request.role, &request.system].into_iter().flatten().filter(|part| !part.is_empty());
+            parts.map(String::as_str).collect::<Vec<_>>().join("\n\n")
+        }
+    };
+    let mut messages = opening(request, names, files)?;
+    messages.extend(messages::read(&request.since, names, files)?);
     Ok((system, messages))
 }
 
-/// Whether the last that was said is what a tool gave.
-fn follows_tools(texts: &Texts<'_>) -> bool {
-    let said = texts.field("since").or(texts.field("messages")).and_then(Value::as_list);
-    said.and_then(<[Value]>::last).and_then(|last| last.get("role")).and_then(Value::as_str) == Some("tool")
+/// Whether the last message is the result of a tool.
+fn follows_tools(request: &ModelRequest) -> bool {
+    let messages = request.messages.as_list().unwrap_or_default();
+    let last = if request.since.is_empty() { messages.last() } else { request.since.last() };
+    last.and_then(|last| last.get("role")).and_then(Value::as_str) == Some("tool")
 }
 
-/// What is said to the model before it has said anything to this call.
-fn opening(texts: &Texts<'_>, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
-    let attached = texts.field("attachments").map(|written| attached::parts(written, files)).transpose()?;
-    let attached = attached.unwrap_or_default();
-    if let Some(written) = written_messages(texts)? {
-        let mut messages = messages::read(&written, names, files)?;
+/// The messages before the model has said anything to this call.
+fn opening(request: &ModelRequest, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
+    let attached = attached::parts(&request.attachments, files)?;
+    if request.messages != Value::Null {
+        let mut messages = messages::read(&written_messages(&request.messages)?, names, files)?;
         if !attached.is_empty() {
             messages.push(ChatMessage::user(MessageContent::from_parts(attached)));
         }
         return Ok(messages);
     }
-    let history = texts.field("session").and_then(|session| session.get("messages"));
-    let history = history.map(|history| messages::read(history, names, files)).transpose()?;
-    let mut messages = history.unwrap_or_default();
-    let before = texts.field("before").and_then(Value::as_list).unwrap_or_default().iter().map(plain);
-    let prompt = texts.text(&["prompt", "prompt_template", "userContent", "input"]).unwrap_or_default();
-    let prompt = before.chain([prompt]).collect::<Vec<_>>().join("\n\n");
-    messages.push(messages::user(prompt, attached));
+    let mut messages = messages::read(&request.history, names, files)?;
+    messages.push(messages::user(request.user_text(), attached));
     Ok(messages)
 }
 
-/// Messages that were written out, by a chat or in a template of a document.
-fn written_messages(texts: &Texts<'_>) -> Result<Option<Value>, Answer> {
-    if let Some(messages) = texts.field("messages").filter(|messages| messages.as_list().is_some()) {
-        return Ok(Some(messages.clone()));
-    }
-    let is_simple = texts.field("simple_format") != Some(&Value::Bool(false));
-    let Some(template) = texts.field("json_template").filter(|_| !is_simple) else { return Ok(None) };
-    let unfit =
-        |why: String| Answer::impossible("step_failed", format!("`json_template` is no list of messages: {why}"));
-    let template = match template.as_str() {
-        Some(text) => serde_json::from_str(text).map_err(|error| unfit(format!("it is not JSON, {error}")))?,
-        None => template.clone(),
+/// Messages that were written out: a list, an object with one, or the JSON text of either.
+fn written_messages(written: &Value) -> Result<Vec<Value>, Answer> {
+    let invalid =
+        |why: String| Answer::impossible("step_failed", format!("`messages` must be a list of messages: {why}"));
+    let parsed: Option<Value> = match written.as_str() {
+        Some(text) => Some(serde_json::from_str(text).map_err(|error| invalid(format!("it is not JSON, {error}")))?),
+        None => None,
     };
-    let messages = template.get("messages").cloned().unwrap_or(template);
-    match messages.as_list() {
-        Some([]) => Err(unfit("it is empty".to_owned())),
-        Some(_) => Ok(Some(messages)),
-        None => Err(unfit("it is another value".to_owned())),
+    let written = parsed.as_ref().unwrap_or(written);
+    match written.get("messages").unwrap_or(written).as_list() {
+        Some([]) => Err(invalid("it is empty".to_owned())),
+        Some(messages) => Ok(messages.to_vec()),
+        None => Err(invalid("it is another value".to_owned())),
     }
 }
 
-fn judged(texts: &Texts<'_>) -> String {
-    let mut parts = vec![texts.text(&["evaluation_prompt"]).unwrap_or_else(|| "How good is this?".to_owned())];
-    if let Some(expected) = texts.field("expectation_config") {
-        parts.push(format!("What is expected:\n{}", plain(expected)));
+fn judged(request: &ModelRequest) -> String {
+    let mut parts = vec![request.prompt.clone().unwrap_or_else(|| "How good is this?".to_owned())];
+    if request.expectation != Value::Null {
+        parts.push(format!("What is expected:\n{}", request.expectation));
     }
-    let work = texts.field("target_output").or(texts.field("input")).map(plain).unwrap_or_default();
+    let work = if request.subject == Value::Null { String::new() } else { request.subject.to_string() };
     parts.push(format!("What is to be judged:\n{work}"));
     parts.join("\n\n")
 }
 
-fn shape(texts: &Texts<'_>) -> Shape {
-    if texts.call.kind() == Kind::Evaluate {
+fn shape(call: &Call, request: &ModelRequest) -> Shape {
+    if request.task == Task::Score {
         let score = json!({"type": "object", "required": ["score", "explanation"], "additionalProperties": false,
             "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}, "explanation": {"type": "string"}}});
         return Shape::Schema(Value::from(&score));
     }
-    let schema = schema::wanted(texts.call).or_else(|| texts.field("output_schema").cloned());
-    match schema.filter(|schema| schema.as_object().is_some()) {
+    let schema = call.response().output_schema.clone().unwrap_or_else(|| request.schema.clone());
+    match schema::parsed(schema).filter(|schema| schema.as_object().is_some()) {
         Some(schema) => Shape::Schema(schema),
-        None if texts.call.response().format == Format::Json => Shape::Json,
+        None if call.response().format == Format::Json => Shape::Json,
         None => Shape::Free,
     }
 }
@@ -272,12 +229,11 @@ fn with_shape(system: String, shape: &Shape, target: &Target) -> String {
 }
 
 pub(super) fn in_words(schema: &Value) -> String {
-    format!("Answer with JSON that fits this JSON Schema, and with nothing else:\n{}", plain(schema))
+    format!("Answer with JSON that fits this JSON Schema, and with nothing else:\n{schema}")
 }
 
-fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOptions, Answer> {
-    let wishes = Wishes { texts };
-    let effort = wishes.effort()?;
+fn options(request: &ModelRequest, target: &Target, shape: &Shape) -> Result<ChatOptions, Answer> {
+    let effort = effort(request)?;
     // OpenAI refuses what a model does not have, and documents say both without knowing the model.
     let is_openai = &*target.provider == "openai";
     let (effort, cool) = if is_openai {
@@ -287,11 +243,11 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOpti
     };
     let mut options = ChatOptions::default().with_capture_usage(true).with_capture_content(true);
     options = options.with_capture_tool_calls(true).with_capture_reasoning_content(true);
-    options.temperature = wishes.temperature()?.filter(|_| cool);
-    options.top_p = wishes.top_p()?.filter(|_| cool);
-    options.max_tokens = wishes.max_tokens()?;
-    options.seed = wishes.seed()?;
-    options.stop_sequences = if is_openai && target.reasons() { Vec::new() } else { wishes.stop() };
+    options.temperature = request.temperature.filter(|_| cool);
+    options.top_p = request.top_p.filter(|_| cool);
+    options.max_tokens = request.max_tokens.map(NonZeroU32::get);
+    options.seed = request.seed;
+    options.stop_sequences = if is_openai && target.reasons() { Vec::new() } else { request.stop.clone() };
     let effort = effort.map(|effort| target.within(effort, options.max_tokens));
     options.reasoning_effort = effort.or_else(|| target.keeps_name());
     options.response_format = match shape {
@@ -303,4 +259,17 @@ fn options(texts: &Texts<'_>, target: &Target, shape: &Shape) -> Result<ChatOpti
         }
     };
     Ok(options)
+}
+
+/// How much the model thinks. None: as much as it does by itself.
+fn effort(request: &ModelRequest) -> Result<Option<ReasoningEffort>, Answer> {
+    let Some(word) = request.reasoning_effort.as_deref().filter(|word| !["", "default"].contains(&word.trim())) else {
+        return Ok(None);
+    };
+    ReasoningEffort::from_keyword(word).map(Some).ok_or_else(|| {
+        let message = format!(
+            "`reasoning_effort` must be `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`, but is `{word}`"
+        );
+        Answer::impossible("step_failed", message)
+    })
 }

@@ -8,7 +8,6 @@ use branchpoint_expr::Value;
 use genai::chat::{ChatMessage, ContentPart, MessageContent, ToolCall, ToolResponse};
 
 use super::attached;
-use super::texts::plain;
 use crate::runner::Answer;
 use crate::tools::FilesSettings;
 
@@ -47,15 +46,20 @@ impl Names {
     }
 }
 
+/// A value in words: text as it is, anything else as JSON, nothing as nothing.
+fn plain(value: &Value) -> String {
+    if *value == Value::Null { String::new() } else { value.to_string() }
+}
+
 /// A tool is a name, or an object with one.
 pub(super) fn tool_name(tool: &Value) -> &str {
     tool.as_str().or_else(|| tool.get("name").and_then(Value::as_str)).unwrap_or_default()
 }
 
-pub(super) fn read(list: &Value, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
+pub(super) fn read(list: &[Value], names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut results: Vec<ToolResponse> = Vec::new();
-    for message in list.as_list().unwrap_or_default() {
+    for message in list {
         let role = role(message)?;
         if role == "tool" {
             results.push(result(message, names));

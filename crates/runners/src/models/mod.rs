@@ -1,4 +1,4 @@
-//! Models: performs calls of the kinds `model`, `chat`, `evaluate`, `extract` and `agent` by asking a provider over HTTP.
+//! Models: performs `model` calls by asking a provider over HTTP.
 //!
 //! The wire formats are those of the library `genai`; this module decides what is asked, how often, and what an answer is
 //! worth. The library fits: it takes any address, sends JSON Schemas, tools and efforts, streams calls of tools, lets us see
@@ -18,17 +18,15 @@ mod relay;
 mod retry;
 mod settings;
 mod shape;
-mod texts;
 mod tools;
 mod wire;
-mod wishes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use branchpoint_core::Usage;
-use branchpoint_core::effect::{self, SecretForm};
+use branchpoint_core::effect::{self, ModelRequest, Request, SecretForm};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 
@@ -108,7 +106,7 @@ impl Models {
 
     /// Performs a call for a model. None: it is not for a model.
     pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
-        if !ask::is_ours(&call.definition) || self.is_program(call) || by_path(call) {
+        if !Self::serves(&call.definition) || self.is_program(call) {
             return None;
         }
         if crate::agent::is_turn(call) {
@@ -128,41 +126,35 @@ impl Models {
     /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of finding, and what is to
     /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
     pub fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
-        if !ask::is_ours(effect) {
-            return None;
-        }
-        let (kind, spec) = (effect.kind, &effect.fixed);
-        let provider = spec.get("provider").and_then(Value::as_str).filter(|_| kind == effect::Kind::Agent);
+        let Ok(Request::Model(mut request)) = effect.request() else { return None };
+        let provider = request.provider.as_deref().filter(|_| request.program);
         if let Some(provider) = provider.filter(|provider| agents::program(&self.agents, provider).is_some()) {
             return agents::missing(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
         }
-        // A front-end that does not say which model it will be has left it to the run.
-        let told = ["model", "provider", "configuration"]
-            .iter()
-            .any(|key| spec.get(*key).is_some_and(|told| *told != Value::Null));
+        let is_known = request.model.is_some() || request.provider.is_some();
         // A secret that is the key is put in when the call is made; that there will be one is enough before it.
-        let has_key = effect.secrets.iter().any(|secret| matches!(secret.form, SecretForm::Credential { .. }));
-        let input = if has_key { object([("api_key", Value::from(""))]) } else { Value::Null };
-        if has_key && !told {
-            return None;
+        if effect.secrets.iter().any(|secret| matches!(secret.form, SecretForm::Credential { .. })) {
+            request.api_key = Some(String::new());
+            if !is_known {
+                return None;
+            }
         }
-        // What the run computes may name a model; that there is none at all is known before it.
-        let own = if told || kind == effect::Kind::Chat { spec.clone() } else { Object::default() };
-        let below = spec.get("subagentModels").and_then(Value::as_list).unwrap_or_default();
-        let below = below.iter().map(|model| [("model".into(), model.clone())].into_iter().collect());
-        let lack = [own].into_iter().chain(below).find_map(|spec| self.target_of(kind, &spec, &input).err());
+        // The run may name a model; that there is none at all is known before it.
+        let below = request.subagent_models.iter();
+        let below = below.map(|model| ModelRequest { model: Some(model.clone()), ..ModelRequest::default() });
+        let lack = std::iter::once(*request.clone()).chain(below).find_map(|request| self.target_of(&request).err());
         lack.map(|lack| (Kind::NoRunner, lack.0))
     }
 
-    /// Whether calls of that kind are for a model.
+    /// Whether calls of an effect are for a model.
     pub fn serves(effect: &Effect) -> bool {
-        ask::is_ours(effect)
+        effect.kind == effect::Kind::Model
     }
 
-    /// Whether an agent is a program of this machine.
+    /// Whether a program of this machine answers.
     fn is_program(&self, call: &Call) -> bool {
-        let provider =
-            call.input.get("provider").and_then(Value::as_str).filter(|_| call.kind() == effect::Kind::Agent);
+        let Ok(Request::Model(request)) = call.request() else { return false };
+        let provider = request.provider.as_deref().filter(|_| request.program);
         provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
     }
 
@@ -221,9 +213,4 @@ fn reply(ask: &Ask, said: &Said, usage: Usage) -> Answer {
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
-}
-
-/// What stands at a path needs no model to be found.
-fn by_path(call: &Call) -> bool {
-    call.kind() == effect::Kind::Extract && call.input.get("path").is_some_and(|path| *path != Value::Null)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use branchpoint_core::effect::BodyType;
 use branchpoint_expr::Value;
 use url::form_urlencoded::Serializer;
 
@@ -18,23 +19,24 @@ impl Encoded {
     }
 }
 
-/// The body of a value, in the form that was asked for: `json`, `text`, `raw`, `form_urlencoded`, `form_multipart`. Without
-/// a form, text is text and everything else JSON. Nothing is no body.
-pub(super) fn encoded(value: Option<&Value>, form: Option<&str>, boundary: &str) -> Option<Encoded> {
-    let value = value.filter(|value| **value != Value::Null)?;
+/// The body of a value, encoded as the request says. Null is no body.
+pub(super) fn encoded(value: &Value, form: BodyType, boundary: &str) -> Option<Encoded> {
+    if *value == Value::Null {
+        return None;
+    }
     Some(match form {
-        Some("json") => Encoded::new(json(value), "application/json"),
-        Some("form_urlencoded") => {
+        BodyType::Json => Encoded::new(json(value), "application/json"),
+        BodyType::FormUrlencoded => {
             let form = Serializer::new(String::new()).extend_pairs(pairs(value)).finish();
             Encoded::new(form, "application/x-www-form-urlencoded")
         }
-        Some("form_multipart") => {
+        BodyType::FormMultipart => {
             Encoded::new(multipart(&pairs(value), boundary), format!("multipart/form-data; boundary={boundary}"))
         }
-        Some("raw") => Encoded { bytes: value.to_string().into_bytes(), content_type: None },
-        Some(_) => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
-        None if value.as_str().is_some() => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
-        None => Encoded::new(value.to_string(), "application/json"),
+        BodyType::Raw => Encoded { bytes: value.to_string().into_bytes(), content_type: None },
+        BodyType::Text => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
+        BodyType::Auto if value.as_str().is_some() => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
+        BodyType::Auto => Encoded::new(value.to_string(), "application/json"),
     })
 }
 
@@ -76,9 +78,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(value: &str, form: Option<&str>, expected: (&str, Option<&str>)) {
+    fn check(value: &str, form: BodyType, expected: (&str, Option<&str>)) {
         let value: Value = serde_json::from_str(value).expect("this is JSON");
-        let encoded = encoded(Some(&value), form, "B").expect("there is a body");
+        let encoded = encoded(&value, form, "B").expect("there is a body");
         assert_eq!(String::from_utf8_lossy(&encoded.bytes), expected.0);
         assert_eq!(encoded.content_type.as_deref(), expected.1);
     }
@@ -87,21 +89,20 @@ mod tests {
     fn a_body_has_the_form_that_was_asked_for() {
         let json = Some("application/json");
         let text = Some("text/plain; charset=utf-8");
-        check(r#"{"a": 1}"#, None, (r#"{"a":1}"#, json));
-        check(r#""plain""#, None, ("plain", text));
-        check(r#""plain""#, Some("json"), (r#""plain""#, json));
-        check(r#""{\"a\": 2}""#, Some("json"), (r#"{"a": 2}"#, json));
-        check(r#"{"a": 1}"#, Some("text"), (r#"{"a":1}"#, text));
-        check(r#""<x/>""#, Some("raw"), ("<x/>", None));
+        check(r#"{"a": 1}"#, BodyType::Auto, (r#"{"a":1}"#, json));
+        check(r#""plain""#, BodyType::Auto, ("plain", text));
+        check(r#""plain""#, BodyType::Json, (r#""plain""#, json));
+        check(r#""{\"a\": 2}""#, BodyType::Json, (r#"{"a": 2}"#, json));
+        check(r#"{"a": 1}"#, BodyType::Text, (r#"{"a":1}"#, text));
+        check(r#""<x/>""#, BodyType::Raw, ("<x/>", None));
         let form = Some("application/x-www-form-urlencoded");
-        check(r#"{"a": "b c&", "l": [1, 2], "n": null}"#, Some("form_urlencoded"), ("a=b+c%26&l=1&l=2", form));
+        check(r#"{"a": "b c&", "l": [1, 2], "n": null}"#, BodyType::FormUrlencoded, ("a=b+c%26&l=1&l=2", form));
         let parts = "--B\r\nContent-Disposition: form-data; name=\"a%22\"\r\n\r\nx\r\n--B--\r\n";
-        check(r#"{"a\"": "x"}"#, Some("form_multipart"), (parts, Some("multipart/form-data; boundary=B")));
+        check(r#"{"a\"": "x"}"#, BodyType::FormMultipart, (parts, Some("multipart/form-data; boundary=B")));
     }
 
     #[test]
     fn nothing_is_no_body() {
-        assert_eq!(encoded(None, Some("json"), "B"), None);
-        assert_eq!(encoded(Some(&Value::Null), None, "B"), None);
+        assert_eq!(encoded(&Value::Null, BodyType::Json, "B"), None);
     }
 }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::{FieldError, Kind, Request};
+use branchpoint_expr::Value;
+
 use crate::models::ToolDescription;
 
 /// A tool that needs no server.
@@ -22,6 +25,16 @@ const NAMES: [(&str, Builtin); 4] = [
 impl Builtin {
     pub(super) fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
+    }
+
+    /// The request of a call with these arguments; those that it does not know are left out.
+    pub(super) fn request(self, arguments: &Value) -> Result<Request, FieldError> {
+        let (kind, names) = match self {
+            Self::Search => (Kind::Search, ["query", "limit"]),
+            Self::Fetch => (Kind::Fetch, ["url", "format"]),
+        };
+        let known = names.into_iter().filter_map(|name| Some((name.into(), arguments.get(name)?.clone())));
+        Request::parse(kind, &known.collect(), &Value::Null)
     }
 
     /// What a model is told about it.

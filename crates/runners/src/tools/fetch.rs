@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::{FetchRequest, PageFormat};
 use branchpoint_expr::Value;
 use reqwest::Method;
 use reqwest::header::{self, HeaderValue};
@@ -23,16 +24,14 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+    pub(super) async fn perform(&self, call: &Call, request: &FetchRequest, cancel: &CancellationToken) -> Answer {
         deadline::answer(call, cancel, self.timeout_ms, async {
-            let input = &call.input;
-            let url = address(input.get("url").or(input.get("input")))?;
+            let url = address(request.url.as_deref())?;
             let mut out = Outgoing::new(Method::GET, url, Source::Document);
             let accept = "text/html, application/json;q=0.9, text/plain;q=0.9, */*;q=0.5";
             out.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
             let reply = self.wire.send(out).await?;
-            let as_it_is = input.get("format").and_then(Value::as_str) == Some("html");
-            answer(&reply, as_it_is)
+            answer(&reply, request.format == PageFormat::Html)
         })
         .await
     }

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use branchpoint_core::effect::{FilesOperation, FilesRequest};
 use branchpoint_expr::{Object, Value};
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -17,7 +18,7 @@ use rustix::io::Errno;
 use super::failure::{failed, impossible};
 use super::settings::FilesSettings;
 use crate::hexadecimal::hexadecimal;
-use crate::runner::{Answer, Call};
+use crate::runner::Answer;
 
 /// Where metadata of contents are kept, below the folder.
 const METADATA: &str = "metadata";
@@ -27,37 +28,34 @@ const METADATA: &str = "metadata";
 pub(super) struct Files(pub(super) Option<FilesSettings>);
 
 impl Files {
-    pub(super) fn perform(&self, call: &Call) -> Answer {
-        let Some(settings) = &self.0 else { return impossible(self.lacks(&call.definition.fixed).unwrap_or_default()) };
-        let input = &call.input;
-        let text = |key: &str| input.get(key).filter(|value| **value != Value::Null).map(ToString::to_string);
-        let content = || text("content").or_else(|| text("input")).unwrap_or_default();
-        let step = call.definition.fixed.get("step_type").and_then(Value::as_str).unwrap_or_default();
-        let done = match step {
-            "load_content" => settings.load(&text("content_version_id").unwrap_or_default()),
-            "load_content_attachment" => settings.load(&text("attachment_key").unwrap_or_default()),
-            "write_content_attachment" => {
-                let key = text("attachment_key").unwrap_or_default();
-                let mime = text("content_type").unwrap_or_else(|| "text/plain".to_owned());
-                settings.write(&key, content().as_bytes()).map(|bytes| written(&key, &mime, bytes))
+    pub(super) fn perform(&self, request: &FilesRequest) -> Answer {
+        let (Some(settings), None) = (&self.0, self.lacks(request.operation)) else {
+            return impossible(self.lacks(request.operation).unwrap_or_default());
+        };
+        let key = request.path.as_deref().unwrap_or_default();
+        let content = &request.content;
+        let done = match request.operation {
+            FilesOperation::Load => settings.load(key),
+            FilesOperation::Write => {
+                let text = if *content == Value::Null { String::new() } else { content.to_string() };
+                let mime = request.content_type.as_deref().unwrap_or("text/plain");
+                settings.write(key, text.as_bytes()).map(|bytes| written(key, mime, bytes))
             }
-            "write_metadata" => {
-                let key = text("metadata_key").unwrap_or_default();
-                let json = input.get("content").or(input.get("input")).cloned().unwrap_or_default();
-                let json =
-                    json.as_str().map_or_else(|| json.to_string(), |text| serde_json::Value::from(text).to_string());
+            FilesOperation::WriteMetadata => {
+                let json = content
+                    .as_str()
+                    .map_or_else(|| content.to_string(), |text| serde_json::Value::from(text).to_string());
                 let file = format!("{METADATA}/{key}.json");
                 settings.write(&file, json.as_bytes()).map(|bytes| written(&file, "application/json", bytes))
             }
-            other => Err(impossible(format!("nothing here performs `{other}`"))),
+            other => Err(impossible(format!("stored files do not have the operation `{}`", other.as_str()))),
         };
         done.unwrap_or_else(|answer| answer)
     }
 
     /// Why nothing can be read or written, if so.
-    pub(super) fn lacks(&self, spec: &Object) -> Option<String> {
-        let step = spec.get("step_type").and_then(Value::as_str).unwrap_or_default();
-        if step == "publish_content" {
+    pub(super) fn lacks(&self, operation: FilesOperation) -> Option<String> {
+        if operation == FilesOperation::Publish {
             return Some("this host has nowhere to publish contents to".to_owned());
         }
         let Some(settings) = &self.0 else {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::Value;
+use branchpoint_core::effect::HttpRequest;
+use branchpoint_expr::Object;
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio_util::sync::CancellationToken;
@@ -31,9 +32,9 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+    pub(super) async fn perform(&self, call: &Call, request: &HttpRequest, cancel: &CancellationToken) -> Answer {
         deadline::answer(call, cancel, self.timeout_ms, async {
-            let reply = self.wire.send(outgoing(call)?).await?;
+            let reply = self.wire.send(outgoing(call, request)?).await?;
             Ok(answer(&reply))
         })
         .await
@@ -45,18 +46,17 @@ fn answer(reply: &Reply) -> Answer {
     Answer::Http { status: reply.status, headers: reply.headers(), body: Body::Text(reply.text()) }
 }
 
-fn outgoing(call: &Call) -> Result<Outgoing, Answer> {
-    let input = &call.input;
-    let method = method(input.get("method"))?;
-    let mut url = address(input.get("url"))?;
-    if let Some(query) = input.get("query").map(pairs).filter(|pairs| !pairs.is_empty()) {
+fn outgoing(call: &Call, request: &HttpRequest) -> Result<Outgoing, Answer> {
+    let method = method(request.method.as_deref())?;
+    let mut url = address(request.url.as_deref())?;
+    let query = pairs(&request.query);
+    if !query.is_empty() {
         url.query_pairs_mut().extend_pairs(query);
     }
     let mut out = Outgoing::new(method, url, Source::Document);
-    out.headers = headers(input.get("headers"))?;
-    out.follow = follows(call);
-    let form = call.definition.fixed.get("body_type").and_then(Value::as_str);
-    out.add_body(encoded(input.get("body"), form, &boundary(call)));
+    out.headers = headers(&request.headers)?;
+    out.follow = request.follow_redirects.unwrap_or_else(|| !expects_redirect(call));
+    out.add_body(encoded(&request.body, request.body_type, &boundary(call)));
     out.add_key(call);
     Ok(out)
 }
@@ -82,17 +82,14 @@ impl Outgoing {
     }
 }
 
-/// A step that expects a redirect gets it; otherwise redirects are followed unless the document says no.
-pub(super) fn follows(call: &Call) -> bool {
-    if let Some(follow) = call.definition.fixed.get("follow_redirects") {
-        return *follow != Value::Bool(false);
-    }
+/// Whether a redirect is an answer that the call expects.
+pub(super) fn expects_redirect(call: &Call) -> bool {
     let mut expected = call.response().expected_status.iter().flatten();
-    !expected.any(|(low, high)| [low, high].into_iter().any(|status| (300..=399).contains(status)))
+    expected.any(|(low, high)| [low, high].into_iter().any(|status| (300..=399).contains(status)))
 }
 
-pub(super) fn method(written: Option<&Value>) -> Result<Method, Answer> {
-    let name = written.map(ToString::to_string).unwrap_or_default().trim().to_ascii_uppercase();
+pub(super) fn method(written: Option<&str>) -> Result<Method, Answer> {
+    let name = written.unwrap_or_default().trim().to_ascii_uppercase();
     let method = if name.is_empty() { Ok(Method::GET) } else { Method::from_bytes(name.as_bytes()) };
     method
         .ok()
@@ -100,9 +97,8 @@ pub(super) fn method(written: Option<&Value>) -> Result<Method, Answer> {
         .ok_or_else(|| impossible(format!("`{name}` is no method of a request; write GET, POST, PUT, PATCH or DELETE")))
 }
 
-pub(super) fn address(written: Option<&Value>) -> Result<Url, Answer> {
-    let text = written.map(ToString::to_string).unwrap_or_default();
-    let text = text.trim();
+pub(super) fn address(written: Option<&str>) -> Result<Url, Answer> {
+    let text = written.unwrap_or_default().trim();
     Url::parse(text).map_err(|error| {
         impossible(format!(
             "`{text}` is no address ({error}); write the whole address, such as https://example.org/path"
@@ -110,9 +106,9 @@ pub(super) fn address(written: Option<&Value>) -> Result<Url, Answer> {
     })
 }
 
-pub(super) fn headers(written: Option<&Value>) -> Result<HeaderMap, Answer> {
+pub(super) fn headers(written: &Object) -> Result<HeaderMap, Answer> {
     let mut headers = HeaderMap::new();
-    for (name, value) in written.and_then(Value::as_object).into_iter().flatten() {
+    for (name, value) in written {
         let known = HeaderName::try_from(name.trim())
             .map_err(|_| impossible(format!("`{name}` cannot be the name of a header")))?;
         if OURS.contains(&known) {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use branchpoint_core::effect::MailRequest;
 use branchpoint_expr::Value;
 use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart, header::ContentType};
 use lettre::transport::smtp::Error;
@@ -10,9 +11,9 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::asked::Lookup;
 use super::deadline;
 use super::failure::{denied, failed, impossible, refused};
+use super::lookup::Lookup;
 use super::settings::MailSettings;
 use super::wire::reason;
 use crate::hexadecimal::hexadecimal;
@@ -33,9 +34,10 @@ pub(super) struct Mail {
 
 impl Mail {
     /// Sends a mail; the value is the id under which it was delivered.
-    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+    pub(super) async fn perform(&self, call: &Call, request: &MailRequest, cancel: &CancellationToken) -> Answer {
         let timeout_ms = self.settings.as_ref().map_or(0, |settings| settings.timeout_ms);
-        let prepared = self.server().map_err(impossible).and_then(|(server, from)| Ok((server, message(call, from)?)));
+        let prepared =
+            self.server().map_err(impossible).and_then(|(server, from)| Ok((server, message(call, request, from)?)));
         let (server, (message, id)) = match prepared {
             Ok(prepared) => prepared,
             Err(answer) => return answer,
@@ -99,19 +101,18 @@ fn speaks_openly(url: &Url) -> bool {
 }
 
 /// The message, and its id. A call that is repeated under the same key gives the same id, so that mail programs can tell.
-fn message(call: &Call, from: Mailbox) -> Result<(Message, String), Answer> {
-    let input = &call.input;
+fn message(call: &Call, request: &MailRequest, from: Mailbox) -> Result<(Message, String), Answer> {
     let domain = from.email.domain().to_owned();
     let mut builder = Message::builder().from(from);
     let mut recipients = 0;
-    let lists: [(&str, Add); 4] = [
-        ("to", MessageBuilder::to),
-        ("cc", MessageBuilder::cc),
-        ("bcc", MessageBuilder::bcc),
-        ("reply_to", MessageBuilder::reply_to),
+    let lists: [(&str, &[String], Add); 4] = [
+        ("to", &request.to, MessageBuilder::to),
+        ("cc", &request.cc, MessageBuilder::cc),
+        ("bcc", &request.bcc, MessageBuilder::bcc),
+        ("reply_to", &request.reply_to, MessageBuilder::reply_to),
     ];
-    for (key, add) in lists {
-        for mailbox in mailboxes(key, input.get(key))? {
+    for (key, texts, add) in lists {
+        for mailbox in mailboxes(key, texts)? {
             recipients += usize::from(key != "reply_to");
             builder = add(builder, mailbox);
         }
@@ -122,30 +123,22 @@ fn message(call: &Call, from: Mailbox) -> Result<(Message, String), Answer> {
     let digest = Sha256::digest(call.key().as_bytes());
     let digits = hexadecimal(&digest[..16]);
     let id = format!("<{digits}@{domain}>");
-    let subject = input.get("subject").map(ToString::to_string).unwrap_or_default();
-    let builder = builder.subject(subject).message_id(Some(id.clone()));
-    let text = |key: &str| input.get(key).filter(|value| **value != Value::Null).map(ToString::to_string);
+    let builder = builder.subject(request.subject.clone().unwrap_or_default()).message_id(Some(id.clone()));
     let plain = |text: String| SinglePart::builder().header(ContentType::TEXT_PLAIN).body(text);
     let html = |text: String| SinglePart::builder().header(ContentType::TEXT_HTML).body(text);
-    let message = match (text("text_body"), text("html_body")) {
+    let message = match (request.text_body.clone(), request.html_body.clone()) {
         (Some(text), Some(page)) => {
             builder.multipart(MultiPart::alternative().singlepart(plain(text)).singlepart(html(page)))
         }
         (None, Some(page)) => builder.singlepart(html(page)),
-        (said, None) => builder.singlepart(plain(said.or_else(|| text("input")).unwrap_or_default())),
+        (said, None) => builder.singlepart(plain(said.unwrap_or_default())),
     };
     let message = message.map_err(|error| impossible(format!("the mail cannot be written: {error}")))?;
     Ok((message, id))
 }
 
-/// Mailboxes from a text with commas, or from a list of such texts.
-fn mailboxes(key: &str, written: Option<&Value>) -> Result<Vec<Mailbox>, Answer> {
-    let texts: Vec<String> = match written {
-        None | Some(Value::Null) => Vec::new(),
-        Some(value) => value
-            .as_list()
-            .map_or_else(|| vec![value.to_string()], |items| items.iter().map(ToString::to_string).collect()),
-    };
+/// Mailboxes from texts with commas.
+fn mailboxes(key: &str, texts: &[String]) -> Result<Vec<Mailbox>, Answer> {
     let mut boxes = Vec::new();
     for text in texts.iter().filter(|text| !text.trim().is_empty()) {
         let many: lettre::message::Mailboxes =

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::SearchRequest;
 use branchpoint_expr::{Object, Value};
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::asked::Lookup;
 use super::deadline;
 use super::failure::{busy, denied, impossible, refused};
+use super::lookup::Lookup;
 use super::settings::{SearchProvider, SearchSettings};
 use super::wire::{Outgoing, Reply, Wire};
 use crate::network::Source;
@@ -30,19 +31,15 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+    pub(super) async fn perform(&self, call: &Call, request: &SearchRequest, cancel: &CancellationToken) -> Answer {
         let answer = deadline::answer(call, cancel, self.timeout_ms, async {
             let settings = self.settings.as_ref().ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
-            let input = &call.input;
-            let query = input.get("query").or(input.get("input")).map(ToString::to_string).unwrap_or_default();
+            let query = request.query.as_deref().unwrap_or_default();
             if query.trim().is_empty() {
                 return Err(impossible("there is nothing to search for; `query` is empty"));
             }
-            let limit = match input.get("limit") {
-                Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(RESULTS),
-                _ => RESULTS,
-            };
-            let reply = self.wire.send(self.outgoing(settings, &query, limit)?).await?;
+            let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(RESULTS);
+            let reply = self.wire.send(self.outgoing(settings, query, limit)?).await?;
             Ok(Answer::data(results(&reply, settings.provider, limit)?))
         })
         .await;

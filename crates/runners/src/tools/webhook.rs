@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use branchpoint_core::effect::{BodyType, WebhookRequest};
 use branchpoint_expr::Value;
 use hmac::{Hmac, KeyInit, Mac};
-use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use sha2::Sha256;
 use tokio_util::sync::CancellationToken;
 
-use super::asked::Lookup;
 use super::body::encoded;
 use super::deadline;
 use super::failure::impossible;
-use super::http::{address, follows, headers, method};
+use super::http::{address, expects_redirect, headers, method};
+use super::lookup::Lookup;
 use super::settings::WebhookSettings;
 use super::wire::{Outgoing, Wire};
 use crate::hexadecimal::hexadecimal;
@@ -35,10 +35,10 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    pub(super) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Answer {
+    pub(super) async fn perform(&self, call: &Call, request: &WebhookRequest, cancel: &CancellationToken) -> Answer {
         let answer = deadline::answer(call, cancel, self.timeout_ms, async {
-            let reply = self.wire.send(self.outgoing(call)?).await?;
-            if let Some(to) = reply.redirects_to().filter(|_| follows(call)) {
+            let reply = self.wire.send(self.outgoing(call, request)?).await?;
+            if let Some(to) = reply.redirects_to().filter(|_| !expects_redirect(call)) {
                 return Err(moved(reply.status, to));
             }
             let body = Body::Decoded(Value::Str(reply.text()));
@@ -59,20 +59,19 @@ impl Webhook {
         })
     }
 
-    fn outgoing(&self, call: &Call) -> Result<Outgoing, Answer> {
-        let input = &call.input;
-        let method = if input.get("method").is_some() { method(input.get("method"))? } else { Method::POST };
-        let mut out = Outgoing::new(method, address(input.get("url"))?, Source::Document);
-        out.headers = headers(input.get("headers"))?;
+    fn outgoing(&self, call: &Call, request: &WebhookRequest) -> Result<Outgoing, Answer> {
+        let method = method(request.method.as_deref().or(Some("POST")))?;
+        let mut out = Outgoing::new(method, address(request.url.as_deref())?, Source::Document);
+        out.headers = headers(&request.headers)?;
         out.follow = false;
-        let content_type = input.get("content_type").and_then(Value::as_str).unwrap_or("application/json");
+        let content_type = request.content_type.as_deref().unwrap_or("application/json");
         if !out.headers.contains_key(header::CONTENT_TYPE) {
             let content_type = HeaderValue::try_from(content_type)
                 .map_err(|_| impossible(format!("`{content_type}` cannot be a content type")))?;
             out.headers.insert(header::CONTENT_TYPE, content_type);
         }
-        let form = if content_type.contains("json") { "json" } else { "raw" };
-        let mut body = encoded(input.get("payload"), Some(form), "");
+        let form = if content_type.contains("json") { BodyType::Json } else { BodyType::Raw };
+        let mut body = encoded(&request.payload, form, "");
         out.body = Some(body.take().map(|body| body.bytes).unwrap_or_default());
         out.add_key(call);
         self.sign(call, &mut out)?;

@@ -130,7 +130,10 @@ fn an_empty_answer_is_asked_for_again_and_is_one_only_after_tools() {
     assert!(failed.message.contains("empty"), "{failed:?}");
     let since = r#"{"prompt": "hi", "since": [{"role": "assistant", "toolCalls": [{"id": "a", "name": "x", "arguments": {}}]},
         {"role": "tool", "id": "a", "name": "x", "content": "done"}]}"#;
-    let answer = perform(&models(&provider, "openai"), &call("model", r#"{"fixed": {"reply": true}}"#, since));
+    let answer = perform(
+        &models(&provider, "openai"),
+        &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, since),
+    );
     assert!(matches!(answer, Answer::Reply { .. }), "{answer:?}");
 }
 
@@ -157,7 +160,8 @@ fn an_answer_that_used_up_its_tokens_is_no_whole_one() {
     }
     assert_eq!(provider.requests().len(), 3, "none was asked for again");
     says(&perform(&models, &call("model", "{}", limited)), r#"{"n": 1, "te"#);
-    let answer = perform(&models, &call("model", r#"{"fixed": {"reply": true}}"#, limited));
+    let answer =
+        perform(&models, &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, limited));
     let reason = |value: &Value| value.get("stopReason").cloned();
     assert!(matches!(&answer, Answer::Reply { value, .. } if reason(value) == Some("length".into())), "{answer:?}");
 }
@@ -167,20 +171,21 @@ fn a_schema_that_a_call_carries_is_enforced() {
     let spec = r#"{"response": {"non_empty": true, "format": "json"}}"#;
     for schema in [r#"{"type": "object", "required": ["n"]}"#, r#""{\"type\": \"object\", \"required\": [\"n\"]}""#] {
         let provider = Provider::new(vec![Does::Says(r#"{"m": 1}"#)]);
-        let asked = call("model", spec, &format!(r#"{{"prompt": "n?", "json_schema": {schema}}}"#));
+        let asked = call("model", spec, &format!(r#"{{"prompt": "n?", "schema": {schema}}}"#));
         let answer = perform(&models(&provider, "openai"), &asked);
         assert_eq!(provider.requests().len(), 2, "asked once more");
         let failed = judge(&asked, answer).expect_err("it does not fit");
         assert_eq!(&*failed.kind, "output_schema");
         assert_eq!(judge(&asked, Answer::model(r#"{"n": 1}"#)), Ok(value(r#"{"n": 1}"#)));
     }
-    let text = call("model", spec, r#"{"json_schema": {"type": "string"}}"#);
+    let text = call("model", spec, r#"{"schema": {"type": "string"}}"#);
     assert_eq!(judge(&text, Answer::model(r#""a word""#)), Ok(Value::from("a word")));
 }
 
 #[test]
 fn a_score_beyond_its_bounds_is_asked_for_again_and_then_fails() {
-    let asked = call("evaluate", r#"{"response": {"pass_threshold": 0.5}}"#, r#"{"input": "work"}"#);
+    let asked =
+        call("model", r#"{"fixed": {"task": "score"}, "response": {"pass_threshold": 0.5}}"#, r#"{"subject": "work"}"#);
     let wrong = || Does::Says(r#"{"score": 85, "explanation": "good"}"#);
     let provider = Provider::new(vec![wrong(), Does::Says(r#"{"score": 0.85, "explanation": "good"}"#)]);
     let judged = judge(&asked, perform(&models(&provider, "openai"), &asked)).expect("it is a score now");
@@ -207,7 +212,11 @@ fn a_key_comes_back_neither_with_an_answer_nor_with_a_piece_of_one() {
         assert_eq!(*heard.lock().expect("no panic"), "Your key is ***, keep it.");
     }
     let provider = Provider::new(vec![Does::Calls(&[("save", r#"{"key": "sk-0123456789abcdef"}"#)])]);
-    let asked = call("model", r#"{"fixed": {"reply": true}}"#, r#"{"prompt": "hi", "tools": ["save"]}"#);
+    let asked = call(
+        "model",
+        r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#,
+        r#"{"prompt": "hi", "tools": ["save"]}"#,
+    );
     let answer = perform(&models(&provider, "openai"), &asked);
     assert!(!format!("{answer:?}").contains("0123456789"), "{answer:?}");
     let provider = Provider::new(vec![Does::Says("It is none.")]);
@@ -220,7 +229,10 @@ fn a_key_comes_back_neither_with_an_answer_nor_with_a_piece_of_one() {
 fn arguments_of_tools_are_objects_on_the_wire_whatever_a_model_made_of_them() {
     let provider = Provider::new(vec![Does::Calls(&[("now", ""), ("cut", r#"{"n": 1, "#)])]);
     let asked = r#"{"prompt": "hi", "tools": ["now", "cut"]}"#;
-    let answer = perform(&models(&provider, "openai"), &call("model", r#"{"fixed": {"reply": true}}"#, asked));
+    let answer = perform(
+        &models(&provider, "openai"),
+        &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, asked),
+    );
     let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
     let calls = reply.get("toolCalls").and_then(Value::as_list).expect("calls");
     assert_eq!(calls[0].get("arguments"), Some(&value("{}")));
@@ -229,7 +241,10 @@ fn arguments_of_tools_are_objects_on_the_wire_whatever_a_model_made_of_them() {
         {"role": "tool", "id": "a", "name": "cut", "error": "no JSON object"}]"#;
     let asked = format!(r#"{{"prompt": "hi", "tools": ["cut"], "since": {since}}}"#);
     let provider = Provider::new(vec![Does::Says("I see")]);
-    perform(&models(&provider, "anthropic"), &call("model", r#"{"fixed": {"reply": true}}"#, &asked));
+    perform(
+        &models(&provider, "anthropic"),
+        &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, &asked),
+    );
     let sent = &provider.requests()[0].body["messages"][1]["content"][0];
     assert_eq!(sent["input"], serde_json::json!({}), "{sent}");
 }
@@ -257,7 +272,11 @@ fn a_stream_that_says_why_it_ended_has_ended() {
     says(&answer, "all of it");
     assert_eq!((answer.usage().tokens, provider.requests().len()), (12, 1));
     let provider = Provider::new(vec![Does::Streams(CALL)]);
-    let asked = call("model", r#"{"fixed": {"reply": true}}"#, r#"{"prompt": "hi", "tools": ["x"]}"#);
+    let asked = call(
+        "model",
+        r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#,
+        r#"{"prompt": "hi", "tools": ["x"]}"#,
+    );
     let answer = perform(&models(&provider, "openai"), &asked);
     let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
     assert_eq!(reply.get("toolCalls"), Some(&value(r#"[{"id": "a", "name": "x", "arguments": {"n": 1}}]"#)));
@@ -335,11 +354,11 @@ fn limits_that_nobody_lives_to_see_are_limits() {
 fn a_key_of_an_agent_below_is_missed_before_the_run() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let models = models(&provider, "openai");
-    let spec = r#"{"fixed": {"toolNames": {}, "model": "gpt-5", "subagentModels": ["gpt-5", "claude-sonnet-4-5"]}}"#;
-    assert_eq!(models.lacks(&super::effect("agent", spec)), None);
+    let spec = r#"{"fixed": {"model": "gpt-5", "subagent_models": ["gpt-5", "claude-sonnet-4-5"]}}"#;
+    assert_eq!(models.lacks(&super::effect("model", spec)), None);
     let mut keyless = models.clone();
     keyless.environment = Arc::new(|name| (name == "OPENAI_API_KEY").then(|| KEY.to_owned()));
-    let (_, why) = keyless.lacks(&super::effect("agent", spec)).expect("there is no key for it");
+    let (_, why) = keyless.lacks(&super::effect("model", spec)).expect("there is no key for it");
     assert!(why.contains("ANTHROPIC_API_KEY"), "{why}");
 }
 

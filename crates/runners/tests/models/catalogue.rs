@@ -25,7 +25,7 @@ fn what_is_only_named_is_described_by_the_catalogue_all_at_once() {
         kept.lock().expect("no panic").push(names.join(" "));
         Box::pin(std::future::ready(names.iter().map(described).collect()))
     });
-    perform(&models, &call("chat", "{}", TOOLS));
+    perform(&models, &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, TOOLS));
     assert_eq!(*asked.lock().expect("no panic"), ["one three"]);
     let sent = &provider.requests()[0].body["tools"];
     let told = |at: usize| (&sent[at]["function"]["name"], &sent[at]["function"]["description"]);
@@ -39,6 +39,6 @@ fn a_catalogue_that_is_slow_is_within_the_limit_of_the_call() {
     let provider = Provider::new(vec![Does::Says("done")]);
     let mut models = models(&provider, "openai");
     models.catalogue = Arc::new(|_| Box::pin(std::future::pending()));
-    let limited = call("chat", "{}", TOOLS).within(50);
+    let limited = call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, TOOLS).within(50);
     assert_eq!(perform(&models, &limited), Answer::Never);
 }

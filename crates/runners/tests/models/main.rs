@@ -103,7 +103,10 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
                 Provider::new(vec![Does::Calls(&[("find_it", r#"{"query": "ü"}"#), ("add", r#"{"a": 1, "b": 2}"#)])]);
             let mut models = models(&provider, name);
             models.settings.stream = stream;
-            let answer = perform(&models, &call("model", r#"{"fixed": {"reply": true}}"#, asked));
+            let answer = perform(
+                &models,
+                &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, asked),
+            );
             let Answer::Reply { value: reply, .. } = &answer else { panic!("{name}: {answer:?}") };
             let calls = r#"[{"id": "call_0", "name": "find.it", "arguments": {"query": "ü"}}, {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}]"#;
             assert_eq!(reply.get("toolCalls"), Some(&value(calls)), "{name}");
@@ -123,10 +126,9 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
 fn a_chat_of_a_session_gets_a_reply() {
     let provider = Provider::new(vec![Does::Calls(&[("fetch", "{}")])]);
     let models = models(&provider, "openai");
-    let spec =
-        r#"{"fixed": {"node": "llm.openai", "configuration": {"model": "test-model", "maxTokens": 7, "topP": 0.5}}}"#;
+    let spec = r#"{"fixed": {"task": "reply", "provider": "openai", "model": "test-model", "max_tokens": 7, "top_p": 0.5}, "response": {"format": "reply"}}"#;
     let asked = r#"{"system": "Help.", "messages": [{"role": "user", "content": "hi"}], "tools": ["fetch"]}"#;
-    let answer = perform(&models, &call("chat", spec, asked));
+    let answer = perform(&models, &call("model", spec, asked));
     assert!(
         matches!(&answer, Answer::Reply { value, .. } if value.get("text") == Some(&Value::from(""))),
         "{answer:?}"
@@ -320,18 +322,11 @@ fn every_front_end_is_served() {
             assert!(body.contains(sent), "{kind}: `{sent}` is not in {body}");
         }
     };
-    let steps = r#"{"prompt_template": "Say {}", "system_template": "Short.", "model": "default", "simple_format": true, "input": "x"}"#;
-    check(
-        "model",
-        r#"{"fixed": {"step_type": "prompt_call"}}"#,
-        steps,
-        "ok",
-        &["Say {}", "Short.", "test-model"],
-        r#""ok""#,
-    );
-    let written = r#"{"simple_format": false, "json_template": {"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, {"role": "user", "content": "three"}]}}"#;
+    let steps = r#"{"prompt": "Say {}", "system": "Short.", "model": "default"}"#;
+    check("model", "{}", steps, "ok", &["Say {}", "Short.", "test-model"], r#""ok""#);
+    let written = r#"{"messages": {"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, {"role": "user", "content": "three"}]}}"#;
     check("model", "{}", written, "ok", &["one", "two", "three"], r#""ok""#);
-    let flow = r#"{"prompt": "List.", "temperature": 0.7, "json_schema": {"type": "object"}}"#;
+    let flow = r#"{"prompt": "List.", "temperature": 0.7, "schema": {"type": "object"}}"#;
     check(
         "model",
         r#"{"response": {"non_empty": true, "format": "json"}}"#,
@@ -340,26 +335,24 @@ fn every_front_end_is_served() {
         &["json_schema", "0.7"],
         r#"{"a": 1}"#,
     );
-    let judged =
-        r#"{"evaluation_prompt": "Is it kind?", "expectation_config": {"tone": "kind"}, "target_output": "Hello!"}"#;
+    let judged = r#"{"prompt": "Is it kind?", "expectation": {"tone": "kind"}, "subject": "Hello!"}"#;
     check(
-        "evaluate",
-        r#"{"response": {"pass_threshold": 0.5}}"#,
+        "model",
+        r#"{"fixed": {"task": "score"}, "response": {"pass_threshold": 0.5}}"#,
         judged,
         r#"{"score": 0.9, "explanation": "Yes."}"#,
         &["Is it kind?", "Hello!", "tone"],
         r#"{"score": 0.9, "passed": true, "pass_threshold": 0.5, "explanation": "Yes."}"#,
     );
-    let extract = r#"{"fixed": {"step_type": "extract_data"}, "response": {"output_schema": {"type": "object"}}}"#;
-    check("extract", extract, r#"{"input": "Ann is 7."}"#, r#"{"name": "Ann"}"#, &["Ann is 7."], r#"{"name": "Ann"}"#);
-    let graph =
-        r#"{"systemPrompt": "You are.", "userContent": "Go.", "model": "test-model", "reasoningEffort": "low"}"#;
-    check("agent", r#"{"fixed": {"toolNames": {}}}"#, graph, "gone", &["You are.", "Go."], r#""gone""#);
-    let machine = r#"{"provider": "openai", "prompt": "Next.", "before": ["A skill."], "system_prompt": "Sys.", "role": "Boss.",
-        "session": {"id": null, "messages": [{"role": "user", "content": "Earlier."}, {"role": "assistant", "content": "Yes."}]}}"#;
+    let extract = r#"{"fixed": {"task": "extract"}, "response": {"output_schema": {"type": "object"}}}"#;
+    check("model", extract, r#"{"prompt": "Ann is 7."}"#, r#"{"name": "Ann"}"#, &["Ann is 7."], r#"{"name": "Ann"}"#);
+    let graph = r#"{"system": "You are.", "prompt": "Go.", "model": "test-model", "reasoning_effort": "low"}"#;
+    check("model", "{}", graph, "gone", &["You are.", "Go."], r#""gone""#);
+    let machine = r#"{"provider": "openai", "prompt": "Next.", "before": ["A skill."], "system": "Sys.", "role": "Boss.",
+        "history": [{"role": "user", "content": "Earlier."}, {"role": "assistant", "content": "Yes."}]}"#;
     check(
-        "agent",
-        r#"{"fixed": {"options": {"model": "test-model"}}, "response": {"report": 1}}"#,
+        "model",
+        r#"{"fixed": {"model": "test-model", "program": true}, "response": {"report": 1}}"#,
         machine,
         "done",
         &["A skill.\\n\\nNext.", "Boss.\\n\\nSys.", "Earlier.", "Yes."],
@@ -396,7 +389,7 @@ fn what_is_missing_is_known_before_the_run() {
     let (_, why) = models.lacks(&effect("model", r#"{"fixed": {"model": "gpt-5"}}"#)).expect("another key");
     assert!(why.contains("OPENAI_API_KEY"), "{why}");
     assert_eq!(models.lacks(&effect("model", "{}")), None, "only the run will tell which model it is");
-    let program = effect("agent", r#"{"fixed": {"provider": "codex"}}"#);
+    let program = effect("model", r#"{"fixed": {"program": true, "provider": "codex"}}"#);
     let absent = agents::Settings { program: Some("no-such-program".to_owned()), ..agents::Settings::default() };
     models.agents.insert("codex".to_owned(), absent);
     let (kind, why) = models.lacks(&program).expect("it is not installed");
@@ -405,11 +398,8 @@ fn what_is_missing_is_known_before_the_run() {
     models.agents.insert("codex".to_owned(), api);
     let (kind, why) = models.lacks(&program).expect("the API needs a model and a key");
     assert_eq!(kind, Kind::NoRunner, "{why}");
-    let graph = call(
-        "agent",
-        r#"{"fixed": {"toolNames": {}}, "response": {"missing_runner_kind": "no_llm"}}"#,
-        r#"{"userContent": "hi", "model": "gpt-5"}"#,
-    );
+    let graph =
+        call("model", r#"{"response": {"missing_runner_kind": "no_llm"}}"#, r#"{"prompt": "hi", "model": "gpt-5"}"#);
     assert!(
         matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again.is_worth_it())
     );
@@ -420,8 +410,8 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let mut models = Models::new(Settings::default(), BTreeMap::new());
     models.environment = Arc::new(|_| Some("sk-hunter2".to_owned()));
-    let spec = format!(r#"{{"fixed": {{"options": {{"base_url": "{}", "model": "m"}}}}}}"#, provider.url);
-    let asked = call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#);
+    let spec = format!(r#"{{"fixed": {{"base_url": "{}", "model": "m"}}}}"#, provider.url);
+    let asked = call("model", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#);
     let answer = perform(&models, &asked);
     assert!(
         matches!(&answer, Answer::Failed(failed) if failed.message.contains("--allow-private-network")),
@@ -448,8 +438,8 @@ fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_
     let provider = Provider::new(vec![Does::Says("hi")]);
     let local = provider.url.replace("127.0.0.1", "localhost");
     let asked = |url: &str| {
-        let spec = format!(r#"{{"fixed": {{"options": {{"base_url": "{url}", "model": "m"}}}}}}"#);
-        call("agent", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#)
+        let spec = format!(r#"{{"fixed": {{"base_url": "{url}", "model": "m"}}}}"#);
+        call("model", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#)
     };
     let open = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
     let trusting = HttpSettings { trusted_hosts: vec!["localhost".to_owned()], ..HttpSettings::default() };

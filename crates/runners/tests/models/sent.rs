@@ -61,7 +61,7 @@ fn wishes_are_sent_also_if_a_template_wrote_them_and_what_is_none_is_refused_bef
         ("topP", "-0.1"),
         ("max_tokens", "0"),
         ("max_tokens", "-5"),
-        ("maxTokens", "1.5"),
+        ("max_tokens", "1.5"),
         ("max_tokens", r#""many""#),
         ("max_tokens", "5000000000"),
         ("seed", "-1"),
@@ -88,7 +88,7 @@ fn images_and_files_go_where_the_provider_takes_them() {
             r#"{"prompt": "What?", "attachments": [{"mime": "image/png", "storage_key": "cat.png"}, ""]}"#,
             r#"{"prompt": "What?", "attachments": {"mime": "application/pdf", "storage_key": "cat.png", "name": "cat.pdf"}}"#,
             r#"{"messages": [{"role": "user", "content": [{"type": "text", "text": "What?"}, {"type": "image", "mime": "image/png", "storage_key": "cat.png"}]}]}"#,
-            r#"{"simple_format": false, "json_template": [{"role": "user", "content": "What?"}], "attachments": [{"mime": "image/png", "data": "aGVsbG8="}]}"#,
+            r#"{"messages": [{"role": "user", "content": "What?"}], "attachments": [{"mime": "image/png", "data": "aGVsbG8="}]}"#,
         ] {
             says(&perform(&models, &call("model", "{}", asked)), "a cat");
             let sent = provider.requests().pop().expect("it was asked").body.to_string();
@@ -130,14 +130,14 @@ fn messages_that_are_written_out_are_sent_as_they_are_or_not_at_all() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let models = models(&provider, "openai");
     let asked = |template: &str| {
-        let input = format!(r#"{{"prompt_template": "another", "simple_format": false, "json_template": {template}}}"#);
+        let input = format!(r#"{{"prompt": "another", "messages": {template}}}"#);
         perform(&models, &call("model", "{}", &input))
     };
     says(&asked(r#"[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]"#), "hi");
     says(&asked(r#""[{\"role\": \"user\", \"content\": \"hi\"}]""#), "hi");
     for (template, why) in [
         (r#""[{\"role\": \"user\", \"content\": \"say \"hi\"\"}]""#, "not JSON"),
-        (r#"{"a": 1}"#, "no list of messages"),
+        (r#"{"a": 1}"#, "must be a list of messages"),
         ("[]", "empty"),
         (r#"["hello"]"#, "no role"),
         (r#"[{"role": "usr", "content": "hi"}]"#, "`usr` is no role"),

@@ -9,20 +9,20 @@ use super::{call, failure, judged, perform, tools, value};
 fn the_format_is_said_or_seen() {
     let tools = tools("");
     for (input, expected) in [
-        (r#"{"expected_format": "html", "path": "b", "input": "<p><b>x</b></p>"}"#, r#""x""#),
-        (r#"{"path": "b", "input": "<p><b>x</b></p>"}"#, r#""x""#),
-        (r#"{"expected_format": "JSON", "path": "a.0", "input": "{\"a\": [5]}"}"#, "5"),
-        (r#"{"path": "a", "input": {"a": {"b": 1}}}"#, r#"{"b": 1}"#),
-        (r#"{"path": "r/@k", "input": "<?xml version=\"1.0\"?><r k=\"v\"/>"}"#, r#""v""#),
-        (r#"{"path": "a.b", "input": "{}"}"#, "null"),
+        (r#"{"format": "html", "path": "b", "source": "<p><b>x</b></p>"}"#, r#""x""#),
+        (r#"{"path": "b", "source": "<p><b>x</b></p>"}"#, r#""x""#),
+        (r#"{"format": "JSON", "path": "a.0", "source": "{\"a\": [5]}"}"#, "5"),
+        (r#"{"path": "a", "source": {"a": {"b": 1}}}"#, r#"{"b": 1}"#),
+        (r#"{"path": "r/@k", "source": "<?xml version=\"1.0\"?><r k=\"v\"/>"}"#, r#""v""#),
+        (r#"{"path": "a.b", "source": "{}"}"#, "null"),
     ] {
         assert_eq!(judged(&tools, &call("extract", "{}", input)), value(expected), "{input}");
     }
     for (spec, said) in [
-        (r#"{"expected_format": "json", "path": "a[?(@.b)]"}"#, "`[?(@.b)]`"),
-        (r#"{"expected_format": "xml", "path": "a/count()"}"#, "`count()`"),
-        (r#"{"expected_format": "html", "path": "li:first-child"}"#, "`li:first-child`"),
-        (r#"{"expected_format": "csv", "path": "a"}"#, "`csv`"),
+        (r#"{"format": "json", "path": "a[?(@.b)]"}"#, "`[?(@.b)]`"),
+        (r#"{"format": "xml", "path": "a/count()"}"#, "`count()`"),
+        (r#"{"format": "html", "path": "li:first-child"}"#, "`li:first-child`"),
+        (r#"{"format": "csv", "path": "a"}"#, "`csv`"),
     ] {
         let lacks = runtime()
             .block_on(tools.lacks(&super::effect("extract", &format!(r#"{{"fixed": {spec}}}"#))))
@@ -30,14 +30,12 @@ fn the_format_is_said_or_seen() {
         assert!(lacks.contains(said), "{spec}: {lacks}");
     }
     assert_eq!(
-        runtime().block_on(
-            tools.lacks(&super::effect("extract", r#"{"fixed": {"expected_format": "xml", "path": "//a[2]"}}"#))
-        ),
+        runtime().block_on(tools.lacks(&super::effect("extract", r#"{"fixed": {"format": "xml", "path": "//a[2]"}}"#))),
         None
     );
-    let failed = failure(perform(&tools, &call("extract", "{}", r#"{"expected_format": "csv", "input": "a"}"#)));
+    let failed = failure(perform(&tools, &call("extract", "{}", r#"{"format": "csv", "source": "a"}"#)));
     assert!(failed.message.contains("`csv`") && !failed.again.is_worth_it(), "{failed:?}");
     let deep = Value::from("<a>".repeat(100_000).as_str()).to_string();
-    let deep = format!(r#"{{"expected_format": "xml", "input": "{deep}"}}"#);
+    let deep = format!(r#"{{"format": "xml", "source": "{deep}"}}"#);
     failure(perform(&tools, &call("extract", "{}", &deep)));
 }

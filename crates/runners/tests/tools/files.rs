@@ -19,13 +19,13 @@ fn folder() -> (TempDir, Tools) {
 }
 
 fn write(key: &str, content: &str) -> branchpoint_runners::Call {
-    let input = format!(r#"{{"attachment_key": "{key}", "content": "{content}", "content_type": "text/markdown"}}"#);
-    call("content", r#"{"fixed": {"step_type": "write_content_attachment"}}"#, &input)
+    let input = format!(r#"{{"path": "{key}", "content": "{content}", "content_type": "text/markdown"}}"#);
+    call("files", r#"{"fixed": {"operation": "write"}}"#, &input)
 }
 
 fn load(key: &str) -> branchpoint_runners::Call {
-    let input = format!(r#"{{"attachment_key": "{key}"}}"#);
-    call("content", r#"{"fixed": {"step_type": "load_content_attachment"}}"#, &input)
+    let input = format!(r#"{{"path": "{key}"}}"#);
+    call("files", r#"{"fixed": {"operation": "load"}}"#, &input)
 }
 
 #[test]
@@ -37,11 +37,8 @@ fn what_is_written_is_read_again_and_nothing_else_is_left() {
     judged(&tools, &write("a/b/note.md", "two"));
     assert_eq!(judged(&tools, &load("a/b/note.md")), Value::from("two"));
     assert_eq!(fs::read_dir(dir.path().join("in/a/b")).expect("it is there").count(), 1);
-    let metadata = call(
-        "content",
-        r#"{"fixed": {"step_type": "write_metadata"}}"#,
-        r#"{"metadata_key": "k", "content": {"a": 1}}"#,
-    );
+    let metadata =
+        call("files", r#"{"fixed": {"operation": "write_metadata"}}"#, r#"{"path": "k", "content": {"a": 1}}"#);
     judged(&tools, &metadata);
     assert_eq!(fs::read_to_string(dir.path().join("in/metadata/k.json")).expect("it is there"), r#"{"a":1}"#);
 }
@@ -100,7 +97,7 @@ fn a_folder_that_is_not_there_is_told_before_a_run() {
     let tools = tools("[files]\ndir = \"does-not-exist\"");
     assert!(
         runtime()
-            .block_on(tools.lacks(&super::effect("content", r#"{"fixed": {"step_type": "load_content"}}"#)))
+            .block_on(tools.lacks(&super::effect("files", r#"{"fixed": {"operation": "load"}}"#)))
             .is_some_and(|lacks| lacks.contains("[files]"))
     );
 }

@@ -264,7 +264,11 @@ fn pages_are_read_as_text_and_data_as_values() {
     assert_eq!(judged(&tools, &fetch("/latin", "")), Value::from("ä"));
     let gone = fetch("/gone", "");
     assert_eq!(&*judge(&gone, perform(&tools, &gone)).expect_err("it is gone").kind, "http_status");
-    let scraping = call("tool", r#"{"fixed": {"tool": "webScraping"}}"#, &format!(r#"{{"url": "{}"}}"#, peer.url("/")));
+    let scraping = call(
+        "tool",
+        r#"{"fixed": {"tool": "webScraping"}}"#,
+        &format!(r#"{{"arguments": {{"url": "{}"}}}}"#, peer.url("/")),
+    );
     assert_eq!(judged(&tools, &scraping), Value::from("T\n\nOne"));
 }
 

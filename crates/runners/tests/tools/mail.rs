@@ -95,9 +95,9 @@ fn a_mail_goes_to_everybody_with_both_bodies() {
 }
 
 #[test]
-fn a_mail_without_a_body_carries_the_input() {
+fn a_mail_can_be_plain_text_alone() {
     let sink = Sink::new();
-    judged(&tools(&sink.settings()), &call("mail", "{}", r#"{"to": "a@example.org", "input": "the input"}"#));
+    judged(&tools(&sink.settings()), &call("mail", "{}", r#"{"to": "a@example.org", "text_body": "the input"}"#));
     assert!(sink.kept()[0].contains("the input"));
 }
 

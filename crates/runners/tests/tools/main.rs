@@ -65,7 +65,7 @@ fn failure(answer: Answer) -> Failed {
 #[test]
 fn calls_that_are_not_for_tools_are_left_to_others() {
     let tools = tools("");
-    for kind in ["model", "agent", "run", "shell", "files", "chat"] {
+    for kind in ["model", "run", "process", "files", "notify"] {
         assert_eq!(
             runtime().block_on(tools.perform(&call(kind, "{}", "{}"), &CancellationToken::new())),
             None,
@@ -84,16 +84,15 @@ fn what_the_settings_lack_is_told_before_a_run() {
         ("tool", r#"{"fixed": {"tool": "webSearch"}}"#, "[search]"),
         ("tool", r#"{"fixed": {"tool": "lookup"}}"#, "[mcp.NAME]"),
         ("mcp", "{}", "[mcp.NAME]"),
-        ("memory", r#"{"fixed": {"step_type": "add_memory"}}"#, "[mcp.NAME]"),
+        ("memory", r#"{"fixed": {"tool": "add_memory"}}"#, "[mcp.NAME]"),
         ("mail", "{}", "[mail]"),
-        ("content", r#"{"fixed": {"step_type": "load_content"}}"#, "[files]"),
+        ("files", r#"{"fixed": {"operation": "load"}}"#, "[files]"),
         ("webhook", "{}", "NOT_SET"),
-        ("process", "{}", "runs no commands"),
     ] {
         let lacks = runtime().block_on(tools.lacks(&effect(kind, spec))).unwrap_or_default();
         assert!(lacks.contains(missing), "{kind}: {lacks}");
         let failed = match kind {
-            "search" | "mail" | "content" | "process" | "memory" => failure(perform(&tools, &call(kind, spec, "{}"))),
+            "search" | "mail" | "files" | "memory" => failure(perform(&tools, &call(kind, spec, "{}"))),
             _ => continue,
         };
         assert!(failed.message.contains(missing) && !failed.again.is_worth_it(), "{kind}: {failed:?}");

@@ -1,26 +1,33 @@
 //! Programs and commands.
 
 use branchpoint_expr::{Value, shell};
-use branchpoint_runners::tools::{Commands, Tools};
-use branchpoint_runners::{Answer, Local, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, runtime};
 
-use super::{call, judged, perform, tools};
+use super::call;
 
-fn with_commands(environment: Option<Vec<String>>) -> Tools {
-    tools("").with_commands(Commands { local: Local { environment, ..Local::new(std::env::temp_dir()) } })
+fn local(environment: Option<Vec<String>>) -> Local {
+    Local { environment, ..Local::new(std::env::temp_dir()) }
+}
+
+#[track_caller]
+fn perform(local: &Local, call: &Call) -> Answer {
+    runtime().block_on(local.perform(call, &CancellationToken::new())).expect("this is for the machine")
+}
+
+#[track_caller]
+fn judged(local: &Local, call: &Call) -> Value {
+    branchpoint_runners::judge(call, perform(local, call)).expect("this succeeds")
 }
 
 #[test]
 fn a_command_goes_to_the_shell_and_a_program_does_not() {
-    let tools = with_commands(None);
-    assert_eq!(runtime().block_on(tools.lacks(&super::effect("process", "{}"))), None);
+    let tools = local(None);
     for (input, expected) in [
         (r#"{"command": "printf '%s' \"$((1 + 2))\""}"#, "3"),
         (r#"{"argv": ["printf", "%s", "$((1 + 2))"]}"#, "$((1 + 2))"),
-        (r#"{"command": "printf", "args": ["%s", "$((1 + 2))"]}"#, "$((1 + 2))"),
         (r#"{"command": "cat", "stdin": "fed"}"#, "fed"),
         (r#"{"command": "printf \"$WHO\"", "env": {"WHO": "me"}}"#, "me"),
-        (r#"{"command": "pwd", "cwd": "/"}"#, "/\n"),
+        (r#"{"command": "pwd", "dir": "/"}"#, "/\n"),
     ] {
         assert_eq!(judged(&tools, &call("process", "{}", input)), Value::from(expected), "{input}");
     }
@@ -30,8 +37,7 @@ fn a_command_goes_to_the_shell_and_a_program_does_not() {
 
 #[test]
 fn a_credential_is_a_variable_of_its_own_call() {
-    let local = Local { secrets: super::secrets(), ..Local::new(std::env::temp_dir()) };
-    let tools = tools("").with_commands(Commands { local });
+    let tools = Local { secrets: super::secrets(), ..Local::new(std::env::temp_dir()) };
     let spec = r#"{"secrets": [{"at": [{"field": "env"}, {"field": "TOKEN"}], "form": {"credential": {"before": "", "secret": "TEST_CRM"}}}]}"#;
     let asked = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
     assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("8 kept\n"), "the length of `test_crm`");
@@ -41,8 +47,7 @@ fn a_credential_is_a_variable_of_its_own_call() {
 #[test]
 fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
     let secrets: branchpoint_runners::SecretStore = std::sync::Arc::new(|_| Some("it's $(pwd); echo no".to_owned()));
-    let local = Local { secrets, ..Local::new(std::env::temp_dir()) };
-    let tools = tools("").with_commands(Commands { local });
+    let tools = Local { secrets, ..Local::new(std::env::temp_dir()) };
     let spec = r#"{"secrets": [{"at": [{"field": "command"}], "form": "shell_word"}, {"at": [{"field": "argv"}, {"item": 1}]}]}"#;
     for asked in [
         r#"{"command": ["t=", {"secret": "X"}, "; echo ${#t} \"$t\""]}"#,
@@ -54,7 +59,7 @@ fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
 
 #[test]
 fn on_a_server_commands_see_only_the_names_that_are_allowed() {
-    let tools = with_commands(Some(vec!["PATH".into()]));
+    let tools = local(Some(vec!["PATH".into()]));
     let seen = judged(&tools, &call("process", "{}", r#"{"argv": ["env"], "env": {"MINE": "1"}}"#)).to_string();
     let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.sort_unstable();
@@ -64,7 +69,7 @@ fn on_a_server_commands_see_only_the_names_that_are_allowed() {
 #[test]
 fn a_program_that_does_not_listen_to_its_input_ends_all_the_same() {
     let input = format!(r#"{{"command": "true", "stdin": "{}"}}"#, "x".repeat(1_000_000));
-    assert_eq!(judged(&with_commands(None), &call("process", "{}", &input)), Value::from(""));
+    assert_eq!(judged(&local(None), &call("process", "{}", &input)), Value::from(""));
 }
 
 /// The command with a word at each `@@`; none where no word can stand.
@@ -85,7 +90,7 @@ fn filled(written: &str, value: &str) -> Option<String> {
 #[test]
 fn a_shell_reads_each_word_as_it_was() {
     let nasty = "a 'b' \"c\" $(echo bad) `echo bad` \\ ; # ${HOME}\n* end";
-    let tools = with_commands(None);
+    let tools = local(None);
     for written in [
         "printf %s @@",
         "printf %s \"@@\"",

@@ -47,7 +47,7 @@ fn a_provider_that_says_no_is_told() {
     for (status, again) in [("429 Too Many Requests", true), ("401 Unauthorized", false)] {
         let peer = Peer::saying(status, "text/plain", "");
         let tools = tools(&format!("[search]\nprovider = \"searxng\"\nurl = \"{}\"", peer.url("")));
-        let asked = call("tool", r#"{"fixed": {"tool": "webSearch"}}"#, r#"{"query": "x"}"#);
+        let asked = call("tool", r#"{"fixed": {"tool": "webSearch"}}"#, r#"{"arguments": {"query": "x"}}"#);
         let failed = failure(perform(&tools, &asked));
         assert!(failed.answered && failed.again == again.into(), "{failed:?}");
     }

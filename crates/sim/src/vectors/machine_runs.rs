@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use branchpoint_core::What;
+use branchpoint_core::effect::Request;
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
@@ -204,7 +205,11 @@ impl Runner for Scripted {
 impl Scripted {
     fn agent(&self, call: &Call) -> Answer {
         let state = call.step.clone().unwrap_or_default();
-        let message = self.local.message(call).unwrap_or_default();
+        let request = call.resolved(&self.local.secrets).ok().and_then(|(call, _)| call.request().ok());
+        let message = match request {
+            Some(Request::Model(request)) => request.user_text(),
+            _ => String::new(),
+        };
         self.prompts.lock().expect("nobody panicked").push(format!("{state}: {message}"));
         let reply = self.replies.lock().expect("nobody panicked").get_mut(&state).and_then(Vec::pop);
         match reply {

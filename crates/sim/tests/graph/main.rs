@@ -164,7 +164,7 @@ impl Models {
     fn answer(&self, call: &Call) -> Answer {
         let text = |key: &str| call.input.get(key).and_then(Value::as_str).unwrap_or_default();
         let said = call.input.get("since").and_then(Value::as_list).map_or(0, <[Value]>::len);
-        let reply = match (text("systemPrompt"), said) {
+        let reply = match (text("system"), said) {
             ("Boss.", 0) => calls("subagent_scout_k", &["b1", "b2"]),
             ("Scout.", 0) => calls("subagent_clerk_l", &["s1"]),
             ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),

@@ -2,6 +2,7 @@
 //! runs it on this repository; the tests beside it show, on small made-up inputs, that it can complain.
 
 mod dependencies;
+mod effects;
 mod hygiene;
 mod kinds;
 mod manifests;

@@ -180,7 +180,7 @@ struct Model {
 
 impl Model {
     fn answer(&mut self, call: &Call) -> Answer {
-        if call.kind().as_str() == "chat" {
+        if call.kind() == branchpoint_core::effect::Kind::Model {
             self.asked.push(call.input.clone());
             return Answer::data(self.replies.remove(0));
         }

@@ -65,6 +65,8 @@ pub enum Wrong {
     MeetCycle,
     /// A number that makes no sense: `First(0)`, no attempts, no fuel, a share above 1.
     Number,
+    /// A fixed field of an effect that its request does not have, or that has a value it cannot have.
+    Field,
     /// A wait that nothing can end.
     NoArms,
     /// Two signals, two views or two facts of one name.

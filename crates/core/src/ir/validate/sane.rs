@@ -35,6 +35,9 @@ pub(super) fn check(program: &Program) -> Vec<Invalid> {
         if let Some(reason) = effect.retry.and_then(|retry| odd(&retry)) {
             refuse(Wrong::Number, None, format!("effect {id} {reason}"));
         }
+        if let Err(error) = effect.request() {
+            refuse(Wrong::Field, None, format!("effect {id}: {error}"));
+        }
     }
     for name in [VOTE, CANCEL_REQUEST] {
         if program.signals.iter().any(|signal| &*signal.name == name) {

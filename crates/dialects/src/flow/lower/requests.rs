@@ -28,8 +28,11 @@ impl Lower {
             Asked::Process { command, args, cwd, env, limit } => {
                 let empty = Located { shape: Shape::List(Vec::new()), span: Span::default() };
                 let args = args.unwrap_or(&empty);
-                let parts = [("command", Some(*command)), ("args", Some(args)), ("cwd", *cwd), ("env", *env)];
+                let parts = [("command", Some(*command)), ("args", Some(args)), ("dir", *cwd), ("env", *env)];
                 let mut request = Request::new(effect::Kind::Process, [], &parts);
+                let given = [("dir", cwd), ("env", env)].into_iter().filter(|(_, part)| part.is_some());
+                let given: String = given.map(|(name, _)| format!(r#", "{name}": $work.{name}"#)).collect();
+                request.changes.push(format!(r#"{{"argv": concat([$work.command], $work.args){given}}}"#));
                 request.response.format = Format::Tagged;
                 limit.add_to(&mut request.response);
                 request
@@ -40,7 +43,9 @@ impl Lower {
                 Request::new(effect::Kind::Mcp, [("server", literal(server).unwrap_or_default())], &parts)
             }
             Asked::Tool { name, arguments } => {
-                let parts: Vec<_> = arguments.iter().map(|field| (&*field.key, Some(&field.value))).collect();
+                let arguments = arguments.iter().map(|field| Field::clone(field)).collect();
+                let arguments = Located { shape: Shape::Object(arguments), span: Span::default() };
+                let parts = [("arguments", Some(&arguments))];
                 Request::new(effect::Kind::Tool, [("tool", Value::from(*name))], &parts)
             }
         }
@@ -58,7 +63,7 @@ impl Lower {
             ("model", *model),
             ("temperature", Some(temperature.unwrap_or(&warmth))),
             ("max_tokens", *max_tokens),
-            ("json_schema", *schema),
+            ("schema", schema.filter(|_| *format != "text")),
         ];
         // A model that is known from the text is looked for before the run starts; null is one that is not.
         let named =

@@ -23,17 +23,15 @@ impl Lower<'_> {
         let failed = self.call_failed(node);
         let input = self.request(node, agent);
         // A model that the document names is looked for before the run starts; null leaves it to the installation.
-        let model = agent.model.clone().map_or(Value::Null, Value::Str);
-        let names = Value::from(subagents::tool_names(self.graph, node));
+        let model = agent.model.clone().map(|model| ("model".into(), Value::Str(model)));
         // So are those of its subagents, and its tools.
         let there = |name: &str, list: Vec<Value>| (!list.is_empty()).then(|| (name.into(), Value::from(list)));
-        let below = there("subagentModels", subagents::models(self.graph, node));
+        let below = there("subagent_models", subagents::models(self.graph, node));
         let uses = there("uses", subagents::used(self.graph, node));
-        let spec = [("toolNames".into(), names), ("model".into(), model)].into_iter().chain(below).chain(uses);
-        let fixed = spec.collect::<Object>();
+        let fixed = model.into_iter().chain(below).chain(uses).collect::<Object>();
         let response = Response { missing_runner_kind: Some("no_llm".into()), ..Response::default() };
         let effect =
-            self.b.effect(Effect { fixed, response, step: Some(self.steps[node]), ..effect(effect::Kind::Agent) });
+            self.b.effect(Effect { fixed, response, step: Some(self.steps[node]), ..effect(effect::Kind::Model) });
         let fail = Failure { to: failed, error: Some(self.slots.failure) };
         let ask = self.b.do_(effect, input, Some(self.slots.prev), answered, Some(fail));
         let said = [
@@ -66,12 +64,12 @@ impl Lower<'_> {
             ("tools", agent.tools.clone().unwrap_or_default()),
             ("tree", tree.clone().unwrap_or_default()),
         ];
-        let defaults = "{model: given.model ?? 'gpt-5', reasoningEffort: given.reasoningEffort ?? 'low'}";
+        let defaults = "{model: given.model ?? 'gpt-5', reasoning_effort: given.reasoningEffort ?? 'low'}";
         let tools = if agent.tools.is_some() { ", tools: tools" } else { "" };
         let tree = if tree.is_some() { ", subagents: filledIn(tree, defaults)" } else { "" };
         let request = format!(
-            "let defaults = {defaults}; {{systemPrompt: system, userContent: content, model: model ?? defaults.model, \
-             reasoningEffort: effort ?? defaults.reasoningEffort{tools}{tree}}}"
+            "let defaults = {defaults}; {{system: system, prompt: content, model: model ?? defaults.model, \
+             reasoning_effort: effort ?? defaults.reasoning_effort{tools}{tree}}}"
         );
         self.formula(&request, &said)
     }

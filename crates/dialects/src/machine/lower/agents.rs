@@ -1,6 +1,8 @@
 //! Agents that are asked once.
 
-use branchpoint_core::effect::{Format, Kind, Response};
+use std::fmt::Write as _;
+
+use branchpoint_core::effect::{FilesOperation, Format, Kind, Response};
 use branchpoint_core::ir::{Effect, ExprId, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
@@ -11,6 +13,21 @@ use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::machine::raw::{Agent, Skill, Source, Text};
 
+/// The options of an agent, by the names that requests have for them.
+const OPTIONS: [(&str, &str); 11] = [
+    ("model", "model"),
+    ("base_url", "base_url"),
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("top_p", "topP"),
+    ("max_tokens", "max_tokens"),
+    ("max_tokens", "maxTokens"),
+    ("seed", "seed"),
+    ("stop", "stop"),
+    ("reasoning_effort", "reasoning_effort"),
+    ("reasoning_effort", "reasoningEffort"),
+];
+
 /// The session of a state after an answer: what was said before, the message, and the reply.
 pub(super) const SESSION: &str = r#"{"id": answer.session, "messages":
     concat(HISTORY.messages ?? [], [{"role": "user", "content": MESSAGE}, {"role": "assistant", "content": answer.output}])}"#;
@@ -20,7 +37,7 @@ impl<'d> Lower<'d> {
         let outcomes = self.keep_session(here, agent, outcomes);
         let effect = agent_effect(here, agent);
         let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
-        let input = self.agent_input("request.prompt", &history, &[]);
+        let input = self.agent_input(agent, "request.prompt", &history, &[]);
         let call = self.call_outside(here, effect, input, outcomes);
         let call = self.need_session(agent, call, outcomes);
         self.asked(here, agent, call, outcomes)
@@ -29,13 +46,20 @@ impl<'d> Lower<'d> {
     /// What an agent is asked with.
     pub(super) fn agent_input(
         &mut self,
+        agent: &Agent,
         message: &str,
         history: &str,
         more: &[(&str, branchpoint_core::ir::SlotId)],
     ) -> ExprId {
+        let mut options = String::new();
+        for (name, own) in OPTIONS {
+            if let Some(value) = agent.options.get(own).filter(|value| **value != Value::Null) {
+                let _ = write!(options, ", {}: {value:?}", quoted(name));
+            }
+        }
         let text = format!(
-            r#"{{"provider": request.provider, "prompt": {message}, "before": before, "system_prompt": request.system_prompt,
-                "role": request.role, "dir": request.dir, "session": {history}}}"#
+            r#"{{"provider": request.provider, "prompt": {message}, "before": before, "system": request.system_prompt,
+                "role": request.role, "dir": request.dir, "history": ({history} ?? {{}}).messages{options}}}"#
         );
         self.formula(&text, more)
     }
@@ -72,13 +96,13 @@ impl<'d> Lower<'d> {
         for skill in skills.iter().rev() {
             let file = self.b.read(self.slots.file);
             let kept = self.b.set([Write::Push(self.slots.before, file)], place, None);
-            let (key, name) = match skill {
-                Skill::Name(name) => ("skill", name.text()),
-                Skill::Path(folder) => ("skill_path", folder.text()),
+            let (operation, key, name) = match skill {
+                Skill::Name(name) => (FilesOperation::Skill, "skill", name.text().to_string()),
+                Skill::Path(folder) => (FilesOperation::Read, "path", format!("{}/SKILL.md", folder.text())),
             };
-            let asked: Object = [(key.into(), Value::Str(name.clone()))].into_iter().collect();
+            let asked: Object = [(key.into(), Value::from(name))].into_iter().collect();
             let asked = self.b.value(Value::from(asked));
-            place = self.read_file(asked, self.slots.file, kept, outcomes.unexpanded);
+            place = self.read(operation, asked, self.slots.file, kept, outcomes.unexpanded);
         }
         self.clear(self.slots.before, place)
     }
@@ -112,12 +136,15 @@ pub(super) fn agent_effect(here: Here<'_>, agent: &Agent) -> Effect {
     let response = Response { format, ..report(here.state, "agent") };
     // A provider that is known from the text is looked for before the run starts.
     let provider = agent.provider.as_ref().map(Text::text).filter(|provider| !provider.contains("{{"));
-    let provider = provider.map_or(Value::Null, |provider| Value::Str(provider.clone()));
-    let texts = [("prompt", written(agent.prompt.as_ref())), ("system_prompt", agent.system_prompt.as_ref())];
+    let provider = provider.map(|provider| ("provider".into(), Value::Str(provider.clone())));
+    // So is a model.
+    let model = agent.options.get("model").filter(|model| model.as_str().is_some());
+    let model = model.map(|model| ("model".into(), model.clone()));
+    let texts = [("prompt", written(agent.prompt.as_ref())), ("system", agent.system_prompt.as_ref())];
     Effect {
-        fixed: [("options".into(), agent.options.clone()), ("provider".into(), provider)].into_iter().collect(),
+        fixed: [("program".into(), Value::Bool(true))].into_iter().chain(provider).chain(model).collect(),
         secrets: secret_texts(texts),
-        ..effect_of(here, Kind::Agent, response)
+        ..effect_of(here, Kind::Model, response)
     }
 }
 

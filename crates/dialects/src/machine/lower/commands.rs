@@ -3,7 +3,7 @@
 use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{Backoff, DecisionKind, Effect, Exit, ExprId, PlaceId, Retry, Write};
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::slots::quoted;
@@ -21,7 +21,8 @@ impl<'d> Lower<'d> {
         let codes = here.state.retry.iter().flat_map(|retry| &retry.exit_codes).copied().collect();
         let mut response = Response { retry_exit_codes: codes, ..report(here.state, EXIT_CODE) };
         command.limit.add_to(&mut response);
-        let mut effect = effect_of(here, Kind::Shell, response);
+        let mut effect = effect_of(here, Kind::Process, response);
+        effect.fixed = user_shell();
         effect.secrets = secret_texts([("command", written(command.source.as_ref()))]);
         // A script may name the program that reads it; a command is always read by the shell.
         if file.is_some() {
@@ -138,6 +139,11 @@ pub(super) fn written(source: Option<&Source>) -> Option<&raw::Text> {
         Some(Source::Text(text)) => Some(text),
         _ => None,
     }
+}
+
+/// Commands are read by the user's shell.
+pub(super) fn user_shell() -> Object {
+    [("user_shell".into(), Value::Bool(true))].into_iter().collect()
 }
 
 /// The kind of error of a command that failed.

@@ -113,7 +113,7 @@ impl<'d> Lower<'d> {
         // The whole conversation is tried again, not one of its turns.
         effect.response.report = Some(1);
         let what = self.b.effect(effect);
-        let input = self.agent_input("message", "session", &talk.names());
+        let input = self.agent_input(agent, "message", "session", &talk.names());
         let fail = Some(self.fail_to(unheard));
         self.b.at(ask).do_(what, input, Some(self.slots.answer), judged, fail);
 

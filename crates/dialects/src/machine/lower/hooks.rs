@@ -3,10 +3,10 @@
 use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Effect, Mark, PlaceId, StepId, Write};
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 
 use super::Lower;
-use super::commands::{EXIT_CODE, reported};
+use super::commands::{EXIT_CODE, reported, user_shell};
 use super::context::ContextId;
 use super::templates::{call_text, object, plain, secret_texts};
 use crate::machine::raw::Action;
@@ -49,16 +49,17 @@ impl Lower<'_> {
             Action::Log(text) => (Kind::Notify, object([("message", plain(Some(text)))]), "request"),
             Action::Command(text) => {
                 let input = r#"{"command": request.command, "inputs": environment}"#;
-                (Kind::Shell, object([("command", call_text(Some(text)))]), input)
+                (Kind::Process, object([("command", call_text(Some(text)))]), input)
             }
         };
         // Nothing reads what a hook prints.
         let response = Response { truncate: true, ..reported(1, EXIT_CODE) };
         let named = matches!(action, Action::Command(_)).then(|| action.text());
         let secrets = secret_texts([("command", named)]);
+        let fixed = if kind == Kind::Process { user_shell() } else { Object::default() };
         // A hook of a state is no attempt of the state's work, so it is asked for without a step.
         let of = Some(step).filter(|step| self.run_hooks.contains(step));
-        let what = self.b.effect(Effect { response, secrets, step: of, ..effect(kind) });
+        let what = self.b.effect(Effect { fixed, response, secrets, step: of, ..effect(kind) });
         let input = self.formula(input, &[]);
         let fail = Some(self.fail_to(bad));
         let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::FilesOperation;
 use branchpoint_core::ir::builder::ROOT;
-use branchpoint_core::ir::builder::effect;
-use branchpoint_core::ir::{Effect, PlaceId, SlotId, Status, Write};
+use branchpoint_core::ir::{PlaceId, SlotId, Status, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
@@ -101,14 +100,11 @@ impl Lower<'_> {
     }
 
     fn look_for_file(&mut self, input: &Input, slot: SlotId, next: PlaceId) -> PlaceId {
-        let fixed = [("exists".into(), Value::Bool(true))].into_iter().collect();
-        let look = self.b.effect(Effect { fixed, ..effect(Kind::Files) });
         let value = format!("inputs[{}]", quoted(input.name.text()));
-        let path = self.formula(&format!("string({value})"), &[]);
+        let path = self.formula(&format!(r#"{{"path": string({value})}}"#), &[]);
         let missing = self.b.value(false);
         let missing = self.b.set([Write::Put(slot, missing)], next, None);
-        let fail = Some(self.fail_to(missing));
-        let looked = self.b.do_(look, path, Some(slot), next, fail);
+        let looked = self.read(FilesOperation::Exists, path, slot, next, missing);
         let absent = self.test(&absent(&value), &[]);
         self.b.decide([(absent, next)], looked, None)
     }

@@ -1,6 +1,6 @@
 //! Conditions and templates of the document, compiled where they stand.
 
-use branchpoint_core::effect::{Kind, Response, SecretText};
+use branchpoint_core::effect::{FilesOperation, Kind, Response, SecretText};
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{ConditionId, Effect, ExprId, PlaceId, ScopeId, SlotId, Write};
 use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Object, Problems, Shape, Span, Value};
@@ -51,9 +51,25 @@ impl Lower<'_> {
     }
 
     pub(super) fn read_file(&mut self, name: ExprId, into: SlotId, next: PlaceId, bad: PlaceId) -> PlaceId {
-        let read = self.b.effect(effect(Kind::Files));
+        let path = self.formula(r#"{"path": name}"#, &[("name", into)]);
+        let read = self.read(FilesOperation::Read, path, into, next, bad);
         let fail = Some(self.fail_to(bad));
-        self.b.do_(read, name, Some(into), next, fail)
+        self.b.set([Write::Put(into, name)], read, fail)
+    }
+
+    /// Reads something of the machine into a slot.
+    pub(super) fn read(
+        &mut self,
+        operation: FilesOperation,
+        input: ExprId,
+        into: SlotId,
+        next: PlaceId,
+        bad: PlaceId,
+    ) -> PlaceId {
+        let fixed = [("operation".into(), operation.into())].into_iter().collect();
+        let read = self.b.effect(Effect { fixed, ..effect(Kind::Files) });
+        let fail = Some(self.fail_to(bad));
+        self.b.do_(read, input, Some(into), next, fail)
     }
 
     /// A slot for each file that the template may read.
@@ -72,8 +88,8 @@ impl Lower<'_> {
     /// kept with the run, only the variables are asked for that the text reads.
     pub(super) fn expand_file(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
         let expanded = self.expand_text(here, next, bad);
-        let asked = self.formula(r#"{"environment": request.asked}"#, &[]);
-        let ask = self.read_file(asked, self.slots.variables, expanded, bad);
+        let asked = self.formula(r#"{"names": request.asked}"#, &[]);
+        let ask = self.read(FilesOperation::Environment, asked, self.slots.variables, expanded, bad);
         let any = self.test("len(request.asked) > 0", &[]);
         let asked = self.b.decide([(any, ask)], expanded, None);
         let names = self.put(self.slots.request, r#"putPath(request, ["asked"], environmentNames(file))"#, &[]);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{Format, Kind, Response, Task};
 use branchpoint_core::ir::builder::{ROOT, effect};
 use branchpoint_core::ir::{DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Unit, Write};
 use branchpoint_expr::Value;
@@ -128,7 +128,9 @@ impl Lower<'_, '_> {
         let error = self.b.read(turn.error);
         self.b.mark(broken, Mark::Fail(step, error));
         let (offered, sent) = (OFFERED, sent(template.chat.policy));
-        let input = format!("{{system: system + (get(notes, active) ?? ''), messages: {sent}, tools: {offered}}}");
+        let sampling: String = sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect();
+        let input =
+            format!("{{system: system + (get(notes, active) ?? ''), messages: {sent}, tools: {offered}{sampling}}}");
         let input = self.formula(&input);
         let chat = self.chat_effect(template, step);
         let fail = Failure { to: broken, error: Some(turn.error) };
@@ -216,14 +218,39 @@ impl Lower<'_, '_> {
     }
 
     fn chat_effect(&mut self, template: &Template, step: StepId) -> EffectId {
-        let node = template.model.as_ref().map_or(Value::Null, |model| Value::Str(model.clone()));
-        let settings = template.model.as_ref().and_then(|model| template.configurations.get(model));
+        let provider = template.model.as_ref().and_then(|node| node.strip_prefix("llm.")).map(Value::from);
+        let model =
+            settings(template).and_then(|settings| settings.get("model")).filter(|model| model.as_str().is_some());
         // Its tools are looked for before the first turn.
         let uses = Value::from(template.tools.iter().cloned().map(Value::Str).collect::<Vec<_>>());
-        let fixed = [("node", node), ("configuration", settings.cloned().unwrap_or_default()), ("uses", uses)];
-        let fixed = fixed.into_iter().map(|(key, value)| (key.into(), value)).collect();
-        self.b.effect(Effect { fixed, step: Some(step), ..effect(Kind::Chat) })
+        let optional = [("provider", provider), ("model", model.cloned())];
+        let fixed = optional.into_iter().filter_map(|(key, value)| Some((key.into(), value?)));
+        let fixed = fixed.chain([("task".into(), Task::Reply.into()), ("uses".into(), uses)]).collect();
+        let response = Response { format: Format::Reply, ..Response::default() };
+        self.b.effect(Effect { fixed, response, step: Some(step), ..effect(Kind::Model) })
     }
+}
+
+/// The settings of the model.
+fn settings(template: &Template) -> Option<&Value> {
+    template.configurations.get(template.model.as_ref()?)
+}
+
+/// The sampling options among the settings of the model, by the names that requests have for them.
+fn sampling(template: &Template) -> branchpoint_expr::Object {
+    let names = [
+        ("temperature", "temperature"),
+        ("topP", "top_p"),
+        ("top_p", "top_p"),
+        ("maxTokens", "max_tokens"),
+        ("max_tokens", "max_tokens"),
+        ("seed", "seed"),
+        ("stop", "stop"),
+        ("reasoningEffort", "reasoning_effort"),
+        ("reasoning_effort", "reasoning_effort"),
+    ];
+    let given = names.into_iter().filter_map(|(own, name)| Some((name.into(), settings(template)?.get(own)?.clone())));
+    given.collect()
 }
 
 /// The tools offered now, as the session's view tells them.
@@ -255,6 +282,7 @@ pub(super) fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
         ("notes", Value::from(notes.collect::<branchpoint_expr::Object>())),
         ("most", Value::Int(template.max_steps)),
         ("configurations", template.configurations.clone()),
+        ("sampling", Value::from(sampling(template))),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Effects: what is asked, and what becomes of the answer.
 
-use branchpoint_core::effect::PathKey;
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value};
 
@@ -22,12 +22,21 @@ impl Lower<'_, '_> {
 
     /// Asks the outside and takes the answer as the value at hand.
     pub(super) fn ask(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let request = Request::of(&self.document.steps[no]);
+        let step = &self.document.steps[no];
+        let kind = effect::kind(step, self.options.scripted.contains(&*step.id));
+        let request = Request::of(step, kind);
         let failure = self.failure(no, at, Some(finish));
         let answered = self.answered(no, finish);
-        let effect = self.effect_of(no, &request);
-        let input = self.asked_with(no, at, request);
-        let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
+        let effect = self.effect_of(no, kind, &request);
+        let takes_arguments = request.takes_arguments;
+        let fields = self.asked_with(no, at, request);
+        let ask = if takes_arguments {
+            let input = self.inner(r#"{"arguments": p}"#, &[("p", self.l.probe)]);
+            let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
+            self.b.set([Write::Put(self.l.probe, fields)], ask, Some(failure))
+        } else {
+            self.b.do_(effect, fields, Some(self.l.answer), answered, Some(failure))
+        };
         let step = &self.document.steps[no];
         let sends = step.is("send_email") && !self.options.scripted.contains(&*step.id);
         if sends { self.addressed(no, at, ask, failure) } else { ask }
@@ -48,12 +57,11 @@ impl Lower<'_, '_> {
         self.b.set([Write::Put(self.l.probe, value)], decide, Some(failure))
     }
 
-    fn effect_of(&mut self, no: No, request: &Request) -> EffectId {
+    fn effect_of(&mut self, no: No, kind: Kind, request: &Request) -> EffectId {
         let step = &self.document.steps[no];
-        let scripted = self.options.scripted.contains(&*step.id);
         let retry = step.get("retry").and_then(guard::policy);
         let attempt_limit_ms = step.get("timeout").and_then(guard::duration_ms);
-        let definition = effect::definition(step, request, scripted);
+        let definition = effect::definition(step, kind, request);
         self.b.effect(Effect { retry, attempt_limit_ms, step: Some(self.ids[no]), ..definition })
     }
 
@@ -61,15 +69,12 @@ impl Lower<'_, '_> {
         let step = &self.document.steps[no];
         if let Some(target) = step.text("target_step_id") {
             let judged = format!("{{{{step.{target}.output}}}}");
-            request.fields.push(field("target_output", Form::Value, &judged, step.located));
-            request.fields.push(field("target_step_id", Form::Text, target, step.located));
-        }
-        if step.is("call_workflow") && !self.options.scripted.contains(&*step.id) {
-            called_with(&mut request, step.located);
+            request.fields.retain(|(name, ..)| &**name != "subject");
+            request.fields.push(field("subject", Form::Value, &judged, step.located));
         }
         if let Some(written) = step.get("stop_when") {
             let names = condition_names(&condition::under(written), step.located);
-            request.fields.push(("stop_when_names".into(), Form::Value, names));
+            request.fields.push(("stop_when_values".into(), Form::Value, names));
         }
         self.written(at.scope, |options| Expression::fields(&request.fields, options))
     }
@@ -93,29 +98,6 @@ impl Lower<'_, '_> {
             }
         }
         self.b.set(writes, finish, None)
-    }
-}
-
-/// What a called workflow starts with, under the names that hosts of child runs know: `inputs`, and facts of its own.
-fn called_with(request: &mut Request, near: &Located) {
-    for (name, form, value) in std::mem::take(&mut request.fields) {
-        let (name, value) = match &*name {
-            "input" => ("inputs".into(), value),
-            "metadata" => {
-                let metadata = Field { key: name, key_span: near.span, value };
-                ("facts".into(), Located { shape: Shape::Object(vec![metadata]), span: near.span })
-            }
-            _ => (name, value),
-        };
-        request.fields.push((name, form, value));
-    }
-    for secret in &mut request.secrets {
-        let known: &[&str] = match secret.at.first() {
-            Some(PathKey::Field(name)) if &**name == "input" => &["inputs"],
-            Some(PathKey::Field(name)) if &**name == "metadata" => &["facts", "metadata"],
-            _ => continue,
-        };
-        secret.at.splice(..1, known.iter().map(|key| PathKey::from(*key)));
     }
 }
 

@@ -40,7 +40,7 @@ impl Check<'_, '_> {
 
     /// The fields that an effect is asked with.
     pub(super) fn effect(&mut self, step: &Step<'_>) {
-        let request = Request::of(step);
+        let request = Request::of(step, branchpoint_core::effect::Kind::Scripted);
         let compiled = Expression::fields(&request.fields, options());
         self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
         if let Some(written) = step.get("stop_when") {

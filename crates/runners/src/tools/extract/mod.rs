@@ -3,22 +3,22 @@
 mod json;
 mod xml;
 
+use branchpoint_core::effect::ExtractRequest;
 use branchpoint_expr::Value;
 
 use super::failure::refused;
 use super::page;
 use crate::json_block;
-use crate::runner::{Answer, Call};
+use crate::runner::Answer;
 
 /// Performs `extract`. What is not there is null; one find is a value, several are a list.
-pub(super) fn perform(call: &Call) -> Answer {
-    let input = &call.input;
-    let source = input.get("input").cloned().unwrap_or_default();
-    let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-    let path = text("path").unwrap_or_default();
-    let format = text("expected_format").map_or_else(|| guessed(&source), str::to_ascii_lowercase);
+pub(super) fn perform(request: &ExtractRequest) -> Answer {
+    let ExtractRequest { source, format, path } = request;
+    let path = path.as_deref().unwrap_or_default().trim();
+    let format = format.as_deref().map(str::trim).filter(|format| !format.is_empty());
+    let format = format.map_or_else(|| guessed(source), str::to_ascii_lowercase);
     let found = match &*format {
-        "json" => json(&source, path),
+        "json" => json(source, path),
         "html" => html(&source.to_string(), path),
         "xml" => xml(&source.to_string(), path),
         other => Err(no_format(other)),
@@ -40,9 +40,9 @@ fn guessed(source: &Value) -> String {
 }
 
 /// Why nothing could be found, whatever the text: a path that is known before a run and cannot be read.
-pub(super) fn lacks(spec: &branchpoint_expr::Object) -> Option<String> {
-    let path = spec.get("path").and_then(Value::as_str)?.trim();
-    match spec.get("expected_format").and_then(Value::as_str)?.trim().to_ascii_lowercase().as_str() {
+pub(super) fn lacks(request: &ExtractRequest) -> Option<String> {
+    let path = request.path.as_deref()?.trim();
+    match request.format.as_deref()?.trim().to_ascii_lowercase().as_str() {
         "json" => json::Path::parse(path).err(),
         "html" if path.is_empty() => None,
         "html" => page::Selection::parse(path).err(),

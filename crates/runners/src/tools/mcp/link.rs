@@ -19,7 +19,7 @@ use tokio::process::{Child as Process, ChildStderr, Command};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::timeout;
 
-use super::super::asked::Lookup;
+use super::super::lookup::Lookup;
 use super::super::settings::McpSettings;
 use super::address::{Address, OURS};
 use super::listed::Listed;

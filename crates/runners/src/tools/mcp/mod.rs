@@ -11,12 +11,13 @@ mod trouble;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use branchpoint_core::effect::McpRequest;
 use branchpoint_expr::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::asked::Lookup;
 use super::deadline;
 use super::failure::impossible;
+use super::lookup::Lookup;
 use super::settings::McpSettings;
 use crate::models::ToolDescription;
 use crate::network::clients::Clients;
@@ -46,12 +47,11 @@ impl Mcp {
     }
 
     /// Calls an action of a server that the call names.
-    pub(super) async fn action(&self, call: &Call, cancel: &CancellationToken) -> Answer {
-        let text = |key: &str| call.input.get(key).map(ToString::to_string).unwrap_or_default();
-        let (name, tool) = (text("server"), text("action"));
-        let Some(server) = self.servers.get(&name) else { return impossible(self.no_server(&name)) };
-        let arguments = call.input.get("params").cloned().unwrap_or_default();
-        answer(call, cancel, server.timeout_ms(), server.call(&tool, &arguments)).await
+    pub(super) async fn action(&self, call: &Call, request: &McpRequest, cancel: &CancellationToken) -> Answer {
+        let name = request.server.as_deref().unwrap_or_default();
+        let Some(server) = self.servers.get(name) else { return impossible(self.no_server(name)) };
+        let action = request.action.as_deref().unwrap_or_default();
+        answer(call, cancel, server.timeout_ms(), server.call(action, &request.params)).await
     }
 
     /// Calls a tool by its name, or by that of its server and its own.

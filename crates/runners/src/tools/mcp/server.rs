@@ -8,8 +8,8 @@ use rmcp::ServiceError;
 use rmcp::model::CallToolRequestParams;
 use tokio::sync::Mutex;
 
-use super::super::asked::Lookup;
 use super::super::failure::{denied, impossible, refused};
+use super::super::lookup::Lookup;
 use super::super::settings::McpSettings;
 use super::address::TOO_LONG;
 use super::link::{Known, Link};

@@ -118,8 +118,8 @@ fn a_name_that_two_servers_have_must_say_which() {
 #[test]
 fn steps_that_hosts_define_go_to_the_tool_of_their_name() {
     let tools = tools(&server::by_child("small"));
-    let spec = r#"{"fixed": {"step_type": "echo"}}"#;
-    assert_eq!(judged(&tools, &call("memory", spec, r#"{"text": "kept"}"#)), Value::from("kept"));
+    let spec = r#"{"fixed": {"tool": "echo"}}"#;
+    assert_eq!(judged(&tools, &call("memory", spec, r#"{"arguments": {"text": "kept"}}"#)), Value::from("kept"));
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Agents {
         let agent = call.step.clone().unwrap_or_default();
         let calls = self.calls.entry(agent.clone()).or_default();
         let number = calls.len();
-        calls.push(call.input.clone());
+        calls.push(spelled(&call.input));
         let script = self.script.get(&agent).cloned().unwrap_or_default();
         let entry = match script.as_list() {
             Some(entries) => entries.get(number).or(entries.last()).cloned().unwrap_or_default(),
@@ -93,4 +93,27 @@ impl Agents {
         let report = |event: &Value| object([("nodeId", Value::Str(agent.clone())), ("event", event.clone())]);
         events.iter().map(|event| (Arc::from("subagent"), report(event))).collect()
     }
+}
+
+/// A request in the words of the vectors.
+fn spelled(request: &Value) -> Value {
+    let names = [
+        ("system", "systemPrompt"),
+        ("prompt", "userContent"),
+        ("reasoning_effort", "reasoningEffort"),
+        ("id", "nodeId"),
+        ("name", "agentName"),
+    ];
+    let field = |(name, value): (&Arc<str>, &Value)| match &**name {
+        "tool" => None,
+        "subagents" => {
+            let agents = value.as_list().unwrap_or_default().iter().map(spelled).collect::<Vec<_>>();
+            Some((name.clone(), Value::from(agents)))
+        }
+        own => {
+            let spelled = names.iter().find(|(known, _)| *known == own).map_or(own, |(_, spelled)| spelled);
+            Some((Arc::from(spelled), value.clone()))
+        }
+    };
+    Value::from(request.as_object().into_iter().flatten().filter_map(field).collect::<Object>())
 }

@@ -1,0 +1,83 @@
+//! Requests to the machine: processes, files and messages to the user.
+
+use branchpoint_expr::{Object, Value};
+
+use super::fields::{request, word};
+
+request! {
+    /// A process: a `command` for the shell, or the words of a program (`argv`).
+    ProcessRequest {
+        /// The command for the shell.
+        command: Option<String>,
+        /// The program and its arguments. No shell reads them.
+        argv: Option<Vec<String>>,
+        /// The command is a script, whose first line may name the program that reads it.
+        script: bool,
+        /// The user's shell reads the command; otherwise `/bin/sh` does.
+        user_shell: bool,
+        /// The folder, relative to that of the run.
+        dir: Option<String>,
+        /// Environment variables.
+        env: Object,
+        /// Inputs of the run, which become environment variables where that is safe.
+        inputs: Option<Object>,
+        /// The standard input.
+        stdin: Option<String>,
+    }
+}
+
+request! {
+    /// Files, skills and environment variables of the machine, and content in the folder for stored files.
+    FilesRequest {
+        /// What to do.
+        operation: FilesOperation,
+        /// The file: relative to the folder of the run, or the key of stored content or metadata.
+        path: Option<String>,
+        /// The skill to read.
+        skill: Option<String>,
+        /// The environment variables to read.
+        names: Option<Vec<String>>,
+        /// The content to write.
+        content: Value,
+        /// The media type of the content.
+        content_type: Option<String>,
+    }
+}
+
+word! {
+    /// What to do with files.
+    FilesOperation, "read, exists, skill, environment, load, write, write_metadata or publish" {
+        /// Read the text of a file.
+        #[default]
+        Read = "read",
+        /// Whether a file exists.
+        Exists = "exists",
+        /// Read the text of a skill.
+        Skill = "skill",
+        /// Read environment variables.
+        Environment = "environment",
+        /// Load stored content.
+        Load = "load",
+        /// Store content.
+        Write = "write",
+        /// Store metadata as JSON.
+        WriteMetadata = "write_metadata",
+        /// Publish content.
+        Publish = "publish",
+    }
+}
+
+impl FilesOperation {
+    /// Whether it reads the machine rather than stored content.
+    pub const fn is_local(self) -> bool {
+        matches!(self, Self::Read | Self::Exists | Self::Skill | Self::Environment)
+    }
+}
+
+request! {
+    /// A message to the user.
+    NotifyRequest {
+        /// The message.
+        message: Option<String>,
+    }
+}

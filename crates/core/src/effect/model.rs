@@ -1,0 +1,141 @@
+//! Requests to models and agents.
+
+use std::num::NonZeroU32;
+
+use branchpoint_expr::{Object, Value};
+
+use super::fields::{FromField, request, word};
+
+request! {
+    /// A question to a model or an agent. One with `tools` or `subagents` and the task `answer` is a turn of an agent: a run of its
+    /// own, in which the model is asked until it calls no more tools.
+    ModelRequest {
+        /// What is asked for.
+        task: Task,
+        /// The provider; `default` is that of the settings.
+        provider: Option<String>,
+        /// The model; `default` is that of the settings.
+        model: Option<String>,
+        /// A variant of the model, which is added to its name.
+        model_variant: Option<String>,
+        /// The address of the provider, if the document names one.
+        base_url: Option<String>,
+        /// The key, if the document names one.
+        api_key: Option<String>,
+        /// Whether a program of the machine may answer for the provider.
+        program: bool,
+        /// The folder of such a program, relative to that of the run.
+        dir: Option<String>,
+
+        /// The system prompt.
+        system: Option<String>,
+        /// A role, which comes before the system prompt.
+        role: Option<String>,
+        /// The earlier messages of a conversation.
+        history: Vec<Value>,
+        /// Texts before the prompt.
+        before: Vec<String>,
+        /// The prompt; for a score, the question.
+        prompt: Option<String>,
+        /// Messages instead of a history and a prompt: a list, an object with a list of `messages`, or the JSON text of one.
+        messages: Value,
+        /// Messages since the prompt: replies, and results of tools.
+        since: Vec<Value>,
+        /// Images and files that go with the prompt.
+        attachments: Value,
+        /// Score: the work to be scored.
+        subject: Value,
+        /// Score: what is expected of it.
+        expectation: Value,
+        /// A JSON Schema for the answer, or its text.
+        schema: Value,
+
+        /// Sampling temperature.
+        temperature: Option<f64>,
+        /// Nucleus sampling.
+        top_p: Option<f64>,
+        /// The largest number of tokens of an answer.
+        max_tokens: Option<NonZeroU32>,
+        /// Sampling seed.
+        seed: Option<u64>,
+        /// Texts that end an answer.
+        stop: Vec<String>,
+        /// How much the model thinks: `none` to `max`; `default` leaves it to the model.
+        reasoning_effort: Option<String>,
+
+        /// The tools that the model may call.
+        tools: Tools,
+        /// Agents that the model may call as tools.
+        subagents: Vec<Value>,
+        /// Calls of the model in one turn.
+        max_turns: Option<u64>,
+        /// Tokens in one turn.
+        token_budget: Option<u64>,
+        /// Cost of one turn, in millionths.
+        cost_budget_micros: Option<u64>,
+        /// Tools of one reply are called one after the other.
+        sequential: bool,
+        /// The condition that ends a turn.
+        stop_when: Value,
+        /// Values that the condition reads, by name.
+        stop_when_values: Object,
+        /// Names of tools that the calls may offer, for the check before a run.
+        uses: Vec<String>,
+        /// Models of the subagents, for the check before a run.
+        subagent_models: Vec<String>,
+    }
+}
+
+impl ModelRequest {
+    /// The prompt with the texts before it.
+    pub fn user_text(&self) -> String {
+        self.before
+            .iter()
+            .map(String::as_str)
+            .chain([self.prompt.as_deref().unwrap_or_default()])
+            .collect::<Vec<_>>()
+            .join("\n\n")
+    }
+}
+
+word! {
+    /// What a model is asked for.
+    Task, "answer, reply, score or extract" {
+        /// The text of an answer.
+        #[default]
+        Answer = "answer",
+        /// A reply `{text, toolCalls, usage}`.
+        Reply = "reply",
+        /// A score from 0 to 1 with an explanation.
+        Score = "score",
+        /// Data that matches the schema.
+        Extract = "extract",
+    }
+}
+
+/// Tools that are offered to a model: objects with a `name`, and perhaps a `description`, `parameters` and a `configuration`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tools(pub Vec<Value>);
+
+impl FromField for Tools {
+    /// A list of names and of objects with a name, or an object of flags.
+    fn from_field(value: &Value) -> Result<Self, &'static str> {
+        let named = |name: &str| Value::from(Object::from_iter([("name".into(), Value::from(name))]));
+        let tools = match value {
+            Value::List(tools) => {
+                let tool = |tool: &Value| match tool.as_str() {
+                    Some(name) => Some(named(name)),
+                    None => tool.get("name").and_then(Value::as_str).map(|_| tool.clone()),
+                };
+                tools.iter().map(tool).collect()
+            }
+            // The flag `subagents` only allows agents as tools.
+            Value::Object(flags) => {
+                let set = flags.iter().filter(|(name, flag)| &***name != "subagents" && **flag == Value::Bool(true));
+                Some(set.map(|(name, _)| named(name)).collect())
+            }
+            _ => None,
+        };
+        tools.map(Self).ok_or("a list of tools, each a name or an object with a `name`")
+    }
+}

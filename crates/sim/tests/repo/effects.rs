@@ -1,0 +1,59 @@
+//! Runners and hosts know requests by their types, never by the words of a dialect.
+
+use crate::tree::{SourceFile, expect_none, text_files};
+
+/// Spellings of fields that only one dialect has, and ways around the typed request.
+const FORBIDDEN: [&str; 16] = [
+    "\"step_type\"",
+    "\"systemPrompt\"",
+    "\"userContent\"",
+    "\"toolNames\"",
+    "\"reasoningEffort\"",
+    "\"maxTokens\"",
+    "\"topP\"",
+    "\"prompt_template\"",
+    "\"system_template\"",
+    "\"json_template\"",
+    "\"evaluation_prompt\"",
+    "\"expected_format\"",
+    "\"node\"",
+    "\"configuration\"",
+    "fixed.get(",
+    "input.get(\"",
+];
+
+/// The conditions by which an agent's turn ends are written in the grammar of documents.
+const WITH_GRAMMAR: &str = "crates/runners/src/agent/program.rs";
+
+#[test]
+fn runners_and_hosts_know_no_dialect() {
+    expect_none(
+        &complaints(&text_files()),
+        "front-ends normalise their own spellings when they lower; runners read `Call::request`",
+    );
+}
+
+fn complaints(files: &[SourceFile]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let is_ours = |path: &str| path.starts_with("crates/runners/src/") || path.starts_with("crates/host/src/");
+    for file in files.iter().filter(|file| is_ours(&file.path) && !file.path.ends_with("tests.rs")) {
+        let dialect = (file.path != WITH_GRAMMAR).then_some("Dialect::");
+        for (number, line) in file.text.lines().enumerate() {
+            for word in FORBIDDEN.into_iter().chain(dialect).filter(|word| line.contains(word)) {
+                complaints.push(format!("{}:{}: {word}", file.path, number + 1));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn a_spelling_of_a_dialect_is_found_in_runners_and_nowhere_else() {
+    let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+    let found = complaints(&[
+        file("crates/runners/src/a.rs", "x\nlet a = y.get(\"topP\");\n"),
+        file("crates/host/src/b.rs", "Dialect::Steps\n"),
+        file("crates/dialects/src/c.rs", "\"topP\""),
+    ]);
+    assert_eq!(found, ["crates/runners/src/a.rs:2: \"topP\"", "crates/host/src/b.rs:1: Dialect::"]);
+}
