@@ -40,7 +40,7 @@ pub(crate) struct Notices {
 impl Notices {
     /// The notices that the project wants, of a process that drives runs.
     pub(crate) fn open(project: &Project, owner: i64, store: impl FnOnce() -> Result<Embedded>) -> Result<Self> {
-        let (command, webhook) = (project.notify.command.clone(), Webhook::new(project)?);
+        let (command, webhook) = (project.notify.command.clone(), Webhook::new(project));
         if command.is_none() && webhook.is_none() {
             return Ok(Self { to: None });
         }
@@ -184,12 +184,12 @@ struct Webhook {
 }
 
 impl Webhook {
-    fn new(project: &Project) -> Result<Option<Self>> {
-        let Some(address) = project.notify.webhook.clone() else { return Ok(None) };
+    fn new(project: &Project) -> Option<Self> {
+        let address = project.notify.webhook.clone()?;
         let mut settings = Settings::default();
         settings.http.allow_private_network = true;
         let tools = Tools::new(settings, Arc::new(|_| None));
-        Ok(Some(Self { address, tools }))
+        Some(Self { address, tools })
     }
 
     fn post(&self, run: &Arc<str>, notice: &str) -> Result<()> {

@@ -198,15 +198,16 @@ impl Printer<'_> {
             } else {
                 format!(" {:?}", Value::from(effect.fixed.clone()))
             };
-            let secrets: String = effect.secrets.iter().map(|secret| format!(", secret {secret}")).collect();
+            let secrets: Vec<_> = effect.secrets.iter().map(|secret| format!(", secret {secret}")).collect();
             let limit =
                 effect.attempt_limit_ms.map_or_else(String::new, |limit| format!(", attempt within {limit} ms"));
             let step = effect.step.map_or_else(String::new, |step| format!(", step {}", self.step(step)));
             writeln!(
                 out,
-                "effect {id}  {}{fixed}{}{secrets}{}{limit}{step}",
+                "effect {id}  {}{fixed}{}{}{}{limit}{step}",
                 effect.kind,
                 effect.response,
+                secrets.concat(),
                 retry(effect.retry)
             )?;
         }

@@ -295,7 +295,7 @@ impl<'p> VirtualDriver<'p> {
             return self.calls.hang(call, self.now_ms);
         }
         let ends_ms = self.now_ms.saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX));
-        let working = Working { ends_ms, reports, answer, call };
+        let working = Working { call, ends_ms, reports, answer };
         if duration_ms == 0 { self.ended(working) } else { self.calls.work(working) }
     }
 

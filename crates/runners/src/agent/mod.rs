@@ -87,7 +87,7 @@ pub fn is_part(name: &str) -> bool {
 pub fn part(effect: &Effect) -> Arc<str> {
     // Equal conditions and secrets have equal programs, so a name that follows from the text is enough.
     let until = stop_when(effect).map(|stop| format!(" until {stop:?}")).unwrap_or_default();
-    let with: String = effect.secrets.iter().map(|secret| format!(" with {secret}")).collect();
+    let with = effect.secrets.iter().map(|secret| format!(" with {secret}")).collect::<Vec<_>>().concat();
     format!("{NAME}{until}{with}").into()
 }
 

@@ -130,15 +130,11 @@ fn an_installation_sets_the_model_and_the_limit() {
 }
 
 /// An agent that tells of a call and then fails.
-struct Failing;
-
-impl Failing {
-    fn rehearse(&self) -> Rehearsed {
-        let event = [("type", "subagent_call_start"), ("callId", "c1"), ("subagentNodeId", "k")];
-        let event = object(event.map(|(key, text)| (key, Value::from(text))));
-        let reports = vec![("subagent".into(), object([("nodeId", Value::from("a")), ("event", event)]))];
-        Rehearsed { duration_ms: 7, reports, ..Answer::failed("down", "the model is down").into() }
-    }
+fn failing() -> Rehearsed {
+    let event = [("type", "subagent_call_start"), ("callId", "c1"), ("subagentNodeId", "k")];
+    let event = object(event.map(|(key, text)| (key, Value::from(text))));
+    let reports = vec![("subagent".into(), object([("nodeId", Value::from("a")), ("event", event)]))];
+    Rehearsed { duration_ms: 7, reports, ..Answer::failed("down", "the model is down").into() }
 }
 
 #[test]
@@ -149,7 +145,7 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
     );
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
-    host.go_on(&mut |_| Failing.rehearse());
+    host.go_on(&mut |_| failing());
     assert_eq!(host.now_ms(), 7);
     let told = told(&host);
     let error = r#"subagent_call_error a: {"type":"subagent_call_error","subagentNodeId":"k","callId":"c1","message":"the model is down"}"#;
@@ -158,20 +154,16 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
 }
 
 /// Models of three agents: the boss asks the scout twice, and the scout asks the clerk, who is ill.
-struct Models;
-
-impl Models {
-    fn answer(&self, call: &Call) -> Answer {
-        let text = |key: &str| call.input.get(key).and_then(Value::as_str).unwrap_or_default();
-        let said = call.input.get("since").and_then(Value::as_list).map_or(0, <[Value]>::len);
-        let reply = match (text("system"), said) {
-            ("Boss.", 0) => calls("subagent_scout_k", &["b1", "b2"]),
-            ("Scout.", 0) => calls("subagent_clerk_l", &["s1"]),
-            ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),
-            _ => calls("", &[]),
-        };
-        Answer::Reply { value: reply, usage: branchpoint_core::Usage::default() }
-    }
+fn models(call: &Call) -> Answer {
+    let text = |key: &str| call.input.get(key).and_then(Value::as_str).unwrap_or_default();
+    let said = call.input.get("since").and_then(Value::as_list).map_or(0, <[Value]>::len);
+    let reply = match (text("system"), said) {
+        ("Boss.", 0) => calls("subagent_scout_k", &["b1", "b2"]),
+        ("Scout.", 0) => calls("subagent_clerk_l", &["s1"]),
+        ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),
+        _ => calls("", &[]),
+    };
+    Answer::Reply { value: reply, usage: branchpoint_core::Usage::default() }
 }
 
 /// A reply that calls a tool under some ids, or is an answer if it calls none.
@@ -197,7 +189,7 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
     let kept = |name: &str| VirtualDriver::kept(&folder.path().join(name), "r".to_owned(), &program, 0).calling(&parts);
     for mut host in [kept("whole.db"), kept("killed.db").crashing()] {
         host.start(Value::Null, Object::default()).unwrap();
-        host.go_on(&mut |call| Models.answer(call).into());
+        host.go_on(&mut |call| models(call).into());
         let told = told(&host);
         let of_calls: Vec<&str> = told.lines().filter(|line| line.starts_with("subagent_call")).collect();
         let scout = |what: &str, id: &str| {

@@ -202,7 +202,7 @@ impl Lower {
                 (again, self.b.branch(decision, "end", None, None))
             }
             Rounds::For { counter, .. } => {
-                let next = r#"toString($round == 0 ? $at : $at + $step)"#;
+                let next = "toString($round == 0 ? $at : $at + $step)";
                 let is_left = "$round < $total";
                 let reason =
                     format!(r#"{is_left} ? "{counter} is " + {next} + ", up to endValue " + toString($last) : nil"#);

@@ -231,7 +231,9 @@ impl<'d> Lower<'d> {
         next: PlaceId,
     ) -> PlaceId {
         let decision = self.b.decision(step, DecisionKind::Loop);
-        error.into_iter().for_each(|error| self.b.error(decision, error));
+        if let Some(error) = error {
+            self.b.error(decision, error);
+        }
         let branch = self.b.rule_branch(decision, name, rule, target);
         let decide = self.b.decide([], next, None);
         self.b.decides(decide, decision, [Some(branch)]);

@@ -86,7 +86,7 @@ impl Server {
             Ok(serde_json::Value::Null) => {}
             _ => return Err(impossible(format!("the arguments of the tool `{tool}` must be an object"))),
         }
-        match link.service.call_tool(params).await {
+        match Box::pin(link.service.call_tool(params)).await {
             Ok(result) => answer(result),
             Err(error) => Err(self.failure(&link, tool, error).await),
         }
@@ -130,7 +130,7 @@ impl Server {
             return Ok(Arc::clone(&known.list));
         }
         let measure = Measure::new(&self.name, self.settings.max_response_bytes, Ends::Never);
-        match Listed::read(&self.name, link.service.peer(), measure).await {
+        match Box::pin(Listed::read(&self.name, link.service.peer(), measure)).await {
             Ok(list) => {
                 let known = kept.insert(Known { list: Arc::new(list), changes, since: Instant::now() });
                 Ok(Arc::clone(&known.list))
@@ -186,7 +186,8 @@ impl Server {
         if let Some(lacks) = self.lacks() {
             return Err(Trouble::Lasting(lacks));
         }
-        let link = Link::open(&self.name, &self.settings, &self.lookup, &self.secrets(), &self.clients).await?;
+        let link =
+            Box::pin(Link::open(&self.name, &self.settings, &self.lookup, &self.secrets(), &self.clients)).await?;
         Ok(Arc::clone(kept.insert(Arc::new(link))))
     }
 }
