@@ -160,16 +160,23 @@ impl Machine<'_> {
         if !self.stamp.record {
             return;
         }
-        let again = matches!(basis, Basis::Attempt { delay_ms: Some(_), .. });
-        let branch = |name: &str, is_taken: bool| {
-            BranchRecord::by_rule(name, if is_taken { BranchOutcome::True } else { BranchOutcome::False })
+        let Basis::Attempt { limit, delay_ms, retryable, .. } = basis else { return };
+        let again = delay_ms.is_some();
+        let fail = match again || retryable {
+            true => format!("attempt {limit} is the last"),
+            false => "another attempt would not help".to_owned(),
         };
+        let branch = |name: &str, rule: &str, is_taken: bool| {
+            let outcome = if is_taken { BranchOutcome::True } else { BranchOutcome::False };
+            BranchRecord { text: Some(rule.into()), ..BranchRecord::by_rule(name, outcome) }
+        };
+        let retry = "an attempt is left, and the error allows another";
         let decided = Decided {
             decision: None,
             step,
             kind: DecisionKind::Retry,
             at_ms: 0,
-            branches: vec![branch("retry", again), branch("fail", !again)],
+            branches: vec![branch("retry", retry, again), branch("fail", &fail, !again)],
             chosen: Some(u32::from(!again)),
             basis,
             count: None,
@@ -240,7 +247,14 @@ impl Machine<'_> {
 
     fn items(&self, no: StrandNo, items: Items) -> Option<ItemCount> {
         let left_out = items.left_out.and_then(|left_out| self.number(no, left_out)).unwrap_or(0);
-        Some(ItemCount { count: self.number(no, items.count)?, left_out, failed: Vec::new() })
+        let failed = items.failed.and_then(|failed| self.recorded_value(no, failed).ok());
+        let positions = failed.as_ref().and_then(Value::as_list).unwrap_or_default().iter();
+        let positions = positions.filter_map(|position| match position {
+            Value::Int(position) => u32::try_from(*position).ok(),
+            _ => None,
+        });
+        let failed = positions.take(FAILED_LISTED).collect();
+        Some(ItemCount { count: self.number(no, items.count)?, left_out, failed })
     }
 
     fn number(&self, no: StrandNo, expr: ExprId) -> Option<u64> {

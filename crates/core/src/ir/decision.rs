@@ -136,6 +136,8 @@ pub struct Items {
     pub count: ExprId,
     /// How many a limit leaves out.
     pub left_out: Option<ExprId>,
+    /// The positions of those that failed, as a list.
+    pub failed: Option<ExprId>,
 }
 
 /// An attempt that failed and is not followed by another one.

@@ -29,6 +29,7 @@ pub(super) fn of_decision(decision: &Decision, mut visit: impl FnMut(Use)) {
         count.and_then(|count| count.limit),
         items.map(|items| items.count),
         items.and_then(|items| items.left_out),
+        items.and_then(|items| items.failed),
         attempt.map(|attempt| attempt.number),
         attempt.map(|attempt| attempt.limit),
         *error,

@@ -317,6 +317,7 @@ impl Decided {
         let errors = self.explained(BranchOutcome::Error).count();
         let mut untrue = self.explained(BranchOutcome::False);
         let (first, second) = (untrue.next(), untrue.next());
+        let unmatched = if self.kind == DecisionKind::Switch { "no case matched" } else { "no condition matched" };
         let failed = match errors {
             0 => None,
             1 => Some("1 condition cannot be evaluated".to_owned()),
@@ -327,10 +328,10 @@ impl Decided {
             (None, None, None) if self.kind == DecisionKind::Transition => "the transition has no condition".into(),
             (None, None, None) => "there is no condition".into(),
             (Some(only), None, None) if second.is_none() => only.sentence.clone(),
-            (_, None, None) => "no condition matched".into(),
-            (_, Some(reason), None) => format!("no condition matched, and {reason}").into(),
-            (_, None, Some(failed)) => format!("no condition matched, and {failed}").into(),
-            (_, Some(reason), Some(failed)) => format!("no condition matched, {failed}, and {reason}").into(),
+            (_, None, None) => unmatched.into(),
+            (_, Some(reason), None) => format!("{unmatched}, and {reason}").into(),
+            (_, None, Some(failed)) => format!("{unmatched}, and {failed}").into(),
+            (_, Some(reason), Some(failed)) => format!("{unmatched}, {failed}, and {reason}").into(),
         }
     }
 }
@@ -415,7 +416,7 @@ fn by_inputs(
     let arrived = inputs.iter().filter(|(_, state)| *state == InputState::Arrived).count();
     let (one, many) = if are_branches { ("branch", "branches") } else { ("input", "inputs") };
     let mut parts = Vec::new();
-    parts.extend(timed_out_ms.map(|limit_ms| format!("exceeded the timeout of {}", duration_text(limit_ms))));
+    parts.extend(timed_out_ms.map(|limit_ms| format!("the step exceeded its timeout of {}", duration_text(limit_ms))));
     parts.push(match (arrived, inputs.len()) {
         (0, _) => format!("no {one} arrived"),
         (1, 1) => format!("the only {one} arrived: {}", named(InputState::Arrived)),

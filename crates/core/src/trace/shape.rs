@@ -185,9 +185,12 @@ fn tree(part: &Part, redact: &dyn Redact) -> Value {
         (None, None) => Value::Null,
     };
     let children: Vec<Value> = part.children.iter().map(|child| tree(child, redact)).collect();
+    // The condition of an agent comes with the effect, without its place in the document.
+    let is_placed = part.span.start < part.span.end;
+    let place = |at: u32| if is_placed { number(u64::from(at)) } else { Value::Null };
     Value::from(object([
-        ("start", number(u64::from(part.span.start))),
-        ("end", number(u64::from(part.span.end))),
+        ("start", place(part.span.start)),
+        ("end", place(part.span.end)),
         ("text", Value::from(part.text.as_str())),
         ("type", part.kind.map_or(Value::Null, Value::from)),
         ("value", value),

@@ -1,6 +1,6 @@
 //! One comparison by the rules of a typed group or of a target list.
 
-use super::target::TargetTest;
+use super::target::{TargetTest, ValueType};
 use super::typed::TypedTest;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,11 @@ impl Test {
             Rule::Target(test) => test.holds(work, left, right, now),
             Rule::Same => same(work, left, right),
         }
+    }
+
+    /// Whether a target list compares its operands as numbers.
+    pub(crate) fn compares_numbers(&self) -> bool {
+        matches!(&self.rule, Rule::Target(TargetTest { value_type: ValueType::Number, .. }))
     }
 
     /// The operator as the document writes it.

@@ -37,20 +37,27 @@ impl Unit<'_> {
         let Some(wanted) = self.wanted_text(entry) else {
             return UNKNOWN;
         };
-        // A blank value never matches.
+        let word = if operator == Binary::Equal { "equal" } else { "contains" };
         if wanted.is_empty() {
-            let never = self.program.constant(Value::Bool(false), entry.span);
-            self.program.name_node(never, "a blank value never matches");
-            return never;
+            return self.blank_match(entry, word);
         }
         let text = self.lowered_input(entry);
         // The specification calls it so.
         self.program.name_node(text, "text");
-        let word = if operator == Binary::Equal { "equal" } else { "contains" };
         let words = format!("text {word} {:?}", View::Str(&wanted));
         let wanted = self.program.constant(Value::from(wanted), entry.span);
         let test = self.program.emit(Node::Binary(operator, text, wanted), entry.span);
         self.program.name_node(test, &words);
+        test
+    }
+
+    /// A condition with a blank value, which never matches: false, with its words and the reason.
+    fn blank_match(&mut self, entry: &Located, word: &str) -> Id {
+        let reason = self.program.constant(Value::Bool(false), entry.span);
+        self.program.name_node(reason, "a blank value never matches");
+        let test = self.program.emit(Node::Sequence(reason, reason), entry.span);
+        let value = entry.get("value").map_or_else(|| Value::from(""), Located::to_value);
+        self.program.name_node(test, &format!("text {word} {:?}", value.view()));
         test
     }
 

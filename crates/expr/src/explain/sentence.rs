@@ -103,12 +103,18 @@ impl Explainer<'_, '_> {
             && !self.same_value(test.left, right)
         {
             // Equal by the rules of the dialect only.
-            let are_texts =
-                [test.left, right].iter().all(|id| self.value(*id).is_some_and(|view| view.as_str().is_some()));
+            let are_texts = self.is_text(test.left) && self.is_text(right);
             let how = if are_texts { " ignoring case" } else { "" };
             return fact.text(", which equals ").phrase(expected).text(how);
         }
+        if operator == Binary::In && holds != negated && test.compares_numbers() && self.is_text(test.left) {
+            return fact.text(", which as a number is in ").phrase(expected);
+        }
         compared(operator, holds != negated, fact, expected)
+    }
+
+    fn is_text(&self, id: Id) -> bool {
+        self.value(id).is_some_and(|view| view.as_str().is_some())
     }
 }
 

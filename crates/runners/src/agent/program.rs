@@ -7,8 +7,8 @@
 use branchpoint_core::effect::{Format, Kind, Response, SecretText, Task};
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    ConditionId, DecisionKind, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program, ScopeId, SlotId,
-    Status, StepId, Unit, Write,
+    ConditionId, DecisionId, DecisionKind, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program,
+    ScopeId, SlotId, Status, StepId, Unit, Write,
 };
 use branchpoint_expr::{Condition, Dialect, Located, Problems, Value};
 
@@ -143,17 +143,18 @@ impl Turn {
                 "agent_cost_micros",
             ),
         ];
-        let arms: Vec<(ConditionId, PlaceId)> = bounds
-            .into_iter()
-            .map(|(test, kind, count, unit, own, operators)| {
-                let message = format!(
-                    "'the agent has used ' + string({count}) + ' {unit} and is not done; `{own}`, or `{operators}` of the \
-                     operator, allows no more'"
-                );
-                let over = self.failed(kind, &message);
-                (self.test(test), over)
-            })
-            .collect();
+        let mut error = "nil".to_owned();
+        let mut arms: Vec<(ConditionId, PlaceId)> = Vec::new();
+        for (test, kind, count, unit, own, operators) in bounds.into_iter().rev() {
+            let message = format!(
+                "'the agent has used ' + string({count}) + ' {unit} and is not done; `{own}`, or `{operators}` of the \
+                 operator, allows no more'"
+            );
+            let over = self.failed(kind, &message);
+            arms.insert(0, (self.test(test), over));
+            error = format!("{test} ? {{kind: {kind}, message: {message}}} : {error}");
+        }
+        self.declare_limit(model, &error);
         // What the call asks with goes to the model as it is in every turn; what was said since comes after it.
         let asked =
             self.formula("putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])");
@@ -170,6 +171,25 @@ impl Turn {
         let error = self.b.read(self.error);
         self.b.mark(failed, Mark::Fail(self.model_step, error));
         self.b.at(model).decide(arms, count, None);
+    }
+
+    /// Declares that the agent fails because a bound is reached, which `error` describes. That it may call the model is recorded
+    /// only by the call itself.
+    fn declare_limit(&mut self, model: PlaceId, error: &str) {
+        let decision = self.b.decision(self.model_step, DecisionKind::Loop);
+        let limit = self.b.rule_branch(decision, "limit", "a bound of the agent is reached", Some("the agent fails"));
+        self.b.rule_branch(decision, "continue", "no bound of the agent is reached", None);
+        let reason = self.formula(&format!("({error}).message"));
+        self.b.reason(decision, limit, reason);
+        let error = self.formula(error);
+        self.b.error(decision, error);
+        self.count_turns(decision);
+        self.b.decides(model, decision, [Some(limit), Some(limit), Some(limit), None]);
+    }
+
+    fn count_turns(&mut self, decision: DecisionId) {
+        let (turn, limit) = (self.b.read(self.turns), self.formula("given.max_turns ?? 10"));
+        self.b.counts_to(decision, Unit::Turn, turn, limit);
     }
 
     /// What follows a reply: the end, or its calls.
@@ -211,8 +231,7 @@ impl Turn {
         let stops = self.b.branch(decision, "stop", Some(stop.condition), None);
         let continues = self.b.rule_branch(decision, "continue", "the reply calls tools", None);
         let ends = self.b.default_branch(decision, "end", "the reply calls no tool", None);
-        let (turn, limit) = (self.b.read(self.turns), self.formula("given.max_turns ?? 10"));
-        self.b.counts_to(decision, Unit::Turn, turn, limit);
+        self.count_turns(decision);
         self.b.decides(judge, decision, [Some(stops), None]);
         self.b.decides(next, decision, [Some(continues), Some(ends)]);
         self.b.set(stop.writes.clone(), judge, Some(fail))

@@ -111,4 +111,6 @@ fn a_chat_turn_says_which_tools_are_offered_and_why_it_ends() {
   {$output: found},
   {$reply: {text: "more", toolCalls: [{id: "3", name: search, arguments: {}}]}}]}"#;
     check!("chat", CHAT, script, &[Then::Signal("turn", r#"{"text": "hello"}"#, None)]);
+    let script = r#"{helper: [{$reply: {text: "hello"}}]}"#;
+    check!("chat-end", CHAT, script, &[Then::Signal("turn", r#"{"text": "hello"}"#, None)]);
 }

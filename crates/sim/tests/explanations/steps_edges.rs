@@ -149,16 +149,22 @@ fn an_agent_says_why_it_stopped() {
         program.expect("it has a condition")
     };
     let calls = r#"{$reply: {text: wait, toolCalls: [{id: "1", name: echo, arguments: {}}]}}"#;
-    let run = |last: &str| {
+    let run_until = |last: &str, bounds: &str| {
         let script = format!("{{agent.model: [{calls}, {{$reply: {{text: {last}}}}}], agent.tool: [heard]}}");
-        let input = r#"{"request": {"prompt": "Go."}, "tools": [{"name": "echo"}], "max_turns": 4}"#;
+        let input = format!(r#"{{"request": {{"prompt": "Go."}}, "tools": [{{"name": "echo"}}], {bounds}}}"#);
+        let input = &input;
         let case = Case { dialect: Dialect::Steps, document: "", input, script: &script, facts: "{}", then: &[] };
         let explained = case.run_program(program());
         check_rules(&explained);
         explained
     };
+    let run = |last: &str| run_until(last, r#""max_turns": 4"#);
     let stopped = run("all DONE");
     insta::assert_snapshot!("steps-agent-stop", stopped.text());
     insta::assert_snapshot!("steps-agent-stop-json", stopped.json());
     insta::assert_snapshot!("steps-agent-end", run("all is well").text());
+    let limited = run_until("never asked", r#""max_turns": 1"#);
+    insta::assert_snapshot!("steps-agent-max-turns", limited.text());
+    insta::assert_snapshot!("steps-agent-max-turns-json", limited.json());
+    insta::assert_snapshot!("steps-agent-cost-budget", run_until("never asked", r#""cost_budget_micros": 0"#).text());
 }

@@ -129,7 +129,14 @@ impl Builder {
 
     /// How many items a loop goes over, and how many a limit leaves out.
     pub fn items(&mut self, decision: DecisionId, count: ExprId, left_out: Option<ExprId>) {
-        self.program.decisions[decision.index()].items = Some(Items { count, left_out });
+        self.program.decisions[decision.index()].items = Some(Items { count, left_out, failed: None });
+    }
+
+    /// The positions of the items that have failed, for a decision that has [`Self::items`]: `failed` gives a list of numbers.
+    pub fn failed_items(&mut self, decision: DecisionId, failed: ExprId) {
+        if let Some(items) = &mut self.program.decisions[decision.index()].items {
+            items.failed = Some(failed);
+        }
     }
 
     /// The number of the attempt that failed, and the most there may be.

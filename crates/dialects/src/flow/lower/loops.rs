@@ -17,6 +17,9 @@ const MOST_ROUNDS: i64 = 10_000;
 /// How many rounds a `while` has, if it does not say.
 const WHILE_ROUNDS: i64 = 100;
 
+/// How many failed rounds an explanation lists by position.
+const LISTED: usize = 20;
+
 /// A loop in the making.
 struct Cycle<'a> {
     /// The name of the loop.
@@ -39,6 +42,9 @@ struct Cycle<'a> {
     last: SlotId,
     entries: SlotId,
     touched: SlotId,
+    /// The positions of the rounds that failed, the first twenty, and the first error; for explanations.
+    failed: SlotId,
+    first_error: SlotId,
     locals: Vec<(Arc<str>, SlotId)>,
     /// Out of the loop, after its own settings or condition have failed.
     fail: Failure,
@@ -120,6 +126,8 @@ impl Lower {
             last: slot(self, "last", Value::Null),
             entries,
             touched: slot(self, "touched", empty),
+            failed: slot(self, "failed", Value::from(Vec::new())),
+            first_error: slot(self, "first_error", Value::Null),
             locals,
             fail: Failure { to: out, error: Some(self.error) },
             head: self.b.reserve(),
@@ -186,8 +194,16 @@ impl Lower {
         let name = Value::Str(cycle.name.clone());
         let warnings = self.formula_of_values(&warnings, &slots, &[("loop", name)]);
         let count = self.formula_with("$lost + 1", &slots);
-        let writes =
-            [Write::Push(cycle.entries, entry), Write::Put(lost.warnings, warnings), Write::Put(lost.count, count)];
+        let failed =
+            self.formula_with(&format!("len($failed) < {LISTED} ? concat($failed, [$round - 1]) : $failed"), &slots);
+        let first = self.formula_of(cycle, &format!("$first_error ?? {error}"));
+        let writes = [
+            Write::Push(cycle.entries, entry),
+            Write::Put(lost.warnings, warnings),
+            Write::Put(lost.count, count),
+            Write::Put(cycle.failed, failed),
+            Write::Put(cycle.first_error, first),
+        ];
         self.b.set(writes, cycle.head, None)
     }
 
@@ -216,18 +232,25 @@ impl Lower {
             }
             Rounds::Each { .. } => {
                 let more = if repeat.is_capped() { "items and rounds are left" } else { "items are left" };
-                let none = r#"$total == 0 ? "there are no items" : nil"#;
+                let listed = r#"join(map($failed, "[" + toString(#) + "]"), ", ")"#;
+                let none = format!(
+                    r#"$total == 0 ? "there are no items"
+                    : $round < $total || $first_error == nil ? nil
+                    : "all " + toString($total) + " items have ended; failed: " + {listed}
+                        + " (" + $first_error.kind + ": " + $first_error.message + ")""#
+                );
                 let left = r#"$round < $total && $round < ($most ?? $total)
-                    ? toString($total - $round) + " of " + toString($total) + " items are left" : nil"#;
+                    ? toString($total - $round) + " of " + toString($total)
+                        + ($total - $round == 1 ? " items is left" : " items are left") : nil"#;
                 (
                     self.ruled(decision, ("continue", more), left, target, cycle),
-                    self.ruled(decision, ("end", "no items are left"), none, None, cycle),
+                    self.ruled(decision, ("end", "no items are left"), &none, None, cycle),
                 )
             }
         };
         let is_while = matches!(repeat.rounds, Rounds::While(_));
         let limit = repeat.is_capped().then(|| {
-            let rest = r#" + ($round >= $most ? ", leaving out " + toString($total - $most) + " of " + toString($total) : "")"#;
+            let rest = r#" + ($round >= $most ? ", leaving out " + toString($total - $most) + " of " + toString($total) + " items" : "")"#;
             let rule = format!(
                 r#""the limit of " + toString($most) + ($most == 1 ? " round" : " rounds") + " (maxIterations) is reached"{}"#,
                 if is_while { "" } else { rest },
@@ -235,17 +258,22 @@ impl Lower {
             self.ruled(decision, ("limit", "the limit of rounds is reached"), &rule, None, cycle)
         });
         let round = self.b.read(cycle.round);
-        let most = match (is_while, repeat.is_capped()) {
+        let most_text = match (is_while, repeat.is_capped()) {
             (true, _) => "$most",
             (false, true) => "min($most, $total)",
             (false, false) => "$total",
         };
-        let most = self.formula_of(cycle, most);
+        let most = self.formula_of(cycle, most_text);
         self.b.counts_to(decision, Unit::Round, round, most);
         if matches!(repeat.rounds, Rounds::Each { .. }) {
             let left_out = if repeat.is_capped() { "max(0, $total - $most)" } else { "0" };
             let left_out = self.formula_of(cycle, left_out);
             self.b.items(decision, most, Some(left_out));
+            let failed = self.b.read(cycle.failed);
+            self.b.failed_items(decision, failed);
+            // Only a loop that ends has an error of its own.
+            let error = self.formula_of(cycle, &format!("$round < {most_text} ? nil : $first_error"));
+            self.b.error(decision, error);
         }
         Declared { decision, again, limit, end }
     }
@@ -387,7 +415,7 @@ impl Loop<'_> {
 }
 
 impl Cycle<'_> {
-    fn slots(&self) -> [(&'static str, SlotId); 7] {
+    fn slots(&self) -> [(&'static str, SlotId); 9] {
         [
             ("last", self.last),
             ("round", self.round),
@@ -396,6 +424,8 @@ impl Cycle<'_> {
             ("at", self.at),
             ("step", self.step),
             ("touched", self.touched),
+            ("failed", self.failed),
+            ("first_error", self.first_error),
         ]
     }
 }

@@ -47,10 +47,14 @@ impl Lower<'_> {
         Some((decision, otherwise))
     }
 
-    /// Declares the nodes that a branch leads to; there are none where the line ends.
+    /// Declares the nodes that a branch leads to, or that nothing follows it.
     fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, way: &Way) {
         let graph = self.graph;
-        for target in graph.after(node, way) {
+        let mut targets = graph.after(node, way).into_iter().peekable();
+        if targets.peek().is_none() {
+            self.b.also_leads_to(decision, branch, "nothing follows (no connection)");
+        }
+        for target in targets {
             self.b.also_leads_to(decision, branch, &graph.nodes[target].id);
         }
     }

@@ -2,7 +2,7 @@
 
 use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Backoff, DecisionKind, Effect, Exit, ExprId, PlaceId, Retry, Write};
+use branchpoint_core::ir::{Backoff, DecisionId, DecisionKind, Effect, Exit, ExprId, PlaceId, Retry, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
@@ -105,11 +105,7 @@ impl<'d> Lower<'d> {
         let tests = ["answer.error != nil && answer.attempt != nil", "answer.error != nil"];
         let arms = tests.map(|test| (self.test(test, &[]), outcomes.bad));
         let decide = self.b.decide(arms, outcomes.ok, None);
-        let decision = self.b.decision(here.step, DecisionKind::Retry);
-        let most = self.b.value(Value::Int(retry.max_attempts.into()));
-        let (number, error) = (self.formula("answer.attempt", &[]), self.formula("answer.error", &[]));
-        self.b.attempt(decision, number, most);
-        self.b.error(decision, error);
+        let number = self.formula("answer.attempt", &[]);
         let codes = here.state.retry.as_ref().map_or(&[][..], |retry| &retry.exit_codes);
         let refused = match &here.state.what {
             raw::What::Command(_) if !codes.is_empty() => {
@@ -118,13 +114,39 @@ impl<'d> Lower<'d> {
             _ => "another attempt would not help".to_owned(),
         };
         let last = format!("attempt {} is the last", retry.max_attempts);
-        self.b.rule_branch(decision, "retry", "an attempt is left, and the error allows another", None);
-        let fail = self.b.rule_branch(decision, "fail", &last, None);
+        let (decision, fail) = self.no_retry(here, retry, number, &last);
         let text = format!("answer.attempt < {} ? {} : {}", retry.max_attempts, quoted(&refused), quoted(&last));
         let reason = self.formula(&text, &[]);
         self.b.reason(decision, fail, reason);
         self.b.decides(decide, decision, [Some(fail), None, None]);
         decide
+    }
+
+    /// Records that a text of the state cannot be expanded, which is never retried. The first attempt has not begun then.
+    pub(super) fn not_retried(&mut self, here: Here<'d>, bad: PlaceId) -> PlaceId {
+        let is_one_call = match &here.state.what {
+            raw::What::Command(_) | raw::What::Call(_) => true,
+            raw::What::Agent(agent) => !agent.converses,
+            _ => false,
+        };
+        let Some(retry) = retry(here.state).filter(|_| is_one_call) else { return bad };
+        let decide = self.b.decide([], bad, None);
+        let first = self.b.value(Value::Int(1));
+        let (decision, fail) = self.no_retry(here, retry, first, "template errors are not retried");
+        self.b.decides(decide, decision, [Some(fail)]);
+        decide
+    }
+
+    /// Declares that no attempt follows the one of that number, which failed with the error in the slot `answer`. Gives the
+    /// decision and the branch.
+    fn no_retry(&mut self, here: Here<'d>, retry: Retry, number: ExprId, rule: &str) -> (DecisionId, u32) {
+        let decision = self.b.decision(here.step, DecisionKind::Retry);
+        let most = self.b.value(Value::Int(retry.max_attempts.into()));
+        let error = self.formula("answer.error", &[]);
+        self.b.attempt(decision, number, most);
+        self.b.error(decision, error);
+        self.b.rule_branch(decision, "retry", "an attempt is left, and the error allows another", None);
+        (decision, self.b.rule_branch(decision, "fail", rule, None))
     }
 
     /// A place that does nothing but write.

@@ -1,7 +1,9 @@
 //! Loops: a cycle of places in a scope of its own, in which the states of the body are lowered once more.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{self, ConditionId, DecisionKind, Exit, Mark, PlaceId, ScopeId, SlotId, Unit, Write};
+use branchpoint_core::ir::{
+    self, ConditionId, DecisionId, DecisionKind, Exit, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
+};
 use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
@@ -26,7 +28,7 @@ pub(super) fn kind_or(kind: &str) -> String {
 }
 
 impl Rounds {
-    fn names(self) -> [(&'static str, SlotId); 6] {
+    pub(super) fn names(self) -> [(&'static str, SlotId); 6] {
         [
             ("left", self.left_out),
             ("round", self.round),
@@ -154,10 +156,15 @@ impl<'d> Lower<'d> {
         }
         let (index, count) = (self.b.read(rounds.index), self.formula("len(items)", &rounds.names()));
         self.b.counts_to(decision, Unit::Round, index, count);
-        let left_out = self.formula("left ?? 0", &rounds.names());
-        self.b.items(decision, count, Some(left_out));
+        self.items_of(decision, rounds);
         self.b.decides(decide, decision, [Some(more), Some(empty), Some(end)]);
         decide
+    }
+
+    /// Declares the items of a loop over items that has begun.
+    pub(super) fn items_of(&mut self, decision: DecisionId, rounds: Rounds) {
+        let [count, left_out] = ["len(items)", "left ?? 0"].map(|text| self.formula(text, &rounds.names()));
+        self.b.items(decision, count, Some(left_out));
     }
 
     /// Another round for as long as the condition is true, which `look` decides, up to the limit.
@@ -174,6 +181,10 @@ impl<'d> Lower<'d> {
         let decide = self.b.decide([(over, capped)], look, None);
         let decision = self.b.decision(here.step, DecisionKind::Loop);
         let limit = self.b.rule_branch(decision, "limit", &limit_rule(round), None);
+        if round.max_iterations.as_ref().is_some_and(|most| most.text().trim().parse::<u32>().is_err()) {
+            let reason = self.formula(r#""max_iterations " + string(most) + " is reached""#, &rounds.names());
+            self.b.reason(decision, limit, reason);
+        }
         let more = self.b.branch(decision, "continue", Some(holds), first_of(round));
         let end = self.b.branch(decision, "end", None, None);
         let (index, most) = (self.b.read(rounds.index), self.b.read(rounds.most));
@@ -212,7 +223,7 @@ impl<'d> Lower<'d> {
         }
         let rule = format!("the loop exceeded its timeout of {}", duration_text(here.state.timeout_ms.unwrap_or(0)));
         let error = self.formula("failure", &[]);
-        let late = self.loop_ends(here.step, ("timeout", &rule), None, Some(error), failed);
+        let (late, _) = self.loop_ends(here.step, ("timeout", &rule), None, Some(error), failed);
         let is_late = self.test(r#"failure.kind == "timeout""#, &[]);
         self.b.decide([(is_late, late)], failed, None)
     }
@@ -237,8 +248,10 @@ impl<'d> Lower<'d> {
                 self.b.set([Write::Put(rounds.most, most)], next, None)
             }
             Some(written) => {
-                let message = format!("`max_iterations` is not a whole number from 1 to {MOST_ROUNDS}");
-                let refused = self.loop_refused(here, &message, outcomes);
+                let range = format!("not a whole number from 1 to {MOST_ROUNDS}");
+                let reason = format!(r#""`max_iterations` is " + toJSON(request) + ", {range}""#);
+                let message = format!("`max_iterations` is {range}");
+                let refused = self.loop_refused(here, (&message, &reason), rounds, outcomes);
                 let sane = self.test(&format!("1 <= most && most <= {MOST_ROUNDS}"), &rounds.names());
                 let next = self.b.decide([(sane, next)], refused, None);
                 let most = self.put(rounds.most, "integerOf(request)", &[]);
@@ -275,19 +288,31 @@ impl<'d> Lower<'d> {
             // A loop that runs again must not remember what it left out before.
             return self.b.set([Write::Clear(rounds.left_out)], decide, None);
         }
-        let refused = self.loop_refused(here, &format!("there are more than {MOST_ROUNDS} items"), outcomes);
+        let message = format!("there are more than {MOST_ROUNDS} items");
+        let reason = format!(r#""there are " + string(len(items)) + " items, more than {MOST_ROUNDS}""#);
+        let refused = self.loop_refused(here, (&message, &reason), rounds, outcomes);
         let over = self.test(&format!("len(items) > {MOST_ROUNDS}"), &rounds.names());
         self.b.decide([(over, refused)], enter, None)
     }
 
-    fn loop_refused(&mut self, here: Here<'d>, message: &str, outcomes: Outcomes) -> PlaceId {
+    /// A loop that cannot begin fails with a message. The reason is a formula that gives the same with the value.
+    fn loop_refused(
+        &mut self,
+        here: Here<'d>,
+        (message, reason): (&str, &str),
+        rounds: Rounds,
+        outcomes: Outcomes,
+    ) -> PlaceId {
         let text = format!(
             r#"{{"output": "completed 0 iterations", "error": {{"kind": "loop", "message": {}}}}}"#,
             quoted(message),
         );
         let answer = self.put(self.slots.answer, &text, &[]);
-        let error = self.formula("answer.error", &[]);
-        let failed = self.loop_ends(here.step, ("failed", message), None, Some(error), outcomes.bad);
+        let text = format!(r#"putPath(answer.error, ["step"], {})"#, quoted(&here.state.name));
+        let error = self.formula(&text, &[]);
+        let (failed, decision) = self.loop_ends(here.step, ("failed", message), None, Some(error), outcomes.bad);
+        let reason = self.formula(reason, &rounds.names());
+        self.b.reason(decision, 0, reason);
         self.then(vec![answer], failed)
     }
 }

@@ -8,6 +8,7 @@ use branchpoint_expr::duration_text;
 use super::Lower;
 use super::commands::retry;
 use super::context::{Context, ContextId, Within};
+use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use crate::machine::raw::{Parallel, Strategy};
 
@@ -46,9 +47,9 @@ impl<'d> Lower<'d> {
     /// Declares what arrives where the branches come together.
     fn joins(&mut self, here: Here<'d>, parallel: &Parallel, enter: PlaceId) {
         let (completed, failed) = match parallel.strategy {
-            Strategy::AllSucceed => ("every branch succeeds", Some("a branch failed")),
-            Strategy::AnySucceed => ("one branch succeeds", Some("every branch failed")),
-            Strategy::BestEffort => ("every branch ends", None),
+            Strategy::AllSucceed => ("every branch succeeded", Some("a branch failed")),
+            Strategy::AnySucceed => ("one branch succeeded", Some("every branch failed")),
+            Strategy::BestEffort => ("every branch ended", None),
         };
         let late = here.state.timeout_ms.map(|ms| format!("the timeout of {} was reached", duration_text(ms)));
         let failed: Vec<String> = failed.map(str::to_owned).into_iter().chain(late).collect();
@@ -61,14 +62,18 @@ impl<'d> Lower<'d> {
         self.b.decides(enter, decision, exits);
     }
 
-    /// A branch has ended: its own ways on choose nothing.
-    pub(super) fn branch_end(&mut self, context: ContextId, ok: bool) -> PlaceId {
+    /// A branch has ended with the state `at`, whose transitions choose nothing.
+    pub(super) fn branch_end(&mut self, context: ContextId, at: usize, ok: bool) -> PlaceId {
         let scope = self.scope(context);
         if ok {
             let delivered = self.b.value(true);
             return self.b.leave(scope, Exit::Done(Some(delivered)));
         }
-        let error = self.formula(r#"{"kind": "parallel", "message": answer.error.message ?? "a branch failed"}"#, &[]);
+        let text = format!(
+            r#"{{"kind": "parallel", "message": answer.error.message ?? "a branch failed", "step": {}}}"#,
+            quoted(&self.document.states[at].name),
+        );
+        let error = self.formula(&text, &[]);
         self.b.leave(scope, Exit::Fail(error))
     }
 }

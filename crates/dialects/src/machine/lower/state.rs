@@ -109,7 +109,8 @@ impl<'d> Lower<'d> {
         let told = self.b.set([error], chosen, None);
         let told = self.hooks(here.context, &here.state.post, here.step, told, None);
         let bad = self.stored(here, false, told);
-        let unexpanded = self.failed_with("template", bad);
+        let unexpanded = self.not_retried(here, bad);
+        let unexpanded = self.failed_with("template", unexpanded);
         Outcomes { ok, bad, unexpanded }
     }
 

@@ -9,7 +9,7 @@ use super::context::{ContextId, Within};
 use super::slots::quoted;
 use super::state::Here;
 use super::{Lower, loops};
-use crate::machine::raw::{OnFailure, Text};
+use crate::machine::raw::{OnFailure, Text, Times};
 
 /// Where a state goes on.
 #[derive(Clone, Copy)]
@@ -29,14 +29,14 @@ struct Next {
 impl<'d> Lower<'d> {
     pub(super) fn after_success(&mut self, here: Here<'d>) -> PlaceId {
         if let Within::Branch = self.context(here.context).within {
-            return self.branch_end(here.context, true);
+            return self.branch_end(here.context, here.at, true);
         }
         self.transitions(here, true)
     }
 
     pub(super) fn after_failure(&mut self, here: Here<'d>) -> PlaceId {
         if let Within::Branch = self.context(here.context).within {
-            return self.branch_end(here.context, false);
+            return self.branch_end(here.context, here.at, false);
         }
         self.transitions(here, false)
     }
@@ -96,7 +96,7 @@ impl<'d> Lower<'d> {
             arms.push((guard, name, target));
         }
         let default = default.map(|(branch, name, target)| (branch, name, Some(target)));
-        let (default, name, target) = default.unwrap_or_else(|| self.by_outcome(here, ok, decision));
+        let default = default.or_else(|| self.by_outcome(here, ok, decision, completed.is_some()));
         if let Some((branch, target)) = completed.filter(|_| ok) {
             let place = self.go(here.context, here.at, target, true);
             let decide = self.b.decide([], place, None);
@@ -105,6 +105,7 @@ impl<'d> Lower<'d> {
             self.b.rule_test(decision, branch, holds);
             return decide;
         }
+        let (default, name, target) = default.expect("a state succeeds or fails");
         exits.push(Some(default));
         let mut otherwise = match target {
             Some(target) => self.go(here.context, here.at, target, ok),
@@ -143,8 +144,15 @@ impl<'d> Lower<'d> {
     }
 
     /// No transition matched: what follows a success and what follows a failure are both shown, one of them is taken. Gives
-    /// the branch, its name and the target that the document names.
-    fn by_outcome(&mut self, here: Here<'d>, ok: bool, decision: DecisionId) -> (u32, Arc<str>, Option<Target>) {
+    /// the branch, its name and the target that the document names; none for the success of a loop that `completes` by its
+    /// `on_complete`, which leaves nothing to choose.
+    fn by_outcome(
+        &mut self,
+        here: Here<'d>,
+        ok: bool,
+        decision: DecisionId,
+        completes: bool,
+    ) -> Option<(u32, Arc<str>, Option<Target>)> {
         let state = here.state;
         let continued = !ok && state.continue_on_error;
         let on_success = state.on_success.as_ref().and_then(|name| self.named(name));
@@ -155,11 +163,12 @@ impl<'d> Lower<'d> {
         };
         let success = if continued { "the state failed with continue_on_error set" } else { "the state succeeded" };
         let after_success = (on_success, success, "on_success", ok || continued);
+        let after_success = (continued || !completes || on_success.is_some()).then_some(after_success);
         // With `continue_on_error` a failure is followed like a success.
         let after_failure = (on_failure, "the state failed", "on_failure", !ok);
         let after_failure = (!state.continue_on_error).then_some(after_failure);
         let mut taken = None;
-        for (target, outcome, key, applies) in [Some(after_success), after_failure].into_iter().flatten() {
+        for (target, outcome, key, applies) in [after_success, after_failure].into_iter().flatten() {
             let next = match target {
                 Some(target) => {
                     Next { name: self.target_name(target), reason: format!("{outcome} ({key})"), target: Some(target) }
@@ -174,7 +183,7 @@ impl<'d> Lower<'d> {
                 self.b.rule_branch(decision, &next.name, &next.reason, to.as_deref());
             }
         }
-        taken.expect("a state succeeds or fails")
+        taken
     }
 
     /// What follows where the document names nothing under `key`.
@@ -211,17 +220,27 @@ impl<'d> Lower<'d> {
     /// A state of the body failed and names no next state: the loop fails with it.
     fn fail_loop(&mut self, here: Here<'d>) -> PlaceId {
         let text = format!(
-            r#"{{"kind": "loop", "message": {} + string(answer.error.message ?? "")}}"#,
+            r#"{{"kind": "loop", "message": {} + string(answer.error.message ?? ""), "step": {}}}"#,
             quoted(&format!("`{}` failed: ", here.state.name)),
+            quoted(&here.state.name),
         );
         let error = self.formula(&text, &[]);
         let leave = self.b.leave(self.scope(here.context), Exit::Fail(error));
-        let step = self.context(here.context).step;
+        let context = self.context(here.context);
+        let (within, Some(step)) = (context.within, context.step) else { return leave };
         let rule = format!("`{}` failed and has no on_failure", here.state.name);
-        step.map_or(leave, |step| self.loop_ends(step, ("failed", &rule), None, Some(error), leave))
+        let (place, decision) = self.loop_ends(step, ("failed", &rule), None, Some(error), leave);
+        if let Within::Loop { state, rounds, .. } = within
+            && self.document.states[state].as_loop().is_some_and(|round| matches!(round.over, Times::Each(_)))
+        {
+            self.items_of(decision, rounds);
+            let failed = self.formula("[index]", &rounds.names());
+            self.b.failed_items(decision, failed);
+        }
+        place
     }
 
-    /// Records why a loop ends other than by its own conditions.
+    /// Records why a loop ends other than by its own conditions. Gives the place and the decision.
     pub(super) fn loop_ends(
         &mut self,
         step: StepId,
@@ -229,7 +248,7 @@ impl<'d> Lower<'d> {
         target: Option<&str>,
         error: Option<ExprId>,
         next: PlaceId,
-    ) -> PlaceId {
+    ) -> (PlaceId, DecisionId) {
         let decision = self.b.decision(step, DecisionKind::Loop);
         if let Some(error) = error {
             self.b.error(decision, error);
@@ -237,14 +256,14 @@ impl<'d> Lower<'d> {
         let branch = self.b.rule_branch(decision, name, rule, target);
         let decide = self.b.decide([], next, None);
         self.b.decides(decide, decision, [Some(branch)]);
-        decide
+        (decide, decision)
     }
 
     /// Goes on at a target, as the context of the state that goes judges it. The place lies in the scope of that context.
     pub(super) fn go(&mut self, context: ContextId, from: usize, target: Target, ok: bool) -> PlaceId {
         let Within::Loop { state, .. } = self.context(context).within else {
             return match (self.context(context).within, target) {
-                (Within::Branch, _) => self.branch_end(context, ok),
+                (Within::Branch, _) => self.branch_end(context, from, ok),
                 (_, Target::State(state)) => self.state_place(context, state),
                 (_, Target::Inline(state)) => self.inline(state),
             };
@@ -264,7 +283,7 @@ impl<'d> Lower<'d> {
 
     fn next_in_body(&mut self, context: ContextId, from: usize) -> PlaceId {
         let Within::Loop { state, body_end, .. } = self.context(context).within else {
-            return self.branch_end(context, true);
+            return self.branch_end(context, from, true);
         };
         match self.after_in_body(state, from) {
             Some(next) => self.state_place(context, next),
@@ -306,7 +325,7 @@ impl<'d> Lower<'d> {
         let member = &document.states[from].name;
         let failed = if ok { "" } else { "failed and " };
         let rule = format!("`{member}` {failed}leads to `{name}`, which is outside of the body");
-        let outside = self.loop_ends(step, ("left", &rule), Some(&name), None, outside);
+        let (outside, _) = self.loop_ends(step, ("left", &rule), Some(&name), None, outside);
         self.b.leave(scope, Exit::Goto(outside))
     }
 

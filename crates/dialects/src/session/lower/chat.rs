@@ -140,11 +140,13 @@ impl Lower<'_, '_> {
         let spent = self.test("made >= most");
         self.b.at(model).decide([(spent, over)], count, None);
         let decision = self.b.decision(step, DecisionKind::Loop);
+        let end = self.b.rule_branch(decision, "end", "the model replied without tool calls", None);
         let limit = format!("maxSteps {} is reached", template.max_steps);
         let limit = self.b.rule_branch(decision, "limit", &limit, None);
         let again = self.b.rule_branch(decision, "continue", "maxSteps is not reached", None);
         let made = self.b.read(turn.made);
         self.b.counts(decision, Unit::Round, made, u64::try_from(template.max_steps).ok());
+        self.b.decides(after, decision, [None, Some(end)]);
         self.b.decides(model, decision, [Some(limit), Some(again)]);
     }
 

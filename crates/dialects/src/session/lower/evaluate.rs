@@ -111,13 +111,13 @@ impl Lower<'_, '_> {
         let exists = self.test("active in names");
         let decide = self.begin_at(place).decide([(exists, unchanged)], default, None);
         let stays = self.b.rule_branch(decision, "unchanged", "the active step stays active", None);
-        let reason = self.formula("active in names ? 'step `' + active + '` stays active' : 'no step is active'");
+        let reason = self.formula("active in names ? 'step `' + active + '` stays active' : 'a step is active'");
         let active = self.formula("active in names ? active : nil");
         self.b.reason(decision, stays, reason);
         self.b.leads_to(decision, stays, active);
         self.b.rule_test(decision, stays, exists);
         let reason =
-            if target.is_some() { "no step was active" } else { "no step is active, and there is no default step" };
+            if target.is_some() { "no step is active" } else { "no step is active, and there is no default step" };
         let starts = self.b.default_branch(decision, start, reason, target.as_deref());
         self.b.decides(decide, decision, [Some(stays), Some(starts)]);
         decide

@@ -42,9 +42,11 @@ impl Lower<'_, '_> {
                 Some(guard) => guarded.push((guard, taken)),
                 None => otherwise = taken,
             }
-            let name = arm.marker.as_deref().unwrap_or("else");
             let target = arm.steps.first().map(|step| &*self.document.steps[*step].id);
-            exits.push(Some(self.b.branch(decision, name, arm.guard, target)));
+            exits.push(Some(match (&arm.marker, arm.guard) {
+                (None, None) => self.b.default_branch(decision, "none", "there is no else", None),
+                (name, guard) => self.b.branch(decision, name.as_deref().unwrap_or_default(), guard, target),
+            }));
         }
         let failure = self.failure(no, at, None);
         let decide = self.b.decide(guarded, otherwise, Some(failure));
