@@ -148,7 +148,7 @@ fn an_agent_says_why_it_stopped() {
         let program = branchpoint_runners::agent::program_for(&workflow.effects[0]).expect("it compiles");
         program.expect("it has a condition")
     };
-    let calls = r#"{$reply: {text: wait, toolCalls: [{id: "1", name: echo, arguments: {}}]}}"#;
+    let calls = r#"{$reply: {text: wait, usage: {tokens: 50}, toolCalls: [{id: "1", name: echo, arguments: {}}]}}"#;
     let run_until = |last: &str, bounds: &str| {
         let script = format!("{{agent.model: [{calls}, {{$reply: {{text: {last}}}}}], agent.tool: [heard]}}");
         let input = format!(r#"{{"request": {{"prompt": "Go."}}, "tools": [{{"name": "echo"}}], {bounds}}}"#);
@@ -166,5 +166,6 @@ fn an_agent_says_why_it_stopped() {
     let limited = run_until("never asked", r#""max_turns": 1"#);
     insta::assert_snapshot!("steps-agent-max-turns", limited.text());
     insta::assert_snapshot!("steps-agent-max-turns-json", limited.json());
-    insta::assert_snapshot!("steps-agent-cost-budget", run_until("never asked", r#""cost_budget_micros": 0"#).text());
+    let spent = run_until("never asked", r#""token_budget": 40"#);
+    insta::assert_snapshot!("steps-agent-token-budget", spent.text());
 }
