@@ -81,7 +81,7 @@ steps:
     host.start(Value::from(said), facts).unwrap();
     let mut asked = Asked::default();
     host.go_on(&mut |call| asked.answer(call).into());
-    let messages = asked.0[0].get("json_template").and_then(Value::as_list).expect("a list");
+    let messages = asked.0[0].get("messages").and_then(Value::as_list).expect("a list");
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].get("content"), Some(&Value::from(format!("say \"{said}\""))));
 }
