@@ -162,9 +162,10 @@ impl Machine<'_> {
         }
         let Basis::Attempt { limit, delay_ms, retryable, .. } = basis else { return };
         let again = delay_ms.is_some();
-        let fail = match again || retryable {
-            true => format!("attempt {limit} is the last"),
-            false => "another attempt would not help".to_owned(),
+        let fail = if again || retryable {
+            format!("attempt {limit} is the last")
+        } else {
+            "another attempt would not help".to_owned()
         };
         let branch = |name: &str, rule: &str, is_taken: bool| {
             let outcome = if is_taken { BranchOutcome::True } else { BranchOutcome::False };

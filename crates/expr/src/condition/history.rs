@@ -14,10 +14,13 @@ const KEYS: [&str; 3] = ["type", "value", "description"];
 const WINDOW_KEYS: [&str; 4] = ["type", "value", "description", "window"];
 const IF_KEYS: [&str; 2] = ["if", "description"];
 const TYPES: [&str; 6] =
-    ["tool_used", "sequence_match", "message_contains", "message_starts_with", "message_regex", "not_recently_used"];
+    ["tool_used", SEQUENCE, "message_contains", "message_starts_with", "message_regex", "not_recently_used"];
 
 /// How far back `not_recently_used` looks unless it says so itself.
 const WINDOW: i64 = 5;
+
+/// The condition that compares the end of the history with a step's sequence, as documents and explanations name it.
+pub(crate) const SEQUENCE: &str = "sequence_match";
 
 impl Unit<'_> {
     /// All conditions of a step, which must all hold.
@@ -64,7 +67,7 @@ impl Unit<'_> {
             self.suggest(kind, TYPES);
             return UNKNOWN;
         }
-        if kind == "sequence_match" {
+        if kind == SEQUENCE {
             return self.sequence_match(entry.span, sequence);
         }
         let Some((value, value_span)) = self.history_value(entry) else {
@@ -124,7 +127,7 @@ impl Unit<'_> {
         }
         let all = self.emit_all(Node::And, &ids, span);
         let listed = Value::from(positions.iter().map(Located::to_value).collect::<Vec<_>>());
-        self.program.name_node(all, &format!("sequence_match {listed}"));
+        self.program.name_node(all, &format!("{SEQUENCE} {listed}"));
         all
     }
 

@@ -27,6 +27,7 @@ use crate::rules::Dialect;
 use crate::unit::{Options, Problems, Unit};
 
 pub use cases::{Cases, Gate};
+pub(crate) use history::SEQUENCE;
 
 /// A compiled condition.
 ///

@@ -1,9 +1,10 @@
 //! The one plain sentence: "false because states.check.ExitCode is 2, expected 0".
 
 use super::{Explainer, Phrase};
+use crate::condition::SEQUENCE;
 use crate::program::{Id, Node};
 use crate::syntax::ast::Binary;
-use crate::value::View;
+use crate::value::{Value, View};
 
 /// More reasons than this are counted, not listed.
 const LISTED: usize = 3;
@@ -13,6 +14,7 @@ impl Explainer<'_, '_> {
     pub(super) fn because(&self, id: Id) -> Phrase {
         let holds = self.holds(id);
         match self.node(id) {
+            Node::And(parts) if !holds && let Some(phrase) = self.history_end(id, self.program.list(parts)) => phrase,
             Node::And(_) | Node::Every(_) | Node::Or(_) | Node::Some(_) => self.reasons(id),
             Node::Both(..) | Node::Either(..) if matches!(self.value(id), Some(View::Bool(_))) => self.reasons(id),
             Node::Not(operand) => self.because(operand),
@@ -111,6 +113,18 @@ impl Explainer<'_, '_> {
             return fact.text(", which as a number is in ").phrase(expected);
         }
         compared(operator, holds != negated, fact, expected)
+    }
+
+    /// How the history ends, where it does not match a sequence: its positions alone do not show the order.
+    fn history_end(&self, id: Id, positions: &[Id]) -> Option<Phrase> {
+        let expected = self.program.node_name(id)?.strip_prefix(SEQUENCE)?;
+        let Node::Binary(Binary::In, used, _) = self.node(*positions.first()?) else { return None };
+        let Node::Member { object, .. } = self.node(used) else { return None };
+        let history = self.work.value(self.value(object)?).ok()?;
+        let history = history.as_list().unwrap_or_default();
+        let end = history[history.len().saturating_sub(positions.len())..].to_vec();
+        let end = Phrase::from("the history ends with ").value(Value::from(end));
+        Some(end.text(", expected").text(expected))
     }
 
     fn is_text(&self, id: Id) -> bool {

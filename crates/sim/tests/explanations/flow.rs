@@ -2,10 +2,14 @@
 
 use branchpoint_expr::Dialect;
 
-use crate::{Case, Explained, check_rules};
+use crate::{Case, Explained, Then, check_rules};
 
 /// Runs a flow of these blocks. `x`, `items` and `status` are its variables.
 fn case(blocks: &str, input: &str) -> Explained {
+    scripted(blocks, input, "{}", &[])
+}
+
+fn scripted(blocks: &str, input: &str, script: &str, then: &[Then]) -> Explained {
     let document = format!(
         r#"{{"name": "f", "uuid": "3f0c5d2e-8f5b-4c55-9d0e-6a4f1c1f7a10", "steps": [
 {{"id": "vars", "type": "flow_variables", "config": {{"variables": [
@@ -15,7 +19,7 @@ fn case(blocks: &str, input: &str) -> Explained {
 {blocks}]}}"#
     );
     let document = document.as_str();
-    let explained = Case { dialect: Dialect::Flow, document, input, script: "{}", facts: "{}", then: &[] }.run();
+    let explained = Case { dialect: Dialect::Flow, document, input, script, facts: "{}", then }.run();
     check_rules(&explained);
     explained
 }
@@ -40,6 +44,15 @@ const CONDITIONAL: &str = r#"{"id": "large", "type": "conditional", "config": {
 fn a_conditional_names_both_branches() {
     check!("conditional-true", CONDITIONAL, r#"{"x": 250}"#);
     check!("conditional-false", CONDITIONAL, r#"{"x": 5}"#);
+}
+
+#[test]
+fn a_call_says_why_it_is_retried() {
+    let call = r#"{"id": "ask", "type": "llmInstruction",
+  "config": {"instruction": "do it", "resultVariable": "x", "maxRetries": 1}}"#;
+    let explained = scripted(call, "{}", "{ask: [{$error: overloaded}]}", &[Then::Wait(600_000)]);
+    insta::assert_snapshot!("flow-max-retries", explained.text());
+    insta::assert_snapshot!("flow-max-retries-json", explained.json());
 }
 
 const SWITCH: &str = r#"{"id": "route", "type": "switch", "config": {"variable": "{{ $status }}",

@@ -117,7 +117,7 @@ impl Lower<'_, '_> {
         self.b.leads_to(decision, stays, active);
         self.b.rule_test(decision, stays, exists);
         let reason =
-            if target.is_some() { "no step is active" } else { "no step is active, and there is no default step" };
+            if target.is_some() { "no step is active" } else { "there is neither an active nor a default step" };
         let starts = self.b.default_branch(decision, start, reason, target.as_deref());
         self.b.decides(decide, decision, [Some(stays), Some(starts)]);
         decide

@@ -103,7 +103,10 @@ impl Lower<'_, '_> {
     ) -> PlaceId {
         let step = &self.document.steps[no];
         let empty = if fails_on_empty(step) {
-            self.fault("for_each_empty", "there is nothing to loop over", failure)
+            let (kind, message) = ("for_each_empty", "there is nothing to loop over");
+            let error = self.loop_error(kind, message, step);
+            self.b.error(decision, error);
+            self.fault(kind, message, failure)
         } else {
             let none = self.b.value(Value::from(Vec::new()));
             let writes = self.hold(none);

@@ -1,7 +1,7 @@
 //! Loops while a condition holds: a cycle of places in a scope of its own. Steps of the body show their newest round.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{DecisionKind, Exit, Mark, PlaceId, Rounds, ScopeId, SlotId, Unit, Write};
+use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Mark, PlaceId, Rounds, ScopeId, SlotId, Unit, Write};
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
@@ -95,14 +95,19 @@ impl Lower<'_, '_> {
         if fails_at_limit(step) {
             let rounds = step.int("max_iterations").unwrap_or(ROUNDS);
             let message = format!("the condition still holds after {rounds} rounds");
-            let error = [("kind", "while_limit"), ("message", &*message), ("step", &*step.id)];
-            let error = error.map(|(key, text)| (key.into(), Value::from(text)));
-            let error = self.b.value(Value::from(error.into_iter().collect::<branchpoint_expr::Object>()));
+            let error = self.loop_error("while_limit", &message, step);
             return self.b.leave(scope, Exit::Fail(error));
         }
         let warned = self.b.set([], done, None);
         self.b.mark(warned, Mark::Warn(self.ids[no], "while_limit".into()));
         warned
+    }
+
+    /// The error of a loop that fails by a rule of its own.
+    pub(super) fn loop_error(&mut self, kind: &str, message: &str, step: &Step<'_>) -> ExprId {
+        let error = [("kind", kind), ("message", message), ("step", &*step.id)];
+        let error = error.map(|(key, text)| (key.into(), Value::from(text)));
+        self.b.value(Value::from(error.into_iter().collect::<branchpoint_expr::Object>()))
     }
 
     fn while_body(&mut self, no: No, scope: ScopeId, at: Where, start: PlaceId, round: SlotId) -> PlaceId {
