@@ -85,3 +85,18 @@ steps:
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].get("content"), Some(&Value::from(format!("say \"{said}\""))));
 }
+
+#[test]
+fn a_mail_without_a_body_carries_the_input() {
+    for (body, expect) in [("", "the input"), ("text_body: own", "own")] {
+        let document =
+            format!("steps:\n  - {{id: mail, step_type: send_email, to: a@example.org, subject: s, {body}}}\n");
+        let program = branchpoint_dialects::load(&document, None).program.expect("it loads");
+        let mut host = VirtualDriver::new(&program, 0);
+        let facts: Object = program.facts.iter().map(|name| (name.clone(), Value::Null)).collect();
+        host.start(Value::from("the input"), facts).unwrap();
+        let mut asked = Asked::default();
+        host.go_on(&mut |call| asked.answer(call).into());
+        assert_eq!(asked.0[0].get("text_body"), Some(&Value::from(expect)));
+    }
+}
