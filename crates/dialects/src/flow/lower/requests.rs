@@ -31,7 +31,7 @@ impl Lower {
                 let parts = [("command", Some(*command)), ("args", Some(args)), ("dir", *cwd), ("env", *env)];
                 let mut request = Request::new(effect::Kind::Process, [], &parts);
                 let given = [("dir", cwd), ("env", env)].into_iter().filter(|(_, part)| part.is_some());
-                let given: String = given.map(|(name, _)| format!(r#", "{name}": $work.{name}"#)).collect();
+                let given = given.map(|(name, _)| format!(r#", "{name}": $work.{name}"#)).collect::<Vec<_>>().concat();
                 request.changes.push(format!(r#"{{"argv": concat([$work.command], $work.args){given}}}"#));
                 request.response.format = Format::Tagged;
                 limit.add_to(&mut request.response);
@@ -43,7 +43,7 @@ impl Lower {
                 Request::new(effect::Kind::Mcp, [("server", literal(server).unwrap_or_default())], &parts)
             }
             Asked::Tool { name, arguments } => {
-                let arguments = arguments.iter().map(|field| Field::clone(field)).collect();
+                let arguments = arguments.iter().copied().cloned().collect();
                 let arguments = Located { shape: Shape::Object(arguments), span: Span::default() };
                 let parts = [("arguments", Some(&arguments))];
                 Request::new(effect::Kind::Tool, [("tool", Value::from(*name))], &parts)

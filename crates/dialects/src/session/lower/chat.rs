@@ -128,7 +128,8 @@ impl Lower<'_, '_> {
         let error = self.b.read(turn.error);
         self.b.mark(broken, Mark::Fail(step, error));
         let (offered, sent) = (OFFERED, sent(template.chat.policy));
-        let sampling: String = sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect();
+        let sampling =
+            sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect::<Vec<_>>().concat();
         let input =
             format!("{{system: system + (get(notes, active) ?? ''), messages: {sent}, tools: {offered}{sampling}}}");
         let input = self.formula(&input);
