@@ -131,7 +131,7 @@ pub(crate) fn advance_noting(
 }
 
 /// How many steps of evaluations count as one op.
-const STEPS_PER_OP: u64 = 1_000;
+const STEPS_PER_OP: u64 = 100;
 
 pub(crate) struct Machine<'m> {
     program: &'m Program,

@@ -14,7 +14,7 @@ request! {
         /// The headers by name.
         headers: Object,
         /// The query parameters; a list repeats its parameter.
-        query: Value,
+        query: Object,
         /// The body.
         body: Value,
         /// How the body is encoded.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use branchpoint_core::effect::BodyType;
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 use url::form_urlencoded::Serializer;
 
 /// A body, and what it says it is.
@@ -27,11 +27,11 @@ pub(super) fn encoded(value: &Value, form: BodyType, boundary: &str) -> Option<E
     Some(match form {
         BodyType::Json => Encoded::new(json(value), "application/json"),
         BodyType::FormUrlencoded => {
-            let form = Serializer::new(String::new()).extend_pairs(pairs(value)).finish();
-            Encoded::new(form, "application/x-www-form-urlencoded")
+            let encoded = Serializer::new(String::new()).extend_pairs(form_fields(value)).finish();
+            Encoded::new(encoded, "application/x-www-form-urlencoded")
         }
         BodyType::FormMultipart => {
-            Encoded::new(multipart(&pairs(value), boundary), format!("multipart/form-data; boundary={boundary}"))
+            Encoded::new(multipart(&form_fields(value), boundary), format!("multipart/form-data; boundary={boundary}"))
         }
         BodyType::Raw => Encoded { bytes: value.to_string().into_bytes(), content_type: None },
         BodyType::Text => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
@@ -49,10 +49,15 @@ fn json(value: &Value) -> String {
     }
 }
 
+/// The fields of a form.
+fn form_fields(value: &Value) -> Vec<(String, String)> {
+    value.as_object().map(pairs).unwrap_or_default()
+}
+
 /// The fields of an object as pairs; a list gives its field once for each item, and null is left out.
-pub(super) fn pairs(value: &Value) -> Vec<(String, String)> {
+pub(super) fn pairs(fields: &Object) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
-    for (name, value) in value.as_object().into_iter().flatten() {
+    for (name, value) in fields {
         match value.as_list() {
             Some(items) => pairs.extend(items.iter().map(|item| (name.to_string(), item.to_string()))),
             None if *value == Value::Null => {}

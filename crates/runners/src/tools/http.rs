@@ -91,17 +91,27 @@ pub(super) fn expects_redirect(call: &Call) -> bool {
 pub(super) fn method(written: Option<&str>) -> Result<Method, Answer> {
     let name = written.unwrap_or_default().trim().to_ascii_uppercase();
     let method = if name.is_empty() { Ok(Method::GET) } else { Method::from_bytes(name.as_bytes()) };
-    method
-        .ok()
-        .filter(|method| *method != Method::CONNECT)
-        .ok_or_else(|| impossible(format!("`{name}` is no method of a request; write GET, POST, PUT, PATCH or DELETE")))
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    method.ok().filter(|method| is_word && *method != Method::CONNECT).ok_or_else(|| {
+        impossible(format!("`method` is `{}`, but must be GET, POST, PUT, PATCH or DELETE", shortened(&name)))
+    })
+}
+
+/// The beginning of a text, for a message.
+fn shortened(text: &str) -> String {
+    const CHARS: usize = 200;
+    match text.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 pub(super) fn address(written: Option<&str>) -> Result<Url, Answer> {
     let text = written.unwrap_or_default().trim();
     Url::parse(text).map_err(|error| {
         impossible(format!(
-            "`{text}` is no address ({error}); write the whole address, such as https://example.org/path"
+            "`url` is `{}`, which is not an address ({error}); write the whole address, such as https://example.org/path",
+            shortened(text)
         ))
     })
 }

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use branchpoint_core::effect::{BodyType, WebhookRequest};
 use branchpoint_expr::Value;
 use hmac::{Hmac, KeyInit, Mac};
+use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use sha2::Sha256;
 use tokio_util::sync::CancellationToken;
@@ -61,6 +62,9 @@ impl Webhook {
 
     fn outgoing(&self, call: &Call, request: &WebhookRequest) -> Result<Outgoing, Answer> {
         let method = method(request.method.as_deref().or(Some("POST")))?;
+        if method != Method::POST && method != Method::PUT {
+            return Err(impossible(format!("`method` is `{method}`, but a webhook must be sent with POST or PUT")));
+        }
         let mut out = Outgoing::new(method, address(request.url.as_deref())?, Source::Document);
         out.headers = headers(&request.headers)?;
         out.follow = false;

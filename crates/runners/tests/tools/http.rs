@@ -48,6 +48,24 @@ fn the_key_of_a_document_stays_and_reading_has_none() {
 }
 
 #[test]
+fn wrong_fields_are_named_before_anything_is_sent() {
+    let peer = Peer::saying("200 OK", "text/plain", "");
+    let long = "x".repeat(400_000);
+    for (kind, fields, field) in [
+        ("http", r#""query": "q=1""#, "`query`"),
+        ("http", r#""query": 5"#, "`query`"),
+        ("http", r#""method": "7""#, "`method`"),
+        ("webhook", r#""method": "DELETE""#, "`method`"),
+        ("http", &*format!(r#""url": "{long}""#), "`url`"),
+    ] {
+        let url = if fields.contains("url") { String::new() } else { format!(r#", "url": "{}""#, peer.url("/")) };
+        let failed = failure(perform(&tools(OPEN), &call(kind, "{}", &format!("{{{fields}{url}}}"))));
+        assert!(failed.message.contains(field) && failed.message.len() < 600, "{}", failed.message);
+    }
+    assert!(peer.heard().is_empty());
+}
+
+#[test]
 fn a_status_is_for_the_judge() {
     let peer = Peer::saying("404 Not Found", "text/plain", "no");
     let failed = judge(&get(&peer, "/"), perform(&tools(OPEN), &get(&peer, "/"))).expect_err("404 is no success");
@@ -229,8 +247,8 @@ fn secrets_are_filled_in_and_never_told() {
 #[test]
 fn what_cannot_be_sent_is_told_without_sending() {
     for (input, said) in [
-        (r#"{"url": "nowhere"}"#, "no address"),
-        (r#"{"url": "https://e.example/", "method": "GE T"}"#, "no method"),
+        (r#"{"url": "nowhere"}"#, "not an address"),
+        (r#"{"url": "https://e.example/", "method": "GE T"}"#, "`method` is"),
         (r#"{"url": "https://e.example/", "headers": {"a b": "c"}}"#, "name of a header"),
         (r#"{"url": "https://e.example/", "headers": {"a": "c\nd: e"}}"#, "header `a`"),
         (r#"{"url": "https://e.example/", "headers": {"Content-Length": "1"}}"#, "set by the connection"),
