@@ -15,10 +15,10 @@ name: fuzzed
 steps:
   - {id: ask, step_type: prompt_call, prompt_template: 'x {{input}}'}
   - id: loop
-    step_type: while_loop
-    conditions: [{target: loop_index, operator: $lt, value: 2}]
+    step_type: while
+    if: input != 'never'
     max_iterations: 3
-    steps: [{id: body, step_type: text, template: 'round'}]
+    body: [{id: body, step_type: text, template: 'round'}]
   - {id: approve, step_type: human_in_the_loop, prompt_template: 'Go?'}
 ";
 
