@@ -21,17 +21,17 @@ pub struct Start {
     pub part: Part,
     /// What it is started with.
     pub input: Value,
-    /// The folder that it works in; the empty name is that of whoever performs its calls.
+    /// The folder that it works in; the empty name is the folder of the process that performs its calls.
     pub folder: Arc<str>,
     /// Facts that the host is not asked for.
     pub facts: BTreeMap<String, Value>,
     /// Inputs that are sealed: in the store, they are numbers wherever they stand.
     pub secrets: Secrets,
-    /// The script that answers its calls and those of its child runs, whoever drives them.
+    /// The script that answers its calls and those of its child runs, in every process that drives them.
     pub script: Option<Value>,
     /// Whether somebody wants to hear what happens.
     pub watched: bool,
-    /// Whether it is left to whoever drives all runs.
+    /// Whether a worker drives it instead of this process.
     pub detached: bool,
     /// Whose child it is.
     pub parent: Option<Parent>,
