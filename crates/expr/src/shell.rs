@@ -37,6 +37,8 @@ enum State {
     Dollar(Quote),
     /// Behind characters that may begin something else: `(`, `<` and `>`.
     Behind(char),
+    /// Behind `>&` or `<&`, and whether the number of a descriptor, or `-`, has begun.
+    Descriptor(bool),
     Comment,
     /// In a substitution that ends with this character, if it is plain, and with this around it.
     Plain(char, Quote),
@@ -67,6 +69,7 @@ impl Command {
                 State::Escaped(quote) => self.within(quote),
                 State::Dollar(quote) => self.dollar(quote, next),
                 State::Behind(first) => self.behind(first, next),
+                State::Descriptor(has_begun) => self.descriptor(has_begun, next),
                 State::Comment if next == '\n' => State::Text(Quote::None),
                 State::Plain(end, quote) if next == end => self.substituted(quote),
                 State::Plain(..) if !is_plain(next) => State::Lost(SUBSTITUTION),
@@ -93,6 +96,7 @@ impl Command {
             State::Behind(_) => Ok((" ", "")),
             State::Escaped(_) => Err("a place behind a backslash"),
             State::Dollar(_) => Err("a place behind a dollar sign"),
+            State::Descriptor(_) => Err(REDIRECTION),
             State::Comment => Err("a comment"),
             State::Plain(..) => Err(SUBSTITUTION),
             State::Lost(place) => Err(place),
@@ -157,9 +161,18 @@ impl Command {
         match (first, next) {
             ('(', '(') => State::Lost("arithmetic"),
             ('<', '<') => State::Lost("a here-document"),
-            // What follows is no file but the number of one, and some shells look at it once more.
-            ('<' | '>', '&') => State::Lost("a redirection"),
+            ('<' | '>', '&') => State::Descriptor(false),
             (_, next) => self.text(Quote::None, next),
+        }
+    }
+
+    /// What follows `>&` is the number of a descriptor, not a file. Some shells evaluate it once more, so only numbers are followed.
+    fn descriptor(&mut self, has_begun: bool, next: char) -> State {
+        match next {
+            '0'..='9' | '-' => State::Descriptor(true),
+            ' ' | '\t' if !has_begun => State::Descriptor(false),
+            ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' | '<' | '>' if has_begun => self.text(Quote::None, next),
+            _ => State::Lost(REDIRECTION),
         }
     }
 
@@ -179,6 +192,7 @@ impl Command {
     }
 }
 
+const REDIRECTION: &str = "a redirection";
 const SUBSTITUTION: &str = "a substitution, or behind one that is not plain";
 
 #[cfg(test)]
@@ -214,10 +228,38 @@ mod tests {
     }
 
     #[test]
+    fn a_word_may_follow_a_redirection_to_a_descriptor() {
+        for written in [
+            "echo >&2 @@",
+            "echo 2>&1 @@",
+            "cat <&3 @@",
+            "cat 3<&- @@",
+            "echo >& 2 @@",
+            "(echo >&2)@@",
+            "echo >&2;@@",
+            "echo >&2\n@@",
+            "echo >&2 \"@@\"",
+            "echo a >&2 # b\n@@",
+            "echo 2>&1 >@@",
+            "echo >&2>@@",
+        ] {
+            assert!(filled(written, "x").is_ok(), "{written}: {:?}", filled(written, "x"));
+        }
+        assert_eq!(filled("echo >&2 @@", "a b").unwrap(), "echo >&2 'a b'");
+    }
+
+    #[test]
     fn no_word_stands_where_quotes_mean_nothing() {
         for written in [
             "true # @@",
             "echo >&@@",
+            "echo >& @@",
+            "cat <&@@",
+            "echo >&2@@",
+            "echo >&-@@",
+            "echo >&$x @@",
+            "echo >&x @@",
+            "echo >&2#@@",
             "cat <<END\n@@\nEND",
             r"echo $'\'@@'",
             "echo `cat @@`",

@@ -109,7 +109,7 @@ fn a_shell_reads_each_word_as_it_was() {
 /// Commands put together at random from what confuses shells: wherever a value was let in, it does not run.
 #[test]
 fn no_value_runs_whatever_is_around_it() {
-    const PIECES: [&str; 40] = [
+    const PIECES: [&str; 42] = [
         "@@",
         "@@",
         "@@",
@@ -150,6 +150,8 @@ fn no_value_runs_whatever_is_around_it() {
         ";; esac",
         "\t",
         "&",
+        ">&2 ",
+        "<&",
     ];
     // It runs in quotes, in substitutions and in arithmetic, and says `P2N` where it does.
     let payload = "a[$(echo P$((1+1))N >&2)]$(echo P$((1+1))N >&2)`echo P$((1+1))N >&2`\";echo P$((1+1))N;'";
