@@ -29,5 +29,7 @@ pub use open_files::allow_many_open_files;
 pub use runner::{Answer, Body, Call, Performing, Runner};
 pub use runner_check::runner_check;
 pub use runtime::runtime;
-pub use secrets::{Encoding, Finder, Found, MASK, Secrets, SharedSecrets, is_secret, resolve, sounds_secret};
+pub use secrets::{
+    Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, is_secret, resolve, sounds_secret,
+};
 pub use tokio_util::sync::CancellationToken;

@@ -146,6 +146,56 @@ fn a_key_of_the_environment_that_a_command_prints_is_kept_nowhere() {
     }
 }
 
+/// `base64` breaks its lines after 76 letters.
+#[test]
+fn a_secret_in_base64_on_several_lines_is_shown_and_stored_nowhere() {
+    use base64::prelude::{BASE64_STANDARD, Engine as _};
+    const PRINTS: &str = r#"
+name: wrapped
+inputs: [{name: SECRET_IN, type: string}]
+states:
+  initial: print
+  print: {type: command, command: "printf %s \"$CANARY_API_KEY\" | base64; printf %s \"$SECRET_IN\" | base64 | sed 's/$/\r/'", on_success: done}
+  done: {type: terminal, message: "{{.states.print.Output}}"}
+"#;
+    for length in [58, 200] {
+        let secret = |step| {
+            ('!'..='~').filter(char::is_ascii_alphanumeric).cycle().step_by(step).take(length).collect::<String>()
+        };
+        let (key, input) = (secret(7), secret(5));
+        let folder = tempfile::tempdir().expect("there is room");
+        fs::write(folder.path().join("wrapped.yaml"), PRINTS).expect("there is room");
+        let store = folder.path().join("store.db");
+        let environment = [("CANARY_API_KEY", &*key), ("BRANCHPOINT_STORE", store.to_str().expect("a plain path"))];
+        let given = format!("SECRET_IN={input}");
+        let clean = |place: &str, text: &str| {
+            for secret in [&key, &input] {
+                let encoded = BASE64_STANDARD.encode(secret);
+                let seen =
+                    [&encoded[..12], &encoded[64..76], &encoded[76..]].into_iter().find(|part| text.contains(part));
+                assert_eq!(seen, None, "{place}: {text}");
+            }
+        };
+        let commands: [&[&str]; 5] = [
+            &["run", "wrapped.yaml", "--id", "w", "-i", &given],
+            &["runs", "show", "w"],
+            &["runs", "trace", "w", "--json"],
+            &["runs", "explain", "w", "print"],
+            &["runs", "export", "w"],
+        ];
+        for command in commands {
+            let output = run_in(folder.path(), command, "", &environment);
+            let text = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8_lossy(&text);
+            assert_eq!(output.status.code(), Some(0), "{command:?}: {text}");
+            clean(&format!("{command:?}"), &text);
+        }
+        for file in everything(folder.path()) {
+            clean(&file.display().to_string(), &String::from_utf8_lossy(&fs::read(&file).expect("it can be read")));
+        }
+    }
+}
+
 /// Runs commands, which end with these codes and tell no secret.
 #[track_caller]
 fn tell_nothing(folder: &Path, commands: &[(&[&str], i32)], environment: &[(&str, &str)]) {

@@ -2,8 +2,8 @@
 //!
 //! Only rows whose `packed` is set hold such stand-ins. There, a text that begins with a zero byte is never what it seems:
 //! `\0b` and a hash stands for a large value, `\0n` and a number for a secret that is a number, and after `\0s` each zero byte begins
-//! an escape: `\0\0` for itself, `\0n;` for the secret of that number, `\0n:e;` for that secret in an [`Encoding`], and `\0n:e/l;` for the
-//! first `l` bytes of that.
+//! an escape: `\0\0` for itself, `\0n;` for the secret of that number, `\0n:e;` for that secret in an [`Encoding`], and `\0n:e/a-b;` for
+//! the bytes of that from `a` up to `b`.
 
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
@@ -196,13 +196,13 @@ impl Packer<'_> {
             return text.clone();
         }
         let (mut hidden, mut from) = ("\0s".to_owned(), 0);
-        for Found { place, secret, encoding, is_cut } in found {
+        for Found { place, secret, encoding, part } in found {
             hidden.push_str(&text[from..place.start].replace('\0', "\0\0"));
-            let part = if is_cut { format!("/{}", place.len()) } else { String::new() };
             // Writing into a text cannot fail.
-            let _ = match encoding {
-                Encoding::Plain if !is_cut => write!(hidden, "\0{secret};"),
-                encoding => write!(hidden, "\0{secret}:{encoding}{part};"),
+            let _ = match (encoding, part) {
+                (Encoding::Plain, None) => write!(hidden, "\0{secret};"),
+                (_, None) => write!(hidden, "\0{secret}:{encoding};"),
+                (_, Some(part)) => write!(hidden, "\0{secret}:{encoding}/{}-{};", part.start, part.end),
             };
             from = place.end;
         }
@@ -320,12 +320,11 @@ fn shown(packing: &Packing, text: &Arc<str>) -> Arc<str> {
 fn secret(packing: &Packing, stand_in: &str) -> Option<String> {
     let (number, form) = stand_in.split_once(':').unwrap_or((stand_in, ""));
     let secret = packing.secrets.get(number.parse::<usize>().ok()?)?;
-    let (encoding, bytes) = form.split_once('/').map_or((form, None), |(encoding, bytes)| (encoding, Some(bytes)));
+    let (encoding, part) = form.split_once('/').map_or((form, None), |(encoding, part)| (encoding, Some(part)));
     let whole = Encoding::named(encoding)?.write(secret)?;
-    match bytes {
-        Some(bytes) => whole.get(..bytes.parse().ok()?).map(ToOwned::to_owned),
-        None => Some(whole),
-    }
+    let Some(part) = part else { return Some(whole) };
+    let (start, end) = part.split_once('-')?;
+    whole.get(start.parse().ok()?..end.parse().ok()?).map(ToOwned::to_owned)
 }
 
 #[cfg(test)]
@@ -393,6 +392,20 @@ mod tests {
         for text in texts {
             let absent = &text[text.len() / 2..text.len() / 2 + 12];
             check(&[TOKEN, "other-secret"], &Value::from(format!("echo <{text}>")), absent);
+        }
+    }
+
+    #[test]
+    fn base64_on_several_lines_is_a_stand_in_on_each_line() {
+        use base64::prelude::{BASE64_STANDARD, Engine as _};
+        for before in ["", "a", "ab"] {
+            let encoded = BASE64_STANDARD.encode(format!("{before}{TOKEN}!"));
+            for line_break in ["\n", "\r\n", "\\n"] {
+                let (first, second) = encoded.split_at(76);
+                let text = format!("{first}{line_break}{second}{line_break}");
+                check(&[TOKEN, "other-secret"], &Value::from(text.as_str()), &second[..12]);
+                check(&[TOKEN], &Value::from(text), &first[first.len() - 12..]);
+            }
         }
     }
 

@@ -21,7 +21,7 @@ use crate::local::script_file::{Written, interpreted};
 use crate::local::shell::environment::{self, Divided};
 use crate::local::shell::{Listener, Shell, Stream, key, max_output};
 use crate::runner::{Answer, Call};
-use crate::secrets::redact_stream::Hearing;
+use crate::secrets::redact_stream::StreamRedactor;
 use crate::secrets::{Secrets, SharedSecrets, resolve};
 
 /// The largest file that is read.
@@ -110,9 +110,9 @@ impl Local {
         let (input, known) = resolve(&call.input, &call.definition.secrets, &self.secrets).map_err(missing)?;
         let mut mask = self.mask.secrets();
         mask.add(call.sealed.values().iter().chain(&known).cloned());
-        let hearing = Hearing::new(Arc::clone(&self.listener), mask.clone());
+        let redactor = StreamRedactor::new(Arc::clone(&self.listener), mask.clone());
         let call = Call { input, sealed: mask, ..call.clone() };
-        Ok(Resolved { call, hearing, secrets: Secrets::from_values(known) })
+        Ok(Resolved { call, redactor, secrets: Secrets::from_values(known) })
     }
 
     async fn process(
@@ -196,19 +196,19 @@ impl Local {
 /// A call with its secrets, and who hears of it.
 pub(crate) struct Resolved {
     pub(crate) call: Call,
-    hearing: Hearing,
+    redactor: StreamRedactor,
     secrets: Secrets,
 }
 
 impl Resolved {
     /// Hears what is printed, without the secrets.
     pub(crate) fn listener(&self) -> Listener {
-        self.hearing.listener()
+        self.redactor.listener()
     }
 
     /// Reports what is still held back, and removes the secrets of the call from its answer.
     pub(crate) fn redacted(self, answer: Answer) -> Answer {
-        tokio::task::block_in_place(|| self.hearing.finish());
+        tokio::task::block_in_place(|| self.redactor.finish());
         self.secrets.mask_answer(answer)
     }
 }

@@ -17,7 +17,7 @@ use crate::local::shell::Stream;
 use crate::network::retry_after::{self, PATIENCE};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
-use crate::secrets::redact_stream::Hearing;
+use crate::secrets::redact_stream::StreamRedactor;
 
 /// The first pause before another try, and the longest that is our own idea.
 const FIRST: Duration = Duration::from_millis(500);
@@ -196,11 +196,11 @@ async fn tried(
 }
 
 /// Whoever listens hears no secret, however the answer comes in pieces.
-fn hearing(models: &Models, call: &Call, secrets: &Secrets) -> Hearing {
+fn hearing(models: &Models, call: &Call, secrets: &Secrets) -> StreamRedactor {
     let (listener, call) = (Arc::clone(&models.listener), call.clone());
     let mut unheard = models.mask.secrets();
     unheard.add(secrets.values());
-    Hearing::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), unheard)
+    StreamRedactor::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), unheard)
 }
 
 /// Longer each time, a little different for each call, and never shorter than the provider wants.

@@ -1,9 +1,11 @@
 //! Values that people must not see: references until the moment of a call, masked in logs and traces, never in data.
 
-mod forms;
+mod encoding;
+mod finder;
 mod redact;
 pub(crate) mod redact_stream;
 mod shared;
+mod unwrap;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -18,8 +20,9 @@ use branchpoint_expr::{Object, Value, shell};
 use crate::local::SecretStore;
 use crate::local::shell::Stream;
 use crate::runner::{Answer, Body};
-use forms::BEGINNING_BYTES;
-pub use forms::{Encoding, Finder, Found};
+pub use encoding::Encoding;
+use finder::BEGINNING_BYTES;
+pub use finder::{Finder, Found, Unfinished};
 pub use shared::SharedSecrets;
 
 /// What stands in the place of a secret.
@@ -158,13 +161,13 @@ impl Secrets {
 
     /// The beginning of a longer text without the secret that it ends in the middle of. Whole secrets stay.
     pub(crate) fn without_unfinished(&self, text: String) -> String {
-        let end = self.tellable(&text);
+        let end = self.unfinished(&text).hidden_from;
         if text.len() - end < BEGINNING_BYTES { text } else { format!("{}{MASK}", &text[..end]) }
     }
 
     /// The beginning of a longer text with every secret masked, also one that it ends in the middle of.
     fn mask_unfinished(&self, text: &str) -> String {
-        let end = self.tellable(text);
+        let end = self.unfinished(text).hidden_from;
         let masked = self.mask(&text[..end]).into_owned();
         if end < text.len() { masked + MASK } else { masked }
     }
@@ -208,9 +211,10 @@ impl Secrets {
         }
     }
 
-    /// How much of a text can be told before the rest of it is known: what follows may be the beginning of a secret.
-    pub fn tellable(&self, text: &str) -> usize {
-        self.finder().map_or(text.len(), |finder| finder.tellable(text))
+    /// How much of a text must wait for the rest of it, because it may be the beginning of a secret.
+    pub fn unfinished(&self, text: &str) -> Unfinished {
+        let nothing = || Unfinished { hidden_from: text.len(), needed_from: text.len() };
+        self.finder().map_or_else(nothing, |finder| finder.unfinished(text))
     }
 
     /// How long a secret may be in a text, in whatever form it stands there.

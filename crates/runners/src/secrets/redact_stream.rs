@@ -1,52 +1,77 @@
-//! Somebody who hears what a command says, and hears no secret, however its output is cut into pieces.
+//! Redacts secrets in output that comes in pieces, however it is cut.
 
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::local::shell::{Listener, Stream};
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, Unfinished};
 
-/// A listener in front of another: what may be the beginning of a secret is held back until more is known.
-pub(crate) struct Hearing {
+/// Redacts the output of a call before a listener gets it. What may be the beginning of a secret waits until more is known.
+pub(crate) struct StreamRedactor {
     listener: Listener,
-    held: Arc<Mutex<[String; 2]>>,
+    streams: Arc<Mutex<[Pending; 2]>>,
     secrets: Secrets,
 }
 
-impl Hearing {
+/// The end of a stream that is still needed.
+#[derive(Default)]
+struct Pending {
+    text: String,
+    /// How many bytes of it the listener has got already.
+    shown: usize,
+}
+
+impl StreamRedactor {
     pub(crate) fn new(listener: Listener, secrets: Secrets) -> Self {
-        Self { listener, held: Arc::default(), secrets }
+        Self { listener, streams: Arc::default(), secrets }
     }
 
-    /// Whom to tell.
+    /// The listener that takes the output as it is.
     pub(crate) fn listener(&self) -> Listener {
-        let (listener, held, secrets) = (Arc::clone(&self.listener), Arc::clone(&self.held), self.secrets.clone());
+        let (listener, streams, secrets) =
+            (Arc::clone(&self.listener), Arc::clone(&self.streams), self.secrets.clone());
         Arc::new(move |stream, text| {
-            let mut held = held.lock().expect("nobody panics while holding it");
-            let pending = &mut held[place(stream)];
-            pending.push_str(text);
-            let rest = pending.split_off(secrets.tellable(pending));
-            let told = mem::replace(pending, rest);
-            // Told while it is held, so that two pieces of one stream cannot change places.
-            if !told.is_empty() {
-                listener(stream, &secrets.mask(&told));
+            // Held while the listener works, so that two pieces of one stream cannot change places.
+            let mut streams = lock(&streams);
+            let redacted = streams[index(stream)].add(text, &secrets);
+            if !redacted.is_empty() {
+                listener(stream, &redacted);
             }
         })
     }
 
-    /// Tells what is still held back: nothing more comes.
+    /// Reports what still waits: nothing more comes.
     pub(crate) fn finish(self) {
-        let mut held = self.held.lock().expect("nobody panics while holding it");
+        let mut streams = lock(&self.streams);
         for stream in [Stream::Out, Stream::Err] {
-            let rest = mem::take(&mut held[place(stream)]);
+            let Pending { text, shown } = mem::take(&mut streams[index(stream)]);
+            let rest = self.secrets.mask_from(&text, shown);
             if !rest.is_empty() {
-                (self.listener)(stream, &self.secrets.mask(&rest));
+                (self.listener)(stream, &rest);
             }
         }
     }
 }
 
-fn place(stream: Stream) -> usize {
+impl Pending {
+    /// Adds more of the stream. Gives what can be shown by now, redacted.
+    fn add(&mut self, more: &str, secrets: &Secrets) -> String {
+        self.text.push_str(more);
+        let Unfinished { hidden_from, needed_from } = secrets.unfinished(&self.text);
+        let end = hidden_from.max(self.shown);
+        let redacted = secrets.mask_from(&self.text[..end], self.shown).into_owned();
+        let needed_from = needed_from.min(end);
+        self.text.drain(..needed_from);
+        self.shown = end - needed_from;
+        redacted
+    }
+}
+
+fn lock(streams: &Mutex<[Pending; 2]>) -> MutexGuard<'_, [Pending; 2]> {
+    streams.lock().expect("no listener panics")
+}
+
+fn index(stream: Stream) -> usize {
     match stream {
         Stream::Out => 0,
         Stream::Err => 1,
@@ -55,33 +80,76 @@ fn place(stream: Stream) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use base64::prelude::{BASE64_STANDARD, Engine as _};
 
-    fn told(pieces: &[(Stream, &str)]) -> Vec<String> {
+    use super::*;
+    use crate::secrets::SharedSecrets;
+    use crate::secrets::tests::wrap;
+
+    fn reported(secrets: &SharedSecrets, pieces: &[(Stream, &str)]) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let list = Arc::clone(&heard);
-        let mut secrets = Secrets::default();
-        secrets.add(["hunter2", "line one\nline two"]);
-        let hearing =
-            Hearing::new(Arc::new(move |_, text| list.lock().expect("no panic").push(text.to_owned())), secrets);
+        let listener: Listener = Arc::new(move |_, text| list.lock().expect("no panic").push(text.to_owned()));
+        let redactor = StreamRedactor::new(listener, secrets.secrets());
         for (stream, text) in pieces {
-            hearing.listener()(*stream, text);
+            redactor.listener()(*stream, text);
         }
-        hearing.finish();
+        redactor.finish();
         let heard = heard.lock().expect("no panic");
         heard.clone()
     }
 
+    #[track_caller]
+    fn check(pieces: &[(Stream, &str)], expect: &[&str]) {
+        let secrets = Secrets::from_values(["hunter2", "line one\nline two"].map(str::to_owned));
+        assert_eq!(reported(&secrets.into(), pieces), expect);
+    }
+
     #[test]
-    fn a_secret_in_pieces_is_not_heard() {
-        assert_eq!(told(&[(Stream::Out, "a hun"), (Stream::Out, "te"), (Stream::Out, "r2 !")]), ["a ", "*** !"]);
-        assert_eq!(told(&[(Stream::Out, "line one\n"), (Stream::Out, "line two\n")]), ["***\n"]);
+    fn a_secret_in_pieces_is_redacted() {
+        check(&[(Stream::Out, "a hun"), (Stream::Out, "te"), (Stream::Out, "r2 !")], &["a ", "*** !"]);
+        check(&[(Stream::Out, "line one\n"), (Stream::Out, "line two\n")], &["***\n"]);
     }
 
     #[test]
     fn the_streams_do_not_mix_and_nothing_is_lost() {
         let pieces = [(Stream::Out, "hun"), (Stream::Err, "ter2 "), (Stream::Out, "ger"), (Stream::Err, "h")];
-        assert_eq!(told(&pieces), ["ter2 ", "hunger", "h"]);
-        assert_eq!(told(&[(Stream::Err, "hunter")]), ["hunter"]);
+        check(&pieces, &["ter2 ", "hunger", "h"]);
+        check(&[(Stream::Err, "hunter")], &["hunter"]);
+    }
+
+    #[test]
+    fn wrapped_base64_is_redacted_wherever_it_is_cut_into_pieces() {
+        let secret = "correct-horse-battery-staple-correct-horse-battery-staple-correct-horse";
+        let secrets = SharedSecrets::from(Secrets::from_values([secret.to_owned()]));
+        for before in ["", "a", "ab", "long enough for the secret to begin at the end of a line"] {
+            let encoded = BASE64_STANDARD.encode(format!("{before}{secret}."));
+            for line_break in ["\n", "\r\n", "\\n"] {
+                let text = format!("begin\n{}{line_break}end\n", wrap(&encoded, 76, line_break));
+                for at in (0..=text.len()).step_by(3) {
+                    let (first, second) = text.split_at(at);
+                    check_unseen(&encoded, &reported(&secrets, &[(Stream::Out, first), (Stream::Out, second)]));
+                }
+                let letters: Vec<_> = (0..text.len()).map(|at| (Stream::Out, &text[at..=at])).collect();
+                check_unseen(&encoded, &reported(&secrets, &letters));
+            }
+        }
+    }
+
+    /// What is not the secret is reported, and of the secret at most the letters that end a line by accident.
+    #[track_caller]
+    fn check_unseen(encoded: &str, reported: &[String]) {
+        let reported = reported.concat();
+        assert!(reported.starts_with("begin\n") && reported.ends_with("end\n"), "{reported}");
+        for at in encoded.len() - 90..encoded.len() - 8 {
+            assert!(!reported.contains(&encoded[at..at + 4]), "{reported} shows {}", &encoded[at..at + 4]);
+        }
+    }
+
+    #[test]
+    fn a_line_that_ends_like_a_secret_begins_is_reported_at_once() {
+        // `aHVudGVyMg` is hunter2 in base64.
+        check(&[(Stream::Out, "a haH\n"), (Stream::Out, "more\n")], &["a haH\n", "more\n"]);
+        check(&[(Stream::Out, "aHV\n"), (Stream::Out, "udGVyMg==\n")], &["aHV\n", "***g==\n"]);
     }
 }

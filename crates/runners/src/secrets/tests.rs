@@ -101,12 +101,12 @@ fn a_secret_that_is_missing_is_named() {
 fn what_may_be_the_beginning_of_a_secret_waits() {
     let mut secrets = Secrets::default();
     secrets.add(["abcdef", "abc", "ëx", "cab"]);
-    for (text, tellable) in [("", 0), ("x", 1), ("xab", 1), ("xabc", 1), ("abcdef", 6), ("ë", 0), ("abcdeg", 6)] {
-        assert_eq!(secrets.tellable(text), tellable, "{text}");
+    for (text, hidden_from) in [("", 0), ("x", 1), ("xab", 1), ("xabc", 1), ("abcdef", 6), ("ë", 0), ("abcdeg", 6)] {
+        assert_eq!(secrets.unfinished(text).hidden_from, hidden_from, "{text}");
     }
     // The last letter begins another secret, and lies in one that is whole.
-    assert_eq!(secrets.tellable("--abcdef--cabc"), 10);
-    assert_eq!(Secrets::default().tellable("abc"), 3);
+    assert_eq!(secrets.unfinished("--abcdef--cabc").hidden_from, 10);
+    assert_eq!(Secrets::default().unfinished("abc").hidden_from, 3);
 }
 
 #[track_caller]
@@ -147,6 +147,53 @@ fn secrets_are_masked_in_base64_wherever_they_stand_there() {
     check_encoded("abc", "YWJj", "YWJj");
 }
 
+/// The text in lines of so many letters.
+pub(super) fn wrap(text: &str, columns: usize, line_break: &str) -> String {
+    let lines: Vec<&str> = (0..text.len()).step_by(columns).map(|at| &text[at..text.len().min(at + columns)]).collect();
+    lines.join(line_break)
+}
+
+#[test]
+fn secrets_are_masked_in_base64_and_hexadecimal_on_several_lines() {
+    use base64::Engine;
+    use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
+    for length in [48, 57, 58, 60, 200] {
+        let secret: String = ('!'..='~').cycle().step_by(7).take(length).collect();
+        let secrets = Secrets::from_values([secret.clone()]);
+        for before in ["", "a", "ab", &"x".repeat(50)] {
+            let text = format!("{before}{secret}yz");
+            let hex = crate::hexadecimal(text.as_bytes());
+            for (encoded, letters) in [
+                (BASE64_STANDARD.encode(&text), 4 * length / 3 - 3),
+                (BASE64_URL_SAFE.encode(&text), 4 * length / 3 - 3),
+                (hex, 2 * length),
+            ] {
+                for (columns, line_break) in
+                    [(76, "\n"), (76, "\r\n"), (64, "\n"), (60, "\n  "), (76, "\\n"), (4, "\n")]
+                {
+                    let wrapped = wrap(&encoded, columns, line_break);
+                    let masked = secrets.mask(&wrapped).into_owned();
+                    let left = masked.replace("***", "").replace(line_break, "").len();
+                    assert!(left + letters <= encoded.len(), "{length} {before} {wrapped} became {masked}");
+                    let cut = format!("{}… (12)", &wrapped[..wrapped.len() - 6]);
+                    let masked = secrets.mask(&cut).into_owned();
+                    assert!(masked.len() <= cut.len() - letters + 16, "{cut} became {masked}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_that_are_not_the_secret_stay() {
+    let secrets = Secrets::from_values(["hunter2-secret".to_owned()]);
+    // The same letters with a gap that no encoder writes, and the plain secret on two lines.
+    for text in ["aHVudGVy\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nMi1zZWNyZXQ=", "hunter2\n-secret"] {
+        assert_eq!(secrets.mask(text), text);
+    }
+    assert_eq!(secrets.mask("aHVudGVy\n\nMi1zZWNyZXQ="), "***Q=");
+}
+
 #[test]
 fn secrets_that_overlap_leave_nothing_of_each_other() {
     let secrets = Secrets::from_values(["abc".to_owned(), "bcdef".to_owned()]);
@@ -157,8 +204,8 @@ fn secrets_that_overlap_leave_nothing_of_each_other() {
 #[test]
 fn an_encoded_secret_in_pieces_waits() {
     let secrets = Secrets::from_values(["p@ss".to_owned()]);
-    assert_eq!(secrets.tellable("a=p%4"), 2);
-    assert_eq!(secrets.tellable("a=p%40ss"), 8);
+    assert_eq!(secrets.unfinished("a=p%4").hidden_from, 2);
+    assert_eq!(secrets.unfinished("a=p%40ss").hidden_from, 8);
 }
 
 #[test]
@@ -192,7 +239,7 @@ fn every_encoding_is_found_again_by_its_name() {
     let secrets = ["a/b c\"<é>&+~'long enough".to_owned()];
     let finder = Finder::of(&secrets).expect("there is a secret");
     let mut count = 0;
-    for encoding in forms::Encoding::all() {
+    for encoding in Encoding::all() {
         assert_eq!(Encoding::named(&encoding.to_string()), Some(encoding));
         let text = encoding.write(&secrets[0]).expect("it is neither short nor large");
         let found = finder.forms_in(&text);

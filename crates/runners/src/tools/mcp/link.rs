@@ -259,8 +259,8 @@ fn last_words(bytes: &[u8], is_all: bool, secrets: &Secrets) -> String {
     }
     let before = String::from_utf8_lossy(&bytes[..from]).len();
     let text = String::from_utf8_lossy(bytes);
-    let tellable = if is_all { text.len() } else { secrets.tellable(&text) };
-    secrets.mask_from(&text[..tellable], before.min(tellable)).trim().to_owned()
+    let end = if is_all { text.len() } else { secrets.unfinished(&text).hidden_from };
+    secrets.mask_from(&text[..end], before.min(end)).trim().to_owned()
 }
 
 #[cfg(test)]
