@@ -190,3 +190,28 @@ fn a_machine_warns_about_undeclared_inputs_and_accepts_them() {
     assert_eq!(result.get("warnings"), Some(&value("[]")));
     assert_eq!(accepted(&machine(""), r#"{"nmae": "x"}"#, "{}").get("warnings"), None);
 }
+
+#[test]
+fn a_machine_reports_every_rule_that_an_input_breaks() {
+    let rules =
+        "[{name: a, required: true}, {name: b, type: integer}, {name: c, type: boolean}, {name: d, type: number},
+        {name: p, validation: {pattern: '^x\"'}}, {name: e, validation: {enum: [one, two]}},
+        {name: m, validation: {min: 2, max: 3.5}}, {name: n, validation: {min: 2, max: 3.5}},
+        {name: f, validation: {file_extension: [.md, txt]}}, {name: g, type: string, validation: {pattern: y}}]";
+    let source = format!("name: n\ninputs: {rules}\nstates: {{initial: end, end: {{type: terminal}}}}\n");
+    let inputs =
+        r#"{"b": "1.5", "c": "maybe", "d": "x", "p": "y", "e": "three", "m": 1, "n": "4", "f": "a.rs", "g": ""}"#;
+    let messages = [
+        "input `a` is required",
+        "input `b` must be a whole number",
+        "input `c` must be true or false",
+        "input `d` must be a number",
+        r#"input `p` does not match "^x\"""#,
+        r#"input `e` is not one of "one", "two""#,
+        "input `m` is less than 2",
+        "input `n` is more than 3.5",
+        "input `f` has another file extension",
+    ];
+    let (.., result) = run(&source, inputs, "{}");
+    assert_eq!(result.get("errors"), Some(&Value::from(messages.map(Value::from).to_vec())));
+}

@@ -351,15 +351,6 @@ fn literal(located: &Located) -> Option<Value> {
     Expression::document(located, Options::dialect(Dialect::Flow)).ok()?.literal().cloned()
 }
 
-/// A value as the expression language writes it: as JSON does, but for null.
-fn written(value: &Value) -> String {
-    if *value == Value::Null { "nil".into() } else { format!("{value:?}") }
-}
-
-fn written_list(parts: &[Arc<str>]) -> String {
-    written(&listed(parts))
-}
-
 fn listed(parts: &[Arc<str>]) -> Value {
     Value::from(parts.iter().cloned().map(Value::Str).collect::<Vec<_>>())
 }

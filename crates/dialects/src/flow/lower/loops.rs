@@ -220,14 +220,15 @@ impl Lower {
             Rounds::For { counter, .. } => {
                 let next = "toString($round == 0 ? $at : $at + $step)";
                 let is_left = "$round < $total";
+                let values = [("counter", Value::Str(counter.clone()))];
                 let reason =
-                    format!(r#"{is_left} ? "{counter} is " + {next} + ", up to endValue " + toString($last) : nil"#);
+                    format!(r#"{is_left} ? $counter + " is " + {next} + ", up to endValue " + toString($last) : nil"#);
                 let end = format!(
-                    r#"{is_left} ? nil : "{counter} would be " + {next} + ", beyond endValue " + toString($last)"#
+                    r#"{is_left} ? nil : $counter + " would be " + {next} + ", beyond endValue " + toString($last)"#
                 );
                 (
-                    self.ruled(decision, ("continue", "numbers are left"), &reason, target, cycle),
-                    self.ruled(decision, ("end", "no numbers are left"), &end, None, cycle),
+                    self.ruled(decision, ("continue", "numbers are left"), (&reason, &values), target, cycle),
+                    self.ruled(decision, ("end", "no numbers are left"), (&end, &values), None, cycle),
                 )
             }
             Rounds::Each { .. } => {
@@ -243,8 +244,8 @@ impl Lower {
                     ? toString($total - $round) + " of " + toString($total)
                         + ($total - $round == 1 ? " items is left" : " items are left") : nil"#;
                 (
-                    self.ruled(decision, ("continue", more), left, target, cycle),
-                    self.ruled(decision, ("end", "no items are left"), &none, None, cycle),
+                    self.ruled(decision, ("continue", more), (left, &[]), target, cycle),
+                    self.ruled(decision, ("end", "no items are left"), (&none, &[]), None, cycle),
                 )
             }
         };
@@ -255,7 +256,7 @@ impl Lower {
                 r#""the limit of " + toString($most) + ($most == 1 ? " round" : " rounds") + " (maxIterations) is reached"{}"#,
                 if is_while { "" } else { rest },
             );
-            self.ruled(decision, ("limit", "the limit of rounds is reached"), &rule, None, cycle)
+            self.ruled(decision, ("limit", "the limit of rounds is reached"), (&rule, &[]), None, cycle)
         });
         let round = self.b.read(cycle.round);
         let most_text = match (is_while, repeat.is_capped()) {
@@ -283,12 +284,12 @@ impl Lower {
         &mut self,
         decision: DecisionId,
         (name, rule): (&str, &str),
-        reason: &str,
+        (reason, values): (&str, &[(&str, Value)]),
         target: Option<&str>,
         cycle: &Cycle<'_>,
     ) -> u32 {
         let branch = self.b.rule_branch(decision, name, rule, target);
-        let reason = self.formula_of(cycle, reason);
+        let reason = self.formula_of_values(reason, &cycle.slots(), values);
         self.b.reason(decision, branch, reason);
         branch
     }

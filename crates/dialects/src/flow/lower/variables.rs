@@ -6,7 +6,7 @@ use branchpoint_core::ir::{PlaceId, Write};
 use branchpoint_expr::{Located, Typing, Value};
 
 use super::super::raw::{Assignment, Declaration};
-use super::{Around, Lower, Ways, listed, literal, written, written_list};
+use super::{Around, Lower, Ways, listed, literal};
 
 impl Lower {
     /// The settings of the step are expanded once, then each variable is made its type.
@@ -25,10 +25,10 @@ impl Lower {
         }
         writes.insert(0, Write::Clear(self.work));
         for (index, declaration) in declarations.iter().enumerate() {
-            let (path, ty) = (written_list(&declaration.path), written(&Value::from(declaration.ty)));
             let exists = declaration.asked || declaration.default.is_some();
             let default = if exists { format!(", $work[{index}]") } else { String::new() };
-            let declared = self.formula(&format!("declared($variables, {path}, {ty}{default})"));
+            let declared = format!("declared($variables, $path, \"{}\"{default})", declaration.ty);
+            let declared = self.formula_of_values(&declared, &[], &[("path", listed(&declaration.path))]);
             writes.push(Write::Put(self.vars, declared));
         }
         self.all_variables(around, &mut writes);
@@ -44,7 +44,7 @@ impl Lower {
             writes.push(Write::Put(self.work, value));
             let typed = match assignment.ty {
                 "auto" => "$work".to_owned(),
-                ty => format!("assigned($work, {})", written(&Value::from(ty))),
+                ty => format!("assigned($work, \"{ty}\")"),
             };
             self.write(&assignment.path, &typed, around, &mut writes);
         }
@@ -58,10 +58,11 @@ impl Lower {
         if let Some(local) = around.local(name) {
             let text = match rest {
                 [] => value.to_owned(),
-                // A loop variable has no object around it, so it is lent one.
-                _ => format!(r#"putPath({{"it": $local}}, {}, {value}).it"#, written_list(&lent(rest))),
+                // `putPath` needs an object, and the value of a loop variable need not be one.
+                _ => format!(r#"putPath({{"it": $local}}, $path, {value}).it"#),
             };
-            let expr = self.formula_with(&text, &[("local", local)]);
+            let path = std::iter::once(Arc::from("it")).chain(rest.iter().cloned()).collect::<Vec<_>>();
+            let expr = self.formula_of_values(&text, &[("local", local)], &[("path", listed(&path))]);
             writes.push(Write::Put(local, expr));
             return;
         }
@@ -80,8 +81,8 @@ impl Lower {
         let all = self.formula("$variables");
         writes.push(Write::Put(self.data, all));
         for (name, local) in &around.locals {
-            let path = written_list(std::slice::from_ref(name));
-            let with = self.formula_with(&format!("putPath($data, {path}, $local)"), &[("local", *local)]);
+            let values = [("path", listed(std::slice::from_ref(name)))];
+            let with = self.formula_of_values("putPath($data, $path, $local)", &[("local", *local)], &values);
             writes.push(Write::Put(self.data, with));
         }
     }
@@ -97,8 +98,4 @@ impl Lower {
             );
         }
     }
-}
-
-fn lent(rest: &[Arc<str>]) -> Vec<Arc<str>> {
-    std::iter::once(Arc::from("it")).chain(rest.iter().cloned()).collect()
 }

@@ -1,14 +1,11 @@
 //! Agents that are asked once.
 
-use std::fmt::Write as _;
-
 use branchpoint_core::effect::{FilesOperation, Format, Kind, Response};
 use branchpoint_core::ir::{Effect, ExprId, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::commands::{report, written};
-use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::machine::raw::{Agent, Skill, Source, Text};
@@ -36,8 +33,7 @@ impl<'d> Lower<'d> {
     pub(super) fn agent(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
         let outcomes = self.keep_session(here, agent, outcomes);
         let effect = agent_effect(here, agent);
-        let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
-        let input = self.agent_input(agent, "request.prompt", &history, &[]);
+        let input = self.agent_input(agent, "request.prompt", earlier_session(agent), &[]);
         let call = self.call_outside(here, effect, input, outcomes);
         let call = self.need_session(agent, call, outcomes);
         self.asked(here, agent, call, outcomes)
@@ -51,17 +47,14 @@ impl<'d> Lower<'d> {
         history: &str,
         more: &[(&str, branchpoint_core::ir::SlotId)],
     ) -> ExprId {
-        let mut options = String::new();
-        for (name, own) in OPTIONS {
-            if let Some(value) = agent.options.get(own).filter(|value| **value != Value::Null) {
-                let _ = write!(options, ", {}: {value:?}", quoted(name));
-            }
-        }
+        let given = |own: &str| agent.options.get(own).filter(|value| **value != Value::Null).cloned();
+        let options: Object = OPTIONS.iter().filter_map(|(name, own)| Some(((*name).into(), given(own)?))).collect();
+        let fields = options.keys().map(|name| format!(r#", "{name}": OPTIONS.{name}"#)).collect::<Vec<_>>().concat();
         let text = format!(
             r#"{{"provider": request.provider, "prompt": {message}, "before": before, "system": request.system_prompt,
-                "role": request.role, "dir": request.dir, "history": ({history} ?? {{}}).messages{options}}}"#
+                "role": request.role, "dir": request.dir, "history": ({history} ?? {{}}).messages{fields}}}"#
         );
-        self.formula(&text, more)
+        self.formula_with(&text, more, &[("OPTIONS", Value::from(options)), continued_from(agent)])
     }
 
     /// Expands the texts of an agent into the slot `request`, and reads what goes before its prompt.
@@ -110,11 +103,11 @@ impl<'d> Lower<'d> {
     /// A state that goes on with a session fails when there is none.
     pub(super) fn need_session(&mut self, agent: &Agent, next: PlaceId, outcomes: Outcomes) -> PlaceId {
         let Some(from) = continued(agent) else { return next };
-        let message = quoted(&format!("`{from}` has no session to go on with"));
-        let answer = format!(r#"{{"error": {{"kind": "agent", "message": {message}}}}}"#);
-        let answer = self.put(self.slots.answer, &answer, &[]);
+        let constants = [("FROM", Value::from(from))];
+        let answer = r#"{"error": {"kind": "agent", "message": "`" + FROM + "` has no session to continue"}}"#;
+        let answer = self.put_with(self.slots.answer, answer, &[], &constants);
         let failed = self.then(vec![answer], outcomes.bad);
-        let missing = self.test(&format!("sessions[{}] == nil", quoted(from)), &[]);
+        let missing = self.test_with("sessions[FROM] == nil", &[], &constants);
         self.b.decide([(missing, failed)], next, None)
     }
 
@@ -123,10 +116,11 @@ impl<'d> Lower<'d> {
         if agent.conversation.is_none() {
             return outcomes;
         }
-        let history = continued(agent).map_or_else(|| "{}".to_owned(), |from| format!("sessions[{}]", quoted(from)));
-        let session = SESSION.replace("HISTORY", &format!("({history})")).replace("MESSAGE", "request.prompt");
-        let text = format!("putPath(sessions, [{}], {session})", quoted(&here.state.name));
-        let kept = self.put(self.slots.sessions, &text, &[]);
+        let session = SESSION
+            .replace("HISTORY", &format!("({} ?? {{}})", earlier_session(agent)))
+            .replace("MESSAGE", "request.prompt");
+        let text = format!("putPath(sessions, [STATE], {session})");
+        let kept = self.put_with(self.slots.sessions, &text, &[], &[here.name(), continued_from(agent)]);
         Outcomes { ok: self.then(vec![kept], outcomes.ok), ..outcomes }
     }
 }
@@ -149,9 +143,18 @@ pub(super) fn agent_effect(here: Here<'_>, agent: &Agent) -> Effect {
 }
 
 pub(super) fn continued(agent: &Agent) -> Option<&str> {
-    agent.conversation.as_ref().and_then(|conversation| conversation.continue_from.as_ref()).map(name_of)
+    agent
+        .conversation
+        .as_ref()
+        .and_then(|conversation| conversation.continue_from.as_ref())
+        .map(|state| &**state.text())
 }
 
-fn name_of(state: &Text) -> &str {
-    state.text()
+/// The session that an agent continues, as a formula in which `FROM` is the name of its state.
+pub(super) fn earlier_session(agent: &Agent) -> &'static str {
+    if continued(agent).is_some() { "sessions[FROM]" } else { "nil" }
+}
+
+pub(super) fn continued_from(agent: &Agent) -> (&'static str, Value) {
+    ("FROM", continued(agent).map_or(Value::Null, Value::from))
 }

@@ -1,14 +1,11 @@
 //! Calls of other workflows: child runs, whose outputs come back by name.
 
-use std::fmt::Write as _;
-
 use branchpoint_core::effect::{Kind, PathKey, SecretText};
 use branchpoint_core::ir::{Effect, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::commands::report;
-use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use super::templates::{effect_of, object};
 use crate::machine::raw::Call;
@@ -52,18 +49,18 @@ impl<'d> Lower<'d> {
 
     /// The outputs of the states that ran, under the names they are given: also after a failure.
     fn outputs(&mut self, call: &Call, next: PlaceId) -> PlaceId {
-        let mut pairs = String::new();
-        for (state, _, name) in &call.outputs {
-            let _ = write!(pairs, "[{}, answer.result.states[{}].Output], ", quoted(name.text()), quoted(state));
-        }
-        let response = format!("fromPairs(filter([{pairs}], {{#[1] != nil}}))");
-        let output = match call.outputs.as_slice() {
-            [] => "\"\"".to_owned(),
-            [(_, _, name)] => format!("answer.response[{}] ?? \"\"", quoted(name.text())),
-            _ => "toJSON(answer.response)".to_owned(),
+        let pair = |name: &str, state: &str| Value::from(vec![Value::from(name), Value::from(state)]);
+        let pairs: Vec<Value> = call.outputs.iter().map(|(state, _, name)| pair(name.text(), state)).collect();
+        let constants = [("OUTPUTS", Value::from(pairs))];
+        let response = r#"putPath(answer, ["response"],
+            fromPairs(filter(map(OUTPUTS, {[#[0], answer.result.states[#[1]].Output]}), {#[1] != nil})))"#;
+        let output = match call.outputs.len() {
+            0 => r#"putPath(answer, ["output"], "")"#,
+            1 => r#"putPath(answer, ["output"], answer.response[OUTPUTS[0][0]] ?? "")"#,
+            _ => r#"putPath(answer, ["output"], toJSON(answer.response))"#,
         };
-        let response = self.put(self.slots.answer, &format!(r#"putPath(answer, ["response"], {response})"#), &[]);
-        let output = self.put(self.slots.answer, &format!(r#"putPath(answer, ["output"], {output})"#), &[]);
+        let response = self.put_with(self.slots.answer, response, &[], &constants);
+        let output = self.put_with(self.slots.answer, output, &[], &constants);
         self.then(vec![response, output], next)
     }
 }

@@ -6,7 +6,6 @@ use branchpoint_core::ir::{Backoff, DecisionId, DecisionKind, Effect, Exit, Expr
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
-use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::machine::raw::{self, Command, Source, State};
@@ -74,8 +73,8 @@ impl<'d> Lower<'d> {
             let error = self.test("answer.error != nil", &[]);
             self.b.decide([(error, outcomes.bad)], outcomes.ok, None)
         };
-        let unheard =
-            self.timed_out_or(effect.response.failure_kind.as_deref().unwrap_or(EXIT_CODE), "\"\"", outcomes.bad);
+        let kind = effect.response.failure_kind.as_deref().unwrap_or(EXIT_CODE);
+        let unheard = self.timed_out_or(&format!(r#""{kind}""#), r#""""#, outcomes.bad);
         if limit.is_none() || retry.is_none() {
             let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
             let fail = Some(self.fail_to(unheard));
@@ -115,8 +114,9 @@ impl<'d> Lower<'d> {
         };
         let last = format!("attempt {} is the last", retry.max_attempts);
         let (decision, fail) = self.no_retry(here, retry, number, &last);
-        let text = format!("answer.attempt < {} ? {} : {}", retry.max_attempts, quoted(&refused), quoted(&last));
-        let reason = self.formula(&text, &[]);
+        let texts = [("REFUSED", Value::from(refused)), ("LAST", Value::from(last))];
+        let text = format!("answer.attempt < {} ? REFUSED : LAST", retry.max_attempts);
+        let reason = self.formula_with(&text, &[], &texts);
         self.b.reason(decision, fail, reason);
         self.b.decides(decide, decision, [Some(fail), None, None]);
         decide

@@ -5,9 +5,8 @@ use branchpoint_core::ir::{Arm, DecisionKind, Early, Exit, PlaceId, ScopeId, Slo
 use branchpoint_expr::{Condition, Dialect, Options, Value};
 
 use super::Lower;
-use super::agents::{SESSION, agent_effect, continued};
+use super::agents::{SESSION, agent_effect, continued_from, earlier_session};
 use super::commands::retry;
-use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use crate::machine::raw::Agent;
 
@@ -117,9 +116,8 @@ impl<'d> Lower<'d> {
         let fail = Some(self.fail_to(unheard));
         self.b.at(ask).do_(what, input, Some(self.slots.answer), judged, fail);
 
-        let history = continued(agent).map_or_else(|| "nil".to_owned(), |from| format!("sessions[{}]", quoted(from)));
-        let first =
-            vec![self.put(talk.message, "request.prompt", &[]), self.put(talk.session, &history, &talk.names())];
+        let earlier = self.put_with(talk.session, earlier_session(agent), &talk.names(), &[continued_from(agent)]);
+        let first = vec![self.put(talk.message, "request.prompt", &[]), earlier];
         self.then(first, ask)
     }
 
@@ -129,15 +127,12 @@ impl<'d> Lower<'d> {
         let parent = if outer.is_some() { "outer" } else { "nil" };
         let mut names = talk.names().to_vec();
         names.extend(outer.map(|outer| ("outer", outer)));
-        let name = quoted(&here.state.name);
         let round = format!(
             r#"{{"Index": turn - 1, "Index1": turn, "Item": nil, "Length": -1, "First": turn == 1, "Last": false,
                 "Parent": {parent}}}"#
         );
-        let states = format!(
-            r#"putPath(states, [{name}], {{"Output": answer.output, "Stderr": "", "ExitCode": 0, "Status": "completed",
-                "Response": answer.response, "TokensUsed": tokens}})"#
-        );
+        let states = r#"putPath(states, [STATE], {"Output": answer.output, "Stderr": "", "ExitCode": 0, "Status": "completed",
+            "Response": answer.response, "TokensUsed": tokens})"#;
         let session = SESSION.replace("HISTORY", "(session ?? {})").replace("MESSAGE", "message");
         let mut writes = vec![
             self.put(talk.turn, "turn + 1", &names),
@@ -146,9 +141,9 @@ impl<'d> Lower<'d> {
             self.put(talk.count, "turn", &names),
             self.put(talk.response, "answer.output", &names),
             self.put(talk.round, &round, &names),
-            self.put(self.slots.states, &states, &names),
+            self.put_with(self.slots.states, states, &names, &[here.name()]),
             self.put(talk.session, &session, &names),
-            self.put(self.slots.sessions, &format!("putPath(sessions, [{name}], session)"), &names),
+            self.put_with(self.slots.sessions, "putPath(sessions, [STATE], session)", &names, &[here.name()]),
         ];
         writes.extend(talk.inputs.into_iter().flat_map(|inputs| self.inputs_of_turn(here, talk, inputs)));
         self.then(writes, next)

@@ -5,7 +5,6 @@ use branchpoint_expr::Value;
 
 use super::Lower;
 use super::context::ROOT_CONTEXT;
-use super::slots::quoted;
 use super::state::Here;
 use super::templates::plain;
 use crate::machine::raw::{OnFailure, Terminal, Text};
@@ -30,7 +29,7 @@ impl<'d> Lower<'d> {
         let result = format!(
             r#"{{"status": "completed", "message": verdict.message, "exit_code": 0, "state": verdict.state, "states": states{more}}}"#
         );
-        let result = self.formula_with(&result, &constants);
+        let result = self.formula_with(&result, &[], &constants);
         let close = self.b.close(Status::Completed, result);
         let step = (!document.hooks.end.is_empty()).then(|| self.hook_step("workflow_end"));
         let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.end, step, close, None));
@@ -41,7 +40,7 @@ impl<'d> Lower<'d> {
             r#"{{"status": "failed", "kind": verdict.kind, "message": verdict.message,
                 "exit_code": verdict.exit_code ?? {FAILED}, "error": verdict.error, "state": verdict.state, "states": states{more}}}"#
         );
-        let result = self.formula_with(&result, &constants);
+        let result = self.formula_with(&result, &[], &constants);
         let close = self.b.close(Status::Failed, result);
         let step = (!document.hooks.error.is_empty()).then(|| self.hook_step("workflow_error"));
         let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.error, step, close, None));
@@ -80,7 +79,7 @@ impl<'d> Lower<'d> {
             r#"{{"kind": "{kind}", "message": {message}, "state": STATE,
                 "error": {error} ?? {{"Message": {message}, "State": STATE, "ExitCode": 1, "Type": "{of}"}}}}"#
         );
-        let verdict = self.put_with(self.slots.verdict, &text, &[("STATE", Value::from(&*here.state.name))]);
+        let verdict = self.put_with(self.slots.verdict, &text, &[], &[here.name()]);
         let end = self.leave_to_root(here.context, self.ends.failed);
         self.b.set([verdict], end, None)
     }
@@ -141,23 +140,21 @@ impl<'d> Lower<'d> {
         status: i64,
         (here, end): (Here<'d>, PlaceId),
     ) -> PlaceId {
-        let verdict = |message: &str| {
-            format!(
-                r#"{{"kind": "terminal_failure", "message": {message}, "state": {state}, "exit_code": {status},
-                    "error": {{"Message": {message}, "State": cause.State ?? {state}, "ExitCode": cause.ExitCode ?? 1,
-                        "Type": cause.Type ?? "exit_code"}}}}"#,
-                state = quoted(name),
-            )
+        let mut verdict = |message: &str, raw: Value| {
+            let text = format!(
+                r#"{{"kind": "terminal_failure", "message": {message}, "state": STATE, "exit_code": {status},
+                    "error": {{"Message": {message}, "State": cause.State ?? STATE, "ExitCode": cause.ExitCode ?? 1,
+                        "Type": cause.Type ?? "exit_code"}}}}"#
+            );
+            let constants = [("STATE", Value::from(name)), ("RAW", raw)];
+            let write = self.put_with(self.slots.verdict, &text, &[], &constants);
+            self.b.set([write], end, None)
         };
         let Some(message) = message else {
-            let message = default.map_or_else(|| "nil".to_owned(), |message| quoted(&message));
-            let write = self.put(self.slots.verdict, &verdict(&message), &[]);
-            return self.b.set([write], end, None);
+            return verdict("RAW", default.map_or(Value::Null, Value::from));
         };
-        let expanded = self.put(self.slots.verdict, &verdict("request"), &[]);
-        let expanded = self.b.set([expanded], end, None);
-        let raw = self.put(self.slots.verdict, &verdict(&quoted(message.text())), &[]);
-        let raw = self.b.set([raw], end, None);
+        let expanded = verdict("request", Value::Null);
+        let raw = verdict("RAW", Value::Str(message.text().clone()));
         let template = plain(Some(message)).expect("a message was given");
         self.expand(self.scope(here.context), &template, self.slots.request, expanded, raw)
     }

@@ -1,18 +1,19 @@
 //! The beginning of a run: defaults, checks of the declared inputs, and what the run is told of its surroundings.
 
-use std::fmt::Write as _;
-
 use branchpoint_core::effect::FilesOperation;
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{PlaceId, SlotId, Status, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
-use super::slots::quoted;
-use crate::machine::raw::{Input, InputType};
+use crate::machine::raw::{Input, InputType, Text};
 
 /// The texts that stand for a boolean.
 const BOOLEANS: &str = r#"["true", "yes", "1", "false", "no", "0"]"#;
+
+/// Formulas for texts that stand for numbers.
+const WHOLE: &str = r#"(TYPE == "string" && TEXT matches "^[+-]?[0-9]+$")"#;
+const DECIMAL: &str = r#"(TYPE == "string" && TEXT matches "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$")"#;
 
 impl Lower<'_> {
     /// Fills in defaults, checks everything, and goes on; a run with wrong inputs ends before anything happens.
@@ -34,7 +35,7 @@ impl Lower<'_> {
         let wrong = self.test("len(request) > 0", &[]);
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let errors = self.errors(&files);
-        let mut place = self.b.set([errors], checked, None);
+        let mut place = self.b.set(errors, checked, None);
         for (input, slot) in files.into_iter().rev() {
             place = self.look_for_file(input, slot, place);
         }
@@ -87,104 +88,116 @@ impl Lower<'_> {
             writes.push(self.put(self.slots.context, text, &[]));
         }
         if !self.uses.env.is_empty() {
-            let mut pairs = String::new();
+            let mut names = Vec::new();
             for name in &self.uses.env {
                 let fact = format!("env.{name}");
                 self.b.fact(&fact);
-                let _ = write!(pairs, "[{}, facts[{}]], ", quoted(name), quoted(&fact));
+                names.push(Value::from(vec![Value::from(&**name), Value::from(fact)]));
             }
-            let text = format!("fromPairs(filter([{pairs}], {{#[1] != nil}}))");
-            writes.push(self.put(self.slots.env, &text, &[]));
+            let text = "fromPairs(filter(map(NAMES, {[#[0], facts[#[1]]]}), {#[1] != nil}))";
+            writes.push(self.put_with(self.slots.env, text, &[], &[("NAMES", Value::from(names))]));
         }
         writes
     }
 
     fn look_for_file(&mut self, input: &Input, slot: SlotId, next: PlaceId) -> PlaceId {
-        let value = format!("inputs[{}]", quoted(input.name.text()));
-        let path = self.formula(&format!(r#"{{"path": string({value})}}"#), &[]);
+        let path = self.formula_with(r#"{"path": string(inputs[NAME])}"#, &[], &[name(input)]);
         let missing = self.b.value(false);
         let missing = self.b.set([Write::Put(slot, missing)], next, None);
         let looked = self.read(FilesOperation::Exists, path, slot, next, missing);
-        let absent = self.test(&absent(&value), &[]);
+        let absent = self.test_with(ABSENT, &[], &[name(input)]);
         self.b.decide([(absent, next)], looked, None)
     }
 
-    /// All that is wrong with the inputs, as a list of texts in the slot `request`.
-    fn errors(&mut self, files: &[(&Input, SlotId)]) -> Write {
-        let mut rules = Vec::new();
+    /// Collects everything that is wrong with the inputs, as a list of texts in the slot `request`.
+    fn errors(&mut self, files: &[(&Input, SlotId)]) -> Vec<Write> {
+        let none = self.b.value(Value::from(Vec::new()));
+        let mut writes = vec![Write::Put(self.slots.request, none)];
         for input in &self.document.inputs {
-            let name = input.name.text();
-            let value = format!("inputs[{}]", quoted(name));
-            if input.required {
-                rules.push((absent(&value), format!("input `{name}` is required")));
+            let rule = |(wrong, message): &(String, &str)| format!("({wrong}) ? {message} : nil");
+            let rules = rules(input).iter().map(rule).collect::<Vec<_>>().join(", ");
+            let errors =
+                format!(r#"concat(request, map(filter([{rules}], {{# != nil}}), {{"input `" + NAME + "` " + #}}))"#);
+            if !rules.is_empty() {
+                writes.push(self.put_with(self.slots.request, &errors, &[], &constants(input)));
             }
-            let given = format!("!({})", absent(&value));
-            rules.extend(
-                self::rules(input, &value)
-                    .into_iter()
-                    .map(|(wrong, message)| (format!("{given} && ({wrong})"), format!("input `{name}` {message}"))),
-            );
         }
-        let mut names = Vec::new();
-        let slot_names: Vec<String> = (0..files.len()).map(|n| format!("found{n}")).collect();
-        for ((input, slot), found) in files.iter().zip(&slot_names) {
-            rules.push((format!("{found} == false"), format!("input `{}` names no file", input.name.text())));
-            names.push((found.as_str(), *slot));
+        for (input, slot) in files {
+            let missing = r#"found == false ? concat(request, ["input `" + NAME + "` names no file"]) : request"#;
+            writes.push(self.put_with(self.slots.request, missing, &[("found", *slot)], &[name(input)]));
         }
-        let told = rules.iter().map(|(wrong, message)| format!("({wrong}) ? {} : nil", quoted(message)));
-        let text = format!("filter([{}], {{# != nil}})", told.collect::<Vec<_>>().join(", "));
-        self.put(self.slots.request, &text, &names)
+        writes
     }
+}
+
+/// The name of an input as the constant `NAME` of formulas.
+fn name(input: &Input) -> (&'static str, Value) {
+    ("NAME", Value::Str(input.name.text().clone()))
+}
+
+/// The name, and what the rules of an input compare with. A bound is a number and its text.
+fn constants(input: &Input) -> [(&'static str, Value); 7] {
+    let texts = |texts: &Option<Vec<Text>>| -> Vec<Value> {
+        texts.iter().flatten().map(|text| Value::Str(text.text().clone())).collect()
+    };
+    let allowed = texts(&input.one_of);
+    let listed = allowed.iter().map(|allowed| format!("{allowed:?}")).collect::<Vec<_>>().join(", ");
+    let bound = |bound: Option<f64>| {
+        bound.map_or(Value::Null, |bound| Value::from(vec![Value::Float(bound), Value::from(bound.to_string())]))
+    };
+    let dotted = |extension: Value| Value::from(format!(".{}", extension.to_string().trim_start_matches('.')));
+    [
+        name(input),
+        ("PATTERN", input.pattern.as_ref().map_or(Value::Null, |pattern| Value::Str(pattern.text().clone()))),
+        ("ALLOWED", Value::from(allowed)),
+        ("LISTED", Value::from(listed)),
+        ("MIN", bound(input.min)),
+        ("MAX", bound(input.max)),
+        ("EXTENSIONS", texts(&input.file_extension).into_iter().map(dotted).collect::<Vec<_>>().into()),
+    ]
 }
 
 /// Nothing was given: missing, null and empty text are the same here.
-fn absent(value: &str) -> String {
-    format!(r#"{value} == nil || {value} == """#)
-}
+const ABSENT: &str = r#"inputs[NAME] == nil || inputs[NAME] == """#;
 
-/// What must not hold for a value that was given, and what to say if it does.
-fn rules(input: &Input, value: &str) -> Vec<(String, String)> {
+/// The rules of an input, as formulas: what must not hold, and the message if it does.
+fn rules(input: &Input) -> Vec<(String, &'static str)> {
     let mut rules = Vec::new();
-    let text = format!("string({value})");
-    let kind = format!("type({value})");
-    let whole = format!(r#"({kind} == "string" && {text} matches "^[+-]?[0-9]+$")"#);
-    let decimal =
-        format!(r#"({kind} == "string" && {text} matches "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$")"#);
-    let typed = match input.of {
-        None => None,
-        Some(InputType::String) => Some((format!(r#"{kind} != "string""#), "must be text")),
-        Some(InputType::Integer) => Some((format!(r#"{kind} != "int" && !{whole}"#), "must be a whole number")),
+    let mut forbid = |wrong: &str, message: &'static str| {
+        let wrong = wrong.replace("TEXT", "string(inputs[NAME])").replace("TYPE", "type(inputs[NAME])");
+        rules.push((format!("!({ABSENT}) && ({wrong})"), message));
+    };
+    match input.of {
+        None => {}
+        Some(InputType::String) => forbid(r#"TYPE != "string""#, r#""must be text""#),
+        Some(InputType::Integer) => forbid(&format!(r#"TYPE != "int" && !{WHOLE}"#), r#""must be a whole number""#),
         Some(InputType::Number) => {
-            Some((format!(r#"{kind} != "int" && {kind} != "float" && !{decimal}"#), "must be a number"))
+            forbid(&format!(r#"TYPE != "int" && TYPE != "float" && !{DECIMAL}"#), r#""must be a number""#);
         }
         Some(InputType::Boolean) => {
-            Some((format!(r#"{kind} != "bool" && not (lower({text}) in {BOOLEANS})"#), "must be true or false"))
+            forbid(&format!(r#"TYPE != "bool" && not (lower(TEXT) in {BOOLEANS})"#), r#""must be true or false""#);
         }
-        Some(InputType::Array) => Some((format!(r#"{kind} != "array""#), "must be a list")),
-        Some(InputType::Object) => Some((format!(r#"{kind} != "map""#), "must be an object")),
-    };
-    rules.extend(typed.map(|(wrong, message)| (wrong, message.to_owned())));
-    if let Some(pattern) = &input.pattern {
-        let pattern = quoted(pattern.text());
-        rules.push((format!("!({text} matches {pattern})"), format!("does not match {pattern}")));
+        Some(InputType::Array) => forbid(r#"TYPE != "array""#, r#""must be a list""#),
+        Some(InputType::Object) => forbid(r#"TYPE != "map""#, r#""must be an object""#),
     }
-    if let Some(allowed) = &input.one_of {
-        let allowed = allowed.iter().map(|allowed| quoted(allowed.text())).collect::<Vec<_>>().join(", ");
-        rules.push((format!("not ({text} in [{allowed}])"), format!("is not one of {allowed}")));
+    if input.pattern.is_some() {
+        forbid("!(TEXT matches PATTERN)", r#""does not match " + toJSON(PATTERN)"#);
     }
-    let number = format!(r#"({kind} == "int" || {kind} == "float" || {decimal})"#);
-    for (bound, operator, said) in [(input.min, "<", "is less than"), (input.max, ">", "is more than")] {
-        if let Some(bound) = bound {
-            rules.push((format!("{number} && float({value}) {operator} {bound:?}"), format!("{said} {bound}")));
-        }
+    if input.one_of.is_some() {
+        forbid("not (TEXT in ALLOWED)", r#""is not one of " + LISTED"#);
     }
-    if let Some(extensions) = &input.file_extension {
-        let ends = extensions.iter().map(|extension| {
-            let dotted = extension.text().trim_start_matches('.');
-            format!("{text} endsWith {}", quoted(&format!(".{dotted}")))
-        });
-        let ends = ends.collect::<Vec<_>>().join(" || ");
-        rules.push((format!("!({ends})"), "has another file extension".to_owned()));
+    let number = format!(r#"(TYPE == "int" || TYPE == "float" || {DECIMAL})"#);
+    if input.min.is_some() {
+        forbid(&format!("{number} && float(inputs[NAME]) < MIN[0]"), r#""is less than " + MIN[1]"#);
+    }
+    if input.max.is_some() {
+        forbid(&format!("{number} && float(inputs[NAME]) > MAX[0]"), r#""is more than " + MAX[1]"#);
+    }
+    if input.file_extension.is_some() {
+        forbid("none(EXTENSIONS, {TEXT endsWith #})", r#""has another file extension""#);
+    }
+    if input.required {
+        rules.insert(0, (ABSENT.to_owned(), r#""is required""#));
     }
     rules
 }

@@ -8,7 +8,6 @@ use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
 use super::context::{Context, ContextId, Rounds, Within};
-use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use crate::machine::raw::{Loop, Times};
 
@@ -19,11 +18,9 @@ const MOST_ROUNDS: u32 = 10_000;
 /// What a loop tells of itself.
 pub(super) const TOLD: &str = r#""completed " + string(begun) + " iterations""#;
 
-/// The kind of the error in the slot `failure`, as far as a document may read it.
+/// The kind of the error in the slot `failure` as far as a document may read it, otherwise the value of the formula `kind`.
 pub(super) fn kind_or(kind: &str) -> String {
     let known = r#"["timeout", "condition", "template"]"#;
-    // A formula says the kind itself.
-    let kind = if kind.starts_with('"') || kind.contains('.') { kind.to_owned() } else { quoted(kind) };
     format!("failure.kind in {known} ? failure.kind : {kind}")
 }
 
@@ -214,7 +211,7 @@ impl<'d> Lower<'d> {
         let text = format!(
             r#"{{"output": {TOLD}, "exit_code": failure.kind == "timeout" ? -1 : 1,
                 "error": {{"kind": {}, "message": failure.message}}}}"#,
-            kind_or("loop"),
+            kind_or(r#""loop""#),
         );
         let answer = self.put(self.slots.answer, &text, &rounds.names());
         let failed = self.then(vec![answer], outcomes.bad);
@@ -303,13 +300,9 @@ impl<'d> Lower<'d> {
         rounds: Rounds,
         outcomes: Outcomes,
     ) -> PlaceId {
-        let text = format!(
-            r#"{{"output": "completed 0 iterations", "error": {{"kind": "loop", "message": {}}}}}"#,
-            quoted(message),
-        );
-        let answer = self.put(self.slots.answer, &text, &[]);
-        let text = format!(r#"putPath(answer.error, ["step"], {})"#, quoted(&here.state.name));
-        let error = self.formula(&text, &[]);
+        let text = r#"{"output": "completed 0 iterations", "error": {"kind": "loop", "message": MESSAGE}}"#;
+        let answer = self.put_with(self.slots.answer, text, &[], &[("MESSAGE", Value::from(message))]);
+        let error = self.formula_with(r#"putPath(answer.error, ["step"], STATE)"#, &[], &[here.name()]);
         let (failed, decision) = self.loop_ends(here.step, ("failed", message), None, Some(error), outcomes.bad);
         let reason = self.formula(reason, &rounds.names());
         self.b.reason(decision, 0, reason);

@@ -3,12 +3,11 @@
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{DecisionKind, Exit, OnFail, PlaceId, Want};
 
-use branchpoint_expr::duration_text;
+use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
 use super::commands::retry;
 use super::context::{Context, ContextId, Within};
-use super::slots::quoted;
 use super::state::{Here, Outcomes};
 use crate::machine::raw::{Parallel, Strategy};
 
@@ -16,7 +15,7 @@ impl<'d> Lower<'d> {
     pub(super) fn parallel(&mut self, here: Here<'d>, parallel: &'d Parallel, outcomes: Outcomes) -> PlaceId {
         let done = self.put(self.slots.answer, r#"{"output": ""}"#, &[]);
         let done = self.then(vec![done], outcomes.ok);
-        let failed = self.timed_out_or("\"parallel\"", "\"\"", outcomes.bad);
+        let failed = self.timed_out_or(r#""parallel""#, r#""""#, outcomes.bad);
         let (want, on_fail) = match parallel.strategy {
             Strategy::AllSucceed => (Want::All, OnFail::Stop),
             Strategy::AnySucceed => (Want::First(1), OnFail::Keep),
@@ -69,11 +68,8 @@ impl<'d> Lower<'d> {
             let delivered = self.b.value(true);
             return self.b.leave(scope, Exit::Done(Some(delivered)));
         }
-        let text = format!(
-            r#"{{"kind": "parallel", "message": answer.error.message ?? "a branch failed", "step": {}}}"#,
-            quoted(&self.document.states[at].name),
-        );
-        let error = self.formula(&text, &[]);
+        let text = r#"{"kind": "parallel", "message": answer.error.message ?? "a branch failed", "step": STATE}"#;
+        let error = self.formula_with(text, &[], &[("STATE", Value::from(&*self.document.states[at].name))]);
         self.b.leave(scope, Exit::Fail(error))
     }
 }

@@ -131,27 +131,44 @@ impl Lower<'_> {
     /// A value computed from the slots of the run.
     #[track_caller]
     pub(super) fn formula(&mut self, text: &str, more: &[(&str, SlotId)]) -> ExprId {
-        let names: Vec<_> = self.slots.names().into_iter().chain(more.iter().copied()).collect();
-        self.b.formula(text, Dialect::Session, &names)
+        self.formula_with(text, more, &[])
     }
 
-    /// A value computed from the slots of the run and from values of the document.
+    /// As [`Self::formula`], with names for values of the document. They never become part of the text, whose size is limited.
     #[track_caller]
-    pub(super) fn formula_with(&mut self, text: &str, constants: &[(&str, Value)]) -> ExprId {
-        self.b.formula_with(text, Dialect::Session, &self.slots.names(), constants)
+    pub(super) fn formula_with(&mut self, text: &str, more: &[(&str, SlotId)], constants: &[(&str, Value)]) -> ExprId {
+        let names: Vec<_> = self.slots.names().into_iter().chain(more.iter().copied()).collect();
+        self.b.formula_with(text, Dialect::Session, &names, constants)
     }
 
     /// A slot becomes the value of a formula that names values of the document.
     #[track_caller]
-    pub(super) fn put_with(&mut self, slot: SlotId, text: &str, constants: &[(&str, Value)]) -> Write {
-        Write::Put(slot, self.formula_with(text, constants))
+    pub(super) fn put_with(
+        &mut self,
+        slot: SlotId,
+        text: &str,
+        more: &[(&str, SlotId)],
+        constants: &[(&str, Value)],
+    ) -> Write {
+        Write::Put(slot, self.formula_with(text, more, constants))
     }
 
     /// As [`Self::formula`], a condition.
     #[track_caller]
     pub(super) fn test(&mut self, text: &str, more: &[(&str, SlotId)]) -> ConditionId {
+        self.test_with(text, more, &[])
+    }
+
+    /// As [`Self::formula_with`], a condition.
+    #[track_caller]
+    pub(super) fn test_with(
+        &mut self,
+        text: &str,
+        more: &[(&str, SlotId)],
+        constants: &[(&str, Value)],
+    ) -> ConditionId {
         let names: Vec<_> = self.slots.names().into_iter().chain(more.iter().copied()).collect();
-        self.b.test(text, Dialect::Session, &names)
+        self.b.test_with(text, Dialect::Session, &names, constants)
     }
 
     /// A slot becomes the value of a formula.
@@ -159,9 +176,4 @@ impl Lower<'_> {
     pub(super) fn put(&mut self, slot: SlotId, text: &str, more: &[(&str, SlotId)]) -> Write {
         Write::Put(slot, self.formula(text, more))
     }
-}
-
-/// A text as formulas write it.
-pub(super) fn quoted(text: &str) -> String {
-    format!("{:?}", Value::from(text))
 }

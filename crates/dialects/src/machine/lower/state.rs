@@ -4,7 +4,6 @@ use branchpoint_core::ir::{Failure, Mark, PlaceId, StepId, Write};
 use branchpoint_expr::Value;
 
 use super::context::ContextId;
-use super::slots::quoted;
 use super::{Lower, loops};
 use crate::machine::raw::{State, What};
 
@@ -24,6 +23,13 @@ pub(super) struct Here<'d> {
     pub(super) at: usize,
     pub(super) state: &'d State,
     pub(super) step: StepId,
+}
+
+impl Here<'_> {
+    /// The name of the state as the constant `STATE` of formulas.
+    pub(super) fn name(self) -> (&'static str, Value) {
+        ("STATE", Value::from(&*self.state.name))
+    }
 }
 
 /// What a state leaves behind, by what came of it.
@@ -93,7 +99,7 @@ impl<'d> Lower<'d> {
         let text = r#"{"ID": facts.run_id, "Name": NAME, "CurrentState": STATE,
             "Duration": elapsedText(started, instantMs(now))}"#;
         let constants = [("NAME", Value::from(name)), ("STATE", Value::from(state))];
-        vec![self.put_with(self.slots.workflow, text, &constants)]
+        vec![self.put_with(self.slots.workflow, text, &[], &constants)]
     }
 
     /// Stores the result, runs the hooks after it, and chooses the next state.
@@ -105,7 +111,7 @@ impl<'d> Lower<'d> {
         let chosen = self.after_failure(here);
         let error = r#"{"Message": answer.error.message, "State": STATE, "ExitCode": answer.exit_code ?? 1,
             "Type": answer.error.kind}"#;
-        let error = self.put_with(self.slots.error, error, &[("STATE", Value::from(&*here.state.name))]);
+        let error = self.put_with(self.slots.error, error, &[], &[here.name()]);
         let told = self.b.set([error], chosen, None);
         let told = self.hooks(here.context, &here.state.post, here.step, told, None);
         let bad = self.stored(here, false, told);
@@ -118,8 +124,7 @@ impl<'d> Lower<'d> {
         let (exit, status) = if ok { ("0", "\"completed\"") } else { ("answer.exit_code ?? 1", "\"failed\"") };
         let result = RESULT.replace("EXIT", exit).replace("STATUS_WORD", status);
         let stored = format!("putPath(states, [STATE], {result})");
-        let constants = [("STATE", Value::from(&*here.state.name))];
-        let mut writes = vec![self.put_with(self.slots.states, &stored, &constants)];
+        let mut writes = vec![self.put_with(self.slots.states, &stored, &[], &[here.name()])];
         writes.extend(self.begin_writes(&here.state.name));
         let place = self.b.set(writes, next, None);
         let mark = if ok {
@@ -133,12 +138,12 @@ impl<'d> Lower<'d> {
 
     /// The slot `failure` becomes an answer that failed, of a kind that is known here.
     pub(super) fn failed_with(&mut self, kind: &str, bad: PlaceId) -> PlaceId {
-        let text = format!(r#"{{"error": {{"kind": {}, "message": failure.message}}}}"#, quoted(kind));
+        let text = format!(r#"{{"error": {{"kind": "{kind}", "message": failure.message}}}}"#);
         let answer = self.put(self.slots.answer, &text, &[]);
         self.b.set([answer], bad, None)
     }
 
-    /// The slot `failure` becomes an answer that failed: a timeout, or of the given kind.
+    /// The slot `failure` becomes an answer that failed: a timeout, or of the kind that a formula gives.
     pub(super) fn timed_out_or(&mut self, kind: &str, output: &str, bad: PlaceId) -> PlaceId {
         let text = format!(
             r#"{{"output": {output}, "exit_code": failure.kind == "timeout" ? -1 : 1,

@@ -6,7 +6,6 @@ use branchpoint_core::ir::{ConditionId, Effect, ExprId, PlaceId, ScopeId, SlotId
 use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Object, Problems, Shape, Span, Value};
 
 use super::Lower;
-use super::slots::quoted;
 use super::state::Here;
 use crate::machine::raw::{Guard, Text};
 use crate::secrets;
@@ -102,9 +101,8 @@ impl Lower<'_> {
         let mut more = Vec::new();
         more.extend(self.loop_around(here.context).map(|round| ("round", round)));
         let text = format!(
-            r#"putPath(request, [{}], expandTemplate(file, {{"inputs": inputs, "states": states, "workflow": workflow,
+            r#"putPath(request, ["{FROM_FILE}"], expandTemplate(file, {{"inputs": inputs, "states": states, "workflow": workflow,
                 "env": fromPairs(concat(toPairs(env), toPairs(variables))), "loop": {}, "error": error, "context": context}}))"#,
-            quoted(FROM_FILE),
             if more.is_empty() { "nil" } else { "round" },
         );
         let request = self.put(self.slots.request, &text, &more);

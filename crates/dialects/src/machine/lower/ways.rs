@@ -6,7 +6,6 @@ use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, ExprId, Mark, PlaceId
 use branchpoint_expr::{Object, Value};
 
 use super::context::{ContextId, Within};
-use super::slots::quoted;
 use super::state::Here;
 use super::{Lower, loops};
 use crate::machine::raw::{OnFailure, Text, Times};
@@ -219,12 +218,8 @@ impl<'d> Lower<'d> {
 
     /// A state of the body failed and names no next state: the loop fails with it.
     fn fail_loop(&mut self, here: Here<'d>) -> PlaceId {
-        let text = format!(
-            r#"{{"kind": "loop", "message": {} + string(answer.error.message ?? ""), "step": {}}}"#,
-            quoted(&format!("`{}` failed: ", here.state.name)),
-            quoted(&here.state.name),
-        );
-        let error = self.formula(&text, &[]);
+        let text = r#"{"kind": "loop", "message": "`" + STATE + "` failed: " + string(answer.error.message ?? ""), "step": STATE}"#;
+        let error = self.formula_with(text, &[], &[here.name()]);
         let leave = self.b.leave(self.scope(here.context), Exit::Fail(error));
         let context = self.context(here.context);
         let (within, Some(step)) = (context.within, context.step) else { return leave };
@@ -312,12 +307,12 @@ impl<'d> Lower<'d> {
         let hooked = self.hooks(around, &left.post, step, next, None);
         let (status, exit) = if ok { ("completed", 0) } else { ("failed", 1) };
         let text = format!(
-            r#"putPath(states, [{}], {{"Output": {}, "Stderr": "", "ExitCode": {exit}, "Status": "{status}",
+            r#"putPath(states, [STATE], {{"Output": {}, "Stderr": "", "ExitCode": {exit}, "Status": "{status}",
                 "Response": nil, "TokensUsed": 0}})"#,
-            quoted(&left.name),
             loops::TOLD,
         );
-        let stored = self.put(self.slots.states, &text, &[("begun", rounds.begun)]);
+        let names = [("STATE", Value::from(&*left.name))];
+        let stored = self.put_with(self.slots.states, &text, &[("begun", rounds.begun)], &names);
         let outside = self.b.set([stored], hooked, None);
         let mark = if ok { Mark::End(step, None) } else { self.left_failed(step, &left.name, from) };
         self.b.mark(outside, mark);

@@ -1,9 +1,7 @@
 //! Loops over items: a frame for each iteration, with slots of its own.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{
-    DecisionId, DecisionKind, Exit, ExprId, Failure, Mark, OnFail, PlaceId, Rounds, ScopeId, Write,
-};
+use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, Failure, Mark, OnFail, PlaceId, Rounds, ScopeId, Write};
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
@@ -142,32 +140,37 @@ impl Lower<'_, '_> {
             return vec![Write::Put(self.l.probe, listed)];
         }
         let rules = attachments::rules(step);
-        let sources = self.sources(&rules);
-        let rules = self.b.value(rules);
-        let names = [("rules", self.l.answer), ("sources", self.l.outcomes)];
-        let picked = self.inner("pickAttachments(rules, sources)", &names);
-        vec![Write::Put(self.l.answer, rules), Write::Put(self.l.outcomes, sources), Write::Put(self.l.probe, picked)]
+        let mut writes = self.sources(&rules);
+        let picked = self.inner_with("pickAttachments(RULES, s)", &[("s", self.l.outcomes)], &[("RULES", rules)]);
+        writes.push(Write::Put(self.l.probe, picked));
+        writes
     }
 
-    /// The lists that attachment rules choose from, as an object by source.
-    fn sources(&mut self, rules: &Value) -> ExprId {
-        let mut parts = vec![r#""input": f"#.to_owned(), r#""agent": a.agent"#.to_owned()];
-        let mut names = vec![("f".to_owned(), self.l.files), ("a".to_owned(), self.named["attachments"])];
-        for (at, rule) in rules.as_list().unwrap_or_default().iter().enumerate() {
+    /// Puts the lists that attachment rules choose from into the slot `outcomes`, as an object by source.
+    fn sources(&mut self, rules: &Value) -> Vec<Write> {
+        let (given, sources) = (("a", self.named["attachments"]), ("s", self.l.outcomes));
+        let first = self.inner(r#"{"input": f, "agent": a.agent}"#, &[("f", self.l.files), given]);
+        let mut writes = vec![Write::Put(self.l.outcomes, first)];
+        let mut seen = Vec::new();
+        for rule in rules.as_list().unwrap_or_default() {
             let source = rule.get("source").and_then(Value::as_str).unwrap_or_default();
             let Some(id) = source.strip_prefix("step:") else { continue };
-            let key = serde_json::Value::from(source).to_string();
-            let made = self.document.find(id).and_then(|step| self.kept.get(&step)).and_then(|kept| kept.files);
-            let own = made.map(|slot| {
-                names.push((format!("s{at}"), slot));
-                format!("s{at} ?? ")
-            });
-            if !parts.iter().any(|part| part.starts_with(&key)) {
-                parts.push(format!("{key}: {}a[{key}]", own.unwrap_or_default()));
+            if seen.contains(&source) {
+                continue;
             }
+            seen.push(source);
+            let made = self.document.find(id).and_then(|step| self.kept.get(&step)).and_then(|kept| kept.files);
+            let source = [("SOURCE", Value::from(source))];
+            let with = match made {
+                Some(own) => {
+                    let names = [given, sources, ("own", own)];
+                    self.inner_with("putPath(s, [SOURCE], own ?? a[SOURCE])", &names, &source)
+                }
+                None => self.inner_with("putPath(s, [SOURCE], a[SOURCE])", &[given, sources], &source),
+            };
+            writes.push(Write::Put(self.l.outcomes, with));
         }
-        let names: Vec<_> = names.iter().map(|(name, slot)| (&**name, *slot)).collect();
-        self.inner(&format!("{{{}}}", parts.join(", ")), &names)
+        writes
     }
 }
 

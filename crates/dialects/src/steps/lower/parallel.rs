@@ -106,17 +106,14 @@ impl Lower<'_, '_> {
     /// The tails by the names of their branches: all of them, or that of the one which delivered.
     fn gathered(&mut self, branches: &[String], any: bool) -> ExprId {
         let names = [("r", self.l.answer), ("o", self.l.outcomes)];
-        let key = |name: &String| serde_json::Value::from(name.as_str()).to_string();
+        let branch = |(at, name): (i64, &String)| Value::from(vec![Value::from(name.as_str()), Value::Int(at)]);
+        let branches: Vec<Value> = (0..).zip(branches).map(branch).collect();
         let text = if any {
-            let first = |(at, name): (usize, &String)| format!(r#"o[{at}] == "done" ? {{{}: r[{at}]}} : "#, key(name));
-            let tests: String = branches.iter().enumerate().map(first).collect();
-            format!("{tests}{{}}")
+            r#"fromPairs(map(take(filter(BRANCHES, {o[#[1]] == "done"}), 1), {[#[0], r[#[1]]]}))"#
         } else {
-            let fields: Vec<_> =
-                branches.iter().enumerate().map(|(at, name)| format!("{}: r[{at}]", key(name))).collect();
-            format!("{{{}}}", fields.join(", "))
+            "fromPairs(map(BRANCHES, {[#[0], r[#[1]]]}))"
         };
-        self.inner(&text, &names)
+        self.inner_with(text, &names, &[("BRANCHES", Value::from(branches))])
     }
 
     /// A parallel step that was entered skipping is skipped, unless a merge in it has run.

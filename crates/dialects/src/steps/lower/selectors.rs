@@ -9,6 +9,9 @@ use super::Lower;
 use crate::steps::attachments;
 use crate::steps::tree::No;
 
+/// How many keys can follow a selector; values are not nested as deep as that.
+const MOST_KEYS: usize = 100;
+
 /// A placeholder of the document, the local that holds its value, and how that is computed.
 #[derive(Debug)]
 pub(super) struct Selector {
@@ -68,7 +71,10 @@ impl Lower<'_, '_> {
         let local = self.b.local(text);
         self.b.name(ROOT, &[text], local);
         let position = if one { "[0]" } else { "" };
-        let formula = format!("pickAttachments(rules, {{\"input\": files}}){position}{rest} ?? \"\"");
+        let formula = match rest.matches('.').count() {
+            0..=MOST_KEYS => format!("pickAttachments(rules, {{\"input\": files}}){position}{rest} ?? \"\""),
+            _ => "\"\"".to_owned(),
+        };
         let value = self.inner(&formula, &[("rules", rules), ("files", self.l.files)]);
         self.named_selectors.push(Selector { text: text.to_owned(), local, value });
     }
