@@ -8,7 +8,7 @@ use branchpoint_core::{StepRecord, StepStatus};
 use branchpoint_expr::{Value, shown};
 use branchpoint_runners::Secrets;
 
-use crate::{spent, terminal};
+use crate::{masked, spent, terminal};
 
 /// How much of an output is shown.
 const LONGEST: usize = 60;
@@ -61,11 +61,11 @@ pub(crate) fn line(program: &Program, record: &StepRecord, secrets: &Secrets, ma
     }
     if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null && !manner.heading) {
         // A step of a flow leaves variables behind beside what it gave; its data say enough.
-        let shown = output.get("data").unwrap_or(output).to_string();
-        add(format!(": {}", shortened(&secrets.mask(&shown), LONGEST)));
+        let shown = output.get("data").unwrap_or(output);
+        add(format!(": {}", masked::shortened_value(secrets, shown, LONGEST)));
     }
     if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
-        add(format!(": {}", shortened(&secrets.mask(&message.to_string()), LONGEST_ERROR)));
+        add(format!(": {}", masked::error(secrets, message)));
     }
     for warning in &record.warnings {
         add(format!(" (warning: {warning})"));

@@ -8,14 +8,22 @@ use crate::lines::{LONGEST_ERROR, shortened};
 /// How much of a value is shown on a line.
 const LONGEST: usize = 100;
 
+/// How much of a value is written out before it is shortened to a line.
+const READ_BYTES: usize = 4096;
+
 /// A value on one line, masked and not too long.
 pub(crate) fn line(secrets: &Secrets, value: &Value) -> String {
-    cut(&secrets.mask(&value.to_string()))
+    shortened_value(secrets, value, LONGEST)
+}
+
+/// A value on one line, masked and of at most so many characters.
+pub(crate) fn shortened_value(secrets: &Secrets, value: &Value, longest: usize) -> String {
+    shortened(&secrets.beginning(value, READ_BYTES), longest)
 }
 
 /// An error on one line, masked.
 pub(crate) fn error(secrets: &Secrets, message: &Value) -> String {
-    shortened(&secrets.mask(&message.to_string()), LONGEST_ERROR)
+    shortened_value(secrets, message, LONGEST_ERROR)
 }
 
 /// A text on one line, not too long.

@@ -30,6 +30,6 @@ pub use runner::{Answer, Body, Call, Performing, Runner};
 pub use runner_check::runner_check;
 pub use runtime::runtime;
 pub use secrets::{
-    Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, is_secret, resolve, sounds_secret,
+    Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, Whole, is_secret, resolve, sounds_secret,
 };
 pub use tokio_util::sync::CancellationToken;

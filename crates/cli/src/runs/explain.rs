@@ -32,11 +32,15 @@ pub(super) struct Arguments {
     /// With `--with`: only the decision of this number, counted from 1 in each record of the step
     #[arg(long, value_name = "NUMBER", requires = "changes", value_parser = clap::value_parser!(u64).range(1..))]
     decision: Option<u64>,
+
+    /// With `--json`: write values above 4 KB whole
+    #[arg(long)]
+    full: bool,
 }
 
 pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let told = Told::of(&opened.store, row.run)?;
+    let told = Told::of(&opened.store, row.run)?.full(arguments.full);
     let records = found(&told, &arguments.step, arguments.iteration.as_deref())?;
     if !arguments.changes.is_empty() {
         return decide_again(&told, &records, arguments, json);
@@ -108,7 +112,7 @@ fn decide_again(told: &Told, records: &[usize], arguments: &Arguments, json: boo
     }
     if json {
         let decisions = decisions.iter().map(|Again { number, was, would_be, .. }| {
-            let [was, would_be] = [*was, would_be].map(|decided| decided.to_value(program, &told.secrets));
+            let [was, would_be] = [*was, would_be].map(|decided| told.decision_json(decided));
             masked::object([("number", masked::count(*number as u64)), ("was", was), ("would_be", would_be)])
         });
         let decisions = Value::from(decisions.collect::<Vec<_>>());

@@ -7,9 +7,9 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use branchpoint_backend::{Backend, Look, Replayed, RunNo};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
-use branchpoint_core::{EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
+use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
 use branchpoint_expr::{Value, shown};
-use branchpoint_runners::Secrets;
+use branchpoint_runners::{Secrets, Whole};
 
 use crate::{lines, masked, moment, spent, terminal};
 
@@ -27,6 +27,8 @@ pub(super) struct Told {
     /// What was sent to the run from outside, in order: when, who, what.
     pub(super) sent: Vec<(i64, Option<String>, String)>,
     pub(super) secrets: Secrets,
+    /// Whether large values are written into JSON whole.
+    pub(super) full: bool,
 }
 
 /// What is not shown of a run.
@@ -82,7 +84,7 @@ impl Gathered {
 }
 
 /// How many ops are replayed to show a run. Only loops execute so many, and all their rounds look the same.
-const MAX_OPS: u64 = 100_000;
+const MAX_OPS: u64 = 50_000;
 
 impl Told {
     /// What happened in a run; of a long one, the newest part.
@@ -112,6 +114,7 @@ impl Told {
             records: records.into_values().collect(),
             left_out,
             secrets,
+            full: false,
         };
         told.around = told.arranged();
         told.inner = vec![Vec::new(); told.records.len()];
@@ -240,6 +243,21 @@ impl Told {
         below
     }
 
+    /// The same with values written whole, however large they are.
+    pub(super) fn full(mut self, full: bool) -> Self {
+        self.full = full;
+        self
+    }
+
+    /// A decision as JSON.
+    pub(super) fn decision_json(&self, decided: &Decided) -> Value {
+        self.json(|redact| decided.to_value(&self.look.program, redact))
+    }
+
+    fn json<T>(&self, write: impl FnOnce(&dyn Redact) -> T) -> T {
+        if self.full { write(&Whole(&self.secrets)) } else { write(&self.secrets) }
+    }
+
     /// A record as JSON.
     pub(super) fn record_json(&self, index: usize) -> Value {
         let record = &self.records[index];
@@ -252,10 +270,11 @@ impl Told {
             StepStatus::Cancelled => ("cancelled", None),
             StepStatus::Skipped(reason) => ("skipped", Some(Value::Str(reason.clone()))),
         };
-        let masked = |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| self.secrets.mask_value(value));
+        let masked =
+            |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| self.json(|redact| redact.data(value)));
         let program = &self.look.program;
-        let decisions = record.decisions.iter().map(|decided| decided.to_value(program, &self.secrets));
-        let iterations = record.iterations.iter().map(|round| round.to_value(program, &self.secrets));
+        let decisions = record.decisions.iter().map(|decided| self.decision_json(decided));
+        let iterations = record.iterations.iter().map(|round| self.json(|redact| round.to_value(program, redact)));
         let attempts = record.attempts.iter().map(|attempt| {
             let ended = attempt.ended_ms.map_or(Value::Null, moment::iso);
             masked::object([

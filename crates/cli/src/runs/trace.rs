@@ -20,12 +20,16 @@ pub(super) struct Arguments {
     /// Show what happened after this many events of a long run, instead of its newest part
     #[arg(long, value_name = "EVENTS")]
     from: Option<u64>,
+
+    /// With `--json`: write values above 4 KB whole
+    #[arg(long)]
+    full: bool,
 }
 
 pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let (store, row) = (&opened.store, opened.run(&arguments.run)?);
     if json {
-        let trace = as_json(store, &row, arguments.from)?;
+        let trace = as_json(store, &row, arguments.from, arguments.full)?;
         terminal::print(&(serde_json::to_string_pretty(&trace)? + "\n"))?;
     } else {
         terminal::print_styled(&text(store, &row, arguments.from, 0)?)?;
@@ -103,12 +107,12 @@ impl Children {
     }
 }
 
-fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>) -> Result<Value> {
-    let told = Told::after(store, row.run, from)?;
+fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Result<Value> {
+    let told = Told::after(store, row.run, from)?.full(full);
     let children = Children::of(store, row, &told)?;
     let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
     let steps = tops.map(|index| record(store, &told, &children, index)).collect::<Result<Vec<_>>>()?;
-    let others = children.nowhere.iter().map(|child| as_json(store, child, None)).collect::<Result<Vec<_>>>()?;
+    let others = children.nowhere.iter().map(|child| as_json(store, child, None, full)).collect::<Result<Vec<_>>>()?;
     let sent = told.sent.iter().map(|(at_ms, who, what)| {
         let who = who.as_deref().map_or(Value::Null, Value::from);
         masked::object([("at", moment::iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
@@ -131,7 +135,7 @@ fn record(store: &dyn Backend, told: &Told, children: &Children, index: usize) -
     let mut fields = told.record_json(index).as_object().cloned().unwrap_or_default();
     let inner = inside(told, index).map(|inner| record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
     let runs = children.of_records.iter().filter(|(of, _)| *of == index);
-    let runs = runs.map(|(_, child)| as_json(store, child, None)).collect::<Result<Vec<_>>>()?;
+    let runs = runs.map(|(_, child)| as_json(store, child, None, told.full)).collect::<Result<Vec<_>>>()?;
     fields.insert("steps".into(), Value::from(inner));
     fields.insert("runs".into(), Value::from(runs));
     Ok(Value::from(fields))

@@ -21,6 +21,7 @@ mod hostile;
 mod inputs;
 mod json;
 mod kinds;
+mod large;
 mod looping;
 mod people;
 mod replay;

@@ -10,6 +10,10 @@ use crate::request::{Request, Resolution};
 pub trait Redact {
     /// A value without secrets.
     fn value(&self, value: &Value) -> Value;
+    /// A value without secrets as it is written into JSON. One that is too large for readers may be truncated here.
+    fn data(&self, value: &Value) -> Value {
+        self.value(value)
+    }
     /// A text without secrets.
     fn text(&self, text: &str) -> String;
 }
@@ -52,7 +56,7 @@ impl Decided {
             fields.insert("items".into(), Value::from(items));
         }
         if let Some(error) = &self.error {
-            let part = |key: &str| redact.value(error.get(key).unwrap_or(&Value::Null));
+            let part = |key: &str| redact.data(error.get(key).unwrap_or(&Value::Null));
             let step = match part("step") {
                 // An attempt is one of the step that decides.
                 Value::Null if self.kind == DecisionKind::Retry => fields["step"].clone(),
@@ -82,7 +86,7 @@ impl Decided {
             }
             Basis::Answer { sender, note } => {
                 let user = sender.clone().map_or(Value::Null, Value::Str);
-                let note = note.as_ref().map_or(Value::Null, |note| redact.value(note));
+                let note = note.as_ref().map_or(Value::Null, |note| redact.data(note));
                 ("answer", Value::from(object([("user", user), ("note", note)])))
             }
             Basis::Signal { name } => ("signal", Value::Str(name.clone())),
@@ -91,7 +95,7 @@ impl Decided {
         Value::from(fields)
     }
 
-    /// The values that the evaluated conditions read, whole.
+    /// The values that the evaluated conditions read.
     fn values(&self, redact: &dyn Redact) -> Value {
         let read = |path: &str| {
             self.branches
@@ -100,7 +104,7 @@ impl Decided {
                 .any(|explained| is_read(&explained.tree, path))
         };
         let values = self.reads.iter().filter(|known| read(&known.path)).map(|known| {
-            let value = known.value.as_ref().map_or(Value::Null, |value| redact.value(value));
+            let value = known.value.as_ref().map_or(Value::Null, |value| redact.data(value));
             let kind = known.value.as_ref().map_or(Value::Null, |value| Value::from(value.view().type_name()));
             Value::from(object([("path", Value::Str(known.path.clone())), ("value", value), ("type", kind)]))
         });
@@ -132,7 +136,7 @@ impl Iteration {
         Value::from(object([
             ("loop", Value::Str(program.steps[self.step.index()].id.clone())),
             ("index", number(u64::from(self.index))),
-            ("item", self.item.as_ref().map_or(Value::Null, |item| redact.value(item))),
+            ("item", self.item.as_ref().map_or(Value::Null, |item| redact.data(item))),
         ]))
     }
 }

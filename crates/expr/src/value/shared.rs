@@ -105,6 +105,11 @@ impl<T: Parts> Shared<T> {
         self.0.size
     }
 
+    /// What tells this list or object from every other that exists at the same time; those that share it have the same.
+    pub fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Changes the parts, and measures them again. What others share stays as it is: they keep a copy.
     pub fn edit<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
         let inner = Arc::make_mut(&mut self.0);

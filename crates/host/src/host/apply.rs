@@ -19,7 +19,9 @@ use branchpoint_runners::Secrets;
 /// A snapshot is not worth writing before the events since the last one have so many bytes, or have executed so many ops: whoever opens
 /// the run reads the bytes and repeats the ops.
 const SNAPSHOT_BYTES: usize = 16 * 1024;
-pub(super) const SNAPSHOT_OPS: u64 = 200_000;
+pub(super) const SNAPSHOT_OPS: u64 = 50_000;
+/// Repeating an op takes about as long as writing so many bytes of a state.
+const BYTES_PER_OP: u64 = 8;
 
 impl Host {
     /// Hands an event to a run, after the timers that are due by then. One that is at work hears it when that is finished.
@@ -336,7 +338,8 @@ impl Open {
     /// Whether opening the run again would take longer than writing its state now. A large state is written less often.
     fn has_outgrown_snapshot(&self) -> bool {
         let bytes = u64::try_from(self.snapshot_bytes).unwrap_or(u64::MAX);
-        self.tail_bytes > self.snapshot_bytes.max(SNAPSHOT_BYTES) || self.tail_ops > bytes.max(SNAPSHOT_OPS)
+        self.tail_bytes > self.snapshot_bytes.max(SNAPSHOT_BYTES)
+            || self.tail_ops > (bytes / BYTES_PER_OP).max(SNAPSHOT_OPS)
     }
 }
 

@@ -5,6 +5,7 @@
 //! an escape: `\0\0` for itself, `\0n;` for the secret of that number, `\0n:e;` for that secret in an [`Encoding`], and `\0n:e/a-b;` for
 //! the bytes of that from `a` up to `b`.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 
@@ -22,6 +23,13 @@ const MASK: &str = "***";
 
 /// The largest value that stays in its row.
 pub(crate) const APART_BYTES: usize = 256 * 1024;
+
+/// What the stand-in of a large value counts. More than its text, so that a few large values make what they stand in a large value too:
+/// values that are shared level by level stay shared level by level.
+const STAND_IN_BYTES: usize = APART_BYTES / 8;
+
+/// Lists and objects of more bytes are packed once, however often they are shared. Smaller ones are not worth remembering.
+const REMEMBERED_BYTES: u64 = 4096;
 
 /// What stands in a row, and the large values that it refers to.
 #[derive(Debug, Default)]
@@ -69,17 +77,25 @@ impl Packing {
     fn pack<T: Clone>(
         &self,
         whole: &T,
+        unfolded_bytes: u64,
         encode: impl Fn(&T) -> Result<Vec<u8>>,
         map: impl Fn(&mut T, &mut dyn FnMut(&mut Value)),
     ) -> Result<Packed> {
-        // Most rows are small and hold no secret: nothing is copied for them.
-        if self.secrets.is_empty() {
+        // Most rows are small and hold no secret: nothing is copied for them. The bytes of a value are never less than an eighth of
+        // its unfolded size.
+        if self.secrets.is_empty() && unfolded_bytes / 8 <= APART_BYTES as u64 {
             let bytes = encode(whole)?;
             if bytes.len() <= APART_BYTES {
                 return Ok(Packed { bytes, ..Packed::default() });
             }
         }
-        let mut packer = Packer { secrets: &self.secrets, finder: self.finder(), blobs: Vec::new(), failed: None };
+        let mut packer = Packer {
+            secrets: &self.secrets,
+            finder: self.finder(),
+            blobs: Vec::new(),
+            remembered: HashMap::new(),
+            failed: None,
+        };
         let mut whole = whole.clone();
         map(&mut whole, &mut |value| *value = packer.pack(value).0);
         packer.failed.map_or(Ok(()), Err)?;
@@ -87,19 +103,30 @@ impl Packing {
     }
 
     pub(crate) fn event(&self, stamp: &branchpoint_core::Stamp, event: &Event) -> Result<Packed> {
-        self.pack(event, |event| codec::encode_event(stamp, event), map_event)
+        self.pack(event, event_bytes(event), |event| codec::encode_event(stamp, event), map_event)
     }
 
     pub(crate) fn command(&self, command: &Command) -> Result<Packed> {
-        self.pack(command, codec::encode_command, map_command)
+        let bytes = if let Command::Perform { input, .. } = command { input.size().bytes } else { 0 };
+        self.pack(command, bytes, codec::encode_command, map_command)
     }
 
     pub(crate) fn state(&self, state: &State) -> Result<Packed> {
-        self.pack(state, codec::encode_state, State::map_values)
+        self.pack(state, state.held_bytes(), codec::encode_state, State::map_values)
     }
 
     pub(crate) fn value(&self, value: &Value) -> Result<Packed> {
-        self.pack(value, codec::encode_value, |value, map| map(value))
+        self.pack(value, value.size().bytes, codec::encode_value, |value, map| map(value))
+    }
+}
+
+/// The unfolded size of the values of an event.
+fn event_bytes(event: &Event) -> u64 {
+    match event {
+        Event::Start { input, facts, .. } => facts.values().chain([input]).map(|value| value.size().bytes).sum(),
+        Event::Settled { result: Ok(value), .. } | Event::Signal { payload: value, .. } => value.size().bytes,
+        Event::Adopt(state) => state.held_bytes(),
+        Event::Settled { .. } | Event::TimerFired(_) | Event::Cancel { .. } | Event::Continue => 0,
     }
 }
 
@@ -135,12 +162,28 @@ struct Packer<'s> {
     secrets: &'s [String],
     finder: Option<&'s Finder>,
     blobs: Vec<([u8; 32], Vec<u8>)>,
+    /// What large lists and objects were packed to, by identity: a shared one is packed once.
+    remembered: HashMap<usize, (Value, usize)>,
     failed: Option<codec::CodecError>,
 }
 
 impl Packer<'_> {
     /// The value as it is stored, and about how many bytes it has.
     fn pack(&mut self, value: &Value) -> (Value, usize) {
+        let identity = match value {
+            Value::List(list) if list.size().bytes > REMEMBERED_BYTES => list.identity(),
+            Value::Object(object) if object.size().bytes > REMEMBERED_BYTES => object.identity(),
+            _ => return self.pack_parts(value),
+        };
+        if let Some(packed) = self.remembered.get(&identity) {
+            return packed.clone();
+        }
+        let packed = self.pack_parts(value);
+        self.remembered.insert(identity, packed.clone());
+        packed
+    }
+
+    fn pack_parts(&mut self, value: &Value) -> (Value, usize) {
         let (packed, bytes) = match value {
             Value::Str(text) => {
                 let text = self.text(text);
@@ -177,10 +220,8 @@ impl Packer<'_> {
             }
         };
         let hash = hash([bytes.as_slice()]);
-        let stand_in = format!("\0b{}", hexadecimal(&hash));
         self.blobs.push((hash, bytes));
-        let length = stand_in.len();
-        (Value::from(stand_in), length)
+        (Value::from(format!("\0b{}", hexadecimal(&hash))), STAND_IN_BYTES)
     }
 
     /// A number that is a secret is kept as a text which says so.
@@ -255,28 +296,12 @@ impl Store {
         each: impl FnOnce(&mut dyn FnMut(&mut Value)),
     ) -> std::result::Result<(), Trouble> {
         let mut failed = Ok(());
-        each(&mut |value| match self.unpack(packing, value) {
+        let mut unpacker = Unpacker { store: self, packing, blobs: HashMap::new() };
+        each(&mut |value| match unpacker.unpack(value) {
             Ok(whole) => *value = whole,
             Err(trouble) => failed = Err(trouble),
         });
         failed
-    }
-
-    fn unpack(&self, packing: &Packing, value: &Value) -> std::result::Result<Value, Trouble> {
-        Ok(match value {
-            Value::Str(text) => match text.strip_prefix("\0b") {
-                Some(hash) => self.unpack(packing, &self.blob(hash)?)?,
-                None => number(packing, text).unwrap_or_else(|| Value::Str(shown(packing, text))),
-            },
-            Value::List(list) => Value::from(
-                list.iter().map(|item| self.unpack(packing, item)).collect::<std::result::Result<Vec<_>, _>>()?,
-            ),
-            Value::Object(object) => {
-                let fields = object.iter().map(|(key, value)| Ok((shown(packing, key), self.unpack(packing, value)?)));
-                Value::from(fields.collect::<std::result::Result<Object, Trouble>>()?)
-            }
-            other => other.clone(),
-        })
     }
 
     fn blob(&self, hash: &str) -> std::result::Result<Value, Trouble> {
@@ -284,6 +309,41 @@ impl Store {
         let bytes: Option<Vec<u8>> = self.db.prepare_cached(sql)?.query_row([hash], |row| row.get(0)).optional()?;
         let bytes = bytes.ok_or_else(|| Trouble::Missing(format!("large value {hash}")))?;
         codec::decode_value(&bytes).map_err(|error| Trouble::Bytes { run: format!("large value {hash}"), error })
+    }
+}
+
+struct Unpacker<'s> {
+    store: &'s Store,
+    packing: &'s Packing,
+    /// The large values that were read, by hash: each is read once, and what was shared is shared again.
+    blobs: HashMap<String, Value>,
+}
+
+impl Unpacker<'_> {
+    fn unpack(&mut self, value: &Value) -> std::result::Result<Value, Trouble> {
+        Ok(match value {
+            Value::Str(text) => match text.strip_prefix("\0b") {
+                Some(hash) => self.blob(hash)?,
+                None => number(self.packing, text).unwrap_or_else(|| Value::Str(shown(self.packing, text))),
+            },
+            Value::List(list) => {
+                Value::from(list.iter().map(|item| self.unpack(item)).collect::<std::result::Result<Vec<_>, _>>()?)
+            }
+            Value::Object(object) => {
+                let fields = object.iter().map(|(key, value)| Ok((shown(self.packing, key), self.unpack(value)?)));
+                Value::from(fields.collect::<std::result::Result<Object, Trouble>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn blob(&mut self, hash: &str) -> std::result::Result<Value, Trouble> {
+        if let Some(value) = self.blobs.get(hash) {
+            return Ok(value.clone());
+        }
+        let value = self.unpack(&self.store.blob(hash)?)?;
+        self.blobs.insert(hash.to_owned(), value.clone());
+        Ok(value)
     }
 }
 
@@ -363,6 +423,30 @@ mod tests {
         check(&[], &Value::from(fields.into_iter().collect::<Object>()), "xxxx");
         let many: Vec<Value> = (0..100_000).map(Value::Int).collect();
         check(&[], &Value::from(vec![Value::from(many)]), "");
+    }
+
+    /// Equal values are stored once, and are one value again when they are read: not the 2^20 lists that it would be unfolded.
+    #[test]
+    fn shared_values_are_packed_and_read_once() {
+        let mut value = Value::from(vec![Value::from("x".repeat(1_000))]);
+        for _ in 0..20 {
+            value = Value::from(vec![value.clone(), value]);
+        }
+        let store = Store::in_memory().expect("memory is there");
+        let packing = Packing::default();
+        let packed = packing.value(&value).expect("it is shallow");
+        assert!(packed.blobs.len() <= 20, "{} large values", packed.blobs.len());
+        store.keep_apart(RunNo(1), &packed).expect("there is room");
+        let mut back = codec::decode_value(&packed.bytes).expect("it was encoded");
+        store.unpack_value(&packing, &mut back).expect("everything is there");
+        assert_eq!(back.size(), value.size());
+        let (mut seen, mut unread) = (std::collections::HashSet::new(), vec![&back]);
+        while let Some(Value::List(list)) = unread.pop() {
+            if seen.insert(list.identity()) {
+                unread.extend(list.iter().filter(|item| item.as_list().is_some()));
+            }
+        }
+        assert!(seen.len() < 2_000, "{} lists", seen.len());
     }
 
     #[test]

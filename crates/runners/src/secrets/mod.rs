@@ -9,7 +9,7 @@ mod unwrap;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use branchpoint_core::effect::{PathKey, SecretForm, SecretText};
@@ -23,6 +23,7 @@ use crate::runner::{Answer, Body};
 pub use encoding::Encoding;
 use finder::BEGINNING_BYTES;
 pub use finder::{Finder, Found, Unfinished};
+pub use redact::Whole;
 pub use shared::SharedSecrets;
 
 /// What stands in the place of a secret.
@@ -193,22 +194,35 @@ impl Secrets {
     /// The value with every secret masked, however deep, in keys too. A number that is a secret becomes text.
     #[must_use]
     pub fn mask_value(&self, value: &Value) -> Value {
-        if self.values.is_empty() {
-            return value.clone();
-        }
-        match value {
-            Value::Str(text) => match self.mask(text) {
-                Cow::Borrowed(_) => value.clone(),
-                Cow::Owned(masked) => Value::from(masked),
-            },
-            Value::Int(_) | Value::Float(_) if self.values.contains(&value.to_string()) => Value::from(MASK),
-            Value::List(items) => Value::from(items.iter().map(|item| self.mask_value(item)).collect::<Vec<_>>()),
-            Value::Object(fields) => {
-                let masked = fields.iter().map(|(key, value)| (Arc::from(&*self.mask(key)), self.mask_value(value)));
-                Value::from(masked.collect::<Object>())
+        if self.values.is_empty() { value.clone() } else { self.mask_parts(value, &mut HashMap::new()) }
+    }
+
+    /// What lists and objects were masked to is known by their identity: a shared one is masked once.
+    fn mask_parts(&self, value: &Value, masked: &mut HashMap<usize, Value>) -> Value {
+        let identity = match value {
+            Value::Str(text) => {
+                return match self.mask(text) {
+                    Cow::Borrowed(_) => value.clone(),
+                    Cow::Owned(masked) => Value::from(masked),
+                };
             }
-            _ => value.clone(),
+            Value::Int(_) | Value::Float(_) if self.values.contains(&value.to_string()) => return Value::from(MASK),
+            Value::List(items) => items.identity(),
+            Value::Object(fields) => fields.identity(),
+            _ => return value.clone(),
+        };
+        if let Some(masked) = masked.get(&identity) {
+            return masked.clone();
         }
+        let result = if let Value::Object(fields) = value {
+            let fields = fields.iter().map(|(key, value)| (self.mask(key).into(), self.mask_parts(value, masked)));
+            Value::from(fields.collect::<Object>())
+        } else {
+            let items = value.as_list().unwrap_or_default().iter();
+            Value::from(items.map(|item| self.mask_parts(item, masked)).collect::<Vec<_>>())
+        };
+        masked.insert(identity, result.clone());
+        result
     }
 
     /// How much of a text must wait for the rest of it, because it may be the beginning of a secret.

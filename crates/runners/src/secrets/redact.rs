@@ -1,16 +1,75 @@
-//! How secrets are kept out of explanations.
+//! What people are shown of values: never a secret, and of a large value only its beginning.
+
+use std::fmt::{self, Write};
 
 use branchpoint_core::Redact;
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 
 use crate::secrets::Secrets;
+
+/// Larger values are truncated in JSON output.
+const SHOWN_BYTES: u64 = 4096;
+
+/// How much of a truncated value is shown.
+const BEGINNING_BYTES: usize = 1024;
 
 impl Redact for Secrets {
     fn value(&self, value: &Value) -> Value {
         self.mask_value(value)
     }
 
+    /// `{"truncated": "…", "bytes": …}` for a value above 4 KB: the beginning of its text, and its size when it is written out.
+    fn data(&self, value: &Value) -> Value {
+        let bytes = value.size().bytes;
+        if bytes <= SHOWN_BYTES {
+            return self.mask_value(value);
+        }
+        let beginning = Value::from(self.beginning(value, BEGINNING_BYTES));
+        let bytes = Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX));
+        Value::from(Object::from_iter([("truncated".into(), beginning), ("bytes".into(), bytes)]))
+    }
+
     fn text(&self, text: &str) -> String {
         self.mask(text).into_owned()
+    }
+}
+
+/// Secrets are masked, and large values stay whole.
+pub struct Whole<'s>(pub &'s Secrets);
+
+impl Redact for Whole<'_> {
+    fn value(&self, value: &Value) -> Value {
+        self.0.mask_value(value)
+    }
+
+    fn text(&self, text: &str) -> String {
+        self.0.text(text)
+    }
+}
+
+impl Secrets {
+    /// The text of a value with every secret masked: the whole text, or its beginning of so many bytes. However large the value is,
+    /// no more than its beginning is written out.
+    pub fn beginning(&self, value: &Value, bytes: usize) -> String {
+        let mut text = Beginning { text: String::new(), room: bytes };
+        match write!(text, "{value}") {
+            Ok(()) => self.text(&text.text),
+            Err(fmt::Error) => self.text(&self.without_unfinished(text.text)),
+        }
+    }
+}
+
+/// Text up to a number of bytes; writing more is an error.
+struct Beginning {
+    text: String,
+    room: usize,
+}
+
+impl Write for Beginning {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let fits = text.floor_char_boundary(self.room);
+        self.text.push_str(&text[..fits]);
+        self.room -= fits;
+        if fits == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }
