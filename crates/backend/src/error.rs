@@ -25,6 +25,9 @@ pub enum BackendError {
         "the process that drives the run has received the event and has not applied it yet; it may still take effect"
     )]
     Pending,
+    /// An exported file cannot be written or read. Nothing has changed.
+    #[error("{0}")]
+    BadFile(String),
     /// The backend was opened to read, not to drive runs.
     #[error("the runs are only read here")]
     ReadOnly,
@@ -40,6 +43,7 @@ impl BackendError {
             Self::Refused(_) => "refused",
             Self::NoResponse => "no_response",
             Self::Pending => "pending",
+            Self::BadFile(_) => "bad_file",
             Self::ReadOnly => "read_only",
         }
     }

@@ -7,7 +7,10 @@ mod approval;
 mod error;
 mod run;
 mod start;
+mod upkeep;
 mod workflow;
+
+use std::io::{BufRead, Write};
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -18,6 +21,7 @@ pub use approval::{OpenApproval, OpenApprovals, Question};
 pub use error::BackendError;
 pub use run::{DriverProcess, Filter, Look, Parent, Replayed, Run, RunNo, RunScript};
 pub use start::{ContinueWith, HandledBy, Refused, Start, Taken};
+pub use upkeep::{Exported, Imported, Prune, Pruned};
 pub use workflow::{Document, KeptSession, Listed, Part, Workflow, WorkflowNo};
 
 /// A host of runs.
@@ -132,4 +136,13 @@ pub trait Backend {
 
     /// Starts a run with the first events of another.
     fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Taken, BackendError>;
+
+    /// Writes runs with the runs that they called, one JSON line for each part.
+    fn export(&self, runs: &[RunNo], file: &mut dyn Write) -> Result<Exported, BackendError>;
+
+    /// Reads exported runs, all of them or none. A run that has not ended may execute so many ops; 0 is no limit.
+    fn import(&self, file: &mut dyn BufRead, max_ops: u64, now_ms: i64) -> Result<Imported, BackendError>;
+
+    /// Removes runs that have ended, with the runs that they called.
+    fn prune(&self, which: &Prune) -> Result<Pruned, BackendError>;
 }

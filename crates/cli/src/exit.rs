@@ -56,7 +56,9 @@ pub(crate) fn of(trouble: &Error) -> u8 {
     if trouble.is::<Pending>() {
         return PENDING;
     }
-    let is_system = |error: &BackendError| !matches!(error, BackendError::Refused(_) | BackendError::NoResponse);
+    let is_system = |error: &BackendError| {
+        !matches!(error, BackendError::Refused(_) | BackendError::NoResponse | BackendError::BadFile(_))
+    };
     let system = trouble
         .chain()
         .any(|cause| cause.is::<Trouble>() || cause.is::<System>() || cause.downcast_ref().is_some_and(is_system));

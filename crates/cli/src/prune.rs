@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use branchpoint_backend::{Backend, Prune};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::store::Prune;
 
 use crate::opened::Opened;
 use crate::project::StoreArguments;
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             status.as_str()
         );
     }
-    let store = Opened::existing(&arguments.store)?.store.into_store();
+    let store = Opened::existing(&arguments.store)?.store;
     let which = Prune {
         before_ms: moment::now_ms() - arguments.older_than,
         statuses: arguments.status.clone(),
@@ -55,9 +55,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let pruned = store.prune(&which)?;
     if arguments.vacuum {
-        store.vacuum()?;
+        store.store().vacuum()?;
     }
-    let moved = arguments.dry_run || store.checkpoint()?;
+    let moved = arguments.dry_run || store.store().checkpoint()?;
     if arguments.json {
         let told = masked::object([
             ("runs", masked::count(pruned.runs)),

@@ -1,12 +1,13 @@
 //! The embedded host as a backend: a store to read, and a driver for the runs of this process.
 
+use std::io::{BufRead, Write};
 use std::thread;
 use std::time::Duration;
 
 use branchpoint_backend::{
-    Backend, BackendError, ContinueWith, Document, DriverProcess, Filter, HandledBy, KeptSession, Listed, Look,
-    OpenApproval, OpenApprovals, Question, Refused, Replayed, Run, RunNo, RunScript, Start, Taken, Workflow,
-    WorkflowNo,
+    Backend, BackendError, ContinueWith, Document, DriverProcess, Exported, Filter, HandledBy, Imported, KeptSession,
+    Listed, Look, OpenApproval, OpenApprovals, Prune, Pruned, Question, Refused, Replayed, Run, RunNo, RunScript,
+    Start, Taken, Workflow, WorkflowNo,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -14,7 +15,7 @@ use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
 use crate::driver::Driver;
-use crate::store::{Sent, Store, Trouble};
+use crate::store::{ExchangeTrouble, ImportLimits, Sent, Store, Trouble};
 
 /// How often an event is sent to a run that another process opens or leaves at the moment.
 const SEND_ATTEMPTS: u32 = 100;
@@ -65,41 +66,52 @@ impl Embedded {
     }
 }
 
+/// Methods that ask the store, each under the name that the store has for it.
+macro_rules! ask_store {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $method:ident;)*) => {
+        $(fn $name(&self, $($argument: $type),*) -> Result<$result, BackendError> {
+            Ok(self.store.$method($($argument),*)?)
+        })*
+    };
+}
+
 impl Backend for Embedded {
-    fn run(&self, id: &str) -> Result<Option<Run>, BackendError> {
-        Ok(self.store.run(id)?)
+    ask_store! {
+        run(id: &str) -> Option<Run> = run;
+        find_runs(part: &str) -> Vec<Run> = find;
+        runs(filter: &Filter) -> Vec<Run> = runs;
+        row(run: RunNo) -> Run = row;
+        children(run: RunNo) -> Vec<Run> = children;
+        root_of(run: RunNo) -> RunNo = root_of;
+        status(run: RunNo) -> Status = stands;
+        next_due_ms(run: RunNo) -> Option<i64> = next_due_ms;
+        load(run: RunNo) -> Look = look;
+        version() -> i64 = version;
+        counts() -> Vec<(String, u64)> = counts;
+        journal(run: RunNo) -> Vec<(Stamp, Event, u32)> = journal;
+        journal_size(run: RunNo) -> (u64, u64) = journal_size;
+        replay_part(run: RunNo, from: Option<u64>, max_ops: u64, notes: &mut dyn FnMut(Note)) -> Replayed = replay_part;
+        secrets(run: RunNo) -> Secrets = secrets;
+        withheld(run: RunNo) -> Option<String> = withheld;
+        script(run: RunNo) -> Option<RunScript> = script;
+        is_scripted(run: RunNo) -> bool = is_scripted;
+        open_approvals() -> OpenApprovals = open_approvals;
+        approvals(run: RunNo) -> OpenApprovals = approvals;
+        approvals_in(look: &Look) -> Vec<OpenApproval> = approvals_in;
+        questions(run: RunNo) -> Vec<Question> = questions;
+        workflows() -> Vec<Listed> = workflows;
+        workflow(name: &str) -> Option<WorkflowNo> = workflow;
+        document(workflow: WorkflowNo) -> Document = document;
+        program(workflow: WorkflowNo, part: &str) -> Option<Program> = program;
+        saved(workflow: Workflow<'_>) -> Option<WorkflowNo> = saved;
+        save(workflow: Workflow<'_>, now_ms: i64) -> WorkflowNo = save;
+        sessions() -> Vec<KeptSession> = sessions;
+        export(runs: &[RunNo], file: &mut dyn Write) -> Exported = export;
+        prune(which: &Prune) -> Pruned = prune;
     }
 
-    fn find_runs(&self, part: &str) -> Result<Vec<Run>, BackendError> {
-        Ok(self.store.find(part)?)
-    }
-
-    fn runs(&self, filter: &Filter) -> Result<Vec<Run>, BackendError> {
-        Ok(self.store.runs(filter)?)
-    }
-
-    fn row(&self, run: RunNo) -> Result<Run, BackendError> {
-        Ok(self.store.row(run)?)
-    }
-
-    fn children(&self, run: RunNo) -> Result<Vec<Run>, BackendError> {
-        Ok(self.store.children(run)?)
-    }
-
-    fn root_of(&self, run: RunNo) -> Result<RunNo, BackendError> {
-        Ok(self.store.root_of(run)?)
-    }
-
-    fn status(&self, run: RunNo) -> Result<Status, BackendError> {
-        Ok(self.store.stands(run)?)
-    }
-
-    fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, BackendError> {
-        Ok(self.store.next_due_ms(run)?)
-    }
-
-    fn load(&self, run: RunNo) -> Result<Look, BackendError> {
-        Ok(self.store.look(run)?)
+    fn import(&self, file: &mut dyn BufRead, max_ops: u64, now_ms: i64) -> Result<Imported, BackendError> {
+        Ok(self.store.import(file, ImportLimits { run_ops: max_ops, ..ImportLimits::default() }, now_ms)?)
     }
 
     fn drivers(&self) -> Result<Vec<DriverProcess>, BackendError> {
@@ -107,94 +119,8 @@ impl Backend for Embedded {
         Ok(owners.map(|(owner, pid, command, since_ms)| DriverProcess { owner, pid, command, since_ms }).collect())
     }
 
-    fn version(&self) -> Result<i64, BackendError> {
-        Ok(self.store.version()?)
-    }
-
-    fn counts(&self) -> Result<Vec<(String, u64)>, BackendError> {
-        Ok(self.store.counts()?)
-    }
-
-    fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, BackendError> {
-        Ok(self.store.journal(run)?)
-    }
-
-    fn journal_size(&self, run: RunNo) -> Result<(u64, u64), BackendError> {
-        Ok(self.store.journal_size(run)?)
-    }
-
-    fn replay_part(
-        &self,
-        run: RunNo,
-        from: Option<u64>,
-        max_ops: u64,
-        notes: &mut dyn FnMut(Note),
-    ) -> Result<Replayed, BackendError> {
-        Ok(self.store.replay_part(run, from, max_ops, notes)?)
-    }
-
-    fn secrets(&self, run: RunNo) -> Result<Secrets, BackendError> {
-        Ok(self.store.secrets(run)?)
-    }
-
-    fn withheld(&self, run: RunNo) -> Result<Option<String>, BackendError> {
-        Ok(self.store.withheld(run)?)
-    }
-
-    fn script(&self, run: RunNo) -> Result<Option<RunScript>, BackendError> {
-        Ok(self.store.script(run)?)
-    }
-
-    fn is_scripted(&self, run: RunNo) -> Result<bool, BackendError> {
-        Ok(self.store.is_scripted(run)?)
-    }
-
     fn recording(&self, run: RunNo, mask: &Secrets) -> Result<Value, BackendError> {
         Ok(self.store.past(run)?.script(mask))
-    }
-
-    fn open_approvals(&self) -> Result<OpenApprovals, BackendError> {
-        Ok(self.store.open_approvals()?)
-    }
-
-    fn approvals(&self, run: RunNo) -> Result<OpenApprovals, BackendError> {
-        Ok(self.store.approvals(run)?)
-    }
-
-    fn approvals_in(&self, look: &Look) -> Result<Vec<OpenApproval>, BackendError> {
-        Ok(self.store.approvals_in(look)?)
-    }
-
-    fn questions(&self, run: RunNo) -> Result<Vec<Question>, BackendError> {
-        Ok(self.store.questions(run)?)
-    }
-
-    fn workflows(&self) -> Result<Vec<Listed>, BackendError> {
-        Ok(self.store.workflows()?)
-    }
-
-    fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, BackendError> {
-        Ok(self.store.workflow(name)?)
-    }
-
-    fn document(&self, workflow: WorkflowNo) -> Result<Document, BackendError> {
-        Ok(self.store.document(workflow)?)
-    }
-
-    fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, BackendError> {
-        Ok(self.store.program(workflow, part)?)
-    }
-
-    fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, BackendError> {
-        Ok(self.store.saved(workflow)?)
-    }
-
-    fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, BackendError> {
-        Ok(self.store.save(workflow, now_ms)?)
-    }
-
-    fn sessions(&self) -> Result<Vec<KeptSession>, BackendError> {
-        Ok(self.store.sessions()?)
     }
 
     fn start(&self, start: Start) -> Result<Taken, BackendError> {
@@ -225,6 +151,15 @@ impl Backend for Embedded {
 
     fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Taken, BackendError> {
         Ok(self.driver()?.fork(from, events, id.to_owned(), with)??)
+    }
+}
+
+impl From<ExchangeTrouble> for BackendError {
+    fn from(trouble: ExchangeTrouble) -> Self {
+        match trouble {
+            ExchangeTrouble::Store(trouble) => trouble.into(),
+            trouble => Self::BadFile(trouble.to_string()),
+        }
     }
 }
 

@@ -1,14 +1,13 @@
 //! `branchpoint runs export` and `import`: runs as JSON lines.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, IsTerminal};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
-use branchpoint_backend::{Backend, Filter};
+use anyhow::{Context, Result};
+use branchpoint_backend::{Backend, Filter, Imported};
 use branchpoint_expr::Value;
-use branchpoint_host::store::{ExchangeTrouble, ImportLimits, Imported};
 
 use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
@@ -26,7 +25,7 @@ pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
     if io::stdout().is_terminal() {
         terminal::tell("The lines go to stdout; a file gets them with `> runs.jsonl`.\n");
     }
-    let exported = opened.store.store().export(&runs, &mut BufWriter::new(io::stdout().lock())).map_err(told)?;
+    let exported = opened.store.export(&runs, &mut BufWriter::new(io::stdout().lock()))?;
     for (id, why) in &exported.left_out {
         terminal::complain(&format!("run `{id}` was left out: {why}"));
     }
@@ -37,16 +36,13 @@ pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
 pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Result<ExitCode> {
     let project = Project::find()?;
     let store = backend::open(&project, arguments)?;
-    let limits = ImportLimits { run_ops: project.max_ops(), ..ImportLimits::default() };
-    let now_ms = moment::now_ms();
-    let imported = if is_stdin(file) {
-        store.store().import(io::stdin().lock(), limits, now_ms)
+    let mut lines: Box<dyn BufRead> = if is_stdin(file) {
+        Box::new(io::stdin().lock())
     } else {
-        let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-        store.store().import(BufReader::new(opened), limits, now_ms)
+        Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot read {}", file.display()))?))
     };
-    let imported =
-        imported.map_err(told).with_context(|| format!("cannot import {}; nothing was imported", file.display()))?;
+    let imported = store.import(&mut lines, project.max_ops(), moment::now_ms());
+    let imported = imported.with_context(|| format!("cannot import {}; nothing was imported", file.display()))?;
     show(&imported, json)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -62,12 +58,4 @@ fn show(imported: &Imported, json: bool) -> Result<()> {
     }
     terminal::tell(&format!("Imported {} runs.\n", imported.runs.len()));
     Ok(())
-}
-
-/// Trouble with the store keeps its kind, because it has an exit status of its own.
-fn told(trouble: ExchangeTrouble) -> anyhow::Error {
-    match trouble {
-        ExchangeTrouble::Store(trouble) => trouble.into(),
-        other => anyhow!(other),
-    }
 }

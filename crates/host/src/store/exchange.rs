@@ -17,7 +17,7 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Fold, FoldedEvent, JournalRow, State, codec};
 use serde_json::{Value as Json, json};
 
-use super::{Document, Packing, Parent, Run, RunNo, Store, Trouble, UsedEntry, WorkflowNo};
+use super::{Document, Exported, Packing, Parent, Run, RunNo, Store, Trouble, UsedEntry, WorkflowNo};
 use crate::script::EntryKey;
 use branchpoint_runners::hexadecimal;
 pub use import::ImportLimits;
@@ -26,24 +26,6 @@ pub use import::ImportLimits;
 pub const FORMAT: u64 = 1;
 
 const SECRET: &str = "***";
-
-/// What was written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exported {
-    /// How many runs, children among them.
-    pub runs: u64,
-    /// Those that were left out, and why.
-    pub left_out: Vec<(String, String)>,
-}
-
-/// What an import has added.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
-    /// The ids of the runs that are new here.
-    pub runs: Vec<String>,
-    /// The ids of runs that this store had already; they are unchanged.
-    pub known: Vec<String>,
-}
 
 /// Why runs could not be written or read.
 #[derive(Debug, thiserror::Error)]

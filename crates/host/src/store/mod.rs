@@ -51,10 +51,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use batch::Batch;
 pub use branchpoint_backend::{
-    Document, Filter, KeptSession, Listed, OpenApproval, OpenApprovals, Parent, Part, Question, Run, RunNo, Workflow,
-    WorkflowNo,
+    Document, Exported, Filter, Imported, KeptSession, Listed, OpenApproval, OpenApprovals, Parent, Part, Prune,
+    Pruned, Question, Run, RunNo, Workflow, WorkflowNo,
 };
-pub use exchange::{ExchangeTrouble, Exported, FORMAT, ImportLimits, Imported};
+pub use exchange::{ExchangeTrouble, FORMAT, ImportLimits};
 pub use health::Health;
 pub use inbox::Sent;
 pub(crate) use journal::Pending;
@@ -65,7 +65,6 @@ use permissions::{private_file, private_folder};
 pub(crate) use scripts::{Taker, UsedEntry};
 pub use seal::KeyState;
 pub(crate) use seal::{Key, random};
-pub use upkeep::{Prune, Pruned};
 
 /// How long a process waits for another that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);

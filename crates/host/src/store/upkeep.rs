@@ -8,7 +8,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, params};
 
 use super::permissions::private_file;
-use super::{RunNo, Store, Trouble};
+use super::{Prune, Pruned, RunNo, Store, Trouble};
 
 /// How many runs are looked at in one change, so that nobody who drives runs waits long for the store.
 const RUNS_A_CHANGE: usize = 50;
@@ -27,30 +27,6 @@ const TABLES: [&str; 11] = [
     "script_used",
     "blob_uses",
 ];
-
-/// Which runs are to be forgotten. Those that have not ended never are.
-#[derive(Clone, Debug)]
-pub struct Prune {
-    /// Those whose newest event is older than this.
-    pub before_ms: i64,
-    /// Those that ended like this; all that have ended, if none is named.
-    pub statuses: Vec<Status>,
-    /// Only count.
-    pub dry_run: bool,
-}
-
-/// What was forgotten, or would be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// Runs, child runs among them.
-    pub runs: u64,
-    /// Events of these runs.
-    pub events: u64,
-    /// Large values that nobody else refers to.
-    pub blobs: u64,
-    /// Runs that were left because a child of theirs has not ended.
-    pub kept: u64,
-}
 
 impl Store {
     /// Forgets runs that have ended, each with its children, and large values that nobody refers to any more.

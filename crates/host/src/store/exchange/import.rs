@@ -11,10 +11,10 @@ use branchpoint_expr::Value;
 use serde_json::Value as Json;
 
 use super::rebuild::{OpsLeft, RebuiltRun};
-use super::{ExchangeTrouble, FORMAT, Imported, Journal};
+use super::{ExchangeTrouble, FORMAT, Journal};
 use crate::host::{MAX_OPS, child_id};
 use crate::script::EntryKey;
-use crate::store::{Document, Packing, Parent, Run, RunNo, Store, Taker, Trouble, UsedEntry, WorkflowNo};
+use crate::store::{Document, Imported, Packing, Parent, Run, RunNo, Store, Taker, Trouble, UsedEntry, WorkflowNo};
 use branchpoint_runners::{ReadError, read_line};
 
 /// The longest line. The longest lines are workflows with their programs, and events with large values.
