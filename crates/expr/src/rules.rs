@@ -84,6 +84,7 @@ impl Dialect {
         match self {
             Self::Steps if matches!(cause, Kind::BadRegex | Kind::RegexLimit | Kind::BadRelativeTime) => cause,
             _ if NAMED.contains(&cause) => cause,
+            Self::Steps if cause == Kind::InvalidConfig => Kind::StepFailed,
             Self::Steps => Kind::ConditionType,
             Self::Flow if FLOW.contains(&cause) => cause,
             Self::Flow => Kind::Expression,

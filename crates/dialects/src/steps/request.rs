@@ -16,6 +16,8 @@ pub(super) struct Request {
     pub(super) fields: Vec<(Arc<str>, Form, Located)>,
     /// Where texts of the input name secrets.
     pub(super) secrets: Vec<SecretText>,
+    /// Fields whose values are computed, and their types.
+    computed: Vec<(Arc<str>, Field)>,
     /// Whether all fields together are the arguments of a tool.
     pub(super) takes_arguments: bool,
 }
@@ -52,6 +54,9 @@ impl Request {
                     Some(Field::Json) => request.marked(&parsed(&field.value), &path),
                     _ => request.marked(&field.value, &path),
                 };
+                if let (Some(ty), true) = (step.kind.field(&name), field.value.text().is_some()) {
+                    request.computed.push((name.clone(), ty));
+                }
                 request.fields.push((name, form, value));
             }
         }
@@ -72,6 +77,25 @@ impl Request {
             request.rename(step, kind);
         }
         request
+    }
+
+    /// Formulas that check the types of computed fields in the object `p`, one after the other. A missing value renders as empty
+    /// text, which is an absent field.
+    pub(super) fn checks(&self) -> Vec<String> {
+        let given = self.computed.iter().filter(|(name, _)| self.fields.iter().any(|(field, ..)| field == name));
+        let check = |(name, ty): &(Arc<str>, Field)| {
+            let (ty, bounds) = match ty {
+                Field::Boolean => ("boolean", String::new()),
+                Field::Number => ("number", String::new()),
+                Field::Integer(low, high) => ("integer", format!(", {low}, {high}")),
+                Field::List => ("array", String::new()),
+                Field::Object => ("object", String::new()),
+                _ => return None,
+            };
+            let value = format!(r#"p.{name} == "" ? nil : p.{name}"#);
+            Some(format!(r#"putPath(p, ["{name}"], field({value}, "{ty}", "{name}"{bounds}))"#))
+        };
+        given.filter_map(check).collect()
     }
 
     /// Gives the fields the names that they have in requests of the kind; fields that these do not have are left out.

@@ -3,7 +3,9 @@
 use branchpoint_core::effect::Kind;
 
 use Family::{Control, Effect, Pure};
-use Field::{Alias, Boolean, Command, Condition, Integer, Json, Number, Plain, Required, Rule, Text, Value};
+use Field::{
+    Alias, Boolean, Command, Condition, Integer, Json, List, Number, Object, Plain, Required, Rule, Text, Value,
+};
 
 /// A type of step.
 #[derive(Debug)]
@@ -40,6 +42,10 @@ pub(super) enum Field {
     Value,
     /// The same; a text that is JSON is that value, so that nothing which is put into its texts can break out of them.
     Json,
+    /// A list; texts in it may have placeholders.
+    List,
+    /// An object; texts in it may have placeholders.
+    Object,
     /// `true` or `false`.
     Boolean,
     /// Any number.
@@ -141,8 +147,8 @@ pub(super) static TYPES: &[StepType] = &[
         &[
             ("method", Text),
             ("url", Required),
-            ("headers", Value),
-            ("query", Value),
+            ("headers", Object),
+            ("query", Object),
             ("body", Value),
             ("expect_status", Rule),
         ],
@@ -150,16 +156,16 @@ pub(super) static TYPES: &[StepType] = &[
     effect(
         "webhook_call",
         Kind::Webhook,
-        &[("url", Required), ("method", Text), ("content_type", Text), ("headers", Value), ("payload", Value)],
+        &[("url", Required), ("method", Text), ("content_type", Text), ("headers", Object), ("payload", Value)],
     ),
     effect(
         "command",
         Kind::Process,
         &[
             ("command", Command),
-            ("argv", Value),
+            ("argv", List),
             ("cwd", Text),
-            ("env", Value),
+            ("env", Object),
             ("stdin", Text),
             ("max_output", Rule),
             ("truncate", Rule),
@@ -339,6 +345,11 @@ impl StepType {
             _ if self.refuses_on_error() => &[],
             _ => &["on_error"],
         }
+    }
+
+    /// Whether a field takes no placeholders, because it is part of how the call is made and not of its request.
+    pub(super) fn is_fixed(&self, name: &str) -> bool {
+        ["pass_threshold", "simple_format"].contains(&name)
     }
 
     /// What a field of that name takes.

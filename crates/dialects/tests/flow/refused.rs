@@ -280,7 +280,16 @@ fn requests_have_an_address_and_pairs() {
     step("apiCall", &call(r#", "headers": {}"#), &[("invalid_config", "{}")]);
     step("apiCall", &call(r#", "headers": [{"key": "A"}]"#), &[("invalid_config", "{")]);
     step("apiCall", &call(r#", "headers": [{"value": "A"}]"#), &[("invalid_config", "{")]);
-    step("apiCall", &call(r#", "formData": [5]"#), &[("invalid_config", "5")]);
+    let form = |rest: &str| call(&format!(r#", "bodyType": "form_urlencoded"{rest}"#));
+    for wrong in ["7", "{}", r#""text""#] {
+        step("apiCall", &form(&format!(r#", "formData": {wrong}"#)), &[("invalid_config", wrong)]);
+    }
+    step("apiCall", &form(r#", "formData": [5]"#), &[("invalid_config", "5")]);
+    step("apiCall", &form(r#", "formData": "{{ $form }}""#), &[]);
+    step("apiCall", &form(r#", "body": "a=b""#), &[("invalid_config", "\"a=b\"")]);
+    step("apiCall", &form(r#", "body": {"a": "b"}"#), &[]);
+    step("apiCall", &form(r#", "formData": [], "body": {}"#), &[("ignored_key", "\"body\"")]);
+    step("apiCall", &call(r#", "formData": []"#), &[("ignored_key", "\"formData\"")]);
     step("apiCall", &call(r#", "followRedirects": 1"#), &[("invalid_config", "1")]);
 }
 
@@ -292,6 +301,11 @@ fn other_calls_name_what_they_call() {
         "runCommand",
         r#"{"command": "ls", "args": 5, "env": [], "cwd": 7}"#,
         &[("invalid_config", "5"), ("invalid_config", "[]"), ("invalid_config", "7")],
+    );
+    step(
+        "runCommand",
+        r#"{"command": "ls", "args": "-l", "env": "A=b"}"#,
+        &[("invalid_config", "\"-l\""), ("invalid_config", "\"A=b\"")],
     );
     step("runCommand", r#"{"command": "ls", "max_output": 1000, "truncate": true}"#, &[]);
     step(

@@ -72,6 +72,11 @@ fn fields() {
     step_refused("{id: a, step_type: display_result, html_format: 1}", "bad_field", "1");
     step_refused("{id: a, step_type: prompt_call, temperature: hot}", "bad_field", "hot");
     step_refused("{id: a, step_type: retrieval, top_n: 101}", "bad_field", "101");
+    step_refused("{id: a, step_type: command, argv: '-l'}", "bad_field", "'-l'");
+    step_refused("{id: a, step_type: command, command: ls, env: [A]}", "bad_field", "[A]");
+    step_refused("{id: a, step_type: http, url: 'https://a', headers: 7}", "bad_field", "7");
+    step_refused("{id: a, step_type: http, url: 'https://a', query: a=b}", "bad_field", "a=b");
+    step_refused("{id: a, step_type: evaluate_step, pass_threshold: '{{input}}'}", "bad_field", "'{{input}}'");
     step_refused("{id: a, step_type: http, url: u, expect_status: fine}", "bad_field", "fine");
     step_refused("{id: a, step_type: extract_content, expected_format: pdf}", "bad_field", "pdf");
     step_refused("{id: a, step_type: wait, duration: soon}", "bad_duration", "soon");

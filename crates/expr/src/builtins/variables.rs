@@ -183,21 +183,47 @@ pub(super) fn rounds<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
     Ok(View::Int(i64::try_from(count).unwrap_or(i64::MAX)))
 }
 
-/// `within(value, low, high, whole, name)`: a number between bounds, a whole one if that is asked for, or nil.
-pub(super) fn within<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let value = arguments[0];
-    let between = |low, high| {
-        super::compare(&low, &value).is_some_and(std::cmp::Ordering::is_le)
-            && super::compare(&value, &high).is_some_and(std::cmp::Ordering::is_le)
+/// `field(value, type, name, low, high)`: the value of a field of a request, which is nil or of the type. Text that spells a number
+/// or a boolean is read. The bounds belong to numbers.
+pub(super) fn field<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let (value, ty) = (arguments[0], text("field", arguments[1])?);
+    let typed = match ty {
+        "array" | "object" => Ok(value),
+        "integer" | "number" => assign(work, value, "number"),
+        _ => declare(work, value, ty),
     };
-    let whole = matches!(arguments[3], View::Bool(true));
-    let number = matches!(value, View::Int(_)) || !whole && matches!(value, View::Float(_));
-    if value.is_null() || number && between(arguments[1], arguments[2]) {
-        return Ok(value);
+    let is_within = |value: View<'a>| {
+        let [low, high] = [arguments.get(3), arguments.get(4)];
+        low.is_none_or(|low| super::compare(low, &value).is_some_and(std::cmp::Ordering::is_le))
+            && high.is_none_or(|high| super::compare(&value, high).is_some_and(std::cmp::Ordering::is_le))
+    };
+    let fits = |value: View<'a>| match (ty, value) {
+        (_, View::Null) | ("array", View::List(_)) | ("object", View::Object(_)) | ("boolean", View::Bool(_)) => true,
+        ("integer", View::Int(_)) | ("number", View::Int(_) | View::Float(_)) => is_within(value),
+        _ => false,
+    };
+    if let Ok(typed) = typed
+        && fits(typed)
+    {
+        return Ok(typed);
     }
-    let (low, high) = (shown(arguments[1]), shown(arguments[2]));
-    let (name, kind) = (text("within", arguments[4])?, if whole { "an integer" } else { "a number" });
-    fault(Kind::InvalidConfig, format!("`{name}` is {kind} from {low} to {high}, and this is {}", described(value)))
+    let wanted = match ty {
+        "array" => "a list",
+        "object" => "an object",
+        "boolean" => "true or false",
+        "integer" => "a whole number",
+        _ => "a number",
+    };
+    let bounds = match (arguments.get(3), arguments.get(4)) {
+        (Some(low), None | Some(View::Int(i64::MAX))) => format!(" of at least {}", shown(*low)),
+        (Some(low), Some(high)) => format!(" from {} to {}", shown(*low), shown(*high)),
+        _ => String::new(),
+    };
+    wrong_field(arguments[2], &format!("must be {wanted}{bounds}, but is {}", described(value)))
+}
+
+fn wrong_field<T>(name: View<'_>, problem: &str) -> Outcome<T> {
+    fault(Kind::InvalidConfig, format!("`{}` {problem}", name.as_str().unwrap_or_default()))
 }
 
 /// `webAddress(value, name)`: an address that begins with `http://` or `https://`.
@@ -205,9 +231,7 @@ pub(super) fn web_address<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     if arguments[0].as_str().is_some_and(is_web_address) {
         return Ok(arguments[0]);
     }
-    let name = text("webAddress", arguments[1])?;
-    let message = format!("`{name}` begins with http:// or https://, and this is {}", described(arguments[0]));
-    fault(Kind::InvalidConfig, message)
+    wrong_field(arguments[1], &format!("must begin with http:// or https://, but is {}", described(arguments[0])))
 }
 
 /// Whether a text is an address of the web, as far as its beginning tells.
@@ -219,15 +243,28 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty())
 }
 
-/// `keyed(list, text)`: `[{key, value}]` as an object, the values in their text form if that is asked for.
+/// `keyed(list, text, name)`: the field `[{key, value}]` as an object, the values in their text form if `text` is true.
 pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let View::List(list) = arguments[0] else { return mismatch("a list of keys and values", arguments[0]) };
+    let list = match arguments[0] {
+        View::Null => return work.object(&[]),
+        View::List(list) => list,
+        other => {
+            return wrong_field(
+                arguments[2],
+                &format!("must be a list of keys and values, but is {}", described(other)),
+            );
+        }
+    };
     work.spend(list.len())?;
     let mut entries = Entries::default();
     for entry in list.iter() {
-        let View::Object(entry) = entry else { return mismatch("an object with a key and a value", entry) };
-        let key = work.field(entry, "key")?.unwrap_or(View::Null);
-        let value = work.field(entry, "value")?.unwrap_or(View::Null);
+        let fields = if let View::Object(fields) = entry { Some(fields) } else { None };
+        let part = |key: &str| fields.map_or(Ok(None), |fields| work.field(fields, key));
+        let (Some(key), Some(value)) = (part("key")?.filter(|key| !key.is_null()), part("value")?) else {
+            let problem =
+                format!("has {}, but each item must be an object with a `key` and a `value`", described(entry));
+            return wrong_field(arguments[2], &problem);
+        };
         let value = if matches!(arguments[1], View::Bool(true)) { View::Str(work.text_form(value)?) } else { value };
         entries.insert(work.text_form(key)?, value);
     }

@@ -36,6 +36,9 @@ pub(crate) fn holds<'a, C: Context + ?Sized, R: Record<'a>>(
     evaluator.placed(result)
 }
 
+/// Up to which length an error shows the text of a condition.
+const NAMED_BYTES: usize = 200;
+
 /// Evaluates one node of a program to a value of any kind.
 pub(crate) fn value<C: Context + ?Sized>(program: &Program, root: Id, context: &C) -> Outcome<Value> {
     let bump = Bump::new();
@@ -179,7 +182,9 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             View::Null => Ok(false),
             other => {
                 self.at = id;
-                fault(Kind::NotBoolean, format!("a condition is true or false, and this is {}", shown(other)))
+                let text = self.program.written_text(id).filter(|text| text.len() <= NAMED_BYTES);
+                let name = text.map_or_else(|| "the condition".to_owned(), |text| format!("`{text}`"));
+                fault(Kind::NotBoolean, format!("{name} is {}, but a condition must be true or false", shown(other)))
             }
         }
     }

@@ -138,17 +138,29 @@ fn bounds_of_loops_are_whole_numbers() {
 
 #[test]
 fn settings_are_checked_when_they_are_known() {
-    check("within(2, 0, 2, false, 'temperature')", "2");
-    check("within(nil, 0, 2, false, 'temperature')", "null");
-    check("within(2.1, 0, 2, false, 'temperature')", "invalid_config: `temperature` is a number from 0 to 2");
-    check("within(1.5, 1, 3, true, 'most')", "invalid_config: `most` is an integer from 1 to 3");
-    check("within('1', 1, 3, true, 'most')", "invalid_config");
+    check("field(2, 'number', 'temperature', 0, 2)", "2");
+    check("field(nil, 'number', 'temperature', 0, 2)", "null");
+    let range = "invalid_config: `temperature` must be a number from 0 to 2, but is the number 2.1";
+    check("field(2.1, 'number', 'temperature', 0, 2)", range);
+    check("field(1.5, 'integer', 'most', 1, 3)", "invalid_config: `most` must be a whole number from 1 to 3");
+    check("field(' 2 ', 'integer', 'most', 1, 3)", "2");
+    check(
+        "field('two', 'integer', 'most', 1, 9223372036854775807)",
+        "invalid_config: `most` must be a whole number of at least 1, but",
+    );
+    check("field('true', 'boolean', 'flag')", "true");
+    check("field(7, 'boolean', 'flag')", "invalid_config: `flag` must be true or false, but is the number 7");
+    check("field([1], 'array', 'args')", "[1]");
+    check("field('[1]', 'array', 'args')", "invalid_config: `args` must be a list");
+    check("field([], 'object', 'env')", "invalid_config: `env` must be an object");
     check("webAddress('HTTPS://a', 'url')", "\"HTTPS://a\"");
     check("webAddress('ftp://a', 'url')", "invalid_config");
     check("webAddress('http://', 'url')", "invalid_config");
-    check(r#"keyed([{"key": "a", "value": 1}, {"key": "b", "value": nil}], true)"#, r#"{"a":"1","b":"null"}"#);
-    check(r#"keyed([{"key": "a", "value": 1}], false)"#, r#"{"a":1}"#);
-    check("keyed([1], true)", "type_mismatch");
+    check(r#"keyed([{"key": "a", "value": 1}, {"key": "b", "value": nil}], true, 'h')"#, r#"{"a":"1","b":"null"}"#);
+    check(r#"keyed([{"key": "a", "value": 1}], false, 'h')"#, r#"{"a":1}"#);
+    check("keyed(nil, true, 'h')", "{}");
+    check("keyed([1], true, 'h')", "invalid_config: `h` has the number 1");
+    check("keyed(1, true, 'h')", "invalid_config: `h` must be a list of keys and values, but is the number 1");
 }
 
 #[test]

@@ -6,6 +6,9 @@ use branchpoint_core::effect::BodyType;
 use branchpoint_expr::{Object, Value};
 use url::form_urlencoded::Serializer;
 
+use super::failure::impossible;
+use crate::runner::Answer;
+
 /// A body, and what it says it is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Encoded {
@@ -19,25 +22,25 @@ impl Encoded {
     }
 }
 
-/// The body of a value, encoded as the request says. Null is no body.
-pub(super) fn encoded(value: &Value, form: BodyType, boundary: &str) -> Option<Encoded> {
+/// The body of a value, encoded as the request says. Null is no body, and a form must be an object.
+pub(super) fn encoded(value: &Value, form: BodyType, boundary: &str) -> Result<Option<Encoded>, Answer> {
     if *value == Value::Null {
-        return None;
+        return Ok(None);
     }
-    Some(match form {
+    Ok(Some(match form {
         BodyType::Json => Encoded::new(json(value), "application/json"),
         BodyType::FormUrlencoded => {
-            let encoded = Serializer::new(String::new()).extend_pairs(form_fields(value)).finish();
+            let encoded = Serializer::new(String::new()).extend_pairs(form_fields(value)?).finish();
             Encoded::new(encoded, "application/x-www-form-urlencoded")
         }
         BodyType::FormMultipart => {
-            Encoded::new(multipart(&form_fields(value), boundary), format!("multipart/form-data; boundary={boundary}"))
+            Encoded::new(multipart(&form_fields(value)?, boundary), format!("multipart/form-data; boundary={boundary}"))
         }
         BodyType::Raw => Encoded { bytes: value.to_string().into_bytes(), content_type: None },
         BodyType::Text => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
         BodyType::Auto if value.as_str().is_some() => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
         BodyType::Auto => Encoded::new(value.to_string(), "application/json"),
-    })
+    }))
 }
 
 /// JSON text goes out as it is, because that is how people write bodies with placeholders; other text becomes a JSON text.
@@ -50,8 +53,9 @@ fn json(value: &Value) -> String {
 }
 
 /// The fields of a form.
-fn form_fields(value: &Value) -> Vec<(String, String)> {
-    value.as_object().map(pairs).unwrap_or_default()
+fn form_fields(value: &Value) -> Result<Vec<(String, String)>, Answer> {
+    let wrong = || impossible("`body` must be an object of fields, because it is sent as a form");
+    value.as_object().map(pairs).ok_or_else(wrong)
 }
 
 /// The fields of an object as pairs; a list gives its field once for each item, and null is left out.
@@ -85,7 +89,7 @@ mod tests {
     #[track_caller]
     fn check(value: &str, form: BodyType, expected: (&str, Option<&str>)) {
         let value: Value = serde_json::from_str(value).expect("this is JSON");
-        let encoded = encoded(&value, form, "B").expect("there is a body");
+        let encoded = encoded(&value, form, "B").expect("it can be sent").expect("there is a body");
         assert_eq!(String::from_utf8_lossy(&encoded.bytes), expected.0);
         assert_eq!(encoded.content_type.as_deref(), expected.1);
     }
@@ -108,6 +112,16 @@ mod tests {
 
     #[test]
     fn nothing_is_no_body() {
-        assert_eq!(encoded(&Value::Null, BodyType::Json, "B"), None);
+        assert!(encoded(&Value::Null, BodyType::Json, "B").is_ok_and(|body| body.is_none()));
+    }
+
+    #[test]
+    fn a_form_must_be_an_object() {
+        for form in [BodyType::FormUrlencoded, BodyType::FormMultipart] {
+            for value in [Value::from("a=b"), Value::Int(7), Value::from(vec![Value::Int(7)])] {
+                let Err(Answer::Failed(failed)) = encoded(&value, form, "B") else { panic!("{value:?} was encoded") };
+                assert!(failed.message.starts_with("`body` must be an object"), "{}", failed.message);
+            }
+        }
     }
 }

@@ -56,7 +56,7 @@ fn outgoing(call: &Call, request: &HttpRequest) -> Result<Outgoing, Answer> {
     let mut out = Outgoing::new(method, url, Source::Document);
     out.headers = headers(&request.headers)?;
     out.follow = request.follow_redirects.unwrap_or_else(|| !expects_redirect(call));
-    out.add_body(encoded(&request.body, request.body_type, &boundary(call)));
+    out.add_body(encoded(&request.body, request.body_type, &boundary(call))?);
     out.add_key(call);
     Ok(out)
 }

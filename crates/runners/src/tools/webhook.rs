@@ -75,7 +75,7 @@ impl Webhook {
             out.headers.insert(header::CONTENT_TYPE, content_type);
         }
         let form = if content_type.contains("json") { BodyType::Json } else { BodyType::Raw };
-        let mut body = encoded(&request.payload, form, "");
+        let mut body = encoded(&request.payload, form, "")?;
         out.body = Some(body.take().map(|body| body.bytes).unwrap_or_default());
         out.add_key(call);
         self.sign(call, &mut out)?;

@@ -69,7 +69,7 @@ fn requests_are_sent_as_they_were_expanded() {
         r#"{"method": "PUT", "url": "https://a", "headers": {"X": "7"}, "body": 7}"#,
     );
     sent(
-        r#", "bodyType": "form_urlencoded", "formData": [{"key": "k", "value": "{{ $n }}"}], "body": "unused""#,
+        r#", "bodyType": "form_urlencoded", "formData": [{"key": "k", "value": "{{ $n }}"}]"#,
         r#"{"method": "GET", "url": "https://a", "headers": {}, "body": {"k": 7}}"#,
     );
 }
@@ -84,4 +84,72 @@ fn secrets_are_named_in_the_effect_and_nowhere_in_the_run() {
     let host = ran(&program, "{}", r#"{"a": {"$request": true}}"#);
     let told = format!("{:?} {:?} {:?}", host.result(), host.notes(), host.journal());
     assert!(!told.contains("CRM_TOKEN"), "{told}");
+}
+
+#[test]
+fn a_computed_field_of_the_wrong_type_is_named() {
+    let api = r#""url": "https://a", "bodyType": "form_urlencoded""#;
+    let cases = [
+        (
+            "apiCall",
+            format!(r#"{api}, "formData": "{{{{ $x }}}}""#),
+            "7",
+            "`formData` must be a list of keys and values, but is the number 7",
+        ),
+        (
+            "apiCall",
+            format!(r#"{api}, "formData": "{{{{ $x }}}}""#),
+            r#"[{"value": 1}]"#,
+            "`formData` has the object {\"value\":1}, but each item must be an object with a `key` and a `value`",
+        ),
+        (
+            "apiCall",
+            format!(r#"{api}, "body": "{{{{ $x }}}}""#),
+            "\"a=b\"",
+            "`body` must be an object, but is the text \"a=b\"",
+        ),
+        (
+            "apiCall",
+            r#""url": "https://a", "headers": "{{ $x }}""#.to_owned(),
+            "true",
+            "`headers` must be a list of keys and values, but is the boolean true",
+        ),
+        (
+            "runCommand",
+            r#""command": "ls", "args": "{{ $x }}""#.to_owned(),
+            "7",
+            "`args` must be a list, but is the number 7",
+        ),
+        (
+            "runCommand",
+            r#""command": "ls", "env": "{{ $x }}""#.to_owned(),
+            "[]",
+            "`env` must be an object, but is the list []",
+        ),
+        (
+            "mcpServerAction",
+            r#""serverId": "s", "action": "a", "params": "{{ $x }}""#.to_owned(),
+            "\"text\"",
+            "`params` must be an object, but is the text \"text\"",
+        ),
+        (
+            "llmInstruction",
+            r#""instruction": "i", "maxTokens": "{{ $x }}""#.to_owned(),
+            "1.5",
+            "`maxTokens` must be a whole number of at least 1, but is the number 1.5",
+        ),
+    ];
+    for (ty, config, value, message) in cases {
+        let step = format!(r#"{{"id": "a", "type": "{ty}", "config": {{{config}}}}}"#);
+        let error = branchpoint_expr::Value::from(message);
+        let expect = format!(r#"{{"error": {{"kind": "invalid_config", "message": {error:?}}}}}"#);
+        check(&step, &format!(r#"{{"x": {value}}}"#), "{}", &expect);
+    }
+}
+
+#[test]
+fn absent_lists_and_objects_of_a_request_are_empty() {
+    let step =
+        r#"{"id": "a", "type": "runCommand", "config": {"command": "ls", "args": "{{ $x }}", "env": "{{ $x }}"}}"#;
+    check(step, r#"{"x": null}"#, r#"{"a": "ok"}"#, r#"{"status": "COMPLETED"}"#);
 }

@@ -49,6 +49,26 @@ fn a_loop_that_a_failure_has_left_shows_as_failed() {
 }
 
 #[test]
+fn a_condition_that_is_not_true_or_false_is_named() {
+    let done = "b: {command: x}\n  done: {type: terminal}\n";
+    let cases = [
+        ("type: while, while: 'states.none.Output ?? 7'", "`while`: `states.none.Output ?? 7` is 7"),
+        ("type: for_each, items: [1], break_when: 'loop.Index1'", "`break_when`: `loop.Index1` is 1"),
+    ];
+    for (of, named) in cases {
+        let source = format!("name: n\nstates:\n  initial: a\n  a: {{{of}, body: [b], on_complete: done}}\n  {done}");
+        let loaded = load(&source, Some(Dialect::Machine));
+        let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        let mut host = VirtualDriver::new(&program, 0);
+        host.start(Value::Null, Object::default()).expect("a run can start");
+        let mut script = Script::read(&serde_json::from_str(r#"{"b": "ok"}"#).expect("JSON")).expect("a script");
+        host.go_on(&mut |call| script.rehearse(call));
+        let message = host.result().and_then(|result| result.get("message")).map(ToString::to_string);
+        assert_eq!(message, Some(format!("{named}, but a condition must be true or false")));
+    }
+}
+
+#[test]
 fn hooks_and_turns_are_no_attempts() {
     let hooked = "  a: {command: x, hooks: {pre: [{command: h}, {log: l}], post: [{command: h}]}, on_success: done,\n      \
                   retry: {max_attempts: 3, initial_delay: 1s}}\n  done: {type: terminal}\n";

@@ -100,3 +100,74 @@ fn a_mail_without_a_body_carries_the_input() {
         assert_eq!(asked.0[0].get("text_body"), Some(&Value::from(expect)));
     }
 }
+
+/// The message of the error with which a step fails whose field has a placeholder for an input; none: it is answered.
+fn failure(step: &str, input: &str) -> Option<(String, String)> {
+    let source = format!("steps: [{{id: a, {step}}}]");
+    let loaded = load_all(
+        &source,
+        &LoadOptions { dialect: Some(Dialect::Steps), ..LoadOptions::default() },
+        &Files(BTreeMap::new()),
+    );
+    let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let mut host = VirtualDriver::new(&program, 0);
+    let facts: Object = program.facts.iter().map(|fact| (fact.clone(), Value::Null)).collect();
+    host.start(branchpoint_dialects::read(input).unwrap().to_value(), facts).unwrap();
+    let mut script = Script::read(&branchpoint_dialects::read("{a: [ok]}").unwrap().to_value()).unwrap();
+    host.go_on(&mut |call| script.rehearse(call));
+    let error = host.result().expect("it has ended").get("error").cloned().filter(|error| *error != Value::Null)?;
+    let part = |key: &str| error.get(key).map(ToString::to_string).unwrap_or_default();
+    Some((part("kind"), part("message")))
+}
+
+#[test]
+fn a_computed_field_of_the_wrong_type_is_named() {
+    let cases = [
+        (
+            "step_type: retrieval, top_n: '{{input}}'",
+            "many",
+            "`top_n` must be a whole number from 1 to 100, but is the text \"many\"",
+        ),
+        (
+            "step_type: retrieval, top_n: '{{input}}'",
+            "101",
+            "`top_n` must be a whole number from 1 to 100, but is the number 101",
+        ),
+        (
+            "step_type: retrieval, top_k: '{{input}}'",
+            "0",
+            "`top_k` must be a whole number of at least 1, but is the number 0",
+        ),
+        (
+            "step_type: retrieval, include_attachments: '{{input}}'",
+            "[]",
+            "`include_attachments` must be true or false, but is the list []",
+        ),
+        (
+            "step_type: agent, max_turns: '{{input}}'",
+            "0",
+            "`max_turns` must be a whole number of at least 1, but is the number 0",
+        ),
+        (
+            "step_type: agent, temperature: '{{input}}'",
+            "hot",
+            "`temperature` must be a number, but is the text \"hot\"",
+        ),
+        ("step_type: command, argv: '{{input}}'", "7", "`argv` must be a list, but is the number 7"),
+        (
+            "step_type: http, url: 'https://a', headers: '{{input}}'",
+            "7",
+            "`headers` must be an object, but is the number 7",
+        ),
+    ];
+    for (step, input, message) in cases {
+        assert_eq!(failure(step, input), Some(("step_failed".to_owned(), message.to_owned())), "{step}");
+    }
+    for (step, input) in [
+        ("step_type: retrieval, top_n: '{{input}}'", "20"),
+        ("step_type: retrieval, top_n: '{{input}}'", "'20'"),
+        ("step_type: retrieval, top_n: '{{metadata.none}}'", "x"),
+    ] {
+        assert_eq!(failure(step, input), None, "{step} {input}");
+    }
+}

@@ -384,7 +384,7 @@ impl Lower {
                 self.error(Kind::InvalidConfig, most.span, message, "write a number in these bounds, or leave it out");
             }
             None => {
-                let checked = self.formula(&format!(r#"within($work, 1, {MOST_ROUNDS}, true, "maxIterations")"#));
+                let checked = self.formula(&format!(r#"field($work, "integer", "maxIterations", 1, {MOST_ROUNDS})"#));
                 writes.extend([Write::Put(self.work, expr), Write::Put(cycle.most, checked)]);
             }
         }

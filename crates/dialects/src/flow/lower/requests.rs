@@ -26,13 +26,14 @@ impl Lower {
             Asked::Model { .. } => self.model(asked),
             Asked::Http { .. } => self.http(asked),
             Asked::Process { command, args, cwd, env, limit } => {
-                let empty = Located { shape: Shape::List(Vec::new()), span: Span::default() };
-                let args = args.unwrap_or(&empty);
-                let parts = [("command", Some(*command)), ("args", Some(args)), ("dir", *cwd), ("env", *env)];
+                let parts = [("command", Some(*command)), ("args", *args), ("dir", *cwd), ("env", *env)];
                 let mut request = Request::new(effect::Kind::Process, [], &parts);
+                request.check(*env, "env", "object");
+                request.check(*args, "args", "array");
+                let args = if args.is_some() { "$work.args ?? []" } else { "[]" };
                 let given = [("dir", cwd), ("env", env)].into_iter().filter(|(_, part)| part.is_some());
                 let given = given.map(|(name, _)| format!(r#", "{name}": $work.{name}"#)).collect::<Vec<_>>().concat();
-                request.changes.push(format!(r#"{{"argv": concat([$work.command], $work.args){given}}}"#));
+                request.changes.push(format!(r#"{{"argv": concat([$work.command], {args}){given}}}"#));
                 request.response.format = Format::Tagged;
                 limit.add_to(&mut request.response);
                 request
@@ -40,7 +41,10 @@ impl Lower {
             Asked::Action { server, action, params } => {
                 let parts = [("server", Some(*server)), ("action", Some(*action)), ("params", *params)];
                 // A server that is known from the text is looked for before the run starts; null is one that is not.
-                Request::new(effect::Kind::Mcp, [("server", literal(server).unwrap_or_default())], &parts)
+                let fixed = [("server", literal(server).unwrap_or_default())];
+                let mut request = Request::new(effect::Kind::Mcp, fixed, &parts);
+                request.check(*params, "params", "object");
+                request
             }
             Asked::Tool { name, arguments } => {
                 let arguments = arguments.iter().copied().cloned().collect();
@@ -86,7 +90,8 @@ impl Lower {
         (name, part, low, high, whole): (&str, &str, i64, i64, bool),
     ) -> Option<String> {
         let Some(value) = literal(located) else {
-            let checked = format!(r#"within($work.{part}, {low}, {high}, {whole}, "{name}")"#);
+            let ty = if whole { "integer" } else { "number" };
+            let checked = format!(r#"field($work.{part}, "{ty}", "{name}", {low}, {high})"#);
             return Some(format!(r#"putPath($work, ["{part}"], {checked})"#));
         };
         let fits = match value {
@@ -127,16 +132,25 @@ impl Lower {
                 self.error(Kind::InvalidConfig, url.span, message, "write the whole address");
             }
         }
-        let headers = if headers.is_some() { "keyed($work.headers, true)" } else { "{}" };
+        let headers = if headers.is_some() { r#"keyed($work.headers, true, "headers")"# } else { "{}" };
         request.changes.push(format!(r#"putPath($work, ["headers"], {headers})"#));
-        if form.is_some() {
-            request.changes.push(r#"putPath($work, ["body"], keyed($work.body, false))"#.into());
+        if form.is_none() && body_type.starts_with("form_") {
+            request.check(*body, "body", "object");
+        } else if form.is_some() {
+            request.changes.push(r#"putPath($work, ["body"], keyed($work.body, false, "formData"))"#.into());
         }
         request
     }
 }
 
 impl Request {
+    /// A part that is a text with a placeholder must be of a type once it is expanded.
+    fn check(&mut self, written: Option<&Located>, part: &str, ty: &str) {
+        if written.is_some_and(|written| written.text().is_some()) {
+            self.changes.push(format!(r#"putPath($work, ["{part}"], field($work.{part}, "{ty}", "{part}"))"#));
+        }
+    }
+
     /// Parts that are not given are left out.
     fn new<const N: usize>(kind: effect::Kind, fixed: [(&str, Value); N], parts: &[(&str, Option<&Located>)]) -> Self {
         let fields = parts.iter().filter_map(|(key, value)| {

@@ -135,7 +135,10 @@ impl Reading {
         let system = self.optional_text(config, "systemPrompt");
         let (provider, model) = (self.optional_text(config, "provider"), self.optional_text(config, "model"));
         let format = self.word(config, "responseFormat", &["text", "json", "json_schema"]).unwrap_or("text");
-        let schema = self.object_or_text(config, "jsonSchema");
+        // A schema may be the text of one.
+        let is_text = |schema: &&Located| schema.text().is_some();
+        let text = config.get("jsonSchema").filter(is_text);
+        let schema = text.or_else(|| self.object_or_placeholder(config, "jsonSchema"));
         if format == "json_schema" && config.get("jsonSchema").is_none() {
             let message = "the format `json_schema` needs a `jsonSchema`";
             self.error(Kind::InvalidConfig, start_of(config.located), message, "add \"jsonSchema\": {…}");
@@ -152,16 +155,27 @@ impl Reading {
         let headers = self.pairs(config, "headers");
         let body_type = self.word(config, "bodyType", &types).unwrap_or("json");
         let form = self.pairs(config, "formData");
+        let is_form = body_type.starts_with("form_");
+        let body =
+            if is_form && form.is_none() { self.object_or_placeholder(config, "body") } else { config.get("body") };
+        let (ignored, used) = if is_form && form.is_some() { ("body", "formData") } else { ("formData", "body") };
+        if let Some(field) =
+            config.located.fields().iter().find(|field| *field.key == *ignored && !field.value.is_null())
+            && (!is_form || form.is_some())
+        {
+            let message = format!("`{ignored}` has no effect: with `bodyType` `{body_type}`, `{used}` is sent");
+            self.warn(Kind::IgnoredKey, field.key_span, &message, &format!("use `{used}`, or change `bodyType`"));
+        }
         let follow_redirects = self.flag(config, "followRedirects", true);
-        Some(Asked::Http { url: url?, method, headers, body_type, body: config.get("body"), form, follow_redirects })
+        Some(Asked::Http { url: url?, method, headers, body_type, body, form, follow_redirects })
     }
 
     fn process<'d>(&mut self, config: Config<'d>) -> Option<Asked<'d>> {
         self.unknown_keys(config.located, &[&COMMON, &EVERY, &PROCESS]);
         let command = self.required_text(config, "command");
-        let args = self.list_or_text(config, "args");
+        let args = self.list_or_placeholder(config, "args");
         let cwd = self.optional_text(config, "cwd");
-        let env = self.object_or_text(config, "env");
+        let env = self.object_or_placeholder(config, "env");
         #[expect(clippy::cast_possible_truncation, reason = "it was found to be a whole number in range")]
         let bytes = self.number(config, "max_output", 1, MOST_BYTES, true).map(|bytes| bytes as i64);
         let limit = OutputLimit { bytes, truncate: self.flag(config, "truncate", false) };
@@ -172,7 +186,7 @@ impl Reading {
         self.unknown_keys(config.located, &[&COMMON, &EVERY, &ACTION]);
         self.word(config, "provider", &["local", "remote"]);
         let (server, action) = (self.required_text(config, "serverId"), self.required_text(config, "action"));
-        let params = self.object_or_text(config, "params");
+        let params = self.object_or_placeholder(config, "params");
         Some(Asked::Action { server: server?, action: action?, params })
     }
 
@@ -186,7 +200,7 @@ impl Reading {
 
     /// A list of `{key, value}`.
     fn pairs<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
-        let list = self.list_or_text(config, key)?;
+        let list = self.list_or_placeholder(config, key)?;
         for pair in list.items().unwrap_or_default() {
             if !pair.is_object() {
                 self.odd(pair, &format!("an entry of `{key}` is an object"), "write {\"key\": …, \"value\": …}");

@@ -64,21 +64,21 @@ impl Reading {
         Some(found)
     }
 
-    /// A list, or a text that is a placeholder for one; none is an empty list.
-    pub(super) fn list_or_text<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
+    /// A list, or a text with a placeholder for one; none is an empty list.
+    pub(super) fn list_or_placeholder<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
         let found = config.get(key)?;
-        if found.items().is_none() && found.text().is_none() {
-            self.odd(found, &format!("`{key}` is a list"), "put it in square brackets");
+        if found.items().is_none() && !has_placeholder(found) {
+            self.odd(found, &format!("`{key}` must be a list"), "put it in square brackets");
             return None;
         }
         Some(found)
     }
 
-    /// An object, or a text that is a placeholder for one.
-    pub(super) fn object_or_text<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
+    /// An object, or a text with a placeholder for one.
+    pub(super) fn object_or_placeholder<'d>(&mut self, config: Config<'d>, key: &str) -> Option<&'d Located> {
         let found = config.get(key)?;
-        if !found.is_object() && found.text().is_none() {
-            self.odd(found, &format!("`{key}` is an object"), "put it in braces, with keys and values");
+        if !found.is_object() && !has_placeholder(found) {
+            self.odd(found, &format!("`{key}` must be an object"), "put it in braces, with keys and values");
             return None;
         }
         Some(found)
@@ -177,6 +177,10 @@ impl Reading {
             }
         }
     }
+}
+
+fn has_placeholder(found: &Located) -> bool {
+    found.text().is_some_and(|text| text.contains("{{"))
 }
 
 fn is_identifier(name: &str) -> bool {

@@ -87,16 +87,19 @@ impl<'d> Lower<'d> {
     ) -> PlaceId {
         let again = self.b.reserve();
         let done = self.b.leave(scope, Exit::Done(None));
-        let error = self.formula(r#"{"kind": "condition", "message": failure.message}"#, &[]);
-        let error = self.b.leave(scope, Exit::Fail(error));
-        let fail = Some(self.fail_to(error));
+        let [while_failed, break_failed] = ["while", "break_when"].map(|key| {
+            let error = format!(r#"{{"kind": "condition", "message": "`{key}`: " + failure.message}}"#);
+            let error = self.formula(&error, &[]);
+            let error = self.b.leave(scope, Exit::Fail(error));
+            Some(self.fail_to(error))
+        });
 
         let next = self.put(rounds.index, "index + 1", &rounds.names());
         let next = self.then(vec![next], again);
         match &round.break_when {
             Some(guard) => {
                 let guard = self.guard(scope, guard);
-                self.b.at(body_end).decide([(guard, done)], next, fail);
+                self.b.at(body_end).decide([(guard, done)], next, break_failed);
                 let decision = self.b.decision(here.step, DecisionKind::Loop);
                 let stops = self.b.branch(decision, "break", Some(guard), None);
                 let continues = self.b.branch(decision, "no break", None, None);
@@ -121,7 +124,7 @@ impl<'d> Lower<'d> {
                     Some(guard) => self.guard(scope, guard),
                     None => self.test("false", &[]),
                 };
-                let look = self.b.decide([(holds, begin)], done, fail);
+                let look = self.b.decide([(holds, begin)], done, while_failed);
                 self.next_round(here, round, rounds, (holds, look, done))
             }
         };

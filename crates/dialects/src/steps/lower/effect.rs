@@ -2,7 +2,7 @@
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
-use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value};
+use branchpoint_expr::{Dialect, Expression, Field, Form, Located, Shape, Value};
 
 use super::{Lower, To, Where};
 use crate::steps::request::Request;
@@ -29,11 +29,16 @@ impl Lower<'_, '_> {
         let answered = self.answered(no, finish);
         let effect = self.effect_of(no, kind, &request);
         let takes_arguments = request.takes_arguments;
+        let checks = request.checks();
         let fields = self.asked_with(no, at, request);
-        let ask = if takes_arguments {
-            let input = self.inner(r#"{"arguments": p}"#, &[("p", self.l.probe)]);
+        let ask = if takes_arguments || !checks.is_empty() {
+            let names = [("p", self.l.probe)];
+            let input = self.inner(if takes_arguments { r#"{"arguments": p}"# } else { "p" }, &names);
             let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
-            self.b.set([Write::Put(self.l.probe, fields)], ask, Some(failure))
+            let mut writes = vec![Write::Put(self.l.probe, fields)];
+            let checks = checks.iter().map(|check| self.b.formula(check, Dialect::Steps, &names));
+            writes.extend(checks.map(|checked| Write::Put(self.l.probe, checked)));
+            self.b.set(writes, ask, Some(failure))
         } else {
             self.b.do_(effect, fields, Some(self.l.answer), answered, Some(failure))
         };

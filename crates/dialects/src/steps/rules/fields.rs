@@ -69,13 +69,16 @@ impl Check<'_, '_> {
     }
 
     fn field(&mut self, step: &Step<'_>, name: &str, field: Field, value: &Located) {
-        // A runner's setting may be computed; what comes out is the runner's to judge.
-        let computed = step.kind.is_effect() && value.text().is_some_and(|text| text.contains("{{"));
+        // A field of a request may be computed; the step checks the result.
+        let is_template = step.kind.is_effect() && value.text().is_some_and(|text| text.contains("{{"));
+        let computed = is_template && !step.kind.is_fixed(name);
         let wanted = match field {
             Field::Text | Field::Required | Field::Plain | Field::Command => {
                 self.is_text(value, name);
                 return;
             }
+            Field::List if value.items().is_none() => "a list".to_owned(),
+            Field::Object if !value.is_object() => "an object".to_owned(),
             Field::Boolean if !matches!(value.shape, Shape::Bool(_)) => "true or false".to_owned(),
             Field::Number if !matches!(value.shape, Shape::Int(_) | Shape::Float(_)) => "a number".to_owned(),
             Field::Integer(least, most) => match value.shape {
@@ -95,7 +98,10 @@ impl Check<'_, '_> {
             }
             _ => return,
         };
-        if !computed {
+        if is_template && !computed {
+            let message = format!("`{name}` must be {wanted}, and cannot have a placeholder");
+            self.error(Kind::BadField, value.span, message, "write the value into the document");
+        } else if !computed {
             let message = format!("`{name}` is {wanted}, and this is {}", shown(value));
             self.error(Kind::BadField, value.span, message, "see section 3 of docs/spec/steps.md");
         }
