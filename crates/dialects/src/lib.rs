@@ -2,6 +2,7 @@
 //!
 //! [`load`] does it all: [`read`], the one reader for YAML and JSON, then the dialect's own grammar and rules, then lowering.
 
+mod agent;
 mod calls;
 mod flow;
 mod format;
@@ -22,6 +23,7 @@ mod steps;
 mod substitution;
 mod trigger;
 
+pub use agent::{agent_program, agent_program_for, agent_programs};
 pub use format::format;
 pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight};
 pub use picture::picture;

@@ -25,7 +25,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::cassette;
 use branchpoint_host::host::new_id;
-use branchpoint_runners::{Secrets, agent};
+use branchpoint_runners::Secrets;
 use jiff::Timestamp;
 
 pub(crate) use self::answers::Answers;
@@ -275,7 +275,7 @@ fn origin_of(workflow: &Workflow) -> String {
 /// The programs of the runs that it calls: other workflows, and turns of agents.
 fn children_of(workflow: &Workflow) -> Result<BTreeMap<Arc<str>, Program>> {
     let mut children = workflow.children.clone();
-    let agents = agent::parts([&workflow.program].into_iter().chain(children.values()));
+    let agents = branchpoint_dialects::agent_programs([&workflow.program].into_iter().chain(children.values()));
     children.extend(agents.map_err(|problems| anyhow!("an agent's `stop_when` cannot be compiled: {problems}"))?);
     Ok(children)
 }

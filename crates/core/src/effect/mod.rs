@@ -23,6 +23,7 @@
 //! | `notify` | [`NotifyRequest`]: a message to the user |
 //! | `scripted` | any fields: a step that only a script answers |
 
+mod agent;
 mod calls;
 mod fields;
 mod machine;
@@ -36,6 +37,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use agent::{AGENT, AGENT_DEPTH};
 pub use calls::{McpRequest, RunRequest, ToolRequest};
 pub use fields::FieldError;
 pub use machine::{FilesOperation, FilesRequest, NotifyRequest, ProcessRequest};

@@ -213,7 +213,7 @@ pub(crate) fn child_id(parent: &str, effect: u64, attempt: u32) -> String {
 /// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
 fn part(call: &Call) -> Option<Part> {
     if call.kind() != Kind::Run {
-        return agent::is_turn(call).then(|| agent::part(&call.definition));
+        return agent::is_turn(call).then(|| call.definition.agent_program());
     }
     let Ok(Request::Run(request)) = call.definition.request() else { return None };
     request.workflow.filter(|name| !name.is_empty()).map(|name| Part::from(&*name))

@@ -1,94 +1,28 @@
-//! Agents that use tools. Such a turn is a run of its own, of a program that is built in: hosts run it as they run any other
+//! Agents that use tools. Such a turn is a run of its own, of a program that the front-ends build: hosts run it as they run any other
 //! child, and no second interpreter decides what happens next.
 //!
-//! A host that finds [`is_turn`] true for a call runs [`program`] with [`input`] one level deeper, and settles the call with
-//! [`answer`] of the result. The program is called [`NAME`] where it calls itself, for agents that are tools of another; the run
-//! around hears of such calls by the signal `subagent`.
+//! A host that finds [`is_turn`] true for a call runs the program that [`branchpoint_core::ir::Effect::agent_program`] names with [`input`]
+//! one level deeper, and settles the call with [`answer`] of the result. The run around hears of agents that are tools of another by the
+//! signal [`SUBAGENT`].
 
 mod input;
-mod program;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use branchpoint_core::Usage;
-use branchpoint_core::effect::{Kind, Request, RunRequest};
-use branchpoint_core::ir::{Effect, Program};
-use branchpoint_expr::{Object, Problems, Value};
+use branchpoint_core::effect::{AGENT, Request, RunRequest};
+use branchpoint_expr::{Object, Value};
 
 pub use input::{Bounds, input};
 
 use crate::runner::{Answer, Call};
 
-/// What the program is called among the workflows that a run may call. No document can have this name. Runs keep the program that they
-/// were started with: once there is a release, a program that is given something else gets another name.
-pub const NAME: &str = "branchpoint:agent";
-
 /// The signal by which a run hears of agents that are tools of its own: `{nodeId, event}`.
 pub const SUBAGENT: &str = "subagent";
 
-/// How deep agents may be nested as tools, and runs around them.
-pub const DEPTH: u32 = 16;
-
-/// The program of every agent whose document does not say when it ends, and names no secret.
-static PLAIN: LazyLock<Program> = LazyLock::new(|| {
-    program::build(None, &[])
-        .unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
-});
-
-/// The program of an agent's turn, which is the same for all of them.
-pub fn program() -> &'static Program {
-    &PLAIN
-}
-
-/// The program for an effect that says when the agent ends (`stop_when`) or where secrets belong; none for any other, which has
-/// the plain one.
-///
-/// # Errors
-///
-/// The condition cannot be compiled.
-pub fn program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
-    let stop_when = stop_when(effect);
-    if stop_when.is_none() && effect.secrets.is_empty() {
-        return Ok(None);
-    }
-    program::build(stop_when.as_ref(), &effect.secrets).map(Some)
-}
-
-/// The programs that the agents of a workflow need, by the names under which a run calls them.
-///
-/// # Errors
-///
-/// A condition by which an agent ends cannot be compiled.
-pub fn parts<'p>(programs: impl IntoIterator<Item = &'p Program>) -> Result<BTreeMap<Arc<str>, Program>, Problems> {
-    let mut parts = BTreeMap::new();
-    let effects = programs.into_iter().flat_map(|program| &program.effects);
-    for effect in effects.filter(|effect| effect.kind == Kind::Model) {
-        parts.entry(NAME.into()).or_insert_with(|| program().clone());
-        if let Some(own) = program_for(effect)? {
-            parts.insert(part(effect), own);
-        }
-    }
-    Ok(parts)
-}
-
-/// The condition by which the turns of an effect end.
-fn stop_when(effect: &Effect) -> Option<Value> {
-    let Ok(Request::Model(request)) = effect.request() else { return None };
-    Some(request.stop_when).filter(|stop| *stop != Value::Null)
-}
-
 /// Whether a program of that name is one of an agent's turn.
 pub fn is_part(name: &str) -> bool {
-    name.starts_with(NAME)
-}
-
-/// The name of the program for an effect.
-pub fn part(effect: &Effect) -> Arc<str> {
-    // Equal conditions and secrets have equal programs, so a name that follows from the text is enough.
-    let until = stop_when(effect).map(|stop| format!(" until {stop:?}")).unwrap_or_default();
-    let with = effect.secrets.iter().map(|secret| format!(" with {secret}")).collect::<Vec<_>>().concat();
-    format!("{NAME}{until}{with}").into()
+    name.starts_with(AGENT)
 }
 
 /// Whether a call is a turn of an agent that has tools. Without tools there is one answer, which needs no run.
@@ -127,7 +61,7 @@ impl Told<'_> {
     /// What is told and what it says of a call; none if the call is not for an agent that is a tool.
     pub fn of(self, call: &Call) -> Option<(&'static str, Value)> {
         let Ok(Request::Run(RunRequest { workflow: Some(workflow), told, .. })) = call.request() else { return None };
-        if workflow != NAME || told == Value::Null {
+        if workflow != AGENT || told == Value::Null {
             return None;
         }
         let (kind, message) = match self {

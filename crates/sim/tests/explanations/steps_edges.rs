@@ -145,7 +145,7 @@ fn an_agent_says_why_it_stopped() {
     let options = LoadOptions { dialect: Some(Dialect::Steps), ..LoadOptions::default() };
     let workflow = load_with(document, &options).program.expect("the document is valid");
     let program = || {
-        let program = branchpoint_runners::agent::program_for(&workflow.effects[0]).expect("it compiles");
+        let program = branchpoint_dialects::agent_program_for(&workflow.effects[0]).expect("it compiles");
         program.expect("it has a condition")
     };
     let calls = r#"{$reply: {text: wait, usage: {tokens: 50}, toolCalls: [{id: "1", name: echo, arguments: {}}]}}"#;

@@ -8,7 +8,7 @@ use branchpoint_core::resume_rejection;
 use branchpoint_dialects::{load, preflight, read};
 use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::{Rehearsed, Script, VirtualDriver};
-use branchpoint_runners::{Answer, Call, agent};
+use branchpoint_runners::{Answer, Call};
 use branchpoint_sim::examples::examples;
 
 #[track_caller]
@@ -184,7 +184,7 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
             "connections": [{"source": "s", "target": "a"}, {"source": "a", "target": "k", "sourceHandle": "subagent"},
                 {"source": "k", "target": "l", "sourceHandle": "subagent"}]}"#,
     );
-    let parts = agent::parts([&program]).expect("there is no condition");
+    let parts = branchpoint_dialects::agent_programs([&program]).expect("there is no condition");
     let folder = tempfile::tempdir().expect("there is room");
     let kept = |name: &str| VirtualDriver::kept(&folder.path().join(name), "r".to_owned(), &program, 0).calling(&parts);
     for mut host in [kept("whole.db"), kept("killed.db").crashing()] {

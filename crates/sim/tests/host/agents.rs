@@ -2,7 +2,6 @@
 
 use branchpoint_core::Usage;
 use branchpoint_host::store::{Document, Workflow};
-use branchpoint_runners::agent;
 
 use super::*;
 
@@ -25,7 +24,7 @@ fn keep(host: &Host, text: &str) -> WorkflowNo {
     let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let name = |name: &str| name.to_owned();
     let document = Document { name: name("a"), dialect: name("steps"), origin: name("a"), text: text.into() };
-    let children = agent::parts([&program]).expect("it has no condition");
+    let children = branchpoint_dialects::agent_programs([&program]).expect("it has no condition");
     let workflow = Workflow { document: &document, program: &program, children: &children };
     host.store().save(workflow, 0).expect("the store takes it")
 }

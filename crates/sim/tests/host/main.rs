@@ -1,5 +1,6 @@
 //! The embedded host over a file: what it promises when processes come, go and are killed.
 
+mod agent_turns;
 mod agents;
 mod cassettes;
 mod children;

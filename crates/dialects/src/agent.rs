@@ -1,10 +1,13 @@
-//! The built-in program of an agent's turn: the model with its tools, its calls, and the model again.
+//! The program of an agent's turn: the model with its tools, its calls, and the model again.
 //!
-//! Every call of the model and every call of a tool is an effect of the run, so a turn that was interrupted goes on after
-//! the last one that was answered. What goes wrong with a tool is told to the model, which may know what to do; what goes
-//! wrong with the model ends the turn.
+//! Every call of the model and every call of a tool is an effect of the run, so a turn that was interrupted continues after
+//! the last one that was answered. An error of a tool is reported to the model, which may know what to do; an error of
+//! the model ends the turn.
 
-use branchpoint_core::effect::{Format, Kind, Response, SecretText, Task};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use branchpoint_core::effect::{AGENT, AGENT_DEPTH, Format, Kind, Response, SecretText, Task};
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
     ConditionId, DecisionId, DecisionKind, Effect, Exit, ExprId, Failure, Limits, Mark, OnFail, PlaceId, Program,
@@ -12,20 +15,60 @@ use branchpoint_core::ir::{
 };
 use branchpoint_expr::{Condition, Dialect, Located, Problems, Value};
 
-use super::{DEPTH, NAME};
-
 /// How many calls of one reply go on at the same time.
 const WIDTH: u32 = 8;
 
 /// The dialect of the formulas here; it decides nothing but their grammar.
 const GRAMMAR: Dialect = Dialect::Session;
 
+/// The program of every agent whose document has no `stop_when`, and names no secret.
+static PLAIN: LazyLock<Program> = LazyLock::new(|| {
+    build(None, &[]).unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
+});
+
+/// The program of an agent's turn that is the same for most agents.
+pub fn agent_program() -> &'static Program {
+    &PLAIN
+}
+
+/// The program for an effect with its own end of a turn (`stop_when`) or with secrets; none for any other, which has the plain one.
+///
+/// # Errors
+///
+/// The condition cannot be compiled.
+pub fn agent_program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
+    let stop_when = effect.stop_when();
+    if stop_when.is_none() && effect.secrets.is_empty() {
+        return Ok(None);
+    }
+    build(stop_when.as_ref(), &effect.secrets).map(Some)
+}
+
+/// The programs that the agents of a workflow need, by the names under which a run calls them.
+///
+/// # Errors
+///
+/// A condition by which an agent ends cannot be compiled.
+pub fn agent_programs<'p>(
+    programs: impl IntoIterator<Item = &'p Program>,
+) -> Result<BTreeMap<Arc<str>, Program>, Problems> {
+    let mut named = BTreeMap::new();
+    let effects = programs.into_iter().flat_map(|program| &program.effects);
+    for effect in effects.filter(|effect| effect.kind == Kind::Model) {
+        named.entry(AGENT.into()).or_insert_with(|| agent_program().clone());
+        if let Some(own) = agent_program_for(effect)? {
+            named.insert(effect.agent_program(), own);
+        }
+    }
+    Ok(named)
+}
+
 /// Builds the program. The condition, if there is one, ends the turn when it holds for a reply; it reads `input`, the reply,
 /// and names that the agent was given values for. The secrets are the places of what the model is asked with where some stand:
 /// they come from the effect, because everything that is said in a turn comes from outside.
-pub(super) fn build(stop_when: Option<&Value>, secrets: &[SecretText]) -> Result<Program, Problems> {
+fn build(stop_when: Option<&Value>, secrets: &[SecretText]) -> Result<Program, Problems> {
     let mut b = Builder::new();
-    let limits = Limits { depth: DEPTH, ..Limits::default() };
+    let limits = Limits { depth: AGENT_DEPTH, ..Limits::default() };
     b.limits(limits);
     let mut turn = Turn::new(b, secrets.to_vec());
     let stop = stop_when.map(|written| turn.stop(written)).transpose()?;
@@ -298,7 +341,7 @@ impl Turn {
 
     /// An agent as a tool is a run of this program again, one level deeper.
     fn subagent(&mut self, scope: ScopeId, result: SlotId, failure: SlotId) -> PlaceId {
-        let fixed = [("workflow".into(), Value::from(NAME))].into_iter().collect();
+        let fixed = [("workflow".into(), Value::from(AGENT))].into_iter().collect();
         let effect = self.b.effect(Effect { fixed, step: Some(self.tool_step), ..effect(Kind::Run) });
         let asked = self.formula(
             "let agent = get(given.subagents, call.name); \
@@ -356,7 +399,7 @@ impl Turn {
     }
 
     fn formula(&mut self, text: &str) -> ExprId {
-        self.b.formula_with(text, GRAMMAR, &self.known, &[("workflow", Value::from(NAME))])
+        self.b.formula_with(text, GRAMMAR, &self.known, &[("workflow", Value::from(AGENT))])
     }
 
     fn test(&mut self, text: &str) -> ConditionId {

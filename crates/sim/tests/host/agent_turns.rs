@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::Usage;
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{AGENT, Kind};
 use branchpoint_core::ir::{Effect, Program, Status};
+use branchpoint_dialects::{agent_program, agent_program_for};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::{Answer, Call, agent};
@@ -75,7 +76,7 @@ fn says(text: &str) -> String {
 
 fn run(program: &Program, call: &Call, world: &mut World) -> Value {
     assert!(agent::is_turn(call));
-    let children = BTreeMap::from([(Arc::from(agent::NAME), agent::program().clone())]);
+    let children = BTreeMap::from([(Arc::from(AGENT), agent_program().clone())]);
     let mut memory = VirtualDriver::new(program, 0).calling(&children);
     let input = agent::input(call, agent::Bounds::default()).expect("its fields are known");
     memory.start(input, Object::default()).expect("it starts");
@@ -105,7 +106,7 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
             fields.insert("sequential".into(), Value::Bool(true));
             asked.input = Value::from(fields);
         }
-        let result = run(agent::program(), &asked, &mut world);
+        let result = run(agent_program(), &asked, &mut world);
         assert_eq!(text(&result, "output"), "done");
         assert_eq!(world.tools.len(), 5);
         let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
@@ -127,7 +128,7 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
 fn what_a_document_has_set_for_a_tool_goes_with_its_calls() {
     let step = r#"{"prompt": "Do it.", "tools": ["echo", {"name": "find", "configuration": {"limit": 3}}]}"#;
     let mut world = World::new(&[&calls(&[("echo", "{}"), ("find", r#"{"q": "x"}"#)]), &says("done")]);
-    run(agent::program(), &call("model", "{}", step), &mut world);
+    run(agent_program(), &call("model", "{}", step), &mut world);
     let set = |tool: &str| {
         let called = world.tools.iter().find(|asked| text(asked, "tool") == tool).expect("it was called");
         called.get("configuration").cloned().unwrap_or_default()
@@ -138,7 +139,7 @@ fn what_a_document_has_set_for_a_tool_goes_with_its_calls() {
 #[test]
 fn what_goes_wrong_with_a_tool_is_told_to_the_model() {
     let mut world = World::new(&[&calls(&[("broken", "{}"), ("made_up", "{}")]), &says("I see")]);
-    let result = run(agent::program(), &call("model", "{}", STEP), &mut world);
+    let result = run(agent_program(), &call("model", "{}", STEP), &mut world);
     assert_eq!(text(&result, "output"), "I see");
     let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
     assert_eq!(text(&messages[1], "error"), "it is broken");
@@ -157,7 +158,7 @@ fn a_turn_ends_when_it_has_used_up_what_it_may() {
     ] {
         let mut world = World::new(&endless);
         let asked = format!(r#"{{"prompt": "Go.", "tools": ["echo"], {bound}}}"#);
-        let result = run(agent::program(), &call("model", "{}", &asked), &mut world);
+        let result = run(agent_program(), &call("model", "{}", &asked), &mut world);
         assert_eq!((text(&result, "kind"), world.asked.len()), (kind, turns), "{result}");
         assert!(text(&result, "message").contains(bound.split('"').nth(1).expect("a name")), "{result}");
         assert!(
@@ -169,7 +170,7 @@ fn a_turn_ends_when_it_has_used_up_what_it_may() {
 #[test]
 fn a_model_that_fails_ends_the_turn_and_keeps_what_was_said() {
     let mut world = World::new(&[&calls(&[("echo", "{}")])]);
-    let result = run(agent::program(), &call("model", "{}", STEP), &mut world);
+    let result = run(agent_program(), &call("model", "{}", STEP), &mut world);
     assert_eq!((text(&result, "status"), text(&result, "message")), ("failed", "nothing to say"));
     assert_eq!(result.get("messages").and_then(Value::as_list).map(<[Value]>::len), Some(2));
 }
@@ -179,7 +180,7 @@ fn thoughts_go_back_as_they_came() {
     let thinking =
         r#"{"text": "", "toolCalls": [{"id": "c", "name": "echo", "arguments": {}}], "thoughts": {"signed": 1}}"#;
     let mut world = World::new(&[thinking, &says("done")]);
-    run(agent::program(), &call("model", "{}", STEP), &mut world);
+    run(agent_program(), &call("model", "{}", STEP), &mut world);
     let messages = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
     assert_eq!(messages[0].get("thoughts"), Some(&value(r#"{"signed": 1}"#)));
 }
@@ -188,7 +189,7 @@ fn thoughts_go_back_as_they_came() {
 fn a_condition_of_the_document_ends_the_turn() {
     let spec = r#"{"fixed": {"stop_when": {"if": "{{input}} == {{step.goal.output}}"}}}"#;
     let spec_value = effect("model", spec);
-    let program = match agent::program_for(&spec_value) {
+    let program = match agent_program_for(&spec_value) {
         Ok(program) => program.expect("it has a condition"),
         Err(problems) => panic!("{problems}"),
     };
@@ -198,7 +199,7 @@ fn a_condition_of_the_document_ends_the_turn() {
     let result = run(&program, &call("model", spec, asked), &mut world);
     assert_eq!((text(&result, "status"), text(&result, "output")), ("completed", "enough"), "{result}");
     assert!(world.tools.is_empty());
-    assert!(agent::program_for(&effect("model", "{}")).is_ok_and(|none| none.is_none()));
+    assert!(agent_program_for(&effect("model", "{}")).is_ok_and(|none| none.is_none()));
 }
 
 const GRAPH: &str = r#"{"system": "Boss.", "prompt": "Plan a trip.", "model": "m", "reasoning_effort": "low",
@@ -214,7 +215,7 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
         &says("Take the 9:15."),
         &says("All set."),
     ]);
-    let result = run(agent::program(), &call("model", "{}", GRAPH), &mut world);
+    let result = run(agent_program(), &call("model", "{}", GRAPH), &mut world);
     assert_eq!(text(&result, "output"), "All set.");
     assert_eq!(world.asked.len(), 4);
     assert_eq!((text(&world.asked[1], "system"), text(&world.asked[1], "model")), ("Look.", "s"));
@@ -236,7 +237,7 @@ fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
         [(r#"{"message": {"to": "Rome"}}"#, r#"{"to":"Rome"}"#), (r#"{"msg": "Go."}"#, r#"{"msg":"Go."}"#)]
     {
         let mut world = World::new(&[&calls(&[("subagent_scout_n2", arguments)]), &says("found"), &says("done")]);
-        run(agent::program(), &call("model", "{}", GRAPH), &mut world);
+        run(agent_program(), &call("model", "{}", GRAPH), &mut world);
         assert_eq!(text(&world.asked[1], "prompt"), prompt);
     }
 }
@@ -244,7 +245,7 @@ fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
 #[test]
 fn arguments_that_are_no_object_reach_no_tool_and_the_model_is_told() {
     let mut world = World::new(&[&calls(&[("echo", r#""{\"n\": 1, oo""#), ("echo", "[1]")]), &says("I see")]);
-    run(agent::program(), &call("model", "{}", STEP), &mut world);
+    run(agent_program(), &call("model", "{}", STEP), &mut world);
     assert!(world.tools.is_empty());
     let since = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
     let told = "the arguments of `echo` are no JSON object, so it was not called: ";
@@ -260,7 +261,7 @@ fn the_model_of_a_turn_is_asked_with_everything_that_the_call_says() {
     let spec = r#"{"response": {"output_schema": {"type": "object"}}, "secrets": [{"at": [{"field": "system"}]}]}"#;
     let mut world = World::new(&[&calls(&[("echo", "{}")]), &says("done")]);
     let call = call("model", spec, asked);
-    let program = agent::program_for(&call.definition).ok().flatten().expect("it names secrets");
+    let program = agent_program_for(&call.definition).ok().flatten().expect("it names secrets");
     run(&program, &call, &mut world);
     let expected = r#"{"prompt": "Hi.", "system": "Short.", "model": "gpt-5", "model_variant": "mini",
         "top_p": 0.5, "attachments": [{"mime": "image/png", "data": "aGk="}],
@@ -274,7 +275,7 @@ fn the_model_of_a_turn_is_asked_with_everything_that_the_call_says() {
 fn the_program_is_the_same_each_time() {
     let bytes = |program: &Program| branchpoint_core::codec::encode_program(program).expect("it can be written");
     let spec = effect("model", r#"{"fixed": {"stop_when": {"if": "{{input}} == 'x'"}}}"#);
-    let stopping = || agent::program_for(&spec).ok().flatten().expect("it has a condition");
+    let stopping = || agent_program_for(&spec).ok().flatten().expect("it has a condition");
     assert_eq!(bytes(&stopping()), bytes(&stopping()));
     assert!(!agent::is_turn(&call("model", "{}", r#"{"prompt": "hi", "tools": []}"#)));
     assert!(!agent::is_turn(&call("model", r#"{"fixed": {"task": "reply"}}"#, r#"{"tools": ["x"]}"#)));
