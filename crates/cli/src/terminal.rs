@@ -2,6 +2,7 @@
 //! control the terminal: see [`escape`].
 
 mod escape;
+mod stalled;
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Read, Write};
@@ -41,11 +42,12 @@ fn print_to(stdout: &mut impl Write, data: &str) -> Result<()> {
 }
 
 /// Prints a message, in which [`paint`] may have marked styles. They are removed unless stderr is a terminal that wants them
-/// (`NO_COLOR`).
+/// (`NO_COLOR`). If stderr accepts nothing, the message is dropped: see [`stalled`].
 pub(crate) fn tell(message: &str) {
-    // When stderr fails too, nothing is left to report it to.
-    let _ = anstream::stderr().lock().write_all(escape::styled(message).as_bytes());
+    stalled::write(&escape::styled(message));
 }
+
+pub(crate) use stalled::is_stalled;
 
 /// Asks the person at the terminal for a line. None when nothing more comes.
 pub(crate) fn ask(question: &str) -> Option<String> {

@@ -289,6 +289,8 @@ impl Foreground {
         let heard = self.heard;
         thread::spawn(move || heard.iter().for_each(drop));
         self.backend.leave(Duration::ZERO)?;
+        // Nothing is left to stop: from now on the first Ctrl-C ends the process, even if nobody reads its output.
+        interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
         Ok(self.backend)
     }
 }

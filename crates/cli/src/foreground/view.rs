@@ -104,6 +104,7 @@ impl View {
     /// A run is over: nothing of it is at work any more.
     pub(crate) fn ended(&mut self, run: RunNo, status: Status) {
         let Some(seen) = self.runs.remove(&run) else { return };
+        self.hide_if_stalled();
         seen.open.values().flatten().for_each(ProgressBar::finish_and_clear);
         let rest = seen.rest(status);
         self.say(&rest);
@@ -118,8 +119,8 @@ impl View {
         let before = if std::mem::take(&mut self.in_line) { "\n" } else { "" };
         let text = self.masks.mask(&format!("{before}{text}"));
         match &self.bars {
-            Some(bars) => bars.suspend(|| terminal::tell(&text)),
-            None => terminal::tell(&text),
+            Some(bars) if !terminal::is_stalled() => bars.suspend(|| terminal::tell(&text)),
+            _ => terminal::tell(&text),
         }
     }
 
@@ -165,8 +166,18 @@ impl View {
 
     /// Moves the spinners.
     pub(crate) fn tick(&mut self) {
+        if terminal::is_stalled() {
+            return;
+        }
         let open = self.runs.values().flat_map(|seen| seen.open.values().flatten());
         open.for_each(ProgressBar::tick);
+    }
+
+    /// Draws nothing more if the terminal accepts nothing.
+    fn hide_if_stalled(&self) {
+        if let Some(bars) = self.bars.as_ref().filter(|_| terminal::is_stalled()) {
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
     }
 
     /// While somebody types, nothing is drawn below.
@@ -196,6 +207,7 @@ impl View {
         if std::mem::take(&mut self.in_line) {
             terminal::tell("\n");
         }
+        self.hide_if_stalled();
         if let Some(bars) = self.bars.take() {
             let _ = bars.clear();
             bars.set_draw_target(ProgressDrawTarget::hidden());
@@ -220,7 +232,7 @@ impl View {
 
     /// Shows what is at work in a run.
     fn draw(&mut self, run: RunNo) {
-        let Some(bars) = &self.bars else { return };
+        let Some(bars) = self.bars.as_ref().filter(|_| !terminal::is_stalled()) else { return };
         let shown = self.runs.values().flat_map(|seen| seen.open.values().flatten()).count();
         let mut room = BARS.saturating_sub(shown);
         let Some(seen) = self.runs.get_mut(&run) else { return };

@@ -29,6 +29,7 @@ mod running;
 mod scripted;
 mod session;
 mod settings;
+mod stalled;
 mod stored;
 mod usage;
 mod worker;

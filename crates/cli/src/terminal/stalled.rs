@@ -1,0 +1,82 @@
+//! Messages to a terminal or a pipe that may accept nothing, such as a paused pager: waiting for it would hold up runs and signals.
+//! What stderr does not accept in time is dropped and counted; whatever commands print is in the store as well.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// How long stderr may accept nothing, in milliseconds, until messages are dropped.
+const PATIENCE_MS: u16 = 1_000;
+
+/// How many bytes a pipe accepts without blocking when it accepts any.
+const PIECE_BYTES: usize = 4096;
+
+/// How many bytes were dropped since stderr stopped accepting messages; none while it accepts them.
+static DROPPED: Mutex<Option<usize>> = Mutex::new(None);
+
+/// Writes to stderr as much as it accepts.
+pub(super) fn write(message: &str) {
+    let (dropped, stderr) = (&mut *dropped(), io::stderr());
+    let write = |piece: &str| drop(anstream::stderr().lock().write_all(piece.as_bytes()));
+    write_to(message, dropped, |patience_ms| accepts(stderr.as_fd(), patience_ms), write);
+}
+
+/// Whether stderr accepts nothing now. What only moves, such as a spinner, is not drawn then.
+pub(crate) fn is_stalled() -> bool {
+    !accepts(io::stderr().as_fd(), 0)
+}
+
+fn dropped() -> MutexGuard<'static, Option<usize>> {
+    DROPPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write_to(message: &str, dropped: &mut Option<usize>, accepts: impl Fn(u16) -> bool, mut write: impl FnMut(&str)) {
+    let mut rest = message;
+    while !rest.is_empty() {
+        // After it has stalled once, nothing waits for it.
+        if !accepts(if dropped.is_some() { 0 } else { PATIENCE_MS }) {
+            *dropped = Some(dropped.unwrap_or_default() + rest.len());
+            return;
+        }
+        if let Some(bytes) = dropped.take() {
+            write(&format!("\n[{bytes} bytes of messages were dropped because nothing read them]\n"));
+            continue;
+        }
+        let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        write(piece);
+        rest = more;
+    }
+}
+
+/// Whether a file accepts a piece within so many milliseconds. One that is closed accepts it, and reports the error.
+fn accepts(file: BorrowedFd<'_>, patience_ms: u16) -> bool {
+    let mut files = [PollFd::new(file, PollFlags::POLLOUT)];
+    poll(&mut files, PollTimeout::from(patience_ms)) != Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_nobody_reads_are_dropped_and_counted() {
+        let (mut dropped, mut written) = (None, String::new());
+        let mut send = |message: &str, is_read: bool| {
+            let waits = std::cell::Cell::new(0);
+            let accepts = |patience_ms| {
+                waits.set(waits.get() + patience_ms);
+                is_read
+            };
+            write_to(message, &mut dropped, accepts, |piece| written.push_str(piece));
+            waits.get()
+        };
+        assert_eq!(send("one ", true), PATIENCE_MS);
+        assert_eq!(send("lost ", false), PATIENCE_MS);
+        assert_eq!(send("lost too ", false), 0, "only the first one waits");
+        send(&"two ".repeat(3_000), true);
+        let note = "\n[14 bytes of messages were dropped because nothing read them]\n";
+        assert_eq!(written, format!("one {note}{}", "two ".repeat(3_000)));
+    }
+}
