@@ -137,11 +137,12 @@ impl Here {
             _ => false,
         };
         if works && !self.anywhere && !folder.is_absolute() {
-            return Some(Answer::failed("exit_code", "the run has no folder, and a worker runs commands only there"));
+            let message = "the run has no folder, and a worker runs commands only there";
+            return Some(Answer::failed(Kind::BadWorkingDir.as_str(), message));
         }
         if works && folder.is_absolute() && !folder.is_dir() {
-            let message = format!("the folder of the run, {}, is not there", folder.display());
-            return Some(Answer::failed("exit_code", message));
+            let message = format!("the folder of the run, {}, does not exist", folder.display());
+            return Some(Answer::failed(Kind::BadWorkingDir.as_str(), message));
         }
         match self.local.perform(call, cancel).await {
             None => self.local.agent(call, cancel).await,

@@ -4,6 +4,7 @@
 
 mod agent;
 mod calls;
+mod environment;
 mod flow;
 mod format;
 mod graph;

@@ -46,8 +46,18 @@ pub fn is_identifier(name: &str) -> bool {
     name.bytes().next().is_some_and(is_first) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether not even the author of a document may set a variable of this name.
-pub fn is_protected(name: &str) -> bool {
+/// Why not even the author of a document may set a variable of this name; none if the name is allowed.
+pub fn refusal(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("a name must not be empty")
+    } else if name.contains(['=', '\0']) {
+        Some("a name must not contain `=` or a NUL character")
+    } else {
+        is_protected(name).then_some("it decides which programs run")
+    }
+}
+
+fn is_protected(name: &str) -> bool {
     PROTECTED.contains(&name) || PROTECTED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -78,6 +88,16 @@ mod tests {
         for name in ["title", "TITLE", "path", "home", "env", "API_KEY", "python", "proxy", "GITHUB", "LDAP", "AWSOME"]
         {
             assert!(!is_reserved(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn authors_set_any_name_that_is_valid_and_not_protected() {
+        for name in ["", "A=B", "a\0b", "PATH", "IFS", "LD_PRELOAD", "DYLD_X", "BASH_ENV"] {
+            assert!(refusal(name).is_some(), "{name}");
+        }
+        for name in ["PYTHONHOME", "a-b", "1a", "path"] {
+            assert_eq!(refusal(name), None, "{name}");
         }
     }
 

@@ -17,6 +17,7 @@ mod runner;
 mod runner_check;
 mod runtime;
 mod secrets;
+mod shorten;
 pub mod tools;
 
 pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, read_text_file};

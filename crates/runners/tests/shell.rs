@@ -16,6 +16,7 @@ fn shell(command: &str) -> Shell {
         env: Vec::new(),
         limit: None,
         max_output: MAX_OUTPUT,
+        limited: vec![Stream::Out, Stream::Err],
         secrets: Secrets::default(),
         shell: Some(PathBuf::from("/bin/sh")),
     }
@@ -59,12 +60,27 @@ fn a_command_gives_its_code_and_both_streams() {
 }
 
 #[test]
-fn the_environment_has_what_is_given_and_keeps_what_decides_what_runs() {
-    let env = [("WHO", "bob"), ("PATH", "/nowhere"), ("LD_PRELOAD", "x.so"), ("IFS", "x"), ("A=B", "c")];
-    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let (exit, out, _) =
-        run(&Shell { env, ..shell("printf '%s %s' \"$WHO\" \"${LD_PRELOAD:-none}\"; command -v ls > /dev/null") });
-    assert_eq!((exit, &*out), (0, "bob none"));
+fn the_environment_has_what_is_given() {
+    let env = vec![("WHO".to_owned(), "bob".to_owned())];
+    let (exit, out, _) = run(&Shell { env, ..shell("printf %s \"$WHO\"") });
+    assert_eq!((exit, &*out), (0, "bob"));
+}
+
+/// Runs a command that must fail; gives the kind and the message.
+#[track_caller]
+fn failure(shell: &Shell) -> (String, String) {
+    let answer = runtime().block_on(shell.run(&CancellationToken::new(), &nobody()));
+    let Answer::Failed(failed) = answer else { panic!("{answer:?}") };
+    (failed.kind.to_string(), failed.message.to_string())
+}
+
+#[test]
+fn a_variable_that_must_not_be_set_fails_the_command() {
+    for name in ["PATH", "LD_PRELOAD", "IFS", "A=B", "", "a\0b"] {
+        let env = vec![("WHO".to_owned(), "bob".to_owned()), (name.to_owned(), "x".to_owned())];
+        let (kind, message) = failure(&Shell { env, ..shell("true") });
+        assert!(kind == "bad_env_name" && message.contains(&format!("`{name}`")), "{kind}: {message}");
+    }
 }
 
 #[test]
@@ -167,9 +183,30 @@ fn output_above_the_limit_is_cut_at_a_character_and_names_its_stream() {
     ] {
         let answer =
             runtime().block_on(Shell { max_output, ..shell(command) }.run(&CancellationToken::new(), &nobody()));
-        let Answer::Process { exit: 0, stdout, cut, .. } = answer else { panic!("{command}: {answer:?}") };
+        let Answer::Process { stdout, cut, .. } = answer else { panic!("{command}: {answer:?}") };
         assert_eq!((&*stdout, cut), (expect, stream), "{command}");
     }
+}
+
+#[test]
+fn a_command_that_prints_more_than_its_limit_is_stopped_with_its_group() {
+    for command in ["yes", "yes >&2", "(trap '' TERM; yes) | cat; sleep 1000"] {
+        let (listener, gone) = watched();
+        let answer =
+            runtime().block_on(Shell { max_output: 1000, ..shell(command) }.run(&CancellationToken::new(), &listener));
+        assert!(matches!(answer, Answer::Process { exit: 137, cut: Some(_), .. }), "{command}: {answer:?}");
+        drop(listener);
+        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of {command} still runs");
+    }
+}
+
+#[test]
+fn a_command_whose_output_may_be_cut_runs_to_its_end() {
+    let command = "head -c 3000000 /dev/zero | tr '\\0' x; exit 3";
+    let cut = Shell { max_output: 4, limited: Vec::new(), ..shell(command) };
+    let answer = runtime().block_on(cut.run(&CancellationToken::new(), &nobody()));
+    let expect = Answer::Process { exit: 3, stdout: "xxxx".into(), stderr: "".into(), cut: Some(Stream::Out) };
+    assert_eq!(answer, expect);
 }
 
 #[test]
@@ -178,8 +215,8 @@ fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
         let (listener, gone) = watched();
         // The command ends at once; what it leaves is ended by this test.
         let command = format!("printf 'started\\n'; {left} & echo $! >&2");
-        let Answer::Process { exit, stdout, stderr, .. } =
-            runtime().block_on(shell(&command).run(&CancellationToken::new(), &listener))
+        let Answer::Process { exit, stdout, stderr, .. } = runtime()
+            .block_on(Shell { limited: Vec::new(), ..shell(&command) }.run(&CancellationToken::new(), &listener))
         else {
             panic!("it has ended")
         };
@@ -192,10 +229,22 @@ fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_a_failure() {
-    let answer = runtime()
-        .block_on(Shell { dir: "/nowhere/at/all".into(), ..shell("true") }.run(&CancellationToken::new(), &nobody()));
-    assert!(matches!(&answer, Answer::Failed(failed) if failed.message.contains("/nowhere/at/all")), "{answer:?}");
+fn a_working_directory_that_cannot_be_used_is_named_and_the_shell_is_not() {
+    for dir in ["/nowhere/at/all", "/dev/null"] {
+        let (kind, message) = failure(&Shell { dir: dir.into(), ..shell("true") });
+        assert!(kind == "bad_working_dir" && message.contains(dir) && !message.contains("/bin/sh"), "{message}");
+    }
+    let long = format!("/{}", "d/".repeat(200_000));
+    let (kind, message) = failure(&Shell { dir: long.into(), ..shell("true") });
+    assert!(kind == "bad_working_dir" && message.len() < 500 && message.contains("400001 characters"), "{message}");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named() {
+    let (kind, message) = failure(&Shell { shell: Some("/nowhere/shell".into()), ..shell("true") });
+    assert!(kind == "start_failed" && message.contains("/nowhere/shell"), "{message}");
+    let (kind, message) = failure(&shell(&"x".repeat(4_000_000)));
+    assert!(kind == "start_failed" && message.len() < 500, "{message}");
 }
 
 #[test]

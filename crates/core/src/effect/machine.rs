@@ -1,6 +1,6 @@
 //! Requests to the machine: processes, files and messages to the user.
 
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::{Kind, Object, Value};
 
 use super::fields::{request, word};
 
@@ -24,6 +24,11 @@ request! {
         /// The standard input.
         stdin: Option<String>,
     }
+}
+
+impl ProcessRequest {
+    /// Failures that every dialect reports under their own kind: the document, not the command, has to change.
+    pub const OWN_FAILURES: [Kind; 4] = [Kind::OutputLimit, Kind::StartFailed, Kind::BadWorkingDir, Kind::BadEnvName];
 }
 
 request! {

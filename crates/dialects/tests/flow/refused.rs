@@ -307,6 +307,11 @@ fn other_calls_name_what_they_call() {
         r#"{"command": "ls", "args": "-l", "env": "A=b"}"#,
         &[("invalid_config", "\"-l\""), ("invalid_config", "\"A=b\"")],
     );
+    step(
+        "runCommand",
+        r#"{"command": "ls", "env": {"A=B": "1", "LD_PRELOAD": "x"}, "credentials": {"PATH": "KEY"}}"#,
+        &[("bad_env_name", "\"A=B\""), ("bad_env_name", "\"LD_PRELOAD\""), ("bad_env_name", "\"PATH\"")],
+    );
     step("runCommand", r#"{"command": "ls", "max_output": 1000, "truncate": true}"#, &[]);
     step(
         "runCommand",

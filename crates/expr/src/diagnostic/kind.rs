@@ -432,6 +432,12 @@ kinds! {
     // Failures of runs that no document tells.
     /// A command ended with an exit code other than 0.
     ExitCode = "exit_code",
+    /// A command could not be started.
+    StartFailed = "start_failed",
+    /// The working directory of a command does not exist or cannot be used.
+    BadWorkingDir = "bad_working_dir",
+    /// An environment variable that a command may not set, or whose name is not valid.
+    BadEnvName = "bad_env_name",
     /// A step took longer than its time limit.
     Timeout = "timeout",
     /// The output of a step does not fit its schema.

@@ -20,24 +20,23 @@ pub(super) fn judge(
     stderr: Arc<str>,
     cut: Option<Stream>,
 ) -> Result<Judged, Failed> {
-    if let Some(failed) = failure(call, exit, &stderr, cut) {
+    if let Some(failed) = over_limit(call, cut) {
         return Err(failed);
+    }
+    if exit != 0 {
+        let complaint = stderr.trim();
+        let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
+        return Err(refused("exit_code", format!("the command ended with code {exit}{said}")));
     }
     let output = if call.response().format == Format::Tagged { tagged_output(stdout) } else { Value::from(stdout) };
     let beside = vec![("exit_code", Value::Int(exit.into())), ("stderr", Value::Str(stderr))];
     Ok(Judged { output, content_type: None, beside })
 }
 
-/// Why a process that has ended failed: by its exit code, or because its output exceeds the limit.
-pub(super) fn failure(call: &Call, exit: i32, stderr: &str, cut: Option<Stream>) -> Option<Failed> {
+/// The failure of a process that was stopped because its output exceeds the limit.
+pub(super) fn over_limit(call: &Call, cut: Option<Stream>) -> Option<Failed> {
     let cut = cut.filter(|_| !call.response().truncate);
     let limit = max_output(call);
-    if exit != 0 {
-        let complaint = stderr.trim();
-        let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
-        let cut = cut.map_or(String::new(), |_| format!(" (its output was cut after {limit} bytes)"));
-        return Some(refused("exit_code", format!("the command ended with code {exit}{cut}{said}")));
-    }
     let stream = match cut? {
         Stream::Out => "output",
         Stream::Err => "error output",

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::{Format, Kind};
+use branchpoint_core::effect::{Format, Kind, ProcessRequest};
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
@@ -50,7 +50,9 @@ pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Fai
             Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } => {
-            Report::failed(Vec::new(), Failed { kind: kind_of(call, &failed.kind), ..failed })
+            let is_own = ProcessRequest::OWN_FAILURES.iter().any(|kind| kind.as_str() == &*failed.kind);
+            let kind = if is_own { failed.kind } else { kind_of(call, &failed.kind) };
+            Report::failed(Vec::new(), Failed { kind, ..failed })
         }
     };
     match &report.failed {
@@ -87,17 +89,15 @@ fn kind_of(call: &Call, own: &str) -> Arc<str> {
 }
 
 fn ended(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>, cut: Option<Stream>) -> Report {
-    let failed = process::failure(call, exit, &stderr, cut).map(|failed| {
+    let over_limit = process::over_limit(call, cut);
+    // A command that exceeds its limit is stopped, so its own exit code means nothing; what failed never has the code 0.
+    let code = if over_limit.is_some() { 1 } else { exit };
+    let failed = over_limit.or_else(|| {
         let codes = &call.response().retry_exit_codes;
-        let again = codes.is_empty() || codes.contains(&exit.into());
-        let failed = if again { failed } else { Failed { again: Again::Never, ..failed } };
-        match exit {
-            0 => failed,
-            exit => Failed { message: process::last_words(exit, &stdout, &stderr).into(), ..failed },
-        }
+        let again = if codes.is_empty() || codes.contains(&exit.into()) { Again::Soon } else { Again::Never };
+        let message = || process::last_words(exit, &stdout, &stderr);
+        (exit != 0).then(|| Failed { again, ..refused("exit_code", message()) })
     });
-    // What failed never has the code 0.
-    let code = if failed.is_some() && exit == 0 { 1 } else { exit };
     let fields =
         vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(code.into()))];
     Report { fields, failed }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::local::Local;
-use crate::local::shell::{Listener, Stream, max_output};
+use crate::local::shell::{Listener, Shell, Stream, max_output};
 use crate::runner::{Answer, Call};
 
 /// A table `[agents.NAME]` of the settings: how the provider of that name is asked.
@@ -153,9 +153,11 @@ impl Local {
         if let (Some(flag), Some(model)) = (model_flag, &request.model) {
             command.arg(flag).arg(model);
         }
-        let shell = self.child(call, request.dir.as_deref(), &Object::default());
+        // Only its answer is limited: whatever else it reports is dropped.
+        let shell =
+            Shell { limited: vec![Stream::Out], ..self.child(call, request.dir.as_deref(), &Object::default()) };
         match shell.run_program(command.into(), Some(whole_message(request)), cancel, listener).await {
-            Answer::Process { exit: 0, cut: Some(Stream::Out), .. } => {
+            Answer::Process { cut: Some(Stream::Out), .. } => {
                 let limit = max_output(call);
                 Answer::refused("agent", format!("`{program}` printed more than the {limit} bytes that are read"))
             }

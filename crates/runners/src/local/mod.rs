@@ -23,6 +23,7 @@ use crate::local::shell::{Listener, Shell, Stream, key, max_output};
 use crate::runner::{Answer, Call};
 use crate::secrets::redact_stream::StreamRedactor;
 use crate::secrets::{Secrets, SharedSecrets, resolve};
+use crate::shorten::shortened;
 
 /// The largest file that is read.
 const FILE_BYTES: u64 = 1024 * 1024;
@@ -165,6 +166,7 @@ impl Local {
             env: env.iter().map(|(name, value)| (name.to_string(), value.to_string())).chain([key(call)]).collect(),
             limit: call.attempt_limit_ms().map(Duration::from_millis),
             max_output: max_output(call),
+            limited: if call.response().truncate { Vec::new() } else { vec![Stream::Out, Stream::Err] },
             secrets: call.sealed.clone(),
             shell: None,
         }
@@ -178,7 +180,7 @@ impl Local {
                 let found = SKILLS.iter().map(|folder| dir.join(folder).join(name).join("SKILL.md"));
                 match found.clone().find(|path| path.exists()) {
                     Some(path) => path,
-                    None => return Answer::failed("exit_code", format!("there is no skill `{name}`")),
+                    None => return Answer::failed("exit_code", format!("there is no skill `{}`", shortened(name))),
                 }
             }
             _ => dir.join(request.path.as_deref().unwrap_or_default()),
@@ -188,7 +190,10 @@ impl Local {
         }
         match content(&path) {
             Ok(text) => Answer::data(Value::from(text)),
-            Err(reason) => Answer::failed("exit_code", format!("{} cannot be read: {reason}", path.display())),
+            Err(reason) => {
+                let path = shortened(&path.display().to_string());
+                Answer::failed("exit_code", format!("{path} cannot be read: {reason}"))
+            }
         }
     }
 }

@@ -3,14 +3,17 @@
 pub(crate) mod environment;
 mod output;
 
-use std::io;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use branchpoint_expr::Kind;
+use branchpoint_expr::variables::refusal;
+use futures_util::future::{join_all, select_all};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
@@ -19,11 +22,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
-use environment::may_be_set;
+use crate::shorten::shortened;
 use output::Output;
 
-/// How many bytes of each stream are kept, unless the effect sets `max_output`. The rest is read and dropped, so that the command
-/// does not block.
+/// How many bytes of each stream are kept, unless the effect sets `max_output`.
 pub const MAX_OUTPUT: usize = 4 * 1024 * 1024;
 
 /// The output limit of a call: `max_output` of its effect, or the default.
@@ -61,6 +63,9 @@ pub struct Shell {
     pub limit: Option<Duration>,
     /// How many bytes of each stream are kept.
     pub max_output: usize,
+    /// The streams that stop the command when it prints more than that. Of others the rest is read and dropped, so that the command
+    /// does not block.
+    pub limited: Vec<Stream>,
     /// Secrets that output must not end in the middle of, where it is cut.
     pub secrets: Secrets,
     /// The shell, if it is not the user's.
@@ -107,14 +112,39 @@ impl Shell {
         if let Some(names) = &self.inherited {
             command.env_clear().envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
-        command.envs(self.env.iter().filter(|(name, _)| may_be_set(name)).map(|(name, value)| (name, value)));
+        if let Some((name, reason)) = self.env.iter().find_map(|(name, _)| Some((name, refusal(name)?))) {
+            let message = format!("`env` must not set the variable `{}`: {reason}", shortened(name));
+            return Answer::impossible(Kind::BadEnvName.as_str(), message);
+        }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         match command.spawn().and_then(|child| self.attend(child, input, listener)) {
             Ok(attended) => attended.answer(self, cancel).await,
-            Err(error) => {
-                let program = command.as_std().get_program().display();
-                Answer::failed("exit_code", format!("`{program}` cannot be started in {}: {error}", self.dir.display()))
-            }
+            Err(error) => self.not_started(&command, &error),
         }
+    }
+
+    /// Why a command could not be started. The system gives the same error for a missing program and a missing directory.
+    fn not_started(&self, command: &Command, error: &io::Error) -> Answer {
+        let is_dir = fs::metadata(&self.dir)
+            .and_then(|found| if found.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) });
+        if let Err(error) = is_dir {
+            let dir = shortened(&self.dir.display().to_string());
+            let message = format!(
+                "the working directory `{dir}` cannot be used: {error}; create it, or change `cwd` or `dir` of the step"
+            );
+            return Answer::impossible(Kind::BadWorkingDir.as_str(), message);
+        }
+        let program = shortened(&command.as_std().get_program().display().to_string());
+        let remedy = match error.kind() {
+            ErrorKind::NotFound => "; install it, or correct its name",
+            ErrorKind::ArgumentListTooLong => "; pass large values in `stdin` or in a file",
+            _ => "",
+        };
+        let message = format!("`{program}` cannot be started: {error}{remedy}");
+        let is_lasting =
+            !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::ExecutableFileBusy);
+        let answer = if is_lasting { Answer::impossible } else { Answer::failed };
+        answer(Kind::StartFailed.as_str(), message)
     }
 
     fn attend(&self, mut child: Child, input: Option<String>, listener: &Listener) -> io::Result<Attended> {
@@ -144,32 +174,33 @@ impl Attended {
     async fn answer(mut self, shell: &Shell, cancel: &CancellationToken) -> Answer {
         let until = shell.limit.map(|limit| Instant::now() + limit);
         let ended = tokio::select! {
-            status = self.child.wait() => status.map_or(Ended::Cancelled, Ended::By),
+            status = self.child.wait() => status.map_or(Ended::Cancelled, |_| Ended::By),
             () = cancel.cancelled() => Ended::Cancelled,
             () = reached(until) => Ended::Limit,
+            () = over_limit(&self.outputs, &shell.limited) => Ended::OutputLimit,
         };
-        if let Ended::By(_) = ended {
+        if let Ended::By = ended {
             // Programs that it has left in the background may go on.
             self.group.0 = None;
         } else {
             self.group.kill();
-            // It is gone or going; what is left of it must not stay a zombie.
-            let _ = self.child.wait().await;
         }
+        // Unless it has ended by itself it is gone or going; what is left of it must not stay a zombie.
+        let exit = self.child.wait().await.map_or(1, exit_code);
         self.outputs.iter().for_each(Output::drain);
         if !matches!(ended, Ended::Cancelled) {
             self.await_left().await;
         }
         self.await_told(until, cancel).await;
         let cut = self.outputs.iter().find_map(Output::cut);
-        let is_whole = matches!(ended, Ended::By(_));
+        let is_whole = matches!(ended, Ended::By);
         let mut texts = self.outputs.iter().map(|output| match output.cut() {
             None if is_whole => Arc::from(output.text()),
             _ => shell.secrets.without_unfinished(output.text()).into(),
         });
         let (stdout, stderr) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
         match ended {
-            Ended::By(status) => Answer::Process { exit: exit_code(status), stdout, stderr, cut },
+            Ended::By | Ended::OutputLimit => Answer::Process { exit, stdout, stderr, cut },
             Ended::Limit => Answer::TimedOut { stdout, stderr },
             Ended::Cancelled => Answer::Never,
         }
@@ -202,6 +233,16 @@ impl Attended {
     }
 }
 
+/// Waits until one of these streams exceeds the output limit.
+async fn over_limit(outputs: &[Output], limited: &[Stream]) {
+    let limited = outputs.iter().filter(|output| limited.contains(&output.stream()));
+    let exceeded: Vec<_> = limited.map(|output| Box::pin(output.exceeds())).collect();
+    if exceeded.is_empty() {
+        return std::future::pending().await;
+    }
+    select_all(exceeded).await;
+}
+
 /// Waits for a moment; without one, for ever.
 async fn reached(until: Option<Instant>) {
     match until {
@@ -212,8 +253,9 @@ async fn reached(until: Option<Instant>) {
 
 /// How a command ended.
 enum Ended {
-    By(ExitStatus),
+    By,
     Limit,
+    OutputLimit,
     Cancelled,
 }
 

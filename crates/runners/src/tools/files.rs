@@ -19,6 +19,7 @@ use super::failure::{failed, impossible};
 use super::settings::FilesSettings;
 use crate::hexadecimal::hexadecimal;
 use crate::runner::Answer;
+use crate::shorten::shortened;
 
 /// Where metadata of contents are kept, below the folder.
 const METADATA: &str = "metadata";
@@ -170,6 +171,7 @@ fn parts(key: &str) -> Result<(Vec<&OsStr>, &OsStr), Answer> {
             Component::Normal(name) => names.push(name),
             Component::CurDir => {}
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                let key = shortened(key);
                 return Err(impossible(format!(
                     "`{key}` leads out of the folder for files; write a path inside of it"
                 )));
@@ -177,10 +179,11 @@ fn parts(key: &str) -> Result<(Vec<&OsStr>, &OsStr), Answer> {
         }
     }
     let name = names.pop().filter(|_| !key.ends_with('/') && !key.contains('\0'));
-    name.map(|name| (names, name)).ok_or_else(|| impossible(format!("`{key}` names no file")))
+    name.map(|name| (names, name)).ok_or_else(|| impossible(format!("`{}` does not name a file", shortened(key))))
 }
 
 fn unusable(what: &str, key: &str, error: Errno) -> Answer {
+    let key = shortened(key);
     match error {
         Errno::LOOP | Errno::NOTDIR => {
             impossible(format!("`{key}` cannot be {what}: a part of its path is a link or no folder"))

@@ -15,6 +15,7 @@ use super::failure::impossible;
 use super::wire::{Outgoing, Reply, Wire};
 use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
+use crate::shorten::shortened;
 
 /// The header under which the other side knows a call again.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -97,15 +98,6 @@ pub(super) fn method(written: Option<&str>) -> Result<Method, Answer> {
     })
 }
 
-/// The beginning of a text, for a message.
-fn shortened(text: &str) -> String {
-    const CHARS: usize = 200;
-    match text.char_indices().nth(CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 pub(super) fn address(written: Option<&str>) -> Result<Url, Answer> {
     let text = written.unwrap_or_default().trim();
     Url::parse(text).map_err(|error| {
@@ -120,7 +112,7 @@ pub(super) fn headers(written: &Object) -> Result<HeaderMap, Answer> {
     let mut headers = HeaderMap::new();
     for (name, value) in written {
         let known = HeaderName::try_from(name.trim())
-            .map_err(|_| impossible(format!("`{name}` cannot be the name of a header")))?;
+            .map_err(|_| impossible(format!("`{}` cannot be the name of a header", shortened(name))))?;
         if OURS.contains(&known) {
             return Err(impossible(format!("the header `{name}` is set by the connection; leave it out")));
         }

@@ -19,6 +19,7 @@ use super::wire::reason;
 use crate::hexadecimal::hexadecimal;
 use crate::network::clients::install_crypto;
 use crate::runner::{Answer, Call};
+use crate::shorten::shortened;
 
 /// Puts a mailbox into one of the lists of a message.
 type Add = fn(MessageBuilder, Mailbox) -> MessageBuilder;
@@ -141,8 +142,10 @@ fn message(call: &Call, request: &MailRequest, from: Mailbox) -> Result<(Message
 fn mailboxes(key: &str, texts: &[String]) -> Result<Vec<Mailbox>, Answer> {
     let mut boxes = Vec::new();
     for text in texts.iter().filter(|text| !text.trim().is_empty()) {
-        let many: lettre::message::Mailboxes =
-            text.trim().parse().map_err(|_| impossible(format!("`{}` in `{key}` is no mail address", text.trim())))?;
+        let many: lettre::message::Mailboxes = text
+            .trim()
+            .parse()
+            .map_err(|_| impossible(format!("`{}` in `{key}` is not a mail address", shortened(text.trim()))))?;
         boxes.extend(many);
     }
     Ok(boxes)

@@ -21,6 +21,7 @@ use super::wire::{Outgoing, Wire};
 use crate::hexadecimal::hexadecimal;
 use crate::network::Source;
 use crate::runner::{Answer, Body, Call};
+use crate::shorten::shortened;
 
 const ID: &str = "branchpoint-id";
 const TIMESTAMP: &str = "branchpoint-timestamp";
@@ -63,6 +64,7 @@ impl Webhook {
     fn outgoing(&self, call: &Call, request: &WebhookRequest) -> Result<Outgoing, Answer> {
         let method = method(request.method.as_deref().or(Some("POST")))?;
         if method != Method::POST && method != Method::PUT {
+            let method = shortened(method.as_str());
             return Err(impossible(format!("`method` is `{method}`, but a webhook must be sent with POST or PUT")));
         }
         let mut out = Outgoing::new(method, address(request.url.as_deref())?, Source::Document);
@@ -71,7 +73,7 @@ impl Webhook {
         let content_type = request.content_type.as_deref().unwrap_or("application/json");
         if !out.headers.contains_key(header::CONTENT_TYPE) {
             let content_type = HeaderValue::try_from(content_type)
-                .map_err(|_| impossible(format!("`{content_type}` cannot be a content type")))?;
+                .map_err(|_| impossible(format!("`{}` cannot be a content type", shortened(content_type))))?;
             out.headers.insert(header::CONTENT_TYPE, content_type);
         }
         let form = if content_type.contains("json") { BodyType::Json } else { BodyType::Raw };

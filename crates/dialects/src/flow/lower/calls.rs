@@ -1,6 +1,6 @@
 //! Calls of the outside. The request is expanded first, so that a mistake in it is not taken for a failed call.
 
-use branchpoint_core::effect::{PathKey, SecretForm, SecretText};
+use branchpoint_core::effect::{PathKey, ProcessRequest, SecretForm, SecretText};
 use branchpoint_core::ir::{Backoff, Effect, Failure, PlaceId, Retry, Write};
 use branchpoint_expr::{Dialect, Kind, Reference};
 
@@ -27,8 +27,10 @@ impl Lower {
         });
         let failed = Kind::EffectFailed;
         let kind = match call.what {
-            // The output limit keeps its own kind: its remedy is in the document.
-            Asked::Process { .. } => format!(r#"$error.kind == "{0}" ? "{0}" : "{failed}""#, Kind::OutputLimit),
+            Asked::Process { .. } => {
+                let own = ProcessRequest::OWN_FAILURES.map(|kind| format!("\"{kind}\"")).join(", ");
+                format!(r#"$error.kind in [{own}] ? $error.kind : "{failed}""#)
+            }
             _ => format!(r#""{failed}""#),
         };
         let gone = self.formula(&format!(r#"{{"kind": {kind}, "message": $error.message}}"#));

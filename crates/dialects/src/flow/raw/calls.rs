@@ -4,6 +4,7 @@ use branchpoint_expr::{Kind, Located};
 
 use super::fields::{COMMON, Config};
 use super::{Reading, start_of};
+use crate::environment::check_names;
 use crate::output::{self, OutputLimit};
 use crate::secrets::is_name;
 
@@ -176,6 +177,7 @@ impl Reading {
         let args = self.list_or_placeholder(config, "args");
         let cwd = self.optional_text(config, "cwd");
         let env = self.object_or_placeholder(config, "env");
+        self.findings.extend(check_names(env).chain(check_names(config.get("credentials"))));
         #[expect(clippy::cast_possible_truncation, reason = "it was found to be a whole number in range")]
         let bytes = self.number(config, "max_output", 1, MOST_BYTES, true).map(|bytes| bytes as i64);
         let limit = OutputLimit { bytes, truncate: self.flag(config, "truncate", false) };

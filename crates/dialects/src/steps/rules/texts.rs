@@ -5,6 +5,7 @@ use branchpoint_expr::{
 };
 
 use super::Check;
+use crate::environment::check_names;
 use crate::output;
 use crate::steps::condition;
 use crate::steps::lower::is_zone;
@@ -68,6 +69,7 @@ impl Check<'_, '_> {
             self.error(Kind::BadField, expected.span, message, "without it, 200 to 299 are expected");
         }
         self.output_limit(step);
+        self.findings.extend(check_names(step.get("env").filter(|_| step.is("command"))));
         let words: Vec<&Located> = step.get("argv").and_then(Located::items).unwrap_or_default().iter().collect();
         self.findings.extend(check_arguments(&words, Dialect::Steps, is_number).filter(|_| step.is("command")));
         self.formats(step);

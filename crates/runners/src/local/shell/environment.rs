@@ -4,7 +4,7 @@
 //! tool reads would let an input decide what runs, and a large value keeps every command from starting (`E2BIG`). Such inputs
 //! are left out and handed over in a file instead.
 
-use branchpoint_expr::variables::{is_identifier, is_protected, is_reserved};
+use branchpoint_expr::variables::{is_identifier, is_reserved};
 use branchpoint_expr::{Object, Value};
 
 /// The largest value of one variable, in bytes. Linux accepts 128 KiB for `NAME=value`.
@@ -81,11 +81,6 @@ fn reason(name: &str, value: &str) -> Option<Reason> {
     } else {
         None
     }
-}
-
-/// Whether a document may set a variable of this name for its own command.
-pub(super) fn may_be_set(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0']) && !is_protected(name)
 }
 
 /// The inputs of these names as the text of a JSON object.

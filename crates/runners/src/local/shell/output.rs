@@ -140,6 +140,21 @@ impl Output {
         self.0.telling.is_poisoned() || self.0.heard().told >= bytes
     }
 
+    pub(super) fn stream(&self) -> Stream {
+        self.0.which
+    }
+
+    /// Waits until more was written than is kept.
+    pub(super) async fn exceeds(&self) {
+        loop {
+            let changed = self.0.changed.notified();
+            if self.cut().is_some() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// The text that is kept. A cut never leaves a part of a character.
     pub(super) fn text(&self) -> String {
         let heard = self.0.heard();

@@ -22,6 +22,7 @@ use super::settings::McpSettings;
 use crate::models::ToolDescription;
 use crate::network::clients::Clients;
 use crate::runner::{Answer, Call};
+use crate::shorten::shortened;
 use server::Server;
 use trouble::Trouble;
 
@@ -57,7 +58,7 @@ impl Mcp {
     /// Calls a tool by its name, or by that of its server and its own.
     pub(super) async fn tool(&self, name: &str, arguments: &Value, call: &Call, cancel: &CancellationToken) -> Answer {
         if self.servers.is_empty() {
-            return impossible(format!("nothing here is the tool `{name}`; {NO_SERVERS}"));
+            return impossible(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name)));
         }
         let limit_ms = self.servers.values().filter_map(Server::timeout_ms).max();
         answer(call, cancel, limit_ms, async {
@@ -106,7 +107,7 @@ impl Mcp {
     /// Why a tool cannot be called. The servers that may have it are asked, and no others.
     pub(super) async fn lacks_tool(&self, name: &str) -> Option<String> {
         if self.servers.is_empty() {
-            return Some(format!("nothing here is the tool `{name}`; {NO_SERVERS}"));
+            return Some(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name)));
         }
         let work = async {
             let Some((server, tool)) = self.of_server(name) else { return self.find(name).await.err() };
@@ -126,7 +127,7 @@ impl Mcp {
         if self.servers.is_empty() {
             return NO_SERVERS.to_owned();
         }
-        format!("there is no MCP server `{name}`; the settings have {}", near(name, self.servers.keys()))
+        format!("there is no MCP server `{}`; the settings have {}", shortened(name), near(name, self.servers.keys()))
     }
 
     /// The server that a name begins with, and its tool.
@@ -165,8 +166,8 @@ impl Mcp {
             return Ok(server);
         }
         let Some((first, _)) = found.first() else {
-            let trouble =
-                Trouble::Lasting(format!("no MCP server has a tool `{name}`; there are {}", near(name, &names)));
+            let (name, near) = (shortened(name), near(name, &names));
+            let trouble = Trouble::Lasting(format!("no MCP server has a tool `{name}`; there are {near}"));
             let unknown = format!("nobody who answers has a tool `{name}`, and ");
             return Err(silent.map_or(trouble, |silent| silent.between(&unknown, "")));
         };

@@ -1,0 +1,25 @@
+//! Values in messages.
+
+/// How many characters of a value a message shows.
+const CHARS: usize = 200;
+
+/// The beginning of a value that a message shows, with its full length if that is more. The mark of the cut (`…`) lets the beginning of a
+/// secret be recognised and masked.
+pub(crate) fn shortened(value: &str) -> String {
+    match value.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
+        None => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_is_cut_and_its_length_is_shown() {
+        assert_eq!(shortened("short"), "short");
+        assert_eq!(shortened(&"é".repeat(CHARS)), "é".repeat(CHARS));
+        assert_eq!(shortened(&"é".repeat(400_000)), format!("{}… (400000 characters)", "é".repeat(CHARS)));
+    }
+}
