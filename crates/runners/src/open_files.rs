@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Enough for thousands of calls of models at once, each of which has three connections. Not more: some programs that are started
-/// as children go through all files they might have.
+/// Enough for thousands of calls at once, each of which has a connection. Not more: some child programs go through all files that
+/// they might have open.
 const ENOUGH: u64 = 16 * 1024;
 
 /// Systems let a process open few files unless it asks for more, up to a limit that only the operator can raise. What is not

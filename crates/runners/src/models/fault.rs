@@ -1,4 +1,4 @@
-//! Why a provider gave no answer, and what to do about it.
+//! Why a call to a provider failed, and what may help.
 
 use std::error::Error;
 use std::time::Duration;
@@ -7,197 +7,166 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::price::Tokens;
 use crate::network::retry_after;
 use crate::network::{causes, refusal};
 use crate::secrets::Secrets;
 
-/// How much of what a provider says about an error is told.
-const TOLD: usize = 500;
+/// The most characters of a message.
+const MAX_MESSAGE: usize = 500;
 
-/// One call that failed.
+/// A try that failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fault {
-    /// One sentence, as long as it is, with whatever the provider quotes: see [`Fault::told`].
+    /// One sentence in full length, with secrets that the provider quotes: see [`Fault::message`].
     message: String,
     pub(super) cure: Cure,
-    /// Whether the provider has answered at all.
+    /// Whether the provider has responded.
     pub(super) answered: bool,
-    /// What it used up all the same.
-    pub(super) tokens: Tokens,
 }
 
 /// What may help.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cure {
-    /// The same call a little later; the provider may have said when.
+    /// The same request later; the provider may have said when.
     Later(Option<Duration>),
-    /// Nothing: the provider would say the same again.
+    /// Nothing: the provider would respond the same.
     None,
-    /// Another name: it does not know the model.
+    /// Another model: the provider does not have this one.
     Name,
-    /// The same call without a schema: it does not know what one is.
+    /// The same request without a schema.
     NoSchema,
-    /// The same call without a stream: it does not know what one is.
-    NoStream,
+    /// Nothing: the time of the call is over.
+    TimedOut,
 }
 
 impl Fault {
-    /// The provider has said something.
-    fn heard(message: String, cure: Cure) -> Self {
-        Self { message, cure, answered: true, tokens: Tokens::default() }
+    fn answered(message: impl Into<String>, cure: Cure) -> Self {
+        Self { message: message.into(), cure, answered: true }
     }
 
-    /// The provider has said nothing, or nobody knows what.
-    fn unheard(message: String, cure: Cure) -> Self {
-        Self { answered: false, ..Self::heard(message, cure) }
+    /// The provider has not responded, or not completely.
+    fn unanswered(message: impl Into<String>, cure: Cure) -> Self {
+        Self { message: message.into(), cure, answered: false }
     }
 
-    /// The same, after something was used up.
-    pub(super) fn after(self, tokens: Tokens) -> Self {
-        Self { tokens, ..self }
-    }
-
-    /// An answer that ended before its end.
+    /// A response that ended before its end.
     pub(super) fn cut() -> Self {
-        Self::unheard("the model's answer broke off".to_owned(), Cure::Later(None))
+        Self::unanswered("the model's answer broke off", Cure::Later(None))
     }
 
-    /// What is wrong lies between us and the way out of this machine; the provider has nothing to do with it.
-    pub(super) fn within(why: &str) -> Self {
-        let message = format!("no connection could be made within this machine, or it broke: {why}");
-        Self::unheard(message, Cure::Later(None))
+    pub(super) fn timed_out() -> Self {
+        Self::unanswered("the model gave no answer in time", Cure::TimedOut)
     }
 
-    /// Nothing went out, because it would not have been what was asked for.
+    /// A request that cannot be written.
     pub(super) fn not_sent(why: String) -> Self {
-        Self::unheard(why, Cure::None)
+        Self::unanswered(why, Cure::None)
     }
 
-    /// Nothing came, or it did not come whole; or it was not sent, because documents do not reach that address.
+    /// A connection that failed, or that the network guard refused.
     pub(super) fn lost(at: &str, error: &(dyn Error + 'static)) -> Self {
         if let Some(refused) = refusal(error) {
-            return Self::unheard(refused.to_string(), Cure::None);
+            return Self::unanswered(refused.to_string(), Cure::None);
         }
         let message = format!("the provider at {at} cannot be reached, or the connection broke: {}", in_full(error));
-        Self::unheard(message, Cure::Later(None))
+        Self::unanswered(message, Cure::Later(None))
     }
 
-    /// An answer in which nothing stands.
     pub(super) fn empty() -> Self {
-        Self::heard("the model's answer is empty".to_owned(), Cure::Later(None))
+        Self::answered("the model's answer is empty", Cure::Later(None))
     }
 
-    /// An answer that came, and not as a stream.
-    pub(super) fn not_streamed() -> Self {
-        let message = "the provider's answer is no stream; set `stream = false` in `[models]`".to_owned();
-        Self::heard(message, Cure::NoStream)
-    }
-
-    /// No answer, because the model or its provider does not want to give one: it would not want to the next time either.
+    /// The model or its provider declined, and would decline again.
     pub(super) fn declined(word: &str, words: &str) -> Self {
         let words = if words.trim().is_empty() { String::new() } else { format!(": {}", words.trim()) };
-        Self::heard(format!("the model gave no answer (`{word}`){words}"), Cure::None)
+        Self::answered(format!("the model gave no answer (`{word}`){words}"), Cure::None)
     }
 
-    /// An answer of which more came than is read.
     pub(super) fn too_long(max_bytes: u64) -> Self {
         let message = format!(
-            "the provider's answer has more than the {max_bytes} bytes that are read; raise `max_response_bytes` in `[models]`"
+            "the provider's answer exceeds the limit of {max_bytes} bytes; raise `max_response_bytes` in `[models]`"
         );
-        Self::heard(message, Cure::None)
+        Self::answered(message, Cure::None)
     }
 
-    /// A stream with a line that nobody can mean.
-    pub(super) fn too_long_a_line(max_bytes: usize) -> Self {
+    pub(super) fn too_long_an_event(max_bytes: usize) -> Self {
         let message = format!(
-            "a line of the provider's answer has more than the {max_bytes} bytes that are read of one; with `stream = false` in \
-             `[models]` there is no such limit"
+            "a line of the provider's stream exceeds the limit of {max_bytes} bytes; set `stream = false` in `[models]`"
         );
-        Self::heard(message, Cure::None)
+        Self::answered(message, Cure::None)
     }
 
-    /// What is told of it. Secrets are masked before it is cut, because half of one would not be found.
-    pub(super) fn told(&self, secrets: &Secrets) -> String {
-        short(&secrets.mask(&self.message))
+    pub(super) fn too_many_calls(max: usize) -> Self {
+        Self::answered(format!("the model's answer has more than {max} tool calls"), Cure::None)
     }
 
-    /// What the library says. It talks to the relay, which tells by itself what is wrong with the way to the provider; so a
-    /// connection that fails here is the one within this machine.
-    pub(super) fn of(error: &genai::Error) -> Self {
-        use genai::webc::Error as Web;
-        match error {
-            genai::Error::WebStream { error, .. } => match error.downcast_ref::<genai::Error>() {
-                Some(inner) => Self::of(inner),
-                None if error.is::<reqwest::Error>() => Self::within(&in_full(error.as_ref())),
-                None => unreadable(&in_full(error.as_ref())),
-            },
-            genai::Error::HttpError { status, body, headers, .. } => answered(*status, body, Some(headers)),
-            genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
-                match webc_error {
-                    Web::ResponseFailedStatus { status, body, headers } => answered(*status, body, Some(headers)),
-                    Web::ResponseFailedNotJson { content_type, body } => elsewhere(content_type, body),
-                    Web::Reqwest(error) => Self::within(&in_full(error)),
-                    other => unreadable(&other.to_string()),
-                }
+    /// A response that is not one of a model, such as the page of a portal.
+    pub(super) fn elsewhere(content_type: &str, beginning: &str) -> Self {
+        let message = format!(
+            "the response is not one of a model: its type is `{content_type}` and not JSON; is the address of the provider \
+             right? It begins: {}",
+            beginning.trim()
+        );
+        Self::answered(message, Cure::None)
+    }
+
+    /// A response that cannot be parsed.
+    pub(super) fn unreadable(error: &serde_json::Error) -> Self {
+        Self::answered(format!("the provider's answer cannot be read: {error}"), Cure::Later(None))
+    }
+
+    /// An error instead of a reply, or in the middle of one, which has no status.
+    pub(super) fn reported(body: &Value) -> Self {
+        let (message, kind) = (message(body), code(body));
+        let passing = ["overloaded", "rate_limit", "api_error", "server_error", "internal", "timeout", "unavailable"];
+        let is_passing = kind.is_empty() || passing.iter().any(|word| kind.contains(word));
+        let cure = if is_passing { Cure::Later(None) } else { Cure::None };
+        Self::answered(format!("the model stopped in the middle of its answer: {message}"), cure)
+    }
+
+    /// A response with a status other than success.
+    pub(super) fn refused(status: StatusCode, body: &[u8], headers: &HeaderMap) -> Self {
+        let body: Value =
+            serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned().into());
+        let (said, code) = (message(&body), code(&body));
+        let (message, cure) = match status.as_u16() {
+            401 | 403 => (format!("the provider refused the key ({status}): {said}"), Cure::None),
+            404 if code == "model_not_found" || said.to_lowercase().contains("model") => (said, Cure::Name),
+            404 => (
+                format!("the provider does not know the request; is its address right? ({status}): {said}"),
+                Cure::None,
+            ),
+            // A model that cannot do something is known, so what it cannot do comes first.
+            400 | 422 if is_about_shape(&body, &said) => (said, Cure::NoSchema),
+            400 | 422 if is_about_model(&body, &code, &said) => (said, Cure::Name),
+            429 if code == "insufficient_quota" => {
+                (format!("the account has nothing left ({status}): {said}"), Cure::None)
             }
-            genai::Error::ChatResponse { body, .. } => in_stream(body),
-            // It would tell the whole request too.
-            genai::Error::ChatResponseGeneration { cause, .. } => unreadable(cause),
-            other => unreadable(&other.to_string()),
+            408 | 409 | 425 | 429 | 500..=599 => {
+                let header = |name: &str| headers.get(name)?.to_str().ok();
+                let wait = retry_after::retry_after(header).or_else(|| retry_delay(&body));
+                let pause = retry_after::told(wait);
+                (format!("the provider is busy or broken ({status}){pause}: {said}"), Cure::Later(wait))
+            }
+            _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
+        };
+        Self::answered(message, cure)
+    }
+
+    /// The message as people see it. Secrets are redacted before it is cut, because a part of one would not be found.
+    pub(super) fn message(&self, secrets: &Secrets) -> String {
+        let message = secrets.mask(&self.message);
+        let mut short: String = message.chars().take(MAX_MESSAGE).collect();
+        if short.len() < message.len() {
+            short.push('…');
         }
+        short
     }
 }
 
-/// An error with everything that led to it.
+/// An error with its causes.
 fn in_full(error: &(dyn Error + 'static)) -> String {
     causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-/// What came is no answer of a model at all, such as the page of a portal.
-fn elsewhere(content_type: &str, body: &str) -> Fault {
-    let message = format!(
-        "what answers is no model: it says `{content_type}` and not JSON; is the address of the provider right? It begins: {}",
-        body.trim()
-    );
-    Fault::heard(message, Cure::None)
-}
-
-/// Something came that is no answer of this kind of provider.
-fn unreadable(cause: &str) -> Fault {
-    let message = format!("the provider's answer cannot be read: {cause}");
-    Fault::heard(message, Cure::Later(None))
-}
-
-/// An error in the middle of an answer has no status, only a type.
-fn in_stream(body: &Value) -> Fault {
-    let (said, kind) = (said(body), code(body));
-    let passing = ["overloaded", "rate_limit", "api_error", "server_error", "internal", "timeout", "unavailable"];
-    let cure =
-        if kind.is_empty() || passing.iter().any(|word| kind.contains(word)) { Cure::Later(None) } else { Cure::None };
-    Fault::heard(format!("the model stopped in the middle of its answer: {said}"), cure)
-}
-
-fn answered(status: StatusCode, body: &str, headers: Option<&HeaderMap>) -> Fault {
-    let body: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
-    let (said, code) = (said(&body), code(&body));
-    let (message, cure) = match status.as_u16() {
-        401 | 403 => (format!("the provider refused the key ({status}): {said}"), Cure::None),
-        404 if code == "model_not_found" || said.to_lowercase().contains("model") => (said.clone(), Cure::Name),
-        404 => (format!("the provider knows no such call; is its address right? ({status}): {said}"), Cure::None),
-        // A model that cannot do something is known, so what it cannot do comes first.
-        400 | 422 if is_about_shape(&body, &said) => (said.clone(), Cure::NoSchema),
-        400 | 422 if is_about_model(&body, &code, &said) => (said.clone(), Cure::Name),
-        429 if code == "insufficient_quota" => (format!("the account has nothing left ({status}): {said}"), Cure::None),
-        408 | 409 | 425 | 429 | 500..=599 => {
-            let header = |name: &str| headers?.get(name)?.to_str().ok();
-            let wanted = retry_after::retry_after(header).or_else(|| retry_delay(&body));
-            let pause = retry_after::told(wanted);
-            (format!("the provider is busy or broken ({status}){pause}: {said}"), Cure::Later(wanted))
-        }
-        _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
-    };
-    Fault::heard(message, cure)
 }
 
 /// Whether a refusal is about the shape that was asked for.
@@ -226,7 +195,7 @@ fn param(body: &Value) -> Option<&str> {
     body.pointer("/error/param")?.as_str()
 }
 
-/// How long Google wants us to wait, which stands in the body: `{error: {details: [{retryDelay: "4s"}]}}`.
+/// The wait that Google names in the body: `{error: {details: [{retryDelay: "4s"}]}}`.
 fn retry_delay(body: &Value) -> Option<Duration> {
     let details = body.pointer("/error/details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
@@ -234,8 +203,8 @@ fn retry_delay(body: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// What the provider says, wherever it stands.
-fn said(body: &Value) -> String {
+/// The provider's own message.
+fn message(body: &Value) -> String {
     let places = ["/error/message", "/message", "/error", "/detail"];
     let text = places.iter().find_map(|place| body.pointer(place)?.as_str());
     text.map_or_else(|| body.to_string(), str::to_owned).trim().to_owned()
@@ -246,20 +215,13 @@ fn code(body: &Value) -> String {
     places.iter().find_map(|place| body.pointer(place)?.as_str()).unwrap_or_default().to_owned()
 }
 
-fn short(text: &str) -> String {
-    let mut short: String = text.chars().take(TOLD).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn fault(status: u16, body: &str) -> Fault {
-        answered(StatusCode::from_u16(status).expect("this is a status"), body, None)
+        let status = StatusCode::from_u16(status).expect("this is a status");
+        Fault::refused(status, body.as_bytes(), &HeaderMap::new())
     }
 
     #[test]
@@ -308,13 +270,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_masked_before_what_is_told_is_cut() {
+    fn a_key_is_masked_before_the_message_is_cut() {
         let key = "sk-0123456789abcdef";
         let secrets = Secrets::from_values([key.to_owned()]);
         for filler in 440..520 {
             let said = format!(r#"{{"error": {{"message": "{} {key}"}}}}"#, "x".repeat(filler));
-            let told = fault(401, &said).told(&secrets);
-            assert!(!told.contains("sk-0") && told.chars().count() <= TOLD + 1, "{told}");
+            let message = fault(401, &said).message(&secrets);
+            assert!(!message.contains("sk-0") && message.chars().count() <= MAX_MESSAGE + 1, "{message}");
         }
     }
 }

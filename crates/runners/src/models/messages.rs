@@ -1,15 +1,61 @@
-//! Messages as the wire has them, from messages as runs keep them.
+//! Messages of a conversation, from messages as runs keep them.
 //!
 //! A message is `{role, content}`. Content is text, or a list of `{type: text, text}` and of `{type: image | file, mime, name}`
-//! with `data`, `url` or `storage_key`. One of an assistant may have `toolCalls` and `thoughts`, one of a tool has the `id` and `name` of its call, and
-//! `content` or `error`.
+//! with `data`, `url` or `storage_key`. One of an assistant may have `toolCalls` and `thoughts`, one of a tool has the `id` and `name`
+//! of its call, and `content` or `error`.
 
 use branchpoint_expr::Value;
-use genai::chat::{ChatMessage, ContentPart, MessageContent, ToolCall, ToolResponse};
+use serde_json::Value as Json;
 
-use super::attached;
+use super::attachments::Attachment;
 use crate::runner::Answer;
 use crate::tools::FilesSettings;
+
+/// A message.
+#[derive(Clone, Debug)]
+pub(super) enum Message {
+    System(String),
+    User(Vec<Part>),
+    Assistant(AssistantMessage),
+    /// The results of the tools that one reply called.
+    Results(Vec<ToolResult>),
+}
+
+/// A part of a message of the user.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    Text(String),
+    File(Attachment),
+}
+
+/// An earlier reply of the model.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AssistantMessage {
+    pub(super) text: String,
+    pub(super) calls: Vec<ToolCall>,
+    /// The whole reply as its provider wants it back: see [`super::formats::Reply::thoughts`].
+    pub(super) thoughts: Option<Json>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ToolCall {
+    /// Its number in the stream, where the wire format has one.
+    pub(super) index: u64,
+    pub(super) id: String,
+    /// The name on the wire.
+    pub(super) name: String,
+    /// An object, or its text, which may be invalid.
+    pub(super) arguments: Json,
+}
+
+/// The result of a tool, or its error.
+#[derive(Clone, Debug)]
+pub(super) struct ToolResult {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) content: String,
+}
 
 /// Names of tools as the wire takes them, and as the run calls them.
 #[derive(Clone, Debug, Default)]
@@ -56,36 +102,29 @@ pub(super) fn tool_name(tool: &Value) -> &str {
     tool.as_str().or_else(|| tool.get("name").and_then(Value::as_str)).unwrap_or_default()
 }
 
-pub(super) fn read(list: &[Value], names: &Names, files: Option<&FilesSettings>) -> Result<Vec<ChatMessage>, Answer> {
-    let mut messages: Vec<ChatMessage> = Vec::new();
-    let mut results: Vec<ToolResponse> = Vec::new();
+pub(super) fn read(list: &[Value], names: &Names, files: Option<&FilesSettings>) -> Result<Vec<Message>, Answer> {
+    let mut messages: Vec<Message> = Vec::new();
     for message in list {
-        let role = role(message)?;
-        if role == "tool" {
-            results.push(result(message, names));
-            continue;
-        }
-        // The results of one reply are one message: Anthropic wants them so.
-        if !results.is_empty() {
-            messages.push(ChatMessage::tool(MessageContent::from_tool_responses(std::mem::take(&mut results))));
-        }
         let content = message.get("content").cloned().unwrap_or_default();
-        messages.push(match role {
-            "assistant" => assistant(message, &content, names),
-            "system" => ChatMessage::system(plain(&content)),
-            _ => match parts(&content, files)? {
-                Some(parts) => ChatMessage::user(MessageContent::from_parts(parts)),
-                None => ChatMessage::user(plain(&content)),
-            },
-        });
-    }
-    if !results.is_empty() {
-        messages.push(ChatMessage::tool(MessageContent::from_tool_responses(results)));
+        let read = match role(message)? {
+            "tool" => {
+                // The results of one reply are one message, as most formats want them.
+                if let Some(Message::Results(results)) = messages.last_mut() {
+                    results.push(result(message, names));
+                    continue;
+                }
+                Message::Results(vec![result(message, names)])
+            }
+            "assistant" => Message::Assistant(assistant(message, &content, names)),
+            "system" => Message::System(plain(&content)),
+            _ => Message::User(parts(&content, files)?),
+        };
+        messages.push(read);
     }
     Ok(messages)
 }
 
-/// Who says a message. A word that is none of these may be a mistake for any of them.
+/// The role of a message. An unknown one may be a mistake for any of them, so it is rejected.
 fn role(message: &Value) -> Result<&str, Answer> {
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
     if ["system", "user", "assistant", "tool"].contains(&role) {
@@ -97,71 +136,46 @@ fn role(message: &Value) -> Result<&str, Answer> {
     Err(Answer::impossible("step_failed", message))
 }
 
-/// A message of the user, with what is attached to it.
-pub(super) fn user(text: String, attached: Vec<ContentPart>) -> ChatMessage {
-    ChatMessage::user(MessageContent::from_parts(
-        attached.into_iter().chain([ContentPart::Text(text)]).collect::<Vec<_>>(),
-    ))
-}
-
-fn assistant(message: &Value, content: &Value, names: &Names) -> ChatMessage {
-    // What a model thought goes back as it came, because some providers sign it.
-    let thoughts = message.get("thoughts").filter(|thoughts| **thoughts != Value::Null);
-    let kept = thoughts.and_then(|thoughts| serde_json::to_value(thoughts).ok());
-    if let Some(kept) = kept.and_then(|kept| serde_json::from_value::<MessageContent>(kept).ok()) {
-        let parts = kept.into_parts().into_iter().map(|part| match part {
-            ContentPart::ToolCall(call) => {
-                ContentPart::ToolCall(ToolCall { fn_arguments: arguments(call.fn_arguments), ..call })
-            }
-            other => other,
-        });
-        return ChatMessage::assistant(MessageContent::from_parts(parts.collect::<Vec<_>>()));
+fn assistant(message: &Value, content: &Value, names: &Names) -> AssistantMessage {
+    let json = |value: &Value| serde_json::to_value(value).unwrap_or_default();
+    let call = |call: &Value| ToolCall {
+        id: call.get("id").map(plain).unwrap_or_default(),
+        name: names.wire(call.get("name").and_then(Value::as_str).unwrap_or_default()).to_owned(),
+        arguments: call.get("arguments").map(json).unwrap_or_default(),
+        index: 0,
+    };
+    AssistantMessage {
+        text: plain(content),
+        calls: message.get("toolCalls").and_then(Value::as_list).unwrap_or_default().iter().map(call).collect(),
+        thoughts: message.get("thoughts").map(json),
     }
-    let text = plain(content);
-    let mut parts: Vec<ContentPart> = if text.is_empty() { Vec::new() } else { vec![ContentPart::Text(text)] };
-    for call in message.get("toolCalls").and_then(Value::as_list).unwrap_or_default() {
-        parts.push(ContentPart::ToolCall(ToolCall {
-            call_id: call.get("id").map(plain).unwrap_or_default(),
-            fn_name: names.wire(call.get("name").and_then(Value::as_str).unwrap_or_default()).to_owned(),
-            fn_arguments: arguments(
-                call.get("arguments").and_then(|value| serde_json::to_value(value).ok()).unwrap_or_default(),
-            ),
-            thought_signatures: None,
-        }));
-    }
-    ChatMessage::assistant(MessageContent::from_parts(parts))
 }
 
-/// Providers take back no arguments but objects. What was none did not reach a tool, and the result says why.
-fn arguments(said: serde_json::Value) -> serde_json::Value {
-    if said.is_object() { said } else { serde_json::Value::Object(serde_json::Map::new()) }
-}
-
-fn result(message: &Value, names: &Names) -> ToolResponse {
+fn result(message: &Value, names: &Names) -> ToolResult {
     let content = match message.get("error").filter(|error| **error != Value::Null) {
         Some(error) => format!("error: {}", plain(error)),
         None => message.get("content").map(plain).unwrap_or_default(),
     };
     let name = message.get("name").and_then(Value::as_str).unwrap_or_default();
-    ToolResponse::new(message.get("id").map(plain).unwrap_or_default(), content).with_fn_name(names.wire(name))
+    ToolResult { id: message.get("id").map(plain).unwrap_or_default(), name: names.wire(name).to_owned(), content }
 }
 
-/// Content that is a list of typed parts; none for any other, which is text or a list of texts and secrets.
-fn parts(content: &Value, files: Option<&FilesSettings>) -> Result<Option<Vec<ContentPart>>, Answer> {
+/// Content of the user: a list of typed parts, or text in any other form.
+fn parts(content: &Value, files: Option<&FilesSettings>) -> Result<Vec<Part>, Answer> {
     let list = content.as_list().unwrap_or_default();
-    let typed = |part: &Value| part.get("type").and_then(Value::as_str).is_some();
-    if list.is_empty() || !list.iter().all(typed) {
-        return Ok(None);
+    let is_typed = |part: &Value| part.get("type").and_then(Value::as_str).is_some();
+    if list.is_empty() || !list.iter().all(is_typed) {
+        return Ok(vec![Part::Text(plain(content))]);
     }
     let part = |part: &Value| match part.get("type").and_then(Value::as_str).unwrap_or_default() {
-        "text" => Ok(ContentPart::Text(part.get("text").map(plain).unwrap_or_default())),
-        "image" | "file" => attached::part(part, files),
+        "text" => Ok(Part::Text(part.get("text").map(plain).unwrap_or_default())),
+        "image" | "file" => Attachment::read(part, files).map(Part::File),
         other => {
-            let message = format!("`{other}` is no type of a part of a message; there are `text`, `image` and `file`");
+            let message = format!("`{other}` is not a type of message parts; use `text`, `image` or `file`");
             Err(Answer::impossible("step_failed", message))
         }
     };
-    list.iter().map(part).collect::<Result<_, _>>().map(Some)
+    list.iter().map(part).collect()
 }
 
 #[cfg(test)]

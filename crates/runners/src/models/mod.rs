@@ -1,32 +1,29 @@
-//! Models: performs `model` calls by asking a provider over HTTP.
+//! Models: performs `model` calls over HTTP.
 //!
-//! The wire formats are those of the library `genai`; this module decides what is asked, how often, and what an answer is
-//! worth. The library fits: it takes any address, sends JSON Schemas, tools and efforts, streams calls of tools, lets us see
-//! what comes over the wire, and keeps the headers of refusals, of which `Retry-After` is one. What it does not do is try again,
-//! count money and bytes, find near names, tell a whole answer from one that is none, and hold answers to a shape; that is here.
+//! `model_call` builds a request and `providers` finds where it goes. `exchange` sends it in one of the wire formats of `formats` and reads
+//! the response once: bounded bytes, `sse` events, a reply. `retry` repeats it, `fault` says why a try failed and what may help, and
+//! `shape` checks the form of replies.
 
-mod ask;
-mod attached;
-mod client;
+mod attachments;
+mod exchange;
 mod fault;
-mod frames;
-mod known;
+mod formats;
 mod messages;
+mod model_call;
 mod price;
 mod providers;
-mod relay;
 mod retry;
 mod settings;
 mod shape;
+mod sse;
 mod tools;
-mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use branchpoint_core::Usage;
-use branchpoint_core::effect::{self, ModelRequest, Request, SecretForm};
+use branchpoint_core::effect::{self, ModelRequest, Request, SecretForm, Task};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 
@@ -37,13 +34,15 @@ pub use tools::{Catalogue, Descriptions, ToolDescription};
 
 use crate::local::SecretStore;
 use crate::local::agents;
-use crate::network::Network;
 use crate::network::clients::Clients;
+use crate::network::{Network, Source};
 use crate::runner::{Answer, Call};
 use crate::secrets::SharedSecrets;
 use crate::tools::{FilesSettings, HttpSettings};
-use ask::Ask;
-use wire::Said;
+use formats::Reply;
+use model_call::ModelCall;
+use providers::Target;
+use url::Url;
 
 /// A part of an answer while it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,10 +113,10 @@ impl Models {
             return Some(Answer::impossible("no_runner", message));
         }
         let until = retry::until(&self.settings, call);
-        // Tool servers are asked for descriptions first; that counts towards the limit, too.
-        let ask = cancel.run_until_cancelled(timeout_at(until.into(), self.ask(call))).await;
-        Some(match ask {
-            Some(Ok(Ok(ask))) => self.answered(call, ask, until, cancel).await,
+        // Tool servers describe their tools first; that counts towards the limit, too.
+        let request = cancel.run_until_cancelled(timeout_at(until.into(), self.prepare(call))).await;
+        Some(match request {
+            Some(Ok(Ok(request))) => self.send(call, request, until, cancel).await,
             Some(Ok(Err(answer))) => answer,
             Some(Err(_)) | None => Answer::Never,
         })
@@ -158,8 +157,8 @@ impl Models {
         provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
     }
 
-    async fn answered(&self, call: &Call, ask: Ask, until: Instant, cancel: &CancellationToken) -> Answer {
-        let source = match client::source(&self.clients, &ask.target) {
+    async fn send(&self, call: &Call, request: ModelCall, until: Instant, cancel: &CancellationToken) -> Answer {
+        let source = match self.source(&request.target) {
             Ok(source) => source,
             Err(why) => {
                 let message = format!("{why}; or set it as the `base_url` of a provider");
@@ -167,50 +166,60 @@ impl Models {
             }
         };
         match self.clients.client(source) {
-            Ok(client) => retry::attended(self, client, call, ask, until, cancel).await,
+            Ok(client) => retry::perform(self, client, call, request, until, cancel).await,
             Err(why) => Answer::failed("step_failed", why),
         }
     }
 
-    /// What was said, as an answer. `tokens` counts everything that led to it.
-    fn answer(&self, ask: &Ask, said: Said) -> Answer {
-        let usage = said.tokens.usage(&ask.target.model, &self.settings.prices);
-        if ask.reply { reply(ask, &said, usage) } else { Answer::Model { text: said.text.into(), usage } }
+    /// Who named the address of a provider, unless it must not be called.
+    fn source(&self, target: &Target) -> Result<Source, String> {
+        if !target.foreign {
+            return Ok(Source::Operator);
+        }
+        let url = Url::parse(&target.url).map_err(|error| format!("`{}` is not an address: {error}", target.url))?;
+        self.clients.admit(&url).map_err(|refused| refused.to_string())
+    }
+
+    /// The answer of a call, from its reply with the usage of all tries.
+    fn answer(&self, request: &ModelCall, reply: Reply) -> Answer {
+        let usage = reply.tokens.usage(&request.target.model, &self.settings.prices);
+        if request.request.task == Task::Reply {
+            Answer::Reply { value: reply_value(request, &reply, usage), usage }
+        } else {
+            Answer::Model { text: reply.text.into(), usage }
+        }
     }
 }
 
 /// `{text, toolCalls, usage}`, with `thoughts` where the provider wants them back, and `stopReason` if its tokens were used up.
-fn reply(ask: &Ask, said: &Said, usage: Usage) -> Answer {
-    let calls = said.calls.iter().map(|call| {
-        let arguments = match &call.fn_arguments {
-            // Some servers have nothing to say to a tool that takes nothing.
-            serde_json::Value::String(text) if text.trim().is_empty() => Value::from(Object::default()),
+fn reply_value(request: &ModelCall, reply: &Reply, usage: Usage) -> Value {
+    let calls = reply.calls.iter().map(|call| {
+        let arguments = match &call.arguments {
+            // Some servers send nothing for a tool without arguments.
             serde_json::Value::Null => Value::from(Object::default()),
-            // Some providers stream arguments as text; what is no JSON stays one, and the model is told so.
+            serde_json::Value::String(text) if text.trim().is_empty() => Value::from(Object::default()),
+            // Invalid JSON stays text, and the model is told so.
             serde_json::Value::String(text) => {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()))
             }
             value => Value::from(value),
         };
         object([
-            ("id", Value::from(call.call_id.as_str())),
-            ("name", Value::from(ask.names.own(&call.fn_name))),
-            ("arguments", arguments),
+            ("id", Some(Value::from(call.id.as_str()))),
+            ("name", Some(Value::from(request.names.own(&call.name)))),
+            ("arguments", Some(arguments)),
         ])
     });
-    let mut value = vec![
-        ("text", Value::from(said.text.as_str())),
-        ("toolCalls", Value::from(calls.collect::<Vec<_>>())),
-        ("usage", said.tokens.value(usage)),
-    ];
-    value.extend(said.cut.as_deref().map(|reason| ("stopReason", Value::from(reason))));
-    value.extend(said.thoughts.as_ref().map(|thoughts| ("thoughts", Value::from(thoughts))));
-    Answer::Reply {
-        value: Value::from(value.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>()),
-        usage,
-    }
+    object([
+        ("text", Some(Value::from(reply.text.as_str()))),
+        ("toolCalls", Some(Value::from(calls.collect::<Vec<_>>()))),
+        ("usage", Some(reply.tokens.value(usage))),
+        ("stopReason", reply.truncated().map(Value::from)),
+        ("thoughts", reply.thoughts(request.target.format).as_ref().map(Value::from)),
+    ])
 }
 
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+/// An object of the fields that have a value.
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    Value::from(fields.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect::<Object>())
 }

@@ -2,35 +2,31 @@
 
 use std::sync::Arc;
 
-use genai::adapter::AdapterKind;
-use genai::chat::ReasoningEffort;
-use genai::resolver::{AuthData, Endpoint};
-use genai::{ModelIden, ServiceTarget};
 use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::Models;
+use super::fault::Fault;
+use super::formats::{self, Format};
 
-/// A provider that is known without any setting.
+/// A provider that needs no settings. Its name is that of its wire format too, unless it is compatible with another.
 struct Known {
     name: &'static str,
-    protocol: AdapterKind,
     /// The variable that holds its key; empty if it needs none.
     key_env: &'static str,
-    /// The variable that says where it is, and where it is otherwise.
+    /// The variable that holds its address, and the address without one.
     url_env: &'static str,
     url: &'static str,
-    /// How names of its models begin.
-    begins: &'static [&'static str],
+    /// How names of its models start.
+    starts: &'static [&'static str],
 }
 
 const fn known(
     name: &'static str,
-    protocol: AdapterKind,
     [key_env, url_env, url]: [&'static str; 3],
-    begins: &'static [&'static str],
+    starts: &'static [&'static str],
 ) -> Known {
-    Known { name, protocol, key_env, url_env, url, begins }
+    Known { name, key_env, url_env, url, starts }
 }
 
 /// Names the model of steps that name none, where the settings do not.
@@ -44,54 +40,32 @@ const DEFAULTS: [(&str, &str); 4] = [
     ("mistral", "mistral-small-latest"),
 ];
 
-/// The providers that people use most. The library brings more: settings reach them by `protocol`.
+/// The providers that people use most. Settings describe any other.
 const KNOWN: [Known; 9] = [
     known(
         "openai",
-        AdapterKind::OpenAI,
         ["OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1/"],
         &["gpt-", "o1", "o3", "o4", "chatgpt-"],
     ),
-    known(
-        "anthropic",
-        AdapterKind::Anthropic,
-        ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1/"],
-        &["claude"],
-    ),
+    known("anthropic", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1/"], &["claude"]),
     known(
         "gemini",
-        AdapterKind::Gemini,
         ["GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/"],
         &["gemini"],
     ),
     known(
         "mistral",
-        AdapterKind::Mistral,
         ["MISTRAL_API_KEY", "MISTRAL_BASE_URL", "https://api.mistral.ai/v1/"],
         &["mistral-", "magistral-", "ministral-", "codestral-"],
     ),
-    known(
-        "deepseek",
-        AdapterKind::DeepSeek,
-        ["DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1/"],
-        &["deepseek-"],
-    ),
-    known("xai", AdapterKind::Xai, ["XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1/"], &["grok-"]),
-    known("groq", AdapterKind::Groq, ["GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com/openai/v1/"], &[]),
-    known(
-        "openrouter",
-        AdapterKind::OpenAI,
-        ["OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1/"],
-        &[],
-    ),
-    known("ollama", AdapterKind::Ollama, ["", "OLLAMA_HOST", "http://localhost:11434/"], &[]),
+    known("deepseek", ["DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1/"], &["deepseek-"]),
+    known("xai", ["XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1/"], &["grok-"]),
+    known("groq", ["GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com/openai/v1/"], &[]),
+    known("openrouter", ["OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1/"], &[]),
+    known("ollama", ["", "OLLAMA_HOST", "http://localhost:11434/v1/"], &[]),
 ];
 
-/// How many tokens the library lets a model of Anthropic think for an effort.
-const THINKING: [(ReasoningEffort, u32); 3] =
-    [(ReasoningEffort::High, 24_000), (ReasoningEffort::Medium, 8_000), (ReasoningEffort::Low, 1_024)];
-
-/// The provider of documents that say themselves where it is.
+/// The provider of documents that name its address.
 pub(super) const COMPATIBLE: &str = "openai_compatible";
 
 /// Where a call goes.
@@ -99,64 +73,25 @@ pub(super) const COMPATIBLE: &str = "openai_compatible";
 pub(super) struct Target {
     pub(super) provider: Arc<str>,
     pub(super) model: Arc<str>,
-    pub(super) protocol: AdapterKind,
+    pub(super) format: &'static dyn Format,
+    /// The address, with a slash at the end of its path, and perhaps a query.
     pub(super) url: Arc<str>,
     pub(super) key: Option<String>,
-    /// Whether somebody other than the operator said where it is.
+    /// Whether a document named the address, and not the operator.
     pub(super) foreign: bool,
 }
 
 impl Target {
-    /// The model for the library, which finds the provider at that address.
-    pub(super) fn service(&self, url: &str) -> ServiceTarget {
-        ServiceTarget {
-            endpoint: Endpoint::from_owned(url),
-            auth: self.auth(),
-            model: ModelIden::new(self.protocol, self.model.to_string()),
-        }
+    /// The address of a request. The query of the provider's address goes with every one.
+    pub(super) fn address(&self, path: &str) -> String {
+        let Some((base, query)) = self.url.split_once('?') else { return format!("{}{path}", self.url) };
+        let joint = if path.contains('?') { '&' } else { '?' };
+        format!("{base}{path}{joint}{query}")
     }
 
-    /// A server that needs no key takes any; the library wants one.
-    pub(super) fn auth(&self) -> AuthData {
-        AuthData::Key(self.key.clone().unwrap_or_else(|| "none".to_owned()))
-    }
-
-    /// What keeps a name such as `qwen-max` whole. Where no effort is set, the library takes the last word of a name for one and
-    /// cuts it off, so it is given one that the wire format does not send.
-    pub(super) fn keeps_name(&self) -> Option<ReasoningEffort> {
-        ReasoningEffort::from_model_name(&self.model).0?;
-        match self.protocol {
-            // It takes names as they are, and would send any effort.
-            AdapterKind::Ollama => None,
-            AdapterKind::Anthropic | AdapterKind::Gemini => Some(ReasoningEffort::Zero),
-            _ => Some(ReasoningEffort::Budget(0)),
-        }
-    }
-
-    /// An effort that fits into the tokens of an answer. Most models of Anthropic are told how many tokens they may think, which
-    /// must be fewer than those of the answer; an effort that takes more is lowered, and without room for any it is none.
-    pub(super) fn within(&self, effort: ReasoningEffort, max_tokens: Option<u32>) -> ReasoningEffort {
-        let Some(most) = max_tokens.filter(|_| self.protocol == AdapterKind::Anthropic && !self.takes_efforts()) else {
-            return effort;
-        };
-        let wanted = match effort {
-            ReasoningEffort::Zero => 0,
-            ReasoningEffort::Minimal | ReasoningEffort::Low => THINKING[2].1,
-            ReasoningEffort::Medium => THINKING[1].1,
-            _ => THINKING[0].1,
-        };
-        if wanted < most {
-            return effort;
-        }
-        let lower = THINKING.into_iter().find(|(_, tokens)| *tokens < most);
-        lower.map_or(ReasoningEffort::Zero, |(effort, _)| effort)
-    }
-
-    /// Whether a model of Anthropic takes an effort as a word, and sees by itself how many tokens that is.
-    fn takes_efforts(&self) -> bool {
-        const NAMES: [&str; 9] =
-            ["opus-4-5", "opus-4-6", "opus-4-7", "opus-4-8", "opus-5", "sonnet-4-6", "sonnet-5", "haiku-5", "mythos"];
-        NAMES.iter().any(|name| self.model.contains(name))
+    /// A connection that failed. The query of the address is left out of the message: it may be a key.
+    pub(super) fn lost(&self, error: reqwest::Error) -> Fault {
+        Fault::lost(self.url.split('?').next().unwrap_or_default(), &error.without_url())
     }
 
     /// Whether the model thinks before it answers, by its name; such models of OpenAI take an effort and no temperature.
@@ -195,7 +130,7 @@ impl Models {
             let message = "no model is named; set `OPENAI_API_KEY` or another key, `BRANCHPOINT_MODEL`, or `default` in `[models]`";
             return Err(Lack(message.to_owned()));
         };
-        let provider = provider.or_else(|| begins(&model)).or_else(|| self.settings.provider.clone());
+        let provider = provider.or_else(|| starts(&model)).or_else(|| self.settings.provider.clone());
         let provider = provider.or_else(|| self.settings.default.as_deref().and_then(|default| split(default, self).0));
         self.located(&provider.unwrap_or_else(|| "openai".to_owned()), &model, url, key)
     }
@@ -213,7 +148,7 @@ impl Models {
     /// The default model, if it is one of that provider.
     fn default_of(&self, provider: &str) -> Option<String> {
         let (of, model) = split(self.settings.default.as_deref()?, self);
-        let of = of.or_else(|| model.as_deref().and_then(begins));
+        let of = of.or_else(|| model.as_deref().and_then(starts));
         model.filter(|_| of.as_deref() == Some(provider))
     }
 
@@ -223,25 +158,28 @@ impl Models {
         let own_url = set.and_then(|set| set.base_url.clone());
         let from_env = known.and_then(|known| (self.environment)(known.url_env)).filter(|url| !url.trim().is_empty());
         let elsewhere = own_url.or(from_env);
-        let protocol = match set.and_then(|set| set.protocol.as_deref()) {
-            Some(named) => AdapterKind::from_lower_str(named).ok_or_else(|| {
-                Lack(format!("`{named}` is no wire format (`protocol` of `models.providers.{provider}`)"))
-            })?,
-            None => known.map_or(AdapterKind::OpenAI, |known| known.protocol),
+        let protocol = set.and_then(|set| set.protocol.as_deref());
+        let name = protocol.or(known.map(|known| known.name)).unwrap_or("openai");
+        let Some(format) = formats::named(name).or_else(|| formats::named("openai").filter(|_| protocol.is_none()))
+        else {
+            return Err(Lack(format!(
+                "`{name}` is not a supported wire format (`protocol` in `[models.providers.{provider}]`); use `openai`, \
+                 `anthropic` or `gemini`, and the compatible address of the provider as its `base_url`"
+            )));
         };
         if known.is_none() && set.is_none() && provider != COMPATIBLE {
             let message =
                 format!("the provider `{provider}` is not known; describe it in `[models.providers.{provider}]`");
             return Err(Lack(message));
         }
-        if !fits(model, protocol) {
+        if format.endpoint().path.contains("{model}") && !fits_path(model) {
             return Err(Lack(format!(
-                "`{model}` is no name of a model of `{provider}`: it is a part of the address, and must be letters, digits and `-._:@`"
+                "`{model}` is not a name of a model of `{provider}`: it is a part of the address, and must be letters, digits and `-._:@`"
             )));
         }
-        let operators = elsewhere.as_deref().map(|url| slashed(url, protocol));
+        let operators = elsewhere.as_deref().map(|url| slashed(url, format));
         // An address that a document names gets the operator's key only if the operator has named the same address.
-        let named = url.map(|url| slashed(url, protocol));
+        let named = url.map(|url| slashed(url, format));
         let foreign = named.is_some() && named != operators;
         let Some(url) = named.or(operators.clone()).or_else(|| known.map(|known| known.url.to_owned())) else {
             return Err(Lack(format!(
@@ -259,7 +197,7 @@ impl Models {
             None if foreign => None,
             None => self.key(provider, known, operators.is_some())?,
         };
-        Ok(Target { provider: provider.into(), model: model.into(), protocol, url: url.into(), key, foreign })
+        Ok(Target { provider: provider.into(), model: model.into(), format, url: url.into(), key, foreign })
     }
 
     /// The key of a provider. At an address of the operator's own choice there may be none.
@@ -282,14 +220,13 @@ impl Models {
     }
 }
 
-/// Whether a name stays the name of a model on the wire. Google's formats write it into the address, where some names would lead to
-/// another call.
-fn fits(model: &str, protocol: AdapterKind) -> bool {
+/// Whether a name of a model can be part of a path, where some names would lead to another request.
+fn fits_path(model: &str) -> bool {
     let is_word = |part: &str| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._:@".contains(letter);
         part.chars().all(plain) && part.chars().any(|letter| letter != '.')
     };
-    !matches!(protocol, AdapterKind::Gemini | AdapterKind::Vertex) || model.split('/').all(is_word)
+    model.split('/').all(is_word)
 }
 
 /// What somebody said and meant: not nothing, and not the word for what the host has.
@@ -310,20 +247,19 @@ fn split(name: &str, models: &Models) -> (Option<String>, Option<String>) {
     }
 }
 
-/// The provider whose models have names that begin so.
-fn begins(model: &str) -> Option<String> {
-    let found = KNOWN.iter().find(|known| known.begins.iter().any(|begins| model.starts_with(begins)));
+/// The provider whose models have names that start so.
+fn starts(model: &str) -> Option<String> {
+    let found = KNOWN.iter().find(|known| known.starts.iter().any(|start| model.starts_with(start)));
     found.map(|known| known.name.to_owned())
 }
 
-/// The address as the relay wants it: with a slash where the path ends, and with the version that Anthropic's has by custom not.
-fn slashed(url: &str, protocol: AdapterKind) -> String {
+/// The address with a slash at the end of its path, which ends as the wire format wants it.
+fn slashed(url: &str, format: &dyn Format) -> String {
     let url = url.trim();
     let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let (place, query) = url.split_at(url.find('?').unwrap_or(url.len()));
-    let place = place.trim_end_matches('/');
-    match protocol {
-        AdapterKind::Anthropic if !place.ends_with("/v1") => format!("{place}/v1/{query}"),
-        _ => format!("{place}/{query}"),
-    }
+    let (base, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let base = base.trim_end_matches('/');
+    let path = format.endpoint().base_path;
+    let path = if base.ends_with(path) { "" } else { path };
+    format!("{base}{path}/{query}")
 }

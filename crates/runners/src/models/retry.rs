@@ -7,10 +7,11 @@ use branchpoint_core::{Again, Failed};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{Ask, Shape, in_words};
+use super::exchange::{exchange, model_names};
 use super::fault::{Cure, Fault};
-use super::known::Known;
-use super::wire::{self, Said};
+use super::formats::Reply;
+use super::model_call::{ModelCall, Shape, in_words};
+use super::price::Tokens;
 use super::{Models, Piece, Settings, shape};
 use crate::judge;
 use crate::local::shell::Stream;
@@ -35,172 +36,182 @@ pub(super) fn until(settings: &Settings, call: &Call) -> Instant {
     after_now(limit.unwrap_or_else(|| Duration::from_secs(settings.time_limit_s)))
 }
 
-/// Asks until there is an answer, the time is over, or nobody wants to know any more.
-pub(super) async fn attended(
+/// Performs a call until it is answered, cancelled, or out of time.
+pub(super) async fn perform(
     models: &Models,
     client: &reqwest::Client,
     call: &Call,
-    ask: Ask,
+    request: ModelCall,
     until: Instant,
     cancel: &CancellationToken,
 ) -> Answer {
-    let (secrets, unspoken, model) = (ask.secrets.clone(), ask.unspoken.clone(), ask.target.model.clone());
-    let known = Known::default();
-    let work = timeout_at(until.into(), asked(models, client, call, ask, until, &known));
-    let answer = match cancel.run_until_cancelled(work).await {
-        Some(Ok(answer)) => answer,
-        Some(Err(_)) => out_of_time(models, call, &known),
-        None => Answer::Never,
-    };
+    let mut tries = Tries { models, client, call, request, until, spent: Tokens::default(), failure: None };
+    let answer = cancel.run_until_cancelled(tries.answer()).await.unwrap_or(Answer::Never);
     match answer {
-        // What was paid for counts, whatever came of it.
+        // Usage counts, whatever came of it.
         Answer::Failed(failed) => {
-            let usage = known.tokens().usage(&model, &models.settings.prices);
-            unspoken.mask_answer(Answer::failed_after(failed, usage))
+            let usage = tries.spent.usage(&tries.request.target.model, &models.settings.prices);
+            tries.request.error_secrets.mask_answer(Answer::failed_after(failed, usage))
         }
-        answer => secrets.mask_answer(answer),
+        answer => tries.request.secrets.mask_answer(answer),
     }
 }
 
-/// The answer of a call whose time is over: a refusal that is one already, or that there was none, with what is known of why.
-fn out_of_time(models: &Models, call: &Call, known: &Known) -> Answer {
-    if let Some(refusal) = known.refusal() {
-        return Answer::Failed(refusal);
-    }
-    let failed = match call.attempt_limit_ms() {
-        Some(_) if known.is_nothing() => return Answer::Never,
-        Some(_) => judge::timeout(call),
-        None => {
-            let seconds = models.settings.time_limit_s;
-            let message = format!("the model gave no answer within {seconds} s (`time_limit_s` of `[models]`)");
-            Failed { kind: "timeout".into(), message: message.into(), again: Again::Soon, answered: false }
-        }
-    };
-    let message = match known.trouble() {
-        Some(trouble) => format!("{}; the try before failed: {trouble}", failed.message).into(),
-        None => failed.message,
-    };
-    Answer::Failed(Failed { message, ..failed })
-}
-
-/// A moment from now on, or one that nobody lives to see.
-fn after_now(limit: Duration) -> Instant {
-    let now = Instant::now();
-    now.checked_add(limit).unwrap_or(now + FAR)
-}
-
-async fn asked(
-    models: &Models,
-    client: &reqwest::Client,
-    call: &Call,
-    mut ask: Ask,
+/// The tries of one call.
+struct Tries<'t> {
+    models: &'t Models,
+    client: &'t reqwest::Client,
+    call: &'t Call,
+    request: ModelCall,
     until: Instant,
-    known: &Known,
-) -> Answer {
-    let mut reasks = models.settings.reask;
-    loop {
-        let mut said = match tried(models, client, call, &mut ask, until, known).await {
-            Ok(said) => said,
-            Err(fault) => return failed(client, &ask, fault, known).await,
+    /// Usage of all tries.
+    spent: Tokens,
+    /// Why the last try was not the last.
+    failure: Option<String>,
+}
+
+impl Tries<'_> {
+    async fn answer(&mut self) -> Answer {
+        let mut reasks = self.models.settings.reask;
+        loop {
+            let mut reply = match self.reply().await {
+                Ok(reply) => reply,
+                Err(fault) => return self.failed(&fault).await,
+            };
+            reply.tokens = self.spent;
+            // A reply that calls tools is not the answer yet.
+            let is_answer = reply.calls.is_empty();
+            let problem = if is_answer { shape::problem(&self.request.shape, &mut reply.text) } else { None };
+            if let Some(failed) = truncated(&self.request, &reply, problem.is_some()) {
+                return failed;
+            }
+            // Without another try, the judge reports what is wrong with the reply.
+            let Some(problem) = problem.filter(|_| reasks > 0) else { return self.models.answer(&self.request, reply) };
+            reasks -= 1;
+            self.again(format!("the answer does not have the required form: {problem}"));
+            shape::ask_again(&mut self.request, reply.text, &problem);
+        }
+    }
+
+    /// One reply, after as many tries as the settings allow.
+    async fn reply(&mut self) -> Result<Reply, Fault> {
+        let mut tries = 0;
+        loop {
+            let fault = match self.once().await {
+                Ok(reply) => return Ok(reply),
+                Err(fault) => fault,
+            };
+            match &fault.cure {
+                Cure::Later(wait) if tries < self.models.settings.retries => {
+                    let pause = pause(self.call, tries, *wait);
+                    // The run waits longer than a call does, if it may attempt again.
+                    if wait.is_some_and(|wait| wait > PATIENCE) || after_now(pause) >= self.until {
+                        return Err(fault);
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+                Cure::NoSchema if self.request.sends_shape && self.request.shape != Shape::Free => {
+                    self.request.sends_shape = false;
+                    // That it must be JSON is in the system text already.
+                    if let Shape::Schema(schema) = &self.request.shape {
+                        let words = in_words(schema);
+                        let system = &mut self.request.system;
+                        *system = if system.is_empty() { words } else { format!("{system}\n\n{words}") };
+                    }
+                }
+                _ => return Err(fault),
+            }
+            tries += 1;
+            self.again(fault.message(&self.request.error_secrets));
+        }
+    }
+
+    async fn once(&mut self) -> Result<Reply, Fault> {
+        let redacted = redacted_listener(self.models, self.call, &self.request.secrets);
+        let listener = redacted.listener();
+        let hear = |text: &str| listener(Stream::Out, text);
+        let mut reply = Reply::default();
+        let work = exchange(self.client, &self.request, &mut reply, &hear);
+        let result = timeout_at(self.until.into(), work).await.unwrap_or_else(|_| Err(Fault::timed_out()));
+        self.spent = self.spent.plus(reply.tokens);
+        self.request.responses += u32::from(result.as_ref().map_or_else(|fault| fault.answered, |()| true));
+        result?;
+        if reply.is_empty() && reply.truncated().is_none() && !self.request.may_be_empty() {
+            return Err(Fault::empty());
+        }
+        redacted.finish();
+        (self.models.listener)(self.call, Piece::End);
+        Ok(reply)
+    }
+
+    /// Begins another try, because of a failure.
+    fn again(&mut self, failure: String) {
+        self.failure = Some(failure);
+        (self.models.listener)(self.call, Piece::Again);
+    }
+
+    async fn failed(&self, fault: &Fault) -> Answer {
+        let again = match fault.cure {
+            Cure::Later(wait) => retry_after::again(wait),
+            Cure::TimedOut => return self.timed_out(),
+            Cure::None | Cure::Name | Cure::NoSchema => Again::Never,
         };
-        said.tokens = known.tokens();
-        let problem = shape::problem(&ask.shape, &mut said);
-        if let Some(failed) = cut_off(&ask, &said, problem.is_some()) {
-            return failed;
+        let mut message = fault.message(&self.request.error_secrets);
+        if fault.cure == Cure::Name {
+            let until = after_now(NAMES).min(self.until);
+            let names = timeout_at(until.into(), model_names(self.client, &self.request)).await.unwrap_or_default();
+            message = unknown_model(&self.request, &message, &names);
         }
-        let Some(problem) = problem else { return models.answer(&ask, said) };
-        if reasks == 0 {
-            // Whoever judges the answer says what is wrong with it.
-            return models.answer(&ask, said);
-        }
-        reasks -= 1;
-        known.failed_with(format!("the answer has not the shape it must have: {problem}"));
-        (models.listener)(call, Piece::Again);
-        shape::ask_again(&mut ask.request, said.text, &problem);
+        let (kind, message) = ("step_failed".into(), message.into());
+        Answer::Failed(Failed { kind, message, again, answered: fault.answered })
+    }
+
+    /// The answer of a call that is out of time, with what is known of the cause.
+    fn timed_out(&self) -> Answer {
+        let failed = match self.call.attempt_limit_ms() {
+            Some(_) if self.failure.is_none() && self.spent == Tokens::default() => return Answer::Never,
+            Some(_) => judge::timeout(self.call),
+            None => {
+                let seconds = self.models.settings.time_limit_s;
+                let message = format!("the model gave no answer within {seconds} s (`time_limit_s` of `[models]`)");
+                Failed { kind: "timeout".into(), message: message.into(), again: Again::Soon, answered: false }
+            }
+        };
+        let message = match &self.failure {
+            Some(failure) => format!("{}; the try before failed: {failure}", failed.message).into(),
+            None => failed.message,
+        };
+        Answer::Failed(Failed { message, ..failed })
     }
 }
 
-/// An answer that ended because it had used up its tokens is no answer if it lost its shape by that, or if nobody wanted it so
-/// short. Whoever set `max_tokens` gets what they asked for, and calls of tools go on: the model hears what is wrong with them.
-fn cut_off(ask: &Ask, said: &Said, has_problem: bool) -> Option<Answer> {
-    let word = said.cut.as_ref()?;
-    let has_problem = has_problem || said.is_empty();
-    if !has_problem && (ask.options.max_tokens.is_some() || !said.calls.is_empty()) {
+/// The failure of a reply that used up its tokens. It is accepted if `max_tokens` asks for a short text, or if it calls tools: the
+/// model is told what is wrong with such calls.
+fn truncated(request: &ModelCall, reply: &Reply, has_problem: bool) -> Option<Answer> {
+    let word = reply.truncated()?;
+    let has_problem = has_problem || reply.is_empty();
+    if !has_problem && (request.request.max_tokens.is_some() || !reply.calls.is_empty()) {
         return None;
     }
-    let kind = if has_problem && matches!(ask.shape, Shape::Schema(_)) { "output_schema" } else { "step_failed" };
+    let has_schema = matches!(request.shape, Shape::Schema(_));
+    let kind = if has_problem && has_schema { "output_schema" } else { "step_failed" };
     let message =
         format!("the model's answer was cut off when its tokens were used up (`{word}`); set a larger `max_tokens`");
     Some(Answer::refused(kind, message))
 }
 
-/// One answer, after as many tries as it takes and the settings allow.
-async fn tried(
-    models: &Models,
-    client: &reqwest::Client,
-    call: &Call,
-    ask: &mut Ask,
-    until: Instant,
-    known: &Known,
-) -> Result<Said, Fault> {
-    let mut tries = 0;
-    loop {
-        let hearing = hearing(models, call, &ask.secrets);
-        let listener = hearing.listener();
-        let hear = |text: &str| listener(Stream::Out, text);
-        let said = if ask.stream {
-            wire::streamed(client, ask, &known.frames(), &hear).await
-        } else {
-            wire::at_once(client, ask, &hear).await
-        };
-        ask.answers += u32::from(said.as_ref().map_or_else(|fault| fault.answered, |_| true));
-        known.spent(said.as_ref().map_or_else(|fault| fault.tokens, |said| said.tokens));
-        let fault = match said {
-            Ok(said) if said.is_empty() && said.cut.is_none() && !ask.may_be_empty => Fault::empty(),
-            Ok(said) => {
-                hearing.finish();
-                (models.listener)(call, Piece::End);
-                return Ok(said);
-            }
-            Err(fault) => fault,
-        };
-        match (&fault.cure, &ask.shape) {
-            (Cure::Later(wanted), _) if tries < models.settings.retries => {
-                // A longer wait is not for a call: it is handed to the run, which may have another attempt.
-                if wanted.is_some_and(|wanted| wanted > PATIENCE) {
-                    return Err(fault);
-                }
-                let pause = pause(call, tries, *wanted);
-                if after_now(pause) >= until {
-                    return Err(fault);
-                }
-                tokio::time::sleep(pause).await;
-            }
-            (Cure::NoSchema, Shape::Schema(schema)) if ask.options.response_format.is_some() => {
-                ask.options.response_format = None;
-                let told = in_words(schema);
-                let system = ask.request.system.take().unwrap_or_default();
-                ask.request.system = Some(format!("{system}\n\n{told}").trim().to_owned());
-            }
-            // That it must be JSON stands in words already.
-            (Cure::NoSchema, Shape::Json) if ask.options.response_format.is_some() => {
-                ask.options.response_format = None;
-            }
-            (Cure::NoStream, _) if ask.stream => ask.stream = false,
-            _ => return Err(fault),
-        }
-        tries += 1;
-        known.failed_with(fault.told(&ask.unspoken));
-        (models.listener)(call, Piece::Again);
-    }
+/// A moment after now, however far.
+fn after_now(limit: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(limit).unwrap_or(now + FAR)
 }
 
-/// Whoever listens hears no secret, however the answer comes in pieces.
-fn hearing(models: &Models, call: &Call, secrets: &Secrets) -> StreamRedactor {
+/// The listener, without secrets, wherever the pieces of a reply are cut.
+fn redacted_listener(models: &Models, call: &Call, secrets: &Secrets) -> StreamRedactor {
     let (listener, call) = (Arc::clone(&models.listener), call.clone());
-    let mut unheard = models.mask.secrets();
-    unheard.add(secrets.values());
-    StreamRedactor::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), unheard)
+    let mut redacted = models.mask.secrets();
+    redacted.add(secrets.values());
+    StreamRedactor::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), redacted)
 }
 
 /// Longer each time, a little different for each call, and never shorter than the provider wants.
@@ -210,34 +221,13 @@ fn pause(call: &Call, tries: u32, wanted: Option<Duration>) -> Duration {
     wanted.map_or(own + spread, |wanted| wanted + spread.min(FIRST))
 }
 
-async fn failed(client: &reqwest::Client, ask: &Ask, fault: Fault, known: &Known) -> Answer {
-    let again = match fault.cure {
-        Cure::Later(wanted) => retry_after::again(wanted),
-        Cure::None | Cure::Name | Cure::NoSchema | Cure::NoStream => Again::Never,
-    };
-    let told = fault.told(&ask.unspoken);
-    let refusal = |message: String| Failed {
-        kind: "step_failed".into(),
-        message: message.into(),
-        again,
-        answered: fault.answered,
-    };
-    if fault.cure != Cure::Name {
-        return Answer::Failed(refusal(told));
-    }
-    // It stands, whether there is time to hear names or not.
-    known.refused_with(refusal(unknown(ask, &told, &[])));
-    let names = tokio::time::timeout(NAMES, wire::model_names(client, ask)).await.unwrap_or_default();
-    Answer::Failed(refusal(unknown(ask, &told, &names)))
-}
-
-/// A model that the provider does not know, and names that are near.
-fn unknown(ask: &Ask, told: &str, names: &[String]) -> String {
-    let (model, provider) = (&ask.target.model, &ask.target.provider);
+/// The message for a model that the provider does not have, with similar names.
+fn unknown_model(request: &ModelCall, message: &str, names: &[String]) -> String {
+    let (model, provider) = (&request.target.model, &request.target.provider);
     let mut near: Vec<(f64, &String)> =
         names.iter().map(|name| (strsim::jaro_winkler(model, name), name)).filter(|(score, _)| *score > 0.75).collect();
     near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let near: Vec<String> = near.iter().take(3).map(|(_, name)| format!("`{name}`")).collect();
     let near = if near.is_empty() { String::new() } else { format!(" Near names are {}.", near.join(", ")) };
-    format!("the provider `{provider}` has no model `{model}`: {}.{near}", told.trim_end_matches('.'))
+    format!("the provider `{provider}` has no model `{model}`: {}.{near}", message.trim_end_matches('.'))
 }

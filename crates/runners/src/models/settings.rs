@@ -20,9 +20,9 @@ pub struct Settings {
     pub reask: u32,
     /// How long one call may take when its step does not say, in seconds.
     pub time_limit_s: u64,
-    /// Whether answers are streamed. Some servers cannot.
+    /// Whether answers are requested as a stream.
     pub stream: bool,
-    /// How much of an answer is read, in bytes as they come over the wire; a longer one fails the call.
+    /// The most bytes of a response, after decompression; a longer one fails the call.
     pub max_response_bytes: u64,
     /// Providers by name. A known one is changed, any other is added.
     pub providers: BTreeMap<String, Provider>,
@@ -34,7 +34,7 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Provider {
-    /// The wire format: `openai` (and whatever is compatible), `openai_resp`, `anthropic`, `gemini`, `ollama` and so on.
+    /// The wire format: `openai` (and compatible servers), `anthropic` or `gemini`; or the name of a compatible provider.
     pub protocol: Option<String>,
     /// Where it is.
     pub base_url: Option<String>,

@@ -1,33 +1,30 @@
-//! Answers that must have a shape: what is wrong with one, and how it is asked for again.
+//! Replies that must have a form: what is wrong with one, and how it is requested again.
 
-use genai::chat::{ChatMessage, ChatRequest};
-
-use super::ask::Shape;
-use super::wire::Said;
+use super::messages::{AssistantMessage, Message, Part};
+use super::model_call::{ModelCall, Shape};
 use crate::json_block;
 use crate::judge::schema;
 
-/// What is wrong with an answer; none if it will do. JSON in a fence is taken out of it, because models cannot help it.
-pub(super) fn problem(shape: &Shape, said: &mut Said) -> Option<String> {
-    // A reply that calls tools is no answer yet.
-    if *shape == Shape::Free || !said.calls.is_empty() {
+/// What is wrong with a reply, if anything. JSON is taken out of the fence that models like to put around it.
+pub(super) fn problem(shape: &Shape, text: &mut String) -> Option<String> {
+    if *shape == Shape::Free {
         return None;
     }
-    let Some((body, value)) = json_block::json(&said.text) else { return Some("it is not JSON".to_owned()) };
-    said.text = body.to_owned();
+    let Some((body, value)) = json_block::json(text) else { return Some("it is not JSON".to_owned()) };
+    *text = body.to_owned();
     match shape {
         Shape::Schema(schema) => schema::check(schema, &value).err().map(|mismatch| mismatch.to_string()),
         _ => None,
     }
 }
 
-/// The same conversation, with the answer and what is wrong with it.
-pub(super) fn ask_again(request: &mut ChatRequest, answer: String, problem: &str) {
-    let answer = if answer.is_empty() { "(nothing)".to_owned() } else { answer };
-    request.messages.push(ChatMessage::assistant(answer));
-    request.messages.push(ChatMessage::user(format!(
-        "Your answer has not the shape it must have: {problem}. Answer once more, with JSON and nothing else."
-    )));
+/// Adds the reply and what is wrong with it to the conversation.
+pub(super) fn ask_again(call: &mut ModelCall, reply: String, problem: &str) {
+    let text = if reply.is_empty() { "(nothing)".to_owned() } else { reply };
+    call.messages.push(Message::Assistant(AssistantMessage { text, ..AssistantMessage::default() }));
+    call.messages.push(Message::User(vec![Part::Text(format!(
+        "Your answer does not have the required form: {problem}. Answer again, with JSON and nothing else."
+    ))]));
 }
 
 #[cfg(test)]
@@ -42,8 +39,8 @@ mod tests {
         let schema = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
         let shape = Shape::Schema(Value::from(&schema));
         let check = |text: &str| {
-            let mut said = Said { text: text.to_owned(), ..Said::default() };
-            (problem(&shape, &mut said).is_none(), said.text)
+            let mut text = text.to_owned();
+            (problem(&shape, &mut text).is_none(), text)
         };
         assert_eq!(check("Here:\n```json\n{\"n\": 1}\n```"), (true, "{\"n\": 1}".to_owned()));
         assert!(check(r#" {"n": 1} "#).0);

@@ -1,11 +1,10 @@
-//! Tools as a model is told about them.
+//! Tools as they are described to a model.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
-use genai::chat::Tool;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::messages::{Names, tool_name};
 
@@ -23,6 +22,16 @@ pub type Descriptions = Pin<Box<dyn Future<Output = Vec<Option<ToolDescription>>
 
 /// Describes tools that a call only names, all of them at once.
 pub type Catalogue = Arc<dyn Fn(Vec<String>) -> Descriptions + Send + Sync>;
+
+/// A tool that a request offers.
+#[derive(Clone, Debug)]
+pub(super) struct Tool {
+    /// The name on the wire.
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    /// A JSON Schema of its arguments.
+    pub(super) parameters: Json,
+}
 
 pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue) -> Vec<Tool> {
     let only_named = |tool: &&Value| own_description(tool).is_none() || own_parameters(tool).is_none();
@@ -50,9 +59,6 @@ fn one(tool: &Value, names: &Names, known: ToolDescription) -> Tool {
     // Whatever is not described takes any arguments.
     let parameters =
         parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}, "additionalProperties": true}));
-    let wire = Tool::new(names.wire(name).to_owned()).with_schema(parameters);
-    match description.or_else(|| known.description.map(|text| text.to_string())) {
-        Some(description) => wire.with_description(description),
-        None => wire,
-    }
+    let description = description.or_else(|| known.description.map(|text| text.to_string()));
+    Tool { name: names.wire(name).to_owned(), description, parameters }
 }

@@ -318,7 +318,7 @@ fn a_name_that_would_lead_to_another_call_is_refused_where_it_is_a_part_of_the_a
         let input = Value::from(&serde_json::json!({"prompt": "hi", "model": name}));
         let asked = Call { input, ..call("model", "{}", "{}") };
         let failed = failed(perform(&models(&provider, "gemini"), &asked));
-        assert!(failed.message.contains("is no name of a model") && !failed.again.is_worth_it(), "{failed:?}");
+        assert!(failed.message.contains("is not a name of a model") && !failed.again.is_worth_it(), "{failed:?}");
         says(&perform(&models(&provider, "openai"), &asked), "hi");
         assert_eq!(provider.requests().pop().expect("a call").body["model"], name);
     }

@@ -1,7 +1,9 @@
 //! Models over real wire formats: a provider on this machine that speaks them.
 
 mod answers;
+mod attacks;
 mod catalogue;
+mod formats;
 mod limits;
 #[path = "../provider/mod.rs"]
 mod provider;
@@ -55,11 +57,23 @@ fn perform(models: &Models, call: &Call) -> Answer {
     runtime().block_on(models.perform(call, &CancellationToken::new())).expect("it is for models")
 }
 
-const BOTH: [&str; 2] = ["openai", "anthropic"];
+const FORMATS: [&str; 3] = ["openai", "anthropic", "gemini"];
+
+/// The model that a request names, in its body or in its path.
+fn model_of(request: &provider::Request) -> &str {
+    let in_path = || request.path.split_once("/models/")?.1.split(':').next();
+    request.body["model"].as_str().or_else(in_path).unwrap_or_default()
+}
+
+/// The messages of a request.
+fn messages_of(request: &provider::Request) -> &Vec<serde_json::Value> {
+    let list = request.body["messages"].as_array().or(request.body["contents"].as_array());
+    list.unwrap_or_else(|| panic!("no messages: {}", request.body))
+}
 
 #[test]
 fn an_answer_comes_whole_in_pieces_and_with_its_price() {
-    for name in BOTH {
+    for name in FORMATS {
         for stream in [true, false] {
             let provider = Provider::new(vec![Does::Says("Hello, wörld!")]);
             let heard = Arc::new(Mutex::new(String::new()));
@@ -81,10 +95,11 @@ fn an_answer_comes_whole_in_pieces_and_with_its_price() {
             assert_eq!((&**text, usage.tokens, usage.cost_micros), ("Hello, wörld!", 110, 120), "{name}");
             assert_eq!(*heard.lock().expect("no panic"), "Hello, wörld!", "{name}");
             let sent = &provider.requests()[0];
-            assert_eq!(sent.body["model"], "test-model");
+            assert_eq!(model_of(sent), "test-model");
             assert!(sent.headers.contains("sk-hunter2"), "{name}: the key goes with the call: {}", sent.headers);
             assert!(sent.body.to_string().contains("Be kind."), "{name}");
-            assert_eq!(sent.body["temperature"], 0.5);
+            let options = if name == "gemini" { &sent.body["generationConfig"] } else { &sent.body };
+            assert_eq!(options["temperature"], 0.5, "{name}: {}", sent.body);
         }
     }
 }
@@ -97,7 +112,7 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
                 {"id": "b", "name": "add", "arguments": {}}]},
             {"role": "tool", "id": "a", "name": "find.it", "content": {"found": true}},
             {"role": "tool", "id": "b", "name": "add", "error": "no numbers"}]}"#;
-    for name in BOTH {
+    for name in FORMATS {
         for stream in [true, false] {
             let provider =
                 Provider::new(vec![Does::Calls(&[("find_it", r#"{"query": "ü"}"#), ("add", r#"{"a": 1, "b": 2}"#)])]);
@@ -111,11 +126,10 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
             let calls = r#"[{"id": "call_0", "name": "find.it", "arguments": {"query": "ü"}}, {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}]"#;
             assert_eq!(reply.get("toolCalls"), Some(&value(calls)), "{name}");
             assert_eq!(reply.get("usage").and_then(|usage| usage.get("tokens")), Some(&Value::Int(110)));
-            let sent = provider.requests()[0].body.clone();
-            let messages = sent["messages"].as_array().expect("messages");
-            // OpenAI has a message for each result, Anthropic one for all.
-            assert_eq!(messages.len(), if name == "openai" { 4 } else { 3 }, "{name}: {sent:#}");
-            let text = sent.to_string();
+            let sent = &provider.requests()[0];
+            // OpenAI has a message for each result, the others have one for all.
+            assert_eq!(messages_of(sent).len(), if name == "openai" { 4 } else { 3 }, "{name}: {:#}", sent.body);
+            let text = sent.body.to_string();
             assert!(text.contains("find_it") && !text.contains("find.it"), "{name}: {text}");
             assert!(text.contains("error: no numbers"), "{name}: {text}");
         }
@@ -167,7 +181,9 @@ fn a_busy_provider_is_asked_again_and_what_was_heard_is_void() {
         ),
         ("openai", Does::BreaksOff("half an answer that never ends")),
         ("anthropic", Does::BreaksOff("half an answer that never ends")),
+        ("gemini", Does::BreaksOff("half an answer that never ends")),
         ("openai", Does::Errs("half", "server_error")),
+        ("gemini", Does::Errs("half", "UNAVAILABLE")),
         ("anthropic", Does::Errs("half", "overloaded_error")),
     ] {
         let provider = Provider::new(vec![first.clone(), Does::Says("whole")]);
@@ -273,18 +289,16 @@ const NUMBER: &str = r#"{"response": {"output_schema": {"type": "object", "prope
 
 #[test]
 fn a_schema_is_sent_and_an_answer_without_the_shape_is_asked_for_again() {
-    for name in BOTH {
+    for name in FORMATS {
         let provider = Provider::new(vec![Does::Says(r#"{"n": "one"}"#), Does::Says("```json\n{\"n\": 1}\n```")]);
         let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
         let answer = perform(&models(&provider, name), &asked);
         assert_eq!(answer.usage().tokens, 220, "{name}: both answers are paid for");
         assert_eq!(judge(&asked, answer), Ok(value(r#"{"n": 1}"#)), "{name}");
         let sent = provider.requests();
-        assert!(sent[0].body.to_string().contains("json_schema"), "{name}: {}", sent[0].body);
-        assert_eq!(
-            sent[1].body["messages"].as_array().map(Vec::len),
-            sent[0].body["messages"].as_array().map(|list| list.len() + 2)
-        );
+        let schema = if name == "gemini" { "responseJsonSchema" } else { "json_schema" };
+        assert!(sent[0].body.to_string().contains(schema), "{name}: {}", sent[0].body);
+        assert_eq!(messages_of(&sent[1]).len(), messages_of(&sent[0]).len() + 2);
     }
     let provider = Provider::new(vec![Does::Says(r#"{"n": "one"}"#)]);
     let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
@@ -462,16 +476,16 @@ fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_
 
 #[test]
 fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
-    for name in BOTH {
+    for name in FORMATS {
         let provider = Provider::new(vec![Does::Says("hi")]);
         let models = models(&provider, name);
         for model in ["big-max", "one-medium", "test-model"] {
             let asked = format!(r#"{{"prompt": "hi", "model": "{name}/{model}"}}"#);
             perform(&models, &call("model", "{}", &asked));
-            let sent = provider.requests().pop().expect("it was asked").body;
-            assert_eq!(sent["model"], model, "{name}");
-            for effort in ["reasoning_effort", "thinking", "output_config"] {
-                assert_eq!(sent.get(effort), None, "{name} {model}: {sent}");
+            let sent = provider.requests().pop().expect("it was asked");
+            assert_eq!(model_of(&sent), model, "{name}");
+            for effort in ["reasoning_effort", "thinking", "output_config", "generationConfig"] {
+                assert_eq!(sent.body.get(effort), None, "{name} {model}: {}", sent.body);
             }
         }
     }
@@ -480,7 +494,7 @@ fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
 #[test]
 fn a_key_that_a_document_names_goes_instead_of_the_operators() {
     let spec = r#"{"fixed": {"model": "default"}, "secrets": [{"at": [{"field": "api_key"}], "form": {"credential": {"before": "", "secret": "MINE"}}}]}"#;
-    for name in BOTH {
+    for name in FORMATS {
         let provider = Provider::new(vec![Does::Says("hi")]);
         let mut models = models(&provider, name);
         models.environment = Arc::new(|_| None);

@@ -2,7 +2,7 @@
 
 use super::answers::{failed, models, plain, says};
 use super::provider::{Does, Provider};
-use super::{BOTH, NUMBER, call, perform, value};
+use super::{FORMATS, NUMBER, call, perform, value};
 use branchpoint_runners::tools::FilesSettings;
 use branchpoint_runners::{Call, judge};
 
@@ -79,7 +79,7 @@ fn wishes_are_sent_also_if_a_template_wrote_them_and_what_is_none_is_refused_bef
 fn images_and_files_go_where_the_provider_takes_them() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("cat.png"), b"hello").expect("it can be written");
-    for name in BOTH {
+    for name in FORMATS {
         let provider = Provider::new(vec![Does::Says("a cat")]);
         let mut models = models(&provider, name);
         models.files = Some(FilesSettings { dir: folder.path().to_owned(), max_bytes: 100 });
@@ -104,9 +104,9 @@ fn what_cannot_be_attached_fails_the_call_with_a_reason() {
         ("openai", r#"["cat.png"]"#, "is an object"),
         ("openai", r#""cat.png""#, "is an object"),
         ("openai", r#"[{"mime": "image/png", "storage_key": "cat.png"}]"#, "[files]"),
-        // The library would leave these out.
+        // The wire formats cannot carry these.
         ("openai", r#"[{"mime": "application/pdf", "name": "a.pdf", "url": "https://x.test/a.pdf"}]"#, "does not take"),
-        ("anthropic", r#"[{"mime": "image/png", "name": "a.png", "url": "https://x.test/a.png"}]"#, "does not take"),
+        ("anthropic", r#"[{"mime": "audio/mpeg", "name": "a.mp3", "data": "aGVsbG8="}]"#, "does not take"),
     ] {
         for stream in [true, false] {
             let provider = Provider::new(vec![Does::Says("a cat")]);

@@ -1,4 +1,4 @@
-//! A provider of models on this machine, over plain sockets: it speaks the formats of OpenAI and of Anthropic, streamed and
+//! A provider of models on this machine, over plain sockets: it speaks the formats of OpenAI, Anthropic and Gemini, streamed and
 //! not, and does what each answer of its list says.
 
 #![allow(dead_code, reason = "each test crate uses its part")]
@@ -30,6 +30,8 @@ pub(crate) enum Does {
     Streams(&'static str),
     /// Answers at once with this JSON, whether it was asked for a stream or not.
     Ignores(&'static str),
+    /// Sends these bytes with a content encoding, as an answer at once.
+    Encodes(&'static str, &'static [u8]),
     /// Answers with a page for people.
     Shows(&'static str),
     /// Sends one event without end, under this status.
@@ -44,6 +46,24 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) headers: String,
     pub(crate) body: Value,
+}
+
+/// The wire format of a request, which its path tells.
+#[derive(Clone, Copy)]
+enum Format {
+    OpenAi,
+    Anthropic,
+    Gemini,
+}
+
+impl Format {
+    fn of(path: &str) -> Self {
+        match path {
+            path if path.ends_with("/messages") => Self::Anthropic,
+            path if path.contains("enerateContent") => Self::Gemini,
+            _ => Self::OpenAi,
+        }
+    }
 }
 
 pub(crate) struct Provider {
@@ -118,8 +138,8 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, names: &Names, does: &[D
             kept.len() - 1
         };
         let does = does.get(at).or(does.last()).expect("a list that is not empty");
-        let anthropic = request.path.ends_with("/messages");
-        let streams = request.body["stream"] == json!(true);
+        let format = Format::of(&request.path);
+        let streams = request.body["stream"] == json!(true) || request.path.contains(":stream");
         match does {
             Does::Refuses(status, headers, body) => answer(&mut stream, *status, headers, body),
             Does::Hangs => {
@@ -130,21 +150,26 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, names: &Names, does: &[D
                 let _ = stream.write_all(b"0\r\n\r\n");
             }
             Does::Ignores(body) => answer(&mut stream, 200, &[], body),
+            Does::Encodes(encoding, bytes) => {
+                let head = format!("content-type: application/json\r\ncontent-encoding: {encoding}");
+                let head = format!("HTTP/1.1 200 OK\r\n{head}\r\ncontent-length: {}\r\n\r\n", bytes.len());
+                let _ = stream.write_all(&[head.as_bytes(), bytes].concat());
+            }
             Does::Shows(page) => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length:";
                 let _ = stream.write_all(format!("{head} {}\r\n\r\n{page}", page.len()).as_bytes());
             }
             Does::Floods(status) => return flood(&mut stream, *status),
-            Does::BreaksOff(text) => return begin(&mut stream, text, anthropic),
+            Does::BreaksOff(text) => return begin(&mut stream, text, format),
             Does::Begins(text) => {
-                begin(&mut stream, text, anthropic);
+                begin(&mut stream, text, format);
                 thread::park();
             }
             does if streams => {
-                send(&mut stream, &chunks(does, anthropic));
+                send(&mut stream, &chunks(does, format));
                 let _ = stream.write_all(b"0\r\n\r\n");
             }
-            does => answer(&mut stream, 200, &[], &whole(does, anthropic).to_string()),
+            does => answer(&mut stream, 200, &[], &whole(does, format).to_string()),
         }
     }
 }
@@ -189,8 +214,8 @@ fn send(stream: &mut TcpStream, events: &[String]) {
 }
 
 /// Sends the first half of an answer.
-fn begin(stream: &mut TcpStream, text: &'static str, anthropic: bool) {
-    let whole = chunks(&Does::Says(text), anthropic);
+fn begin(stream: &mut TcpStream, text: &'static str, format: Format) {
+    let whole = chunks(&Does::Says(text), format);
     send(stream, &whole[..whole.len() / 2]);
 }
 
@@ -203,15 +228,22 @@ fn flood(stream: &mut TcpStream, status: u16) {
     while stream.write_all(piece.as_bytes()).is_ok() {}
 }
 
-fn chunks(does: &Does, anthropic: bool) -> Vec<String> {
-    if anthropic { anthropic_events(does) } else { openai_events(does) }
+fn chunks(does: &Does, format: Format) -> Vec<String> {
+    match format {
+        Format::OpenAi => openai_events(does),
+        Format::Anthropic => anthropic_events(does),
+        Format::Gemini => gemini_events(does),
+    }
 }
 
-fn whole(does: &Does, anthropic: bool) -> Value {
-    match (does, anthropic) {
-        (Does::Says(text), false) => json!({"model": "test-model", "choices": [{"index": 0, "finish_reason": "stop",
-            "message": {"role": "assistant", "content": text}}], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}),
-        (Does::Calls(calls), false) => {
+fn whole(does: &Does, format: Format) -> Value {
+    match (does, format) {
+        (Does::Says(_) | Does::Calls(_), Format::Gemini) => gemini_object(&gemini_parts(does), true),
+        (Does::Says(text), Format::OpenAi) => {
+            json!({"model": "test-model", "choices": [{"index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text}}], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}})
+        }
+        (Does::Calls(calls), Format::OpenAi) => {
             let calls: Vec<_> = calls.iter().enumerate().map(|(at, (name, arguments))| {
                 json!({"id": format!("call_{at}"), "type": "function", "function": {"name": name, "arguments": arguments}})
             }).collect();
@@ -219,9 +251,11 @@ fn whole(does: &Does, anthropic: bool) -> Value {
                 "message": {"role": "assistant", "content": null, "tool_calls": calls}}],
                 "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}})
         }
-        (Does::Says(text), true) => json!({"model": "test-model", "role": "assistant", "stop_reason": "end_turn",
-            "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 100, "output_tokens": 10}}),
-        (Does::Calls(calls), true) => {
+        (Does::Says(text), Format::Anthropic) => {
+            json!({"model": "test-model", "role": "assistant", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 100, "output_tokens": 10}})
+        }
+        (Does::Calls(calls), Format::Anthropic) => {
             let calls: Vec<_> = calls
                 .iter()
                 .enumerate()
@@ -328,6 +362,42 @@ fn anthropic_events(does: &Does) -> Vec<String> {
     ));
     events.push(event("message_stop", json!({"type": "message_stop"})));
     events
+}
+
+fn gemini_parts(does: &Does) -> Vec<Value> {
+    match does {
+        Does::Says(text) => pieces(text).map(|piece| json!({"text": piece})).collect(),
+        Does::Calls(calls) => {
+            let call = |(at, (name, arguments)): (usize, &(&str, &str))| {
+                let args: Value = serde_json::from_str(arguments).expect("arguments are JSON");
+                json!({"functionCall": {"id": format!("call_{at}"), "name": name, "args": args}})
+            };
+            calls.iter().enumerate().map(call).collect()
+        }
+        other => panic!("{other:?} has no parts"),
+    }
+}
+
+fn gemini_object(parts: &[Value], is_last: bool) -> Value {
+    let mut candidate = json!({"content": {"role": "model", "parts": parts}});
+    let mut usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 1});
+    if is_last {
+        candidate["finishReason"] = json!("STOP");
+        usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 7, "thoughtsTokenCount": 3});
+    }
+    json!({"candidates": [candidate], "usageMetadata": usage})
+}
+
+fn gemini_events(does: &Does) -> Vec<String> {
+    let event = |value: Value| format!("data: {value}\r\n\r\n");
+    if let Does::Errs(text, kind) = does {
+        let error = json!({"error": {"code": 503, "message": "it went wrong", "status": kind}});
+        return vec![event(gemini_object(&[json!({"text": text})], false)), event(error)];
+    }
+    let parts = gemini_parts(does);
+    let last = parts.len().saturating_sub(1);
+    let object = |(at, part): (usize, Value)| event(gemini_object(&[part], at == last));
+    parts.into_iter().enumerate().map(object).collect()
 }
 
 /// A text in pieces of a few characters.

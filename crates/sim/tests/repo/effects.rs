@@ -23,6 +23,9 @@ const FORBIDDEN: [&str; 17] = [
     "input.get(\"",
 ];
 
+/// Providers have field names of their own, and some are those of a dialect.
+const WIRE_FORMATS: &str = "crates/runners/src/models/formats/";
+
 #[test]
 fn runners_and_hosts_know_no_dialect() {
     expect_none(
@@ -35,8 +38,10 @@ fn complaints(files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     let is_ours = |path: &str| path.starts_with("crates/runners/src/") || path.starts_with("crates/host/src/");
     for file in files.iter().filter(|file| is_ours(&file.path) && !file.path.ends_with("tests.rs")) {
+        let is_format = file.path.starts_with(WIRE_FORMATS);
+        let words = FORBIDDEN.into_iter().filter(|word| !(is_format && word.starts_with('"')));
         for (number, line) in file.text.lines().enumerate() {
-            for word in FORBIDDEN.into_iter().filter(|word| line.contains(word)) {
+            for word in words.clone().filter(|word| line.contains(word)) {
                 complaints.push(format!("{}:{}: {word}", file.path, number + 1));
             }
         }
@@ -51,6 +56,8 @@ fn a_spelling_of_a_dialect_is_found_in_runners_and_nowhere_else() {
         file("crates/runners/src/a.rs", "x\nlet a = y.get(\"topP\");\n"),
         file("crates/host/src/b.rs", "Dialect::Steps\n"),
         file("crates/dialects/src/c.rs", "\"topP\""),
+        file("crates/runners/src/models/formats/d.rs", "\"topP\"\ncall.input.get(\"x\")"),
     ]);
-    assert_eq!(found, ["crates/runners/src/a.rs:2: \"topP\"", "crates/host/src/b.rs:1: Dialect::"]);
+    let format = "crates/runners/src/models/formats/d.rs:2: input.get(\"";
+    assert_eq!(found, ["crates/runners/src/a.rs:2: \"topP\"", "crates/host/src/b.rs:1: Dialect::", format]);
 }

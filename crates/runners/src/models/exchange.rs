@@ -1,0 +1,203 @@
+//! One request to a provider and its response: bounded bytes, then server-sent events or one JSON object, then a [`Reply`].
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::fault::Fault;
+use super::formats::{Format, Reply};
+use super::model_call::ModelCall;
+use super::providers::Target;
+use super::sse::{EventReader, EventTooLong, MAX_EVENT_BYTES};
+
+/// How much of a refusal is read, and for how long. Its status and headers count although its body does not end.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Receives the text of a reply while it arrives.
+pub(super) type Hear<'h> = &'h (dyn Fn(&str) + Sync);
+
+/// Sends a call and reads its reply. The caller has the reply as far as it has come, even if it stops waiting.
+pub(super) async fn exchange(
+    client: &Client,
+    call: &ModelCall,
+    reply: &mut Reply,
+    hear: Hear<'_>,
+) -> Result<(), Fault> {
+    let format = call.target.format;
+    let body = format.body(call).map_err(Fault::not_sent)?.to_string();
+    let endpoint = format.endpoint();
+    let path = if call.stream { endpoint.stream_path } else { endpoint.path };
+    let request = client.post(call.target.address(&path.replace("{model}", &call.target.model)));
+    let request = request.header(CONTENT_TYPE, "application/json").header("idempotency-key", key(call, &body));
+    let response = send(request.body(body), &call.target, call.max_bytes).await?;
+    let result = Reading { format, reply, hear }.read(response).await;
+    reply.declined().map_or(result, Err)
+}
+
+/// The names of the models that the provider has; none if it does not list them.
+pub(super) async fn model_names(client: &Client, call: &ModelCall) -> Vec<String> {
+    let request = client.get(call.target.address("models"));
+    let Ok(response) = send(request, &call.target, call.max_bytes).await else { return Vec::new() };
+    let Ok(body) = response.whole(Vec::new()).await else { return Vec::new() };
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let models = body["data"].as_array().or(body["models"].as_array()).into_iter().flatten();
+    let name = |model: &Value| {
+        let name = model["id"].as_str().or(model["name"].as_str())?;
+        Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
+    };
+    models.filter_map(name).collect()
+}
+
+/// Identifies a request to providers that perform a key once. The body is part of it, so that no request is taken for another.
+fn key(call: &ModelCall, body: &str) -> String {
+    let digest = Sha256::new().chain_update(call.key()).chain_update([0]).chain_update(body).finalize();
+    URL_SAFE_NO_PAD.encode(digest)
+}
+
+async fn send(request: RequestBuilder, target: &Target, max_bytes: u64) -> Result<Incoming<'_>, Fault> {
+    let endpoint = target.format.endpoint();
+    let (name, scheme) = endpoint.key_header;
+    let key = target.key.as_ref().map(|key| (name, format!("{scheme}{key}")));
+    let headers = endpoint.header.map(|(name, value)| (name, value.to_owned())).into_iter().chain(key);
+    let request = headers.fold(request, |request, (name, value)| request.header(name, value));
+    let response = request.send().await.map_err(|error| target.lost(error))?;
+    if response.status().is_success() {
+        Ok(Incoming { response, target, bytes: 0, max_bytes })
+    } else {
+        Err(refusal(response).await)
+    }
+}
+
+async fn refusal(mut response: Response) -> Fault {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_REFUSAL_BYTES {
+                return body.truncate(MAX_REFUSAL_BYTES);
+            }
+        }
+    };
+    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, read).await;
+    Fault::refused(response.status(), &body, response.headers())
+}
+
+/// The body of a response, of which no more than the limit is read. It is counted after decompression.
+struct Incoming<'t> {
+    response: Response,
+    target: &'t Target,
+    bytes: u64,
+    max_bytes: u64,
+}
+
+impl Incoming<'_> {
+    async fn extend(&mut self, buffer: &mut Vec<u8>) -> Result<bool, Fault> {
+        let chunk = self.response.chunk().await.map_err(|error| self.target.lost(error))?;
+        let Some(chunk) = chunk else { return Ok(false) };
+        self.bytes += chunk.len() as u64;
+        if self.bytes > self.max_bytes {
+            return Err(Fault::too_long(self.max_bytes));
+        }
+        buffer.extend_from_slice(&chunk);
+        Ok(true)
+    }
+
+    /// The rest of the body.
+    async fn whole(mut self, mut body: Vec<u8>) -> Result<Vec<u8>, Fault> {
+        while self.extend(&mut body).await? {}
+        Ok(body)
+    }
+
+    fn content_type(&self) -> String {
+        let value = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
+    }
+}
+
+/// A reply while it is read.
+struct Reading<'r> {
+    format: &'static dyn Format,
+    reply: &'r mut Reply,
+    hear: Hear<'r>,
+}
+
+impl Reading<'_> {
+    /// Reads a response. A server that does not stream responds with one object, whatever the request asks for.
+    async fn read(&mut self, mut response: Incoming<'_>) -> Result<(), Fault> {
+        let mut start = Vec::new();
+        while response.extend(&mut start).await? {
+            match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                Some(b'{') => return self.read_object(response, start).await,
+                Some(_) => return self.read_events(response, start).await,
+                None => start.clear(),
+            }
+        }
+        Err(Fault::cut())
+    }
+
+    async fn read_object(&mut self, response: Incoming<'_>, start: Vec<u8>) -> Result<(), Fault> {
+        let body = response.whole(start).await?;
+        match serde_json::from_slice(&body) {
+            Ok(body) => self.accept(&body),
+            Err(error) if error.is_eof() => Err(Fault::cut()),
+            Err(error) => Err(Fault::unreadable(&error)),
+        }
+    }
+
+    async fn read_events(&mut self, mut response: Incoming<'_>, mut chunk: Vec<u8>) -> Result<(), Fault> {
+        let too_long = |EventTooLong| Fault::too_long_an_event(MAX_EVENT_BYTES);
+        let beginning = String::from_utf8_lossy(&chunk[..chunk.len().min(500)]).into_owned();
+        let mut events = EventReader::default();
+        let mut has_events = false;
+        loop {
+            events.push(&chunk);
+            while let Some(data) = events.next().map_err(too_long)? {
+                has_events = true;
+                let body = if data == b"[DONE]" { return Ok(()) } else { serde_json::from_slice(&data) };
+                self.accept(&body.map_err(|error| Fault::unreadable(&error))?)?;
+                if self.reply.is_complete {
+                    return Ok(());
+                }
+            }
+            chunk.clear();
+            if !response.extend(&mut chunk).await? {
+                break;
+            }
+        }
+        // The end of the response may complete the last event, or cut it.
+        if let Some(data) = events.finish().map_err(too_long)? {
+            has_events = true;
+            match serde_json::from_slice(&data) {
+                _ if data == b"[DONE]" => return Ok(()),
+                Ok(body) => self.accept(&body)?,
+                Err(_) => return Err(Fault::cut()),
+            }
+        }
+        let content_type = response.content_type();
+        match () {
+            // Some servers say why they ended, and leave out the event that marks the end.
+            () if self.reply.is_complete || self.reply.stop_reason.is_some() => Ok(()),
+            () if has_events || content_type.contains("event-stream") => Err(Fault::cut()),
+            () => Err(Fault::elsewhere(&content_type, &beginning)),
+        }
+    }
+
+    /// Reads an event or an object into the reply.
+    fn accept(&mut self, body: &Value) -> Result<(), Fault> {
+        if body["error"].is_object() || body["error"].is_string() {
+            return Err(Fault::reported(body));
+        }
+        let before = self.reply.text.len();
+        let result = self.format.read(body, self.reply);
+        if self.reply.text.len() > before {
+            (self.hear)(&self.reply.text[before..]);
+        }
+        result
+    }
+}
