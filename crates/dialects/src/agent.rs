@@ -339,7 +339,8 @@ impl Turn {
         call
     }
 
-    /// An agent as a tool is a run of this program again, one level deeper.
+    /// An agent as a tool is a run of this program again, one level deeper. What is left of a budget is divided among the agents that a
+    /// reply calls, because they may run at the same time.
     fn subagent(&mut self, scope: ScopeId, result: SlotId, failure: SlotId) -> PlaceId {
         let fixed = [("workflow".into(), Value::from(AGENT))].into_iter().collect();
         let effect = self.b.effect(Effect { fixed, step: Some(self.tool_step), ..effect(Kind::Run) });
@@ -347,7 +348,13 @@ impl Turn {
             "let agent = get(given.subagents, call.name); \
              let message = call.arguments.message ?? call.arguments; \
              let prompt = type(message) == 'string' ? message : toJSON(message); \
-             {workflow: workflow, inputs: putPath(putPath(agent.inputs, ['request', 'prompt'], prompt), ['callId'], call.id), \
+             let asked = putPath(putPath(agent.inputs, ['request', 'prompt'], prompt), ['callId'], call.id); \
+             let sharing = len(filter(reply.toolCalls, get(given.subagents, .name) != nil)); \
+             let limited = given.token_budget == nil ? asked : putPath(asked, ['token_budget'], \
+              min(asked.token_budget ?? given.token_budget, int(max(0, given.token_budget - tokens) / sharing))); \
+             let inputs = given.cost_budget_micros == nil ? limited : putPath(limited, ['cost_budget_micros'], \
+              min(asked.cost_budget_micros ?? given.cost_budget_micros, int(max(0, given.cost_budget_micros - cost) / sharing))); \
+             {workflow: workflow, inputs: inputs, \
              told: {nodeId: agent.rootId, event: {parentNodeId: given.nodeId, subagentNodeId: agent.nodeId, \
               subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth}}}",
         );

@@ -231,6 +231,31 @@ fn an_agent_below_is_a_tool_and_its_turn_a_run_one_level_deeper() {
     assert_eq!(tools.iter().map(|tool| text(tool, "name")).collect::<Vec<_>>(), ["web_search", "subagent_scout_n2"]);
 }
 
+/// Each call of the model uses 100 tokens and 10 millionths. The agent below gets what is left of the budget around it.
+#[test]
+fn agents_below_share_the_budget_of_the_agent_above() {
+    let searches = || calls(&[("web_search", "{}")]);
+    for budget in [r#""token_budget": 150"#, r#""cost_budget_micros": 15"#] {
+        let asked = GRAPH.replacen('{', &format!("{{{budget}, "), 1);
+        let scout = calls(&[("subagent_scout_n2", r#"{"message": "Go."}"#)]);
+        let mut world = World::new(&[&scout, &searches(), &searches(), &says("found"), &says("done")]);
+        let result = run(agent_program(), &call("model", "{}", &asked), &mut world);
+        assert_eq!(world.asked.len(), 2, "the agent below makes one call with what is left");
+        assert!(text(&result, "kind").ends_with("_budget"), "{result:?}");
+    }
+}
+
+#[test]
+fn agents_that_are_called_together_divide_what_is_left() {
+    let asked = GRAPH.replacen('{', r#"{"token_budget": 300, "#, 1);
+    let go = ("subagent_scout_n2", r#"{"message": "Go."}"#);
+    let searches = calls(&[("web_search", "{}")]);
+    let mut world = World::new(&[&calls(&[go, go]), &searches, &searches, &searches, &says("done")]);
+    let result = run(agent_program(), &call("model", "{}", &asked), &mut world);
+    assert_eq!(world.asked.len(), 3, "100 tokens are left for each, which is one call");
+    assert_eq!(text(&result, "kind"), "token_budget");
+}
+
 #[test]
 fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
     for (arguments, prompt) in
