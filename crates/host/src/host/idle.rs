@@ -28,25 +28,24 @@ impl Host {
         idle.sort_unstable();
         // Half of them at once, so that looking at all of them is rare.
         for (_, run) in idle.drain(..idle.len() - self.settings.idle_limit / 2) {
-            self.leave(run)?;
+            self.leave(run);
         }
         Ok(())
     }
 
     /// Writes what is needed to open a run again, and lets go of it.
-    pub(super) fn leave(&mut self, run: RunNo) -> Result<(), Trouble> {
-        let Some(open) = self.open.get(&run) else { return Ok(()) };
-        if open.tail_bytes > 0 && !open.detached {
-            self.snapshot(run)?;
+    pub(super) fn leave(&mut self, run: RunNo) {
+        let Some(open) = self.open.get(&run) else { return };
+        if open.tail_bytes > 0 && !open.detached && self.snapshot(run).is_err() {
+            return;
         }
-        let Some(open) = self.open.remove(&run) else { return Ok(()) };
+        let Some(open) = self.open.remove(&run) else { return };
         // A run whose script has the answer does not wait for people.
         let answered = self.schedule.answerable.remove(&run);
         let status = if answered { Status::Running } else { branchpoint_core::status(&open.program, &open.state) };
         self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None);
         self.forget_timers(run, &open);
         self.drop_script(open.script);
-        Ok(())
     }
 
     fn forget_timers(&mut self, run: RunNo, open: &Open) {
@@ -60,8 +59,8 @@ impl Host {
     }
 
     /// Everything that is open, when the process leaves.
-    pub(super) fn put_all_away(&mut self) -> Result<(), Trouble> {
+    pub(super) fn put_all_away(&mut self) {
         let runs: Vec<RunNo> = self.open.keys().copied().collect();
-        runs.into_iter().try_for_each(|run| self.leave(run))
+        runs.into_iter().for_each(|run| self.leave(run));
     }
 }

@@ -104,7 +104,17 @@ impl Store {
             let taker = Taker { run: RunNo(row.get(3)?), seq: row.get(4)?, number: row.get(5)?, attempt: row.get(6)? };
             Ok(UsedEntry { entry, taker })
         })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let damaged = |error: rusqlite::Error| match error {
+            error @ (rusqlite::Error::SqliteFailure(..) | rusqlite::Error::SqliteSingleThreadedMode) => {
+                Trouble::Sql(error)
+            }
+            // The row has a value that it cannot have.
+            error => Trouble::Script {
+                run: root.0.to_string(),
+                reason: format!("the record of its used entries is damaged: {error}"),
+            },
+        };
+        rows.collect::<Result<_, _>>().map_err(damaged)
     }
 
     /// The place in the journal of all runs of an event of a run.
