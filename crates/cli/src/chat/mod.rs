@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
     fn open(&self, project: &Project) -> Result<RunNo> {
         let now_ms = moment::now_ms();
         let store = backend::open(project, &self.arguments.store)?;
-        let gate = Gate::new(&self.workflow.program, None, self.arguments.ttl)?;
+        let gate = Gate::new(&self.workflow.program, None, self.arguments.ttl)?.with_limits(project.agent_bounds());
         let mut sessions = backend::sessions(store, "chat", gate, self.number, self.document.clone())?;
         let run = sessions.open(&self.arguments.id, now_ms, true)?;
         sessions.close()?;

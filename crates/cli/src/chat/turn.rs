@@ -150,6 +150,8 @@ impl Turns<'_> {
         for warning in turn.get("warnings").and_then(Value::as_list).unwrap_or_default() {
             let told = match warning.as_str() {
                 Some("max_steps") => "the agent has made all the steps it may".to_owned(),
+                Some("token_budget") => "the turn has used the tokens that `agent_tokens` allows".to_owned(),
+                Some("cost_budget") => "the turn has cost what `agent_cost_micros` allows".to_owned(),
                 _ => warning.to_string(),
             };
             terminal::tell(&format!("({told})\n"));

@@ -157,7 +157,9 @@ impl<'a, 'd> Lower<'a, 'd> {
             (history, newest.as_str()),
             (index, "input.state.sequenceIndex ?? 0"),
         ];
-        self.set(&writes, self.rest)
+        let mut writes: Vec<Write> = writes.iter().map(|(slot, text)| self.put(*slot, text)).collect();
+        writes.extend(self.keep_limits());
+        self.b.set(writes, self.rest, None)
     }
 
     /// The one place where a session waits. It rests there, so that it may take a changed document.

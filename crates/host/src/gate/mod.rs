@@ -13,6 +13,7 @@ use std::sync::Arc;
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Command, Event, Note, Rejected, Stamp, State, TimerNo, advance, carry, view};
 use branchpoint_expr::{EvalError, Object, Value};
+use branchpoint_runners::agent::Bounds;
 
 use crate::host::MAX_OPS;
 
@@ -64,6 +65,7 @@ pub struct Gate<'p> {
     problems: ViewId,
     tools: Value,
     ttl_ms: Value,
+    limits: Value,
 }
 
 /// One session.
@@ -92,7 +94,23 @@ impl<'p> Gate<'p> {
         let tools = tools
             .map_or(Value::Null, |tools| Value::from(tools.iter().map(|tool| Value::from(*tool)).collect::<Vec<_>>()));
         let ttl_ms = Value::Int(ttl_s.saturating_mul(1_000));
-        Ok(Self { program, session: named("session")?, problems: named("problems")?, tools, ttl_ms })
+        Ok(Self {
+            program,
+            session: named("session")?,
+            problems: named("problems")?,
+            tools,
+            ttl_ms,
+            limits: Value::Null,
+        })
+    }
+
+    /// The same with limits for each turn of a chat. A session keeps those that it was opened with.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Bounds) -> Self {
+        let limits = [("turns", limits.turns), ("tokens", limits.tokens), ("cost_micros", limits.cost_micros)];
+        let limits = limits.into_iter().filter_map(|(name, limit)| Some((name.into(), Value::Int(limit?))));
+        self.limits = Value::from(limits.collect::<Object>());
+        self
     }
 
     /// A new session, or one that goes on from what a host has kept: `{activeStep, recentlyUsedTools, sequenceIndex}`.
@@ -111,7 +129,9 @@ impl<'p> Gate<'p> {
     /// What a session is opened with.
     fn input(&self, kept: Value) -> Value {
         let input = [("tools", self.tools.clone()), ("ttl_ms", self.ttl_ms.clone()), ("state", kept)];
-        Value::from(input.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+        let limits = (self.limits != Value::Null).then(|| ("limits", self.limits.clone()));
+        let input = input.into_iter().chain(limits);
+        Value::from(input.map(|(key, value)| (key.into(), value)).collect::<Object>())
     }
 
     /// Hands a request to a session. A report with a key that was seen before changes nothing.

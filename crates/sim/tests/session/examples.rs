@@ -242,6 +242,25 @@ fn a_turn_looks_at_each_call_when_its_turn_comes() {
 }
 
 #[test]
+fn the_operator_limits_a_turn_and_each_turn_counts_anew() {
+    let program = researcher();
+    let again = r#"{"text": "again", "toolCalls": [{"id": "1", "name": "search", "arguments": {}}],
+        "usage": {"tokens": 60, "cost_micros": 6}}"#;
+    for (limits, warning, calls) in
+        [("turns", "max_steps", 2), ("tokens", "token_budget", 1), ("cost_micros", "cost_budget", 1)]
+    {
+        let limit = if limits == "turns" { 2 } else { 5 };
+        let mut host = VirtualDriver::new(&program, 0);
+        host.start(json(&format!(r#"{{"limits": {{"{limits}": {limit}}}}}"#)), Object::default()).unwrap();
+        for _ in 0..2 {
+            let model = turn(&mut host, "tides?", &[again; 2][..calls]);
+            assert_eq!(model.asked.len(), calls, "{limits}");
+            assert_eq!(host.view("turn"), Some(json(&format!(r#"{{"text": "again", "warnings": ["{warning}"]}}"#))));
+        }
+    }
+}
+
+#[test]
 fn a_turn_makes_so_many_model_calls_and_no_more() {
     let program = researcher();
     let mut host = VirtualDriver::new(&program, 0);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use branchpoint_core::effect::{Format, Kind, Response, Task};
 use branchpoint_core::ir::builder::{ROOT, effect};
-use branchpoint_core::ir::{DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Unit, Write};
+use branchpoint_core::ir::{
+    ConditionId, DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Unit, Write,
+};
 use branchpoint_expr::Value;
 
 use super::super::raw::{Agent, Policy, Step, Template};
@@ -28,6 +30,11 @@ struct Turn {
     result: SlotId,
     error: SlotId,
     tokens: SlotId,
+    cost: SlotId,
+    /// The tokens and the cost before this turn.
+    used_before: SlotId,
+    /// What the operator allows a turn: `{turns, tokens, cost_micros}`.
+    limits: SlotId,
     outcome: SlotId,
 }
 
@@ -49,6 +56,7 @@ impl Lower<'_, '_> {
             Write::Clear(turn.made),
             Write::Clear(turn.reply),
             Write::Clear(turn.outcome),
+            self.put(turn.used_before, "{tokens: tokens, cost: cost}"),
         ]);
         self.b.set(writes, self.evaluate, None)
     }
@@ -101,14 +109,48 @@ impl Lower<'_, '_> {
             result: slot("result", None),
             error: slot("error", None),
             tokens: slot("tokens", Some(Value::Int(0))),
+            cost: slot("cost", Some(Value::Int(0))),
+            used_before: slot("used_before", None),
+            limits: slot("limits", None),
             outcome: slot("outcome", None),
         }
     }
 
+    /// Keeps the limits of the operator that a session was opened with.
+    pub(super) fn keep_limits(&mut self) -> Option<Write> {
+        self.agent.template.as_ref()?;
+        let limits = self.turn_slots().limits;
+        Some(self.put(limits, "input.limits"))
+    }
+
+    /// The limits of a turn in their order: what is tested, the warning, and why the turn ends.
+    fn turn_limits(&mut self, turn: &Turn, step: StepId) -> (Vec<(ConditionId, PlaceId)>, String) {
+        let limits = [
+            ("made >= most", "max_steps", "'maxSteps ' + string(most)"),
+            ("limits.turns != nil && made >= limits.turns", "max_steps", "'agent_turns ' + string(limits.turns)"),
+            (
+                "limits.tokens != nil && tokens - used_before.tokens >= limits.tokens",
+                "token_budget",
+                "'agent_tokens ' + string(limits.tokens)",
+            ),
+            (
+                "limits.cost_micros != nil && cost - used_before.cost >= limits.cost_micros",
+                "cost_budget",
+                "'agent_cost_micros ' + string(limits.cost_micros)",
+            ),
+        ];
+        let (mut arms, mut reason) = (Vec::new(), "nil".to_owned());
+        for (test, warning, limit) in limits.into_iter().rev() {
+            let over = self.end_turn(turn, &format!("{{text: reply.text ?? '', warnings: ['{warning}']}}"));
+            self.b.mark(over, Mark::Warn(step, warning.into()));
+            arms.insert(0, (self.test(test), over));
+            reason = format!("{test} ? {limit} + ' is reached' : {reason}");
+        }
+        (arms, reason)
+    }
+
     /// One model call, unless the turn has made all it may.
     fn ask_model(&mut self, turn: &Turn, template: &Template, step: StepId, model: PlaceId, each: PlaceId) {
-        let over = self.end_turn(turn, "{text: reply.text ?? '', warnings: ['max_steps']}");
-        self.b.mark(over, Mark::Warn(step, "max_steps".into()));
         let ended = self.end_turn(turn, "{text: reply.text ?? '', warnings: []}");
         let broken = self.end_turn(turn, "{text: reply.text ?? '', warnings: [], error: error}");
         let has_calls = self.test("len(reply.toolCalls ?? []) > 0");
@@ -119,6 +161,7 @@ impl Lower<'_, '_> {
             Write::Clear(turn.at),
             self.put(turn.at, "0"),
             self.put(turn.tokens, "tokens + (reply.usage.tokens ?? 0)"),
+            self.put(turn.cost, "cost + (reply.usage.cost_micros ?? 0)"),
         ];
         let replied = self.b.set(replied, after, None);
         let told = self.formula(
@@ -138,17 +181,22 @@ impl Lower<'_, '_> {
         let ask = self.b.do_(chat, input, Some(turn.reply), replied, Some(fail));
         let count = self.set(&[(turn.made, "made + 1")], ask);
         self.b.mark(count, Mark::Begin(step, None));
-        let spent = self.test("made >= most");
-        self.b.at(model).decide([(spent, over)], count, None);
+        let (limits, reached) = self.turn_limits(turn, step);
+        let count_of_limits = limits.len();
+        self.b.at(model).decide(limits, count, None);
         let decision = self.b.decision(step, DecisionKind::Loop);
         let end = self.b.rule_branch(decision, "end", "the model replied without tool calls", None);
         let limit = format!("maxSteps {} is reached", template.max_steps);
         let limit = self.b.rule_branch(decision, "limit", &limit, None);
+        let reached = self.formula(&reached);
+        self.b.reason(decision, limit, reached);
         let again = self.b.rule_branch(decision, "continue", "maxSteps is not reached", None);
         let made = self.b.read(turn.made);
         self.b.counts(decision, Unit::Round, made, u64::try_from(template.max_steps).ok());
         self.b.decides(after, decision, [None, Some(end)]);
-        self.b.decides(model, decision, [Some(limit), Some(again)]);
+        let mut exits = vec![Some(limit); count_of_limits];
+        exits.push(Some(again));
+        self.b.decides(model, decision, exits);
     }
 
     fn end_turn(&mut self, turn: &Turn, outcome: &str) -> PlaceId {
