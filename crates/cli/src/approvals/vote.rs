@@ -1,4 +1,4 @@
-//! An answer to a question: it is kept, and the run goes on here unless another process drives it.
+//! Records a vote or an answer. The run continues in this process unless another process drives it.
 
 use std::process::ExitCode;
 
@@ -92,7 +92,7 @@ fn told(open: &OpenApproval, progress: &Progress, status: &str, driven_by: &str,
         ]);
         terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
     } else {
-        terminal::tell(&format!("Run `{}` goes on in {driven_by}.\n", open.id));
+        terminal::tell(&format!("Run `{}` continues in {driven_by}.\n", open.id));
     }
     Ok(ExitCode::SUCCESS)
 }

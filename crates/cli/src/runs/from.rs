@@ -212,7 +212,7 @@ fn go_on(
     }
     let drive = Drive::new(opened, arguments, "runs fork")?;
     let run = drive.fork(from.run, events, &id, new.with)?;
-    terminal::tell(&format!("Run `{id}` goes on from event {events} of run `{}`.\n", from.id));
+    terminal::tell(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;
     tell(&store, run, stands, json)

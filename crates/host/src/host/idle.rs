@@ -4,16 +4,16 @@ use branchpoint_core::ir::Status;
 
 use super::Host;
 use crate::host::open::Open;
-use crate::store::{RunNo, Trouble};
+use crate::store::RunNo;
 
 impl Host {
     /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
-    pub(super) fn put_idle_away(&mut self) -> Result<(), Trouble> {
+    pub(super) fn put_idle_away(&mut self) {
         // A run becomes idle by an event, so looking at all of them is worth its while only after many.
         self.counters.since_idle_away += self.current.touched.len();
         let rare = self.counters.since_idle_away >= self.open.len() / 2;
         if !rare || self.open.len() <= self.settings.idle_limit || self.settings.drives == super::Drives::Named {
-            return Ok(());
+            return;
         }
         self.counters.since_idle_away = 0;
         let mut idle: Vec<(u64, RunNo)> = self
@@ -23,14 +23,13 @@ impl Host {
             .map(|(run, open)| (open.turn, *run))
             .collect();
         if idle.len() <= self.settings.idle_limit {
-            return Ok(());
+            return;
         }
         idle.sort_unstable();
         // Half of them at once, so that looking at all of them is rare.
         for (_, run) in idle.drain(..idle.len() - self.settings.idle_limit / 2) {
             self.leave(run);
         }
-        Ok(())
     }
 
     /// Writes what is needed to open a run again, and lets go of it.

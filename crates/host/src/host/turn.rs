@@ -66,7 +66,7 @@ impl Host {
         self.end_child_attempts(now_ms)?;
         self.continue_runs()?;
         self.answer_questions(now_ms)?;
-        self.put_idle_away()?;
+        self.put_idle_away();
         self.write_rows()
     }
 

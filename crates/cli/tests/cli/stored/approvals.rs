@@ -137,7 +137,7 @@ fn a_run_that_another_process_drives_is_answered_there() {
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["driven by", "(worker)"]);
     has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);
     has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process drives", "runs watch letter"]);
-    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "ada"]).1, &["goes on in another process"]);
+    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "ada"]).1, &["continues in another process"]);
     has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["already voted"]);
     has(&bench.expect(0, &["runs", "cancel", "letter"]).1, &["letter"]);
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["cancelled"]);

@@ -164,7 +164,7 @@ fn the_call_that_failed_a_run_is_done_again_in_a_new_one() {
     std::fs::write(&flag, "").expect("there is room");
     let (stdout, stderr) = bench.expect(0, &["runs", "retry", "flaky", "--id", "again-2"]);
     has(&stdout, &["all is well"]);
-    has(&stderr, &["again-2", "goes on from event", "of run `flaky`"]);
+    has(&stderr, &["again-2", "continues from event", "of run `flaky`"]);
     let one = |trace: &serde_json::Value| trace["steps"][0]["attempts"].as_array().map(Vec::len);
     assert_eq!(one(&bench.json(&["runs", "trace", "again-2", "--json"])), Some(1), "what went well is not done again");
     has(&bench.expect(1, &["runs", "retry", "flaky", "--id", "again-2"]).1, &["there is a run `again-2` already"]);
