@@ -227,7 +227,7 @@ impl<'f> Match<'f> {
             return vec![found(place.clone(), (*letters < form.text.len()).then_some(0..*letters))];
         }
         let lines = Reading::unwrapped(&text[place.clone()]);
-        let lines = lines.iter().flat_map(|reading| reading.lines());
+        let lines = lines.iter().flat_map(Reading::lines);
         lines.map(|(part, at)| found(place.start + at..place.start + at + part.len(), Some(part))).collect()
     }
 }
