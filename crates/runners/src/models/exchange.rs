@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::formats::{Format, Reply};
 use super::model_call::ModelCall;
 use super::providers::Target;
-use super::sse::{EventReader, EventTooLong, MAX_EVENT_BYTES};
+use super::sse::EventReader;
 
 /// How much of a refusal is read, and for how long. Its status and headers count although its body does not end.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -151,40 +151,37 @@ impl Reading<'_> {
     }
 
     async fn read_events(&mut self, mut response: Incoming<'_>, mut chunk: Vec<u8>) -> Result<(), Fault> {
-        let too_long = |EventTooLong| Fault::too_long_an_event(MAX_EVENT_BYTES);
         let beginning = String::from_utf8_lossy(&chunk[..chunk.len().min(500)]).into_owned();
         let mut events = EventReader::default();
-        let mut has_events = false;
+        let (mut has_events, mut is_end) = (false, false);
         loop {
             events.push(&chunk);
-            while let Some(data) = events.next().map_err(too_long)? {
+            while let Some(data) = events.next(is_end).map_err(|error| Fault::invalid_event(&error))? {
                 has_events = true;
-                let body = if data == b"[DONE]" { return Ok(()) } else { serde_json::from_slice(&data) };
-                self.accept(&body.map_err(|error| Fault::unreadable(&error))?)?;
+                if data == "[DONE]" {
+                    return Ok(());
+                }
+                // The end of the response may cut the last event.
+                let unreadable = |error| if is_end { Fault::cut() } else { Fault::unreadable(&error) };
+                self.accept(&serde_json::from_str(&data).map_err(unreadable)?)?;
                 if self.reply.is_complete {
                     return Ok(());
                 }
             }
-            chunk.clear();
-            if !response.extend(&mut chunk).await? {
+            if is_end {
                 break;
             }
-        }
-        // The end of the response may complete the last event, or cut it.
-        if let Some(data) = events.finish().map_err(too_long)? {
-            has_events = true;
-            match serde_json::from_slice(&data) {
-                _ if data == b"[DONE]" => return Ok(()),
-                Ok(body) => self.accept(&body)?,
-                Err(_) => return Err(Fault::cut()),
-            }
+            chunk.clear();
+            is_end = !response.extend(&mut chunk).await?;
         }
         let content_type = response.content_type();
-        match () {
-            // Some servers say why they ended, and leave out the event that marks the end.
-            () if self.reply.is_complete || self.reply.stop_reason.is_some() => Ok(()),
-            () if has_events || content_type.contains("event-stream") => Err(Fault::cut()),
-            () => Err(Fault::elsewhere(&content_type, &beginning)),
+        // Some servers say why they ended, and leave out the event that marks the end.
+        if self.reply.stop_reason.is_some() {
+            Ok(())
+        } else if has_events || content_type.contains("event-stream") {
+            Err(Fault::cut())
+        } else {
+            Err(Fault::elsewhere(&content_type, &beginning))
         }
     }
 

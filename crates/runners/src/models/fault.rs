@@ -6,7 +6,9 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
+use tokio_util::codec::LinesCodecError;
 
+use super::sse::MAX_EVENT_BYTES;
 use crate::network::retry_after;
 use crate::network::{causes, refusal};
 use crate::secrets::Secrets;
@@ -89,9 +91,13 @@ impl Fault {
         Self::answered(message, Cure::None)
     }
 
-    pub(super) fn too_long_an_event(max_bytes: usize) -> Self {
+    /// An event of a stream that is too long, or not text.
+    pub(super) fn invalid_event(error: &LinesCodecError) -> Self {
+        let LinesCodecError::MaxLineLengthExceeded = error else {
+            return Self::answered(format!("the provider's stream cannot be read: {error}"), Cure::Later(None));
+        };
         let message = format!(
-            "a line of the provider's stream exceeds the limit of {max_bytes} bytes; set `stream = false` in `[models]`"
+            "a line of the provider's stream exceeds the limit of {MAX_EVENT_BYTES} bytes; set `stream = false` in `[models]`"
         );
         Self::answered(message, Cure::None)
     }

@@ -141,7 +141,7 @@ impl Models {
         // The run may name a model; that there is none at all is known before it.
         let below = request.subagent_models.iter();
         let below = below.map(|model| ModelRequest { model: Some(model.clone()), ..ModelRequest::default() });
-        let lack = std::iter::once(*request.clone()).chain(below).find_map(|request| self.target_of(&request).err());
+        let lack = std::iter::once(*request.clone()).chain(below).find_map(|request| self.target(&request).err());
         lack.map(|lack| (Kind::NoRunner, lack.0))
     }
 

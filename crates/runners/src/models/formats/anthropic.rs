@@ -239,12 +239,13 @@ fn finish(reply: &mut Reply) {
     }
 }
 
-/// Reads usage. Input from and to the cache is counted apart; output is repeated with the latest count.
+/// Reads usage. Input from and to the cache is counted apart.
 fn read_usage(usage: &Value, tokens: &mut Tokens) {
-    if count(usage, &["input_tokens"]).is_some() {
-        let names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
-        tokens.input = count(usage, &names).unwrap_or_default();
-        tokens.cached = count(usage, &["cache_read_input_tokens"]).unwrap_or_default().min(tokens.input);
-    }
-    tokens.output = count(usage, &["output_tokens"]).unwrap_or(tokens.output);
+    let cached = count(usage, &["cache_read_input_tokens"]);
+    let input = count(usage, &["input_tokens"]).map(|input| {
+        input.saturating_add(
+            count(usage, &["cache_read_input_tokens", "cache_creation_input_tokens"]).unwrap_or_default(),
+        )
+    });
+    tokens.update(input, cached, count(usage, &["output_tokens"]));
 }

@@ -160,9 +160,7 @@ fn read_part(part: &Value, reply: &mut Reply) -> Result<(), Fault> {
 
 /// Reads usage. Input of its own tools is counted apart, and so are thoughts.
 fn read_usage(usage: &Value, tokens: &mut Tokens) {
-    if let Some(input) = count(usage, &["promptTokenCount", "toolUsePromptTokenCount"]) {
-        let cached = count(usage, &["cachedContentTokenCount"]).unwrap_or_default();
-        (tokens.input, tokens.cached) = (input, cached.min(input));
-    }
-    tokens.output = count(usage, &["candidatesTokenCount", "thoughtsTokenCount"]).unwrap_or(tokens.output);
+    let input = count(usage, &["promptTokenCount", "toolUsePromptTokenCount"]);
+    let output = count(usage, &["candidatesTokenCount", "thoughtsTokenCount"]);
+    tokens.update(input, count(usage, &["cachedContentTokenCount"]), output);
 }

@@ -204,10 +204,8 @@ fn read_call(at: usize, piece: &Value, reply: &mut Reply) -> Result<(), Fault> {
 }
 
 fn read_usage(usage: &Value, tokens: &mut Tokens) {
-    let Some(input) = count(usage, &["prompt_tokens"]) else { return };
-    let output = count(usage, &["completion_tokens"]).unwrap_or_default();
+    let (input, output) = (count(usage, &["prompt_tokens"]), count(usage, &["completion_tokens"]));
     // Some servers leave thoughts out of the completion, and only the total has them.
-    let total = count(usage, &["total_tokens"]).unwrap_or_default();
-    let cached = count(&usage["prompt_tokens_details"], &["cached_tokens"]).unwrap_or_default();
-    *tokens = Tokens { input, cached: cached.min(input), output: output.max(total.saturating_sub(input)) };
+    let rest = count(usage, &["total_tokens"]).zip(input).map(|(total, input)| total.saturating_sub(input));
+    tokens.update(input, count(&usage["prompt_tokens_details"], &["cached_tokens"]), output.max(rest));
 }
