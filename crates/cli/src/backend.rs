@@ -10,8 +10,9 @@ use branchpoint_expr::Value;
 use branchpoint_host::gate::{Gate, KeptSessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Durability, Store};
-use branchpoint_host::{Driver, DriverListener, Embedded, Limits};
+use branchpoint_host::{Driver, DriverListener, Embedded, Limits, SqliteStorage};
 use branchpoint_runners::Runner;
+use branchpoint_runners::storage::Storage;
 
 use crate::moment;
 use crate::notices::Notices;
@@ -96,12 +97,22 @@ fn open_to_notify(project: &Project, arguments: &StoreArguments) -> Result<Embed
     Ok(Embedded::reading(Store::open(&project.store_path(arguments)?, Durability::Normal)?))
 }
 
+/// The stored data of runs: memories, chats, knowledge bases. The store is opened when a run first needs it.
+pub(crate) fn storage(project: &Project, arguments: &StoreArguments) -> Result<Storage> {
+    let storage = SqliteStorage::new(project.store_path(arguments)?, durability(project, arguments)?);
+    Ok(Storage::new(Arc::new(storage)))
+}
+
 fn open_store(project: &Project, arguments: &StoreArguments) -> Result<Store> {
     let path = project.store_path(arguments)?;
-    let durability = match arguments.durability.as_deref().or(project.durability.as_deref()) {
-        None | Some("full") => Durability::Full,
-        Some("normal") => Durability::Normal,
-        Some(other) => bail!("`durability` in {FILE} is `full` or `normal`, not `{other}`"),
-    };
+    let durability = durability(project, arguments)?;
     Store::open(&path, durability).with_context(|| format!("the store {} cannot be opened", path.display()))
+}
+
+fn durability(project: &Project, arguments: &StoreArguments) -> Result<Durability> {
+    match arguments.durability.as_deref().or(project.durability.as_deref()) {
+        None | Some("full") => Ok(Durability::Full),
+        Some("normal") => Ok(Durability::Normal),
+        Some(other) => bail!("`durability` in {FILE} is `full` or `normal`, not `{other}`"),
+    }
 }

@@ -75,7 +75,7 @@ impl Drive {
         ears: Ears,
     ) -> Result<Self> {
         let project = opened.project;
-        let here = Arc::new(Here::new(&project, manner, ears)?);
+        let here = Arc::new(Here::new(&project, arguments, manner, ears)?);
         let (masks, limits, runner) = (here.masks().clone(), project.limits(), Arc::clone(&here));
         let backend = backend::drive(&project, arguments, (what, Scope::Named), &here, |_, mut notices| {
             let listener = Box::new(move |act: &Act| {

@@ -13,9 +13,9 @@ use branchpoint_runners::{
     Answer, Call, CancellationToken, Local, Performing, Runner, SecretStore, Secrets, SharedSecrets,
 };
 
-use crate::login;
-use crate::project::Project;
+use crate::project::{Project, StoreArguments};
 use crate::runners::Runners;
+use crate::{backend, login};
 
 /// Hears a text, with secrets masked.
 pub(crate) type Said = Arc<dyn Fn(&str) + Send + Sync>;
@@ -80,7 +80,7 @@ impl Manner {
 }
 
 impl Here {
-    pub(crate) fn new(project: &Project, manner: Manner, ears: Ears) -> Result<Self> {
+    pub(crate) fn new(project: &Project, store: &StoreArguments, manner: Manner, ears: Ears) -> Result<Self> {
         let Manner { user, attached } = manner;
         let private = project.private();
         let masks = SharedSecrets::from(private.clone());
@@ -97,15 +97,15 @@ impl Here {
             }),
             ..Local::new(env::current_dir()?)
         };
-        let runners = Runners::new(project, &local, words)?;
+        let runners = Runners::new(project, &local, words, backend::storage(project, store)?)?;
         local.agents = runners.agents().clone();
         let account = account(project, &user);
         Ok(Self { local, runners, masks, private, account, attached, anywhere: true })
     }
 
     /// The same for a worker: it works only in the folders of the runs.
-    pub(crate) fn for_worker(project: &Project, ears: Ears) -> Result<Self> {
-        let here = Self::new(project, Manner::unattended(project), ears)?;
+    pub(crate) fn for_worker(project: &Project, store: &StoreArguments, ears: Ears) -> Result<Self> {
+        let here = Self::new(project, store, Manner::unattended(project), ears)?;
         Ok(Self { anywhere: false, ..here })
     }
 

@@ -9,6 +9,7 @@ use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::Kind;
 use branchpoint_runners::models;
+use branchpoint_runners::storage::Storage;
 use branchpoint_runners::tools::{self, Tools};
 use branchpoint_runners::{Answer, Call, CancellationToken, Local, Models, agents};
 use serde::de::DeserializeOwned;
@@ -24,11 +25,11 @@ pub(crate) struct Runners {
 
 impl Runners {
     /// Sets the runners up. Nothing is called yet.
-    pub(crate) fn new(project: &Project, local: &Local, words: models::Listener) -> Result<Self> {
+    pub(crate) fn new(project: &Project, local: &Local, words: models::Listener, storage: Storage) -> Result<Self> {
         let mut settings: tools::Settings = read("tools", &project.tools())?;
         anchor_tools(&mut settings, &project.folder);
         let (http, files) = (settings.http.clone(), settings.files.clone());
-        let tools = Arc::new(Tools::new(settings, Arc::clone(&local.secrets)));
+        let tools = Arc::new(Tools::new(settings, Arc::clone(&local.secrets)).with_storage(storage));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
         for agent in agents.values_mut() {
             anchor_program(&mut agent.program, &project.folder);

@@ -1,7 +1,7 @@
 //! The embedded host: runs in a SQLite store, driven under the real or a virtual clock.
 //!
 //! [`host::Host`] advances many runs over one [`store::Store`] in turns. [`Driver`] drives a host under the real clock,
-//! [`VirtualDriver`] one run under a virtual clock. [`gate`] holds sessions for programs that run their own model and tools.
+//! [`VirtualDriver`] one run under a virtual clock. [`SqliteStorage`] is the stored data of runs: memories, chats, knowledge bases. [`gate`] holds sessions for programs that run their own model and tools.
 
 mod driver;
 mod embedded;
@@ -9,6 +9,7 @@ pub mod gate;
 pub mod host;
 mod recordings;
 mod script;
+mod storage;
 pub mod store;
 mod virtual_driver;
 mod zones;
@@ -17,4 +18,5 @@ pub use driver::{Driver, Handed, Limits, Listener as DriverListener};
 pub use embedded::Embedded;
 pub use recordings::{Came, Happened, Past, Vote, cassette};
 pub use script::{BadScript, Recorded, Reply, Script, Wrong, written_votes};
+pub use storage::SqliteStorage;
 pub use virtual_driver::{Answers, NoteListener, Question, Rehearsed, VirtualDriver};

@@ -2,7 +2,7 @@
 //!
 //! A runner performs one attempt of an effect and reports the raw [`Answer`]; [`judge`] turns it into the value of a step or its
 //! error, the same way for every runner. [`Models`] calls model providers, [`tools`] everything else over the network,
-//! [`Local`] the commands, files and agents of this machine. [`Secrets`] redacts what people and stores get to see.
+//! [`Local`] the commands, files and agents of this machine; [`storage`] reads and writes the stored data of a host. [`Secrets`] redacts what people and stores get to see.
 
 pub mod agent;
 mod bounded_read;
@@ -18,6 +18,7 @@ mod runner_check;
 mod runtime;
 mod secrets;
 mod shorten;
+pub mod storage;
 pub mod tools;
 
 pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, read_text_file};

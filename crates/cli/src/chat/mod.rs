@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         );
     }
     answers.check([&workflow.program])?;
-    if let Some(refused) = prologue::check(&workflow, &answers, &project, false)? {
+    if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), false)? {
         return Ok(refused);
     }
     let store = backend::open(&project, &arguments.store)?;

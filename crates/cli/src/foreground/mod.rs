@@ -94,7 +94,7 @@ impl Foreground {
             words: words(sender.clone(), View::moves(manner.quiet)),
         };
         let performs = outside::Manner { user: manner.user.clone(), attached: is_attended() };
-        let here = Arc::new(Here::new(project, performs, ears)?);
+        let here = Arc::new(Here::new(project, store, performs, ears)?);
         let (runner, limits) = (Arc::clone(&here), project.limits());
         let backend = backend::drive(project, store, ("run", Scope::Named), &here, |_, notices| {
             let listener = listener(sender.clone(), notices);

@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
     let account = answers.fact("account").unwrap_or_else(|| outside::account(&project, &user));
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
-    if let Some(refused) = prologue::check(&workflow, &answers, &project, arguments.dry_run)? {
+    if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), arguments.dry_run)? {
         terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
         return Ok(refused);
     }

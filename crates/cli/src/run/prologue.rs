@@ -10,7 +10,7 @@ use branchpoint_runners::{CancellationToken, runner_check, runtime};
 
 use super::answers::Answers;
 use crate::outside::{Ears, Here, Manner};
-use crate::project::Project;
+use crate::project::{Project, StoreArguments};
 use crate::workflow::Workflow;
 use crate::{exit, explain, interrupt, terminal};
 
@@ -19,7 +19,7 @@ use crate::{exit, explain, interrupt, terminal};
 pub(crate) fn check(
     workflow: &Workflow,
     answers: &Answers,
-    project: &Project,
+    (project, store): (&Project, &StoreArguments),
     dry_run: bool,
 ) -> Result<Option<ExitCode>> {
     show(workflow, &branchpoint_dialects::unserved_trigger(&workflow.source.text).into_iter().collect::<Vec<_>>());
@@ -27,7 +27,7 @@ pub(crate) fn check(
     if dry_run || answers.is_recorded() {
         return Ok(None);
     }
-    let here = Here::new(project, Manner::unattended(project), Ears::of(|_| {}))?;
+    let here = Here::new(project, store, Manner::unattended(project), Ears::of(|_| {}))?;
     // Whoever is asked for what is lacking is a child of ours, and must not be left behind.
     let interrupted = CancellationToken::new();
     let word = interrupted.clone();

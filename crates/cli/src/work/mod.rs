@@ -64,7 +64,7 @@ enum Heard {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let project = Project::find()?.reaching(arguments.reach);
     let path = project.store_path(&arguments.store)?;
-    let here = Arc::new(Here::for_worker(&project, Ears::of(|_| {}))?);
+    let here = Arc::new(Here::for_worker(&project, &arguments.store, Ears::of(|_| {}))?);
     let (sender, heard) = channel();
     on_interrupt(sender.clone())?;
     let mut limits = project.limits();

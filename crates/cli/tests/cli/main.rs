@@ -30,6 +30,7 @@ mod scripted;
 mod session;
 mod settings;
 mod stalled;
+mod storage;
 mod stored;
 mod usage;
 mod worker;

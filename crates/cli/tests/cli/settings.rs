@@ -50,11 +50,13 @@ fn programs_and_folders_are_relative_to_the_project_file() {
                     [agents.mine]\nprogram = \"./own/agent.sh\"\n";
     let machine = "name: m\nstates:\n  initial: a\n  a:\n    type: agent\n    provider: mine\n    dir: sub\n    prompt: hello\n    \
                    on_success: z\n  z: {type: terminal, message: \"{{states.a.Output}}\"}\n";
+    let action = "name: t\ndescription: Calls.\nuuid: f-1\nsteps:\n  - {id: a, type: mcpServerAction, config: {provider: local, \
+                  serverId: own, action: search_memory, output: where}}\n";
     let files = [
         ("own/server.sh", SERVER),
         ("own/agent.sh", "#!/bin/sh\ncat; echo \" from $(basename \"$(pwd)\")\"\n"),
         ("deep/m.yaml", machine),
-        ("deep/tool.yaml", "name: t\nsteps: [{id: a, step_type: search_memory}]\n"),
+        ("deep/tool.yaml", action),
     ];
     let place = project(settings, &files);
     fs::create_dir(place.path().join("deep/sub")).expect("folders can be made");
@@ -101,10 +103,10 @@ fn a_tool_that_cannot_be_called_is_found_before_the_run() {
 fn an_interrupt_while_servers_are_asked_leaves_none_of_them_behind() {
     // It answers to nothing, and does not mind that its input ends.
     let deaf = "#!/bin/sh\necho $$ > \"$(dirname \"$0\")/pid\"\nwhile :; do sleep 600; done\n";
-    let step = "name: t\nsteps: [{id: a, step_type: search_memory}]\n";
+    let step = "name: t\nsteps: [{id: a, step_type: agent, model: gpt-5, tools: [search_memory]}]\n";
     let files = [("own/server.sh", deaf), ("t.yaml", step)];
     let place = project("[mcp.own]\ncommand = \"./own/server.sh\"\n", &files);
-    let run = place.spawn(&["run", "t.yaml"]);
+    let run = place.command(&["run", "t.yaml"]).env("OPENAI_API_KEY", "k").spawn().expect("the program starts");
     place.await_text("own/pid", "\n");
     assert!(signal("INT", &run.id().to_string()));
     let output = run.wait_with_output().expect("it ends");

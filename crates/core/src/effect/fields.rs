@@ -145,7 +145,7 @@ impl FromField for Option<NonZeroU32> {
 }
 
 /// A number, also one that a template has written as text. A blank text is absent.
-fn parsed<N: std::str::FromStr>(
+pub(super) fn parsed<N: std::str::FromStr>(
     value: &Value,
     expected: &'static str,
     is_valid: impl Fn(&N) -> bool,
@@ -198,6 +198,14 @@ macro_rules! word {
                     $(Self::$variant => $word,)*
                 }
             }
+
+            /// The variant of a word.
+            pub fn named(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
         }
 
         impl From<$name> for branchpoint_expr::Value {
@@ -208,13 +216,28 @@ macro_rules! word {
 
         impl $crate::effect::fields::FromField for $name {
             fn from_field(value: &branchpoint_expr::Value) -> Result<Self, &'static str> {
-                match value.as_str() {
-                    $(Some($word) => Ok(Self::$variant),)*
-                    _ => Err($expected),
-                }
+                value.as_str().and_then(Self::named).ok_or($expected)
             }
         }
     };
 }
 
-pub(super) use {request, word};
+/// Defines a result: a struct that becomes an object with the names of its fields.
+macro_rules! result {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $of:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $of,)*
+        }
+
+        impl From<$name> for branchpoint_expr::Value {
+            fn from(result: $name) -> Self {
+                let fields = [$((stringify!($field).into(), Self::from(result.$field))),*];
+                Self::from(branchpoint_expr::Object::from_iter(fields))
+            }
+        }
+    };
+}
+
+pub(super) use {request, result, word};

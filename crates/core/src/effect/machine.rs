@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Kind, Object, Value};
 
-use super::fields::{request, word};
+use super::fields::{request, result, word};
 
 request! {
     /// A process: a `command` for the shell, or the words of a program (`argv`).
@@ -76,6 +76,20 @@ impl FilesOperation {
     /// Whether it reads the machine rather than stored content.
     pub const fn is_local(self) -> bool {
         matches!(self, Self::Read | Self::Exists | Self::Skill | Self::Environment)
+    }
+}
+
+result! {
+    /// A file that was stored.
+    StoredFile {
+        /// The key that loads it.
+        storage_key: String,
+        /// The media type of the content.
+        mime: String,
+        /// The name of the file.
+        name: String,
+        /// The size of the content.
+        bytes: i64,
     }
 }
 

@@ -18,10 +18,15 @@
 //! | `fetch` | [`FetchRequest`]: a web page |
 //! | `extract` | [`ExtractRequest`]: a value out of JSON, HTML or XML |
 //! | `files` | [`FilesRequest`]: files, skills and environment variables of the machine, and stored content |
-//! | `memory`, `chat_history`, `retrieval`, `object_store` | [`ToolRequest`]: stored data, behind the tool of that name |
+//! | `memory` | [`MemoryRequest`]: stored memories |
+//! | `chat_history` | [`ChatHistoryRequest`]: a stored chat |
+//! | `retrieval` | [`RetrievalRequest`]: a search of a knowledge base |
+//! | `object_store` | [`ObjectStoreRequest`]: an object to write |
 //! | `run` | [`RunRequest`]: a run of another workflow |
 //! | `notify` | [`NotifyRequest`]: a message to the user |
 //! | `scripted` | any fields: a step that only a script answers |
+//!
+//! Results that are objects have structs as well, such as [`MemoryEntry`]; `Value::from` gives the object of one.
 
 mod agent;
 mod calls;
@@ -31,6 +36,7 @@ mod model;
 mod request;
 mod response;
 mod secret;
+mod storage;
 mod web;
 
 use std::fmt;
@@ -40,13 +46,18 @@ use serde::{Deserialize, Serialize};
 pub use agent::{AGENT, AGENT_DEPTH};
 pub use calls::{McpRequest, RunRequest, ToolRequest};
 pub use fields::FieldError;
-pub use machine::{FilesOperation, FilesRequest, NotifyRequest, ProcessRequest};
+pub use machine::{FilesOperation, FilesRequest, NotifyRequest, ProcessRequest, StoredFile};
 pub use model::{ModelRequest, Task, Tools};
 pub use request::Request;
 pub use response::{Format, Response};
 pub use secret::{PathKey, SecretForm, SecretText};
+pub use storage::{
+    ChatHistoryRequest, ChatOperation, ChatTurn, MemoryEntry, MemoryMatch, MemoryOperation, MemoryRequest,
+    ObjectStoreRequest, Passage, ResultCount, RetrievalRequest, Role, StoredObject, TimeMs, TurnCount,
+};
 pub use web::{
-    BodyType, ExtractRequest, FetchRequest, HttpRequest, MailRequest, PageFormat, SearchRequest, WebhookRequest,
+    BodyType, ExtractRequest, FetchRequest, HttpRequest, MailRequest, PageFormat, SearchHit, SearchRequest,
+    WebhookRequest,
 };
 
 macro_rules! kinds {

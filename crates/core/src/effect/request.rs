@@ -4,8 +4,9 @@ use branchpoint_expr::{Object, Value};
 
 use super::fields::{FieldError, Fields};
 use super::{
-    ExtractRequest, FetchRequest, FilesRequest, HttpRequest, Kind, MailRequest, McpRequest, ModelRequest,
-    NotifyRequest, ProcessRequest, RunRequest, SearchRequest, Task, ToolRequest, Tools, WebhookRequest,
+    ChatHistoryRequest, ExtractRequest, FetchRequest, FilesRequest, HttpRequest, Kind, MailRequest, McpRequest,
+    MemoryRequest, ModelRequest, NotifyRequest, ObjectStoreRequest, ProcessRequest, RetrievalRequest, RunRequest,
+    SearchRequest, Task, ToolRequest, Tools, WebhookRequest,
 };
 
 /// A request, by its kind.
@@ -23,7 +24,7 @@ pub enum Request {
     Process(ProcessRequest),
     /// An action of an MCP server.
     Mcp(McpRequest),
-    /// A tool, or stored data behind one.
+    /// A tool.
     Tool(ToolRequest),
     /// A web search.
     Search(SearchRequest),
@@ -33,6 +34,14 @@ pub enum Request {
     Extract(ExtractRequest),
     /// Files.
     Files(FilesRequest),
+    /// Stored memories.
+    Memory(MemoryRequest),
+    /// A stored chat.
+    ChatHistory(ChatHistoryRequest),
+    /// A search of a knowledge base.
+    Retrieval(RetrievalRequest),
+    /// An object to write.
+    ObjectStore(ObjectStoreRequest),
     /// A run of another workflow.
     Run(RunRequest),
     /// A message to the user.
@@ -56,13 +65,15 @@ impl Request {
             Kind::Mail => Self::Mail(MailRequest::read(fields)?),
             Kind::Process => Self::Process(ProcessRequest::read(fields)?),
             Kind::Mcp => Self::Mcp(McpRequest::read(fields)?),
-            Kind::Tool | Kind::Memory | Kind::ChatHistory | Kind::Retrieval | Kind::ObjectStore => {
-                Self::Tool(ToolRequest::read(fields)?)
-            }
+            Kind::Tool => Self::Tool(ToolRequest::read(fields)?),
             Kind::Search => Self::Search(SearchRequest::read(fields)?),
             Kind::Fetch => Self::Fetch(FetchRequest::read(fields)?),
             Kind::Extract => Self::Extract(ExtractRequest::read(fields)?),
             Kind::Files => Self::Files(FilesRequest::read(fields)?),
+            Kind::Memory => Self::Memory(MemoryRequest::read(fields)?),
+            Kind::ChatHistory => Self::ChatHistory(ChatHistoryRequest::read(fields)?),
+            Kind::Retrieval => Self::Retrieval(RetrievalRequest::read(fields)?),
+            Kind::ObjectStore => Self::ObjectStore(ObjectStoreRequest::read(fields)?),
             Kind::Run => Self::Run(RunRequest::read(fields)?),
             Kind::Notify => Self::Notify(NotifyRequest::read(fields)?),
             Kind::Scripted => Self::Scripted(input.clone()),
@@ -78,11 +89,15 @@ impl Request {
             Kind::Mail => MailRequest::FIELDS,
             Kind::Process => ProcessRequest::FIELDS,
             Kind::Mcp => McpRequest::FIELDS,
-            Kind::Tool | Kind::Memory | Kind::ChatHistory | Kind::Retrieval | Kind::ObjectStore => ToolRequest::FIELDS,
+            Kind::Tool => ToolRequest::FIELDS,
             Kind::Search => SearchRequest::FIELDS,
             Kind::Fetch => FetchRequest::FIELDS,
             Kind::Extract => ExtractRequest::FIELDS,
             Kind::Files => FilesRequest::FIELDS,
+            Kind::Memory => MemoryRequest::FIELDS,
+            Kind::ChatHistory => ChatHistoryRequest::FIELDS,
+            Kind::Retrieval => RetrievalRequest::FIELDS,
+            Kind::ObjectStore => ObjectStoreRequest::FIELDS,
             Kind::Run => RunRequest::FIELDS,
             Kind::Notify => NotifyRequest::FIELDS,
             Kind::Scripted => return None,

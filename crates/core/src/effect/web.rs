@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Object, Value};
 
-use super::fields::{request, word};
+use super::fields::{request, result, word};
 
 request! {
     /// An HTTP request.
@@ -107,6 +107,18 @@ request! {
         query: Option<String>,
         /// How many results are wanted.
         limit: Option<u64>,
+    }
+}
+
+result! {
+    /// A result of a web search.
+    SearchHit {
+        /// The title of the page.
+        title: Value,
+        /// Its address.
+        url: Value,
+        /// The part of it that matches.
+        snippet: Value,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The effect of a step: its kind, the fixed fields of its request, and how its answers are read.
 
-use branchpoint_core::effect::{FilesOperation, Kind, Response, Task};
+use branchpoint_core::effect::{ChatOperation, FilesOperation, Kind, MemoryOperation, Response, Task};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Located, Object, Shape, Value};
 
@@ -50,9 +50,10 @@ pub(super) fn definition(step: &Step<'_>, kind: Kind, request: &Request) -> Effe
             uses.map(|uses| put("uses", Value::from(uses)));
             step.get("stop_when").map(|stop| put("stop_when", super::condition::under(stop).to_value()));
         }
-        // A path that can never be read is reported before the run starts.
-        Kind::Extract => {
-            for (name, _, written) in request.fields.iter().filter(|(name, ..)| ["path", "format"].contains(&&**name)) {
+        // A path that can never be read and a model that nothing calls are reported before the run starts.
+        Kind::Extract | Kind::Retrieval => {
+            let is_checked = |name: &str| ["path", "format", "reranker_model"].contains(&name);
+            for (name, _, written) in request.fields.iter().filter(|(name, ..)| is_checked(name)) {
                 if let Some(text) = written.text().filter(|text| !text.contains("{{")) {
                     put(name, Value::Str(text.clone()));
                 }
@@ -63,8 +64,17 @@ pub(super) fn definition(step: &Step<'_>, kind: Kind, request: &Request) -> Effe
             put("workflow", workflow.map(Located::to_value).unwrap_or_default());
         }
         Kind::Files => _ = put("operation", operation(step).into()),
-        Kind::Memory | Kind::ChatHistory | Kind::Retrieval | Kind::ObjectStore => {
-            put("tool", Value::from(step.kind.name));
+        Kind::Memory => {
+            let operation = match step.kind.name {
+                "add_memory" => MemoryOperation::Add,
+                "load_memory" => MemoryOperation::Load,
+                _ => MemoryOperation::Search,
+            };
+            put("operation", operation.into());
+        }
+        Kind::ChatHistory => {
+            let adds = step.is("add_chat_turn");
+            put("operation", if adds { ChatOperation::Add } else { ChatOperation::Load }.into());
         }
         _ => {}
     }

@@ -18,8 +18,6 @@ pub(super) struct Request {
     pub(super) secrets: Vec<SecretText>,
     /// Fields whose values are computed, and their types.
     computed: Vec<(Arc<str>, Field)>,
-    /// Whether all fields together are the arguments of a tool.
-    pub(super) takes_arguments: bool,
 }
 
 /// Fields that are not handed on, because something else is made of them.
@@ -68,12 +66,7 @@ impl Request {
                 secret.form = SecretForm::ShellWord;
             }
         }
-        request.takes_arguments =
-            matches!(kind, Kind::Memory | Kind::ChatHistory | Kind::Retrieval | Kind::ObjectStore);
-        if request.takes_arguments {
-            let arguments = || PathKey::from("arguments");
-            request.secrets.iter_mut().for_each(|secret| secret.at.insert(0, arguments()));
-        } else if kind != Kind::Scripted {
+        if kind != Kind::Scripted {
             request.rename(step, kind);
         }
         request
@@ -237,12 +230,13 @@ fn defaults(kind: &str) -> Vec<(&'static str, Form, Value)> {
     match kind {
         "prompt_call" => vec![text("prompt_template"), constant("simple_format", Value::Bool(true)), input("input")],
         "agent" => vec![text("prompt"), constant("max_turns", Value::Int(10)), input("input")],
-        "retrieval" => vec![
-            text("query"),
-            constant("top_n", Value::Int(20)),
-            constant("include_attachments", Value::Bool(true)),
-            input("input"),
-        ],
+        "retrieval" => {
+            vec![text("query"), constant("top_n", Value::Int(20)), constant("include_attachments", Value::Bool(true))]
+        }
+        "add_chat_turn" | "add_memory" => vec![text("content"), input("input")],
+        "search_memory" => vec![text("query")],
+        "write_aws_s3_object" => vec![text("content")],
+        "load_chat_history" | "load_memory" => Vec::new(),
         "http" => vec![constant("method", Value::from("GET"))],
         "webhook_call" => vec![
             constant("method", Value::from("POST")),

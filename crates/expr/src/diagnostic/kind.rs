@@ -218,6 +218,8 @@ kinds! {
     EffectFailed = "effect_failed",
     /// A command printed more than its output limit.
     OutputLimit = "output_limit",
+    /// Stored data or a search of it exceeds a size or a count.
+    StorageLimit = "storage_limit",
     /// A loop that its cap has ended.
     MaxIterations = "max_iterations",
 

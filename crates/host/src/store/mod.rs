@@ -160,6 +160,9 @@ pub enum Trouble {
         /// What is wrong with the script.
         reason: String,
     },
+    /// A size or a count of stored data exceeds its limit.
+    #[error("{0}")]
+    StorageLimit(String),
     /// A secret that was sealed cannot be opened.
     #[error("the secrets of a run cannot be opened: {0}")]
     Sealed(String),
@@ -317,6 +320,16 @@ impl Store {
 
     fn sync_again(&self) -> Result<(), Trouble> {
         Ok(self.db.pragma_update(None, "synchronous", self.durability.pragma())?)
+    }
+
+    /// Makes a change of many rows whole or not at all.
+    pub(crate) fn change<T, E: From<Trouble>>(&self, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        self.begin()?;
+        let changed = change().and_then(|changed| Ok(self.commit().map(|()| changed)?));
+        if changed.is_err() {
+            self.roll_back();
+        }
+        changed
     }
 
     /// Begins a change of many rows. It is all or nothing.

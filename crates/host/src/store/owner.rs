@@ -24,12 +24,7 @@ pub(crate) struct Owner {
 impl Store {
     /// Enters this process among those who drive runs.
     pub(crate) fn enter(&self, what: &str, now_ms: i64) -> Result<Owner, Trouble> {
-        self.begin()?;
-        let entered = self.enter_row(what, now_ms).and_then(|owner| self.commit().map(|()| owner));
-        if entered.is_err() {
-            self.roll_back();
-        }
-        entered
+        self.change(|| self.enter_row(what, now_ms))
     }
 
     /// Others see the row when it is committed, and by then the lock is held.

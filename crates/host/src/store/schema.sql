@@ -189,3 +189,65 @@ CREATE TABLE key_check (
     id    INTEGER PRIMARY KEY CHECK (id = 1),
     bytes BLOB NOT NULL
 );
+
+-- Stored data that belongs to the store and not to a run. `memory_index` and `passage_index` are full-text indexes of the tables that
+-- they name; triggers keep them up to date.
+CREATE TABLE memories (
+    entry      INTEGER PRIMARY KEY,
+    collection TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    content    TEXT NOT NULL,
+    metadata   TEXT NOT NULL,
+    UNIQUE (collection, key)
+);
+CREATE VIRTUAL TABLE memory_index USING fts5 (
+    content, content = 'memories', content_rowid = 'entry', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER memory_inserted AFTER INSERT ON memories BEGIN
+    INSERT INTO memory_index (rowid, content) VALUES (new.entry, new.content);
+END;
+CREATE TRIGGER memory_deleted AFTER DELETE ON memories BEGIN
+    INSERT INTO memory_index (memory_index, rowid, content) VALUES ('delete', old.entry, old.content);
+END;
+
+CREATE TABLE chat_turns (
+    chat    TEXT NOT NULL,
+    turn    INTEGER NOT NULL,
+    role    TEXT NOT NULL,
+    content TEXT NOT NULL,
+    at_ms   INTEGER NOT NULL,
+    PRIMARY KEY (chat, turn)
+) WITHOUT ROWID;
+
+CREATE TABLE knowledge_documents (
+    document       INTEGER PRIMARY KEY,
+    knowledge_base TEXT NOT NULL,
+    name           TEXT NOT NULL,
+    metadata       TEXT NOT NULL,
+    is_attachment  INTEGER NOT NULL,
+    passages       INTEGER NOT NULL,
+    added_ms       INTEGER NOT NULL,
+    UNIQUE (knowledge_base, name)
+);
+CREATE TABLE passages (
+    passage  INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES knowledge_documents (document),
+    content  TEXT NOT NULL
+);
+CREATE INDEX passages_of_document ON passages (document);
+CREATE VIRTUAL TABLE passage_index USING fts5 (
+    content, content = 'passages', content_rowid = 'passage', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER passage_inserted AFTER INSERT ON passages BEGIN
+    INSERT INTO passage_index (rowid, content) VALUES (new.passage, new.content);
+END;
+CREATE TRIGGER passage_deleted AFTER DELETE ON passages BEGIN
+    INSERT INTO passage_index (passage_index, rowid, content) VALUES ('delete', old.passage, old.content);
+END;
+
+-- The effects of runs that have written stored data: a repeated attempt writes nothing.
+CREATE TABLE storage_writes (
+    run    INTEGER NOT NULL,
+    effect INTEGER NOT NULL,
+    PRIMARY KEY (run, effect)
+) WITHOUT ROWID;

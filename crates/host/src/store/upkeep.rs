@@ -14,7 +14,7 @@ use super::{Prune, Pruned, RunNo, Store, Trouble};
 const RUNS_A_CHANGE: usize = 50;
 
 /// Everything that a run has beside its row. Its timers went when it ended.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "events",
     "snapshots",
     "outbox",
@@ -25,6 +25,7 @@ const TABLES: [&str; 11] = [
     "sealed",
     "run_scripts",
     "script_used",
+    "storage_writes",
     "blob_uses",
 ];
 
@@ -33,18 +34,10 @@ impl Store {
     pub fn prune(&self, which: &Prune) -> Result<Pruned, Trouble> {
         let mut pruned = Pruned::default();
         let mut after = RunNo(0);
-        loop {
-            self.begin()?;
-            let step = self.prune_some(which, after, &mut pruned).and_then(|last| self.commit().map(|()| last));
-            match step {
-                Ok(Some(last)) => after = last,
-                Ok(None) => return Ok(pruned),
-                Err(trouble) => {
-                    self.roll_back();
-                    return Err(trouble);
-                }
-            }
+        while let Some(last) = self.change(|| self.prune_some(which, after, &mut pruned))? {
+            after = last;
         }
+        Ok(pruned)
     }
 
     /// The next few. None: there are no more.

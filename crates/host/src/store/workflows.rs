@@ -31,13 +31,7 @@ impl Store {
         if let Some(known) = self.known(&hash_of(document, &programs))? {
             return Ok(known);
         }
-        self.begin()?;
-        let saved = self.insert_parts(document, &programs, now_ms);
-        let saved = saved.and_then(|number| self.commit().map(|()| number));
-        if saved.is_err() {
-            self.roll_back();
-        }
-        saved
+        self.change(|| self.insert_parts(document, &programs, now_ms))
     }
 
     /// The hash of a workflow with these programs, in hexadecimal.

@@ -8,10 +8,9 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
-use std::sync::Arc;
 
-use branchpoint_core::effect::{FilesOperation, FilesRequest};
-use branchpoint_expr::{Object, Value};
+use branchpoint_core::effect::{FilesOperation, FilesRequest, ObjectStoreRequest, StoredFile, StoredObject};
+use branchpoint_expr::Value;
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
@@ -54,6 +53,28 @@ impl Files {
         done.unwrap_or_else(|answer| answer)
     }
 
+    /// Writes an object: a file in a folder that is named after its bucket. A folder keeps no media types.
+    pub(super) fn write_object(&self, request: &ObjectStoreRequest) -> Answer {
+        let (Some(settings), None) = (&self.0, self.lacks(FilesOperation::Write)) else {
+            return impossible(self.lacks(FilesOperation::Write).unwrap_or_default());
+        };
+        let given = |field: &str, text: &Option<String>| {
+            let text = text.clone().filter(|text| !text.trim().is_empty());
+            text.ok_or_else(|| impossible(format!("`{field}` of an `object_store` request is empty")))
+        };
+        let written = || {
+            let (bucket, key) = (given("bucket", &request.bucket)?, given("key", &request.key)?);
+            parts(&key)?;
+            if parts(&bucket)?.0.is_empty() {
+                let content = request.content.as_deref().unwrap_or_default();
+                let bytes = settings.write(&format!("{bucket}/{key}"), content.as_bytes())?;
+                return Ok(Answer::data(StoredObject { bucket, key, bytes: size(bytes) }));
+            }
+            Err(impossible("`bucket` of an `object_store` request must not have folders"))
+        };
+        written().unwrap_or_else(|answer| answer)
+    }
+
     /// Why nothing can be read or written, if so.
     pub(super) fn lacks(&self, operation: FilesOperation) -> Option<String> {
         if operation == FilesOperation::Publish {
@@ -70,13 +91,13 @@ impl Files {
 
 fn written(key: &str, mime: &str, bytes: usize) -> Answer {
     let name = Path::new(key).file_name().and_then(OsStr::to_str).unwrap_or(key);
-    let fields = [
-        ("storage_key", Value::from(key)),
-        ("mime", Value::from(mime)),
-        ("name", Value::from(name)),
-        ("bytes", Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX))),
-    ];
-    Answer::data(Value::from(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>()))
+    let file =
+        StoredFile { storage_key: key.to_owned(), mime: mime.to_owned(), name: name.to_owned(), bytes: size(bytes) };
+    Answer::data(file)
+}
+
+fn size(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 impl FilesSettings {

@@ -22,7 +22,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::{Kind, Request, ToolRequest};
+use branchpoint_core::effect::{FilesOperation, Kind, Request, ToolRequest};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::Value;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,7 @@ use crate::network::Network;
 use crate::network::clients::Clients;
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
+use crate::storage::{self, Storage};
 use builtin::Builtin;
 use lookup::Lookup;
 
@@ -52,6 +53,7 @@ pub struct Tools {
     mail: mail::Mail,
     files: files::Files,
     mcp: mcp::Mcp,
+    storage: Option<Storage>,
 }
 
 impl Tools {
@@ -74,7 +76,13 @@ impl Tools {
         let mcp = mcp::Mcp::new(&settings.mcp, &lookup, &clients);
         let mail = mail::Mail { settings: settings.mail, lookup: lookup.clone() };
         let files = files::Files(settings.files);
-        Self { secrets: lookup, http, webhook, fetch, search, mail, files, mcp }
+        Self { secrets: lookup, http, webhook, fetch, search, mail, files, mcp, storage: None }
+    }
+
+    /// The same tools over the stored data of a host.
+    #[must_use]
+    pub fn with_storage(self, storage: Storage) -> Self {
+        Self { storage: Some(storage), ..self }
     }
 
     /// Performs one attempt; none if calls of that kind are not for tools.
@@ -86,11 +94,12 @@ impl Tools {
             Ok(resolved) => resolved,
             Err(why) => return Some(failure::impossible(why)),
         };
+        let named = Secrets::from_values(known);
         let answer = match call.request() {
-            Ok(request) => self.performed(&call, request, cancel).await,
+            Ok(request) => self.performed(&call, request, &named, cancel).await,
             Err(error) => failure::impossible(error.to_string()),
         };
-        Some(Secrets::from_values(known).mask_answer(answer))
+        Some(named.mask_answer(answer))
     }
 
     /// Why calls of an effect cannot be performed, naming what the settings lack; none if they can, or are not for tools.
@@ -102,6 +111,12 @@ impl Tools {
             Request::Mail(_) => self.mail.lacks(),
             Request::Files(request) if !request.operation.is_local() => self.files.lacks(request.operation),
             Request::Mcp(request) => self.mcp.lacks_server(request.server.as_deref()),
+            Request::Memory(_) | Request::ChatHistory(_) => self.lacks_storage(),
+            Request::Retrieval(request) => {
+                let lack = storage::lacks(&request).map(|lack| format!("`reranker_model` {lack}"));
+                lack.or_else(|| self.lacks_storage())
+            }
+            Request::ObjectStore(_) => self.files.lacks(FilesOperation::Write),
             // Which tool a call means that names none depends on the run.
             Request::Tool(request) => self.lacks_tool(&request.tool?).await,
             Request::Http(_)
@@ -155,7 +170,11 @@ impl Tools {
         }
     }
 
-    async fn performed(&self, call: &Call, request: Request, cancel: &CancellationToken) -> Answer {
+    fn lacks_storage(&self) -> Option<String> {
+        self.storage.is_none().then(|| "this host stores no memories, chats and knowledge bases".to_owned())
+    }
+
+    async fn performed(&self, call: &Call, request: Request, named: &Secrets, cancel: &CancellationToken) -> Answer {
         match request {
             Request::Http(request) => self.http.perform(call, &request, cancel).await,
             Request::Webhook(request) => self.webhook.perform(call, &request, cancel).await,
@@ -167,12 +186,31 @@ impl Tools {
                 let files = self.files.clone();
                 blocking(move || files.perform(&request)).await
             }
+            Request::ObjectStore(request) => {
+                let files = self.files.clone();
+                blocking(move || files.write_object(&request)).await
+            }
+            Request::Memory(_) | Request::ChatHistory(_) | Request::Retrieval(_) => {
+                self.stored(call, request, named).await
+            }
             Request::Mcp(request) => self.mcp.action(call, &request, cancel).await,
             Request::Tool(request) => self.tool(call, request, cancel).await,
             Request::Model(_) | Request::Process(_) | Request::Run(_) | Request::Notify(_) | Request::Scripted(_) => {
                 failure::impossible(format!("no tool performs `{}`", call.kind()))
             }
         }
+    }
+
+    /// Reads or writes stored data. Neither secrets that the call names nor those of its run are stored.
+    async fn stored(&self, call: &Call, request: Request, named: &Secrets) -> Answer {
+        let Some(storage) = self.storage.clone() else {
+            return failure::impossible(self.lacks_storage().unwrap_or_default());
+        };
+        let mut secrets = named.clone();
+        secrets.add(call.sealed.values());
+        let (call, message) = (call.clone(), format!("no tool performs `{}`", call.kind()));
+        let work = move || storage.perform(&call, request, &secrets).unwrap_or_else(|| failure::impossible(message));
+        blocking(work).await
     }
 
     /// A tool by name, built in or of a server. Arguments that the document sets stand in for those that the caller left out.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::SearchRequest;
-use branchpoint_expr::{Object, Value};
+use branchpoint_core::effect::{SearchHit, SearchRequest};
+use branchpoint_expr::Value;
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio_util::sync::CancellationToken;
@@ -135,10 +135,9 @@ fn results(reply: &Reply, provider: SearchProvider, limit: usize) -> Result<Valu
         SearchProvider::Tavily | SearchProvider::Searxng => (answer.get("results"), "content"),
     };
     let list = list.and_then(Value::as_list).unwrap_or_default();
-    let fields = [("title", "title"), ("url", "url"), ("snippet", snippet)];
     let result = |found: &Value| {
-        let fields = fields.map(|(ours, theirs)| (Arc::from(ours), found.get(theirs).cloned().unwrap_or_default()));
-        Value::from(fields.into_iter().collect::<Object>())
+        let field = |name: &str| found.get(name).cloned().unwrap_or_default();
+        Value::from(SearchHit { title: field("title"), url: field("url"), snippet: field(snippet) })
     };
     Ok(Value::from(list.iter().take(limit).map(result).collect::<Vec<_>>()))
 }

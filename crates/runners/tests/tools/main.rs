@@ -84,7 +84,11 @@ fn what_the_settings_lack_is_told_before_a_run() {
         ("tool", r#"{"fixed": {"tool": "webSearch"}}"#, "[search]"),
         ("tool", r#"{"fixed": {"tool": "lookup"}}"#, "[mcp.NAME]"),
         ("mcp", "{}", "[mcp.NAME]"),
-        ("memory", r#"{"fixed": {"tool": "add_memory"}}"#, "[mcp.NAME]"),
+        ("memory", r#"{"fixed": {"operation": "add"}}"#, "stores no memories"),
+        ("chat_history", "{}", "stores no memories"),
+        ("retrieval", "{}", "stores no memories"),
+        ("retrieval", r#"{"fixed": {"reranker_model": "m"}}"#, "`reranker_model`"),
+        ("object_store", "{}", "[files]"),
         ("mail", "{}", "[mail]"),
         ("files", r#"{"fixed": {"operation": "load"}}"#, "[files]"),
         ("webhook", "{}", "NOT_SET"),
@@ -92,7 +96,9 @@ fn what_the_settings_lack_is_told_before_a_run() {
         let lacks = runtime().block_on(tools.lacks(&effect(kind, spec))).unwrap_or_default();
         assert!(lacks.contains(missing), "{kind}: {lacks}");
         let failed = match kind {
-            "search" | "mail" | "files" | "memory" => failure(perform(&tools, &call(kind, spec, "{}"))),
+            "search" | "mail" | "files" | "memory" | "chat_history" | "object_store" => {
+                failure(perform(&tools, &call(kind, spec, "{}")))
+            }
             _ => continue,
         };
         assert!(failed.message.contains(missing) && !failed.again.is_worth_it(), "{kind}: {failed:?}");

@@ -28,19 +28,18 @@ impl Lower<'_, '_> {
         let failure = self.failure(no, at, Some(finish));
         let answered = self.answered(no, finish);
         let effect = self.effect_of(no, kind, &request);
-        let takes_arguments = request.takes_arguments;
         let checks = request.checks();
         let fields = self.asked_with(no, at, request);
-        let ask = if takes_arguments || !checks.is_empty() {
+        let ask = if checks.is_empty() {
+            self.b.do_(effect, fields, Some(self.l.answer), answered, Some(failure))
+        } else {
             let names = [("p", self.l.probe)];
-            let input = self.inner(if takes_arguments { r#"{"arguments": p}"# } else { "p" }, &names);
+            let input = self.inner("p", &names);
             let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
             let mut writes = vec![Write::Put(self.l.probe, fields)];
             let checks = checks.iter().map(|check| self.b.formula(check, Dialect::Steps, &names));
             writes.extend(checks.map(|checked| Write::Put(self.l.probe, checked)));
             self.b.set(writes, ask, Some(failure))
-        } else {
-            self.b.do_(effect, fields, Some(self.l.answer), answered, Some(failure))
         };
         let step = &self.document.steps[no];
         let sends = step.is("send_email") && !self.options.scripted.contains(&*step.id);

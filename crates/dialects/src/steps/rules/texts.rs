@@ -94,6 +94,7 @@ impl Check<'_, '_> {
             ("extract_data", "expected_format", &["html", "json", "xml"]),
             ("extract_content", "expected_format", &["html", "json", "xml"]),
             ("webhook_call", "method", &["POST", "PUT"]),
+            ("add_chat_turn", "role", &["user", "assistant", "system"]),
         ];
         for (kind, name, known) in one_of {
             let Some(value) = step.get(name).filter(|_| step.is(kind)) else { continue };

@@ -48,12 +48,7 @@ impl Store {
     /// Imports the runs of a file, all of them or none. A run that this store has already is left unchanged.
     pub fn import(&self, lines: impl BufRead, limits: ImportLimits, now_ms: i64) -> Result<Imported, ExchangeTrouble> {
         let prepared = self.prepare(ImportFile::read(lines)?, limits)?;
-        self.begin()?;
-        let imported = self.write_file(prepared, now_ms).and_then(|imported| Ok(self.commit().map(|()| imported)?));
-        if imported.is_err() {
-            self.roll_back();
-        }
-        imported
+        self.change(|| self.write_file(prepared, now_ms))
     }
 
     /// Replays the runs that are new here, and compares the others with those that this store has.

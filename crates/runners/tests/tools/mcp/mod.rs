@@ -116,10 +116,10 @@ fn a_name_that_two_servers_have_must_say_which() {
 }
 
 #[test]
-fn steps_that_hosts_define_go_to_the_tool_of_their_name() {
+fn an_effect_can_name_its_tool() {
     let tools = tools(&server::by_child("small"));
     let spec = r#"{"fixed": {"tool": "echo"}}"#;
-    assert_eq!(judged(&tools, &call("memory", spec, r#"{"arguments": {"text": "kept"}}"#)), Value::from("kept"));
+    assert_eq!(judged(&tools, &call("tool", spec, r#"{"arguments": {"text": "kept"}}"#)), Value::from("kept"));
 }
 
 #[test]

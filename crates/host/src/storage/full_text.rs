@@ -1,0 +1,15 @@
+//! Full-text queries from data. No text of a query is ever read as query syntax.
+
+/// A query that matches any word of a text; none if it has no words. Every word is a quoted string of the query language, and quotes are
+/// not part of words.
+pub(super) fn any_word(text: &str) -> Option<String> {
+    let is_mark = |c: char| ('\u{300}'..='\u{36f}').contains(&c);
+    let mut words: Vec<String> = text
+        .split(|c: char| !c.is_alphanumeric() && !is_mark(c))
+        .filter(|word| word.contains(char::is_alphanumeric))
+        .map(|word| format!("\"{}\"", word.to_lowercase()))
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    (!words.is_empty()).then(|| words.join(" OR "))
+}

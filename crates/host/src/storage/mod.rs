@@ -1,0 +1,92 @@
+//! The stored data of runs (memories, chats, knowledge bases) in the tables of the store.
+
+mod chats;
+mod full_text;
+mod knowledge;
+mod memories;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use branchpoint_expr::{Object, Value};
+use branchpoint_runners::storage::{MAX_RESULT_BYTES, StorageError, WriteId};
+use rusqlite::params;
+
+use crate::store::{Durability, Store, Trouble};
+
+/// The stored data in the file of a store, over a connection of its own that is opened when it is first needed.
+#[derive(Debug)]
+pub struct SqliteStorage {
+    path: PathBuf,
+    durability: Durability,
+    store: Mutex<Option<Store>>,
+}
+
+impl SqliteStorage {
+    /// The stored data of the store at a path.
+    pub fn new(path: PathBuf, durability: Durability) -> Self {
+        Self { path, durability, store: Mutex::default() }
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
+        let mut opened = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match &mut *opened {
+            Some(store) => store,
+            none => none.insert(Store::open(&self.path, self.durability)?),
+        };
+        Ok(read(store)?)
+    }
+
+    /// Makes a change whole or not at all.
+    fn write<T>(&self, write: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
+        self.read(|store| store.change(|| write(store)))
+    }
+
+    /// Makes the change of an effect, unless the effect has made it before.
+    fn write_once(&self, id: &WriteId, write: impl FnOnce(&Store) -> Result<(), Trouble>) -> Result<(), StorageError> {
+        self.write(|store| {
+            let run = store.run(&id.run)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", id.run)))?.run;
+            let sql = "INSERT OR IGNORE INTO storage_writes (run, effect) VALUES (?1, ?2)";
+            match store.db.prepare_cached(sql)?.execute(params![run.0, id.effect.0])? {
+                0 => Ok(()),
+                _ => write(store),
+            }
+        })
+    }
+}
+
+impl From<Trouble> for StorageError {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::StorageLimit(message) => Self::Limit(message),
+            other => Self::Unavailable(other.to_string()),
+        }
+    }
+}
+
+/// The stored form of metadata.
+fn metadata_text(metadata: &Object) -> String {
+    Value::from(metadata.clone()).to_string()
+}
+
+fn read_metadata(text: &str) -> Result<Object, Trouble> {
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    let metadata = value.as_ref().and_then(Value::as_object).cloned();
+    metadata.ok_or_else(|| Trouble::Missing("readable metadata of a stored text".to_owned()))
+}
+
+/// Counts the bytes that a request loads.
+#[derive(Default)]
+struct LoadedBytes(usize);
+
+impl LoadedBytes {
+    fn add(&mut self, texts: &[&str]) -> Result<(), Trouble> {
+        self.0 += texts.iter().map(|text| text.len()).sum::<usize>();
+        if self.0 <= MAX_RESULT_BYTES {
+            return Ok(());
+        }
+        Err(Trouble::StorageLimit(format!("the results exceed {MAX_RESULT_BYTES} bytes; ask for fewer")))
+    }
+}

@@ -1,0 +1,216 @@
+use std::sync::Arc;
+
+use branchpoint_core::EffectNo;
+use branchpoint_core::effect::{MemoryEntry, Role};
+use branchpoint_expr::{Object, Value};
+use branchpoint_runners::storage::{
+    ChatHistory, KnowledgeDocument, MAX_CONTENT_BYTES, MAX_ENTRIES, MAX_QUERY_BYTES, MAX_TURNS, Memory, PassageSearch,
+    Retrieval, StorageError, WriteId,
+};
+
+use super::*;
+use crate::host::{Start, Ticket, testing};
+use crate::store::Prune;
+
+/// A store with a run of the id `run`, and its stored data.
+fn storage(place: &testing::Place) -> SqliteStorage {
+    let mut host = place.quiet_host();
+    let workflow = testing::save(host.store(), "calling", &testing::calling());
+    host.start(Start::new(workflow, "run".into(), Value::Null), Ticket(1));
+    host.turn(0).expect("the store works");
+    host.close().expect("it closes");
+    SqliteStorage::new(place.file(), Durability::Normal)
+}
+
+fn effect(number: u64) -> WriteId {
+    WriteId { run: "run".into(), effect: EffectNo(number) }
+}
+
+fn entry(key: &str, content: &str) -> MemoryEntry {
+    MemoryEntry { key: key.into(), content: content.into(), metadata: Object::default() }
+}
+
+fn document(name: &str, passages: &[&str]) -> KnowledgeDocument {
+    let passages = passages.iter().map(ToString::to_string).collect();
+    KnowledgeDocument { name: name.into(), passages, ..KnowledgeDocument::default() }
+}
+
+fn search(query: &str) -> PassageSearch {
+    PassageSearch { query: query.into(), limit: 10, ..PassageSearch::default() }
+}
+
+#[track_caller]
+fn keys(storage: &SqliteStorage, query: &str) -> Vec<String> {
+    let found = storage.search_entries("notes", query, 10).expect("any text is a query");
+    found.into_iter().map(|found| found.key).collect()
+}
+
+#[test]
+fn a_repeated_write_changes_nothing() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    let add =
+        |effect: &WriteId, content| storage.add_entry(effect, "notes", &entry("a", content)).expect("it is added");
+    add(&effect(1), "old");
+    add(&effect(2), "new");
+    // The first write is repeated after the second: what replaced it stays.
+    add(&effect(1), "old");
+    assert_eq!(storage.load_entry("notes", "a").expect("it reads").map(|entry| entry.content), Some("new".into()));
+    assert_eq!((keys(&storage, "old"), keys(&storage, "new")), (vec![], vec!["a".to_owned()]));
+    for _ in 0..2 {
+        storage.add_turn(&effect(3), "chat", Role::User, "hello").expect("it is added");
+    }
+    // Another process that repeats the effect finds its write.
+    SqliteStorage::new(place.file(), Durability::Full)
+        .add_turn(&effect(3), "chat", Role::User, "hello")
+        .expect("it is known");
+    assert_eq!(storage.load_turns("chat", 10).expect("it reads").len(), 1);
+}
+
+#[test]
+fn a_failed_write_can_be_repeated() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    let full = format!("INSERT INTO chat_turns VALUES ('chat', {MAX_TURNS}, 'user', '', 0)");
+    testing::open(&place.file()).db.execute_batch(&full).expect("it is written");
+    let add = || storage.add_turn(&effect(1), "chat", Role::User, "hello");
+    assert!(matches!(add(), Err(StorageError::Limit(_))));
+    testing::open(&place.file()).db.execute_batch("DELETE FROM chat_turns").expect("it is written");
+    add().expect("there is room now");
+    assert_eq!(storage.load_turns("chat", 10).expect("it reads").len(), 1);
+}
+
+#[test]
+fn a_run_that_is_not_in_the_store_writes_nothing() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    let write = WriteId { run: "gone".into(), effect: EffectNo(1) };
+    let failed = storage.add_turn(&write, "chat", Role::User, "hello").expect_err("there is no such run");
+    assert!(matches!(failed, StorageError::Unavailable(_)), "{failed}");
+    assert_eq!(storage.load_turns("chat", 10), Ok(Vec::new()));
+}
+
+#[test]
+fn writes_of_a_run_stay_when_it_is_pruned_and_a_new_run_of_its_id_can_write() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    storage.add_turn(&effect(1), "chat", Role::User, "first").expect("it is added");
+    let store = testing::open(&place.file());
+    store.db.execute_batch("UPDATE runs SET status = 'completed'").expect("it is written");
+    let all = Prune { before_ms: i64::MAX, statuses: Vec::new(), dry_run: false };
+    assert_eq!(store.prune(&all).expect("it is pruned").runs, 1);
+    let marks: u32 = store.db.query_row("SELECT count(*) FROM storage_writes", [], |row| row.get(0)).expect("it reads");
+    assert_eq!(marks, 0);
+    let again = super::tests::storage(&place);
+    again.add_turn(&effect(1), "chat", Role::Assistant, "second").expect("it is added");
+    let turns = storage.load_turns("chat", 10).expect("it reads");
+    let turns: Vec<_> = turns.iter().map(|turn| (turn.role.as_str(), &*turn.content)).collect();
+    assert_eq!(turns, [("user", "first"), ("assistant", "second")]);
+}
+
+#[test]
+fn the_newest_turns_come_oldest_first() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    for number in 1..=5 {
+        storage.add_turn(&effect(number), "chat", Role::User, &number.to_string()).expect("it is added");
+    }
+    let turns = storage.load_turns("chat", 2).expect("it reads");
+    assert_eq!(turns.iter().map(|turn| &*turn.content).collect::<Vec<_>>(), ["4", "5"]);
+    assert!(turns[0].at.ends_with('Z'), "{}", turns[0].at);
+}
+
+#[test]
+fn query_syntax_in_data_is_text() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    storage.add_entry(&effect(1), "notes", &entry("a", "The refunds of Café Übersee")).expect("it is added");
+    storage.add_entry(&effect(2), "other", &entry("b", "refund")).expect("it is added");
+    for matching in
+        ["refund", "REFUNDS!", "cafe", "\"refund", "refund NOT refund", "{\"q\": \"refund\"}", "content:refund"]
+    {
+        assert_eq!(keys(&storage, matching), ["a"], "{matching}");
+    }
+    for other in
+        ["", "  ", "\"", "\0", "*", "NEAR(", "AND", "-", "^", "()", "nothing OR NOT", "col : x", "'; DROP TABLE runs"]
+    {
+        assert_eq!(keys(&storage, other), [""; 0], "{other}");
+    }
+    // Every character there is, alone and before a word.
+    for sign in (0..0x3000).filter_map(char::from_u32) {
+        keys(&storage, &format!("{sign} {sign}refund{sign}\"{sign}"));
+    }
+    let mut many: String = (0..).map(|number| format!("{number:x} ")).take(MAX_QUERY_BYTES).collect();
+    many.truncate(MAX_QUERY_BYTES - 7);
+    assert_eq!(keys(&storage, &(many + " refund")), ["a"]);
+}
+
+#[test]
+fn passages_are_filtered_and_the_best_come_first() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    let put = |document: &KnowledgeDocument| storage.put_document("kb", document).expect("it is added");
+    put(&document("old", &["gone"]));
+    put(&document("old", &["A refund takes a week.", "Shoes."]));
+    let kind = |kind: &str| Object::from_iter([(Arc::from("kind"), Value::from(kind))]);
+    put(&KnowledgeDocument { metadata: kind("faq"), is_attachment: true, ..document("new", &["refund refund"]) });
+    put(&document("unlike", &["Hats."]));
+    let names = |search: PassageSearch| {
+        let found = storage.search_passages("kb", &search).expect("it is searched");
+        assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score), "{found:?}");
+        found.into_iter().map(|passage| passage.document).collect::<Vec<_>>()
+    };
+    assert_eq!(names(search("refunds")), ["new", "old"]);
+    assert_eq!(names(search("gone")), [""; 0], "the document was replaced");
+    assert_eq!(names(PassageSearch { limit: 1, ..search("refund") }), ["new"]);
+    assert_eq!(names(PassageSearch { without_attachments: true, ..search("refund") }), ["old"]);
+    assert_eq!(names(PassageSearch { filter: kind("faq"), ..search("refund") }), ["new"]);
+    let any = Object::from_iter([(Arc::from("kind"), Value::from(vec![Value::from("faq"), Value::from("law")]))]);
+    assert_eq!(names(PassageSearch { filter: any, ..search("refund") }), ["new"]);
+    let (now, none) = (crate::driver::now_ms(), [""; 0]);
+    assert_eq!(names(PassageSearch { added_after_ms: Some(now + 60_000), ..search("refund") }), none);
+    assert_eq!(names(PassageSearch { added_before_ms: Some(now - 60_000), ..search("refund") }), none);
+    assert_eq!(storage.search_passages("other", &search("refund")), Ok(Vec::new()));
+    assert_eq!(storage.remove_document("kb", "new"), Ok(true));
+    assert_eq!(storage.remove_document("kb", "new"), Ok(false));
+    assert_eq!(names(search("refund")), ["old"]);
+}
+
+#[test]
+fn counts_and_sizes_are_limited() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    let limit = |failed: Result<(), StorageError>| assert!(matches!(failed, Err(StorageError::Limit(_))), "{failed:?}");
+    let large = "x".repeat(MAX_CONTENT_BYTES + 1);
+    limit(storage.put_document("kb", &document("a", &[&large])));
+    limit(storage.put_document("kb", &document(&large, &[])));
+    let many = format!(
+        "WITH RECURSIVE n (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < {MAX_ENTRIES})
+        INSERT INTO memories (collection, key, content, metadata) SELECT 'notes', 'k' || n, '', '{{}}' FROM n"
+    );
+    testing::open(&place.file()).db.execute_batch(&many).expect("it is written");
+    limit(storage.add_entry(&effect(1), "notes", &entry("new", "x")));
+    storage.add_entry(&effect(1), "notes", &entry("k1", "x")).expect("it replaces an entry");
+    storage.add_entry(&effect(2), "other", &entry("new", "x")).expect("it is another collection");
+    let text = "x".repeat(MAX_CONTENT_BYTES);
+    for number in 10..75 {
+        storage.add_turn(&effect(number), "chat", Role::User, &text).expect("it is added");
+    }
+    assert_eq!(storage.load_turns("chat", 64).map(|turns| turns.len()), Ok(64));
+    limit(storage.load_turns("chat", 65).map(drop));
+}
+
+#[test]
+fn damaged_stored_data_is_an_error_and_not_an_empty_result() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    storage.add_entry(&effect(1), "notes", &entry("a", "refund")).expect("it is added");
+    let store = testing::open(&place.file());
+    assert_eq!(store.health(0, 0).expect("it reads").damage, [""; 0]);
+    store.db.execute_batch("UPDATE memories SET metadata = '['").expect("it is written");
+    assert!(matches!(storage.load_entry("notes", "a"), Err(StorageError::Unavailable(_))));
+    assert!(matches!(storage.search_entries("notes", "refund", 1), Err(StorageError::Unavailable(_))));
+    store.db.execute_batch("UPDATE memory_index_data SET block = x'00'").expect("it is written");
+    let damage = store.health(0, 0).expect("it reads").damage;
+    assert!(damage.iter().any(|line| line.contains("memory_index")), "{damage:?}");
+}

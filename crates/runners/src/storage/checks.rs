@@ -1,0 +1,66 @@
+//! Checks of the fields of a request to stored data, and the redaction of what will be stored.
+
+use branchpoint_core::effect::{FieldError, Kind};
+use branchpoint_expr::{Object, Value};
+
+use super::{MAX_CONTENT_BYTES, MAX_METADATA_BYTES, MAX_NAME_BYTES, MAX_QUERY_BYTES, StorageError};
+use crate::secrets::Secrets;
+
+pub(super) struct Checks<'c> {
+    pub(super) kind: Kind,
+    pub(super) secrets: &'c Secrets,
+}
+
+impl Checks<'_> {
+    /// A name that the request must have. A name with a secret is rejected, because redacted names would collide.
+    pub(super) fn name(&self, field: &str, name: Option<String>) -> Result<String, StorageError> {
+        let name = self.given(field, name)?;
+        if name.trim().is_empty() {
+            return Err(self.wrong(field, "is empty").into());
+        }
+        within(field, &name, MAX_NAME_BYTES)?;
+        if self.secrets.mask(&name) != name {
+            return Err(self.wrong(field, "contains a secret, and names are stored in clear").into());
+        }
+        Ok(name)
+    }
+
+    /// A name that has a default. An empty name is not an absent one.
+    pub(super) fn name_or(&self, field: &str, name: Option<String>, default: &str) -> Result<String, StorageError> {
+        name.map_or_else(|| Ok(default.to_owned()), |name| self.name(field, Some(name)))
+    }
+
+    pub(super) fn content(&self, content: Option<String>) -> Result<String, StorageError> {
+        let content = self.given("content", content)?;
+        within("content", &content, MAX_CONTENT_BYTES)?;
+        Ok(self.secrets.mask(&content).into_owned())
+    }
+
+    pub(super) fn metadata(&self, metadata: &Object) -> Result<Object, StorageError> {
+        let metadata = self.secrets.mask_value(&Value::from(metadata.clone()));
+        within("metadata", &metadata.to_string(), MAX_METADATA_BYTES)?;
+        Ok(metadata.as_object().cloned().unwrap_or_default())
+    }
+
+    pub(super) fn query(&self, query: Option<String>) -> Result<String, StorageError> {
+        let query = self.given("query", query)?;
+        within("query", &query, MAX_QUERY_BYTES)?;
+        Ok(query)
+    }
+
+    pub(super) fn wrong(&self, field: &str, problem: &str) -> FieldError {
+        FieldError { kind: self.kind, field: field.into(), problem: problem.to_owned() }
+    }
+
+    fn given(&self, field: &str, value: Option<String>) -> Result<String, FieldError> {
+        value.ok_or_else(|| self.wrong(field, "is missing"))
+    }
+}
+
+fn within(field: &str, text: &str, limit: usize) -> Result<(), StorageError> {
+    let bytes = text.len();
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(StorageError::Limit(format!("`{field}` has {bytes} bytes, but at most {limit} are allowed; shorten it")))
+}
