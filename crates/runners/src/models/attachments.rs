@@ -48,17 +48,17 @@ impl Attachment {
     /// All attachments of a call: a list, or a single one. Null and empty text, from a template without matches, are skipped.
     pub(super) fn read_all(written: &Value, files: Option<&FilesSettings>) -> Result<Vec<Self>, Answer> {
         let single = std::slice::from_ref(written);
-        let list = written.as_list().unwrap_or(single).iter();
-        let list = list.filter(|one| !matches!(one, Value::Null) && **one != Value::from(""));
-        let read = |one: &Value| {
-            if one.as_object().is_some() {
-                return Self::read(one, files);
+        let read = |one: &Value| match one {
+            Value::Null => None,
+            Value::Object(_) => Some(Self::read(one, files)),
+            Value::Str(text) if text.is_empty() => None,
+            other => {
+                let expected = "an attachment is an object such as {mime, name, url}";
+                let message = format!("`attachments` has {other}, but {expected}");
+                Some(Err(Answer::impossible("step_failed", message)))
             }
-            let message =
-                format!("`attachments` has {one}, but an attachment is an object such as {{mime, name, url}}");
-            Err(Answer::impossible("step_failed", message))
         };
-        list.map(read).collect()
+        written.as_list().unwrap_or(single).iter().filter_map(read).collect()
     }
 
     /// The first part of its media type, such as `image`.

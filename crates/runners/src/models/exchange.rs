@@ -19,15 +19,12 @@ use super::sse::EventReader;
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Receives the text of a reply while it arrives.
-pub(super) type Hear<'h> = &'h (dyn Fn(&str) + Sync);
-
 /// Sends a call and reads its reply. The caller has the reply as far as it has come, even if it stops waiting.
 pub(super) async fn exchange(
     client: &Client,
     call: &ModelCall,
     reply: &mut Reply,
-    hear: Hear<'_>,
+    hear: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Fault> {
     let format = call.target.format;
     let body = format.body(call).map_err(Fault::not_sent)?.to_string();
@@ -113,18 +110,14 @@ impl Incoming<'_> {
         while self.extend(&mut body).await? {}
         Ok(body)
     }
-
-    fn content_type(&self) -> String {
-        let value = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    }
 }
 
 /// A reply while it is read.
 struct Reading<'r> {
     format: &'static dyn Format,
     reply: &'r mut Reply,
-    hear: Hear<'r>,
+    /// Receives the text of the reply while it arrives.
+    hear: &'r (dyn Fn(&str) + Sync),
 }
 
 impl Reading<'_> {
@@ -174,14 +167,15 @@ impl Reading<'_> {
             chunk.clear();
             is_end = !response.extend(&mut chunk).await?;
         }
-        let content_type = response.content_type();
+        let content_type = response.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default();
         // Some servers say why they ended, and leave out the event that marks the end.
         if self.reply.stop_reason.is_some() {
             Ok(())
         } else if has_events || content_type.contains("event-stream") {
             Err(Fault::cut())
         } else {
-            Err(Fault::elsewhere(&content_type, &beginning))
+            Err(Fault::elsewhere(content_type, &beginning))
         }
     }
 

@@ -84,26 +84,31 @@ impl Fault {
         Self::answered(format!("the model gave no answer (`{word}`){words}"), Cure::None)
     }
 
+    /// A response that exceeds a limit.
+    fn exceeds(what: &str, limit: &str, remedy: &str) -> Self {
+        Self::answered(format!("{what} exceeds the limit of {limit}; {remedy}"), Cure::None)
+    }
+
     pub(super) fn too_long(max_bytes: u64) -> Self {
-        let message = format!(
-            "the provider's answer exceeds the limit of {max_bytes} bytes; raise `max_response_bytes` in `[models]`"
-        );
-        Self::answered(message, Cure::None)
+        let limit = format!("{max_bytes} bytes");
+        Self::exceeds("the provider's answer", &limit, "raise `max_response_bytes` in `[models]`")
+    }
+
+    pub(super) fn too_many_calls(max: usize) -> Self {
+        Self::exceeds("the model's answer", &format!("{max} tool calls"), "offer fewer tools, or ask for less at once")
     }
 
     /// An event of a stream that is too long, or not text.
     pub(super) fn invalid_event(error: &LinesCodecError) -> Self {
-        let LinesCodecError::MaxLineLengthExceeded = error else {
-            return Self::answered(format!("the provider's stream cannot be read: {error}"), Cure::Later(None));
-        };
-        let message = format!(
-            "a line of the provider's stream exceeds the limit of {MAX_EVENT_BYTES} bytes; set `stream = false` in `[models]`"
-        );
-        Self::answered(message, Cure::None)
-    }
-
-    pub(super) fn too_many_calls(max: usize) -> Self {
-        Self::answered(format!("the model's answer has more than {max} tool calls"), Cure::None)
+        match error {
+            LinesCodecError::MaxLineLengthExceeded => {
+                let limit = format!("{MAX_EVENT_BYTES} bytes");
+                Self::exceeds("a line of the provider's stream", &limit, "set `stream = false` in `[models]`")
+            }
+            LinesCodecError::Io(error) => {
+                Self::answered(format!("the provider's stream cannot be read: {error}"), Cure::Later(None))
+            }
+        }
     }
 
     /// A response that is not one of a model, such as the page of a portal.

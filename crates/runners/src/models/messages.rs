@@ -130,9 +130,8 @@ fn role(message: &Value) -> Result<&str, Answer> {
     if ["system", "user", "assistant", "tool"].contains(&role) {
         return Ok(role);
     }
-    let message = format!(
-        "`{role}` is no role of a message, which is an object with `content` and a `role`: `system`, `user`, `assistant` or `tool`"
-    );
+    let roles = "`system`, `user`, `assistant` or `tool`";
+    let message = format!("a message must be an object with `content` and the role {roles}, but its role is `{role}`");
     Err(Answer::impossible("step_failed", message))
 }
 

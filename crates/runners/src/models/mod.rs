@@ -20,12 +20,12 @@ mod tools;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use branchpoint_core::Usage;
 use branchpoint_core::effect::{self, ModelRequest, Request, SecretForm, Task};
 use branchpoint_core::ir::Effect;
-use branchpoint_expr::{Kind, Object, Value};
+use branchpoint_expr::{Kind, Value};
+use serde_json::{Value as Json, json};
 
 pub use settings::{Price, Provider, Settings};
 use tokio::time::timeout_at;
@@ -40,6 +40,7 @@ use crate::runner::{Answer, Call};
 use crate::secrets::SharedSecrets;
 use crate::tools::{FilesSettings, HttpSettings};
 use formats::Reply;
+use messages::ToolCall;
 use model_call::ModelCall;
 use providers::Target;
 use url::Url;
@@ -115,10 +116,14 @@ impl Models {
         let until = retry::until(&self.settings, call);
         // Tool servers describe their tools first; that counts towards the limit, too.
         let request = cancel.run_until_cancelled(timeout_at(until.into(), self.prepare(call))).await;
-        Some(match request {
-            Some(Ok(Ok(request))) => self.send(call, request, until, cancel).await,
-            Some(Ok(Err(answer))) => answer,
-            Some(Err(_)) | None => Answer::Never,
+        let request = match request {
+            Some(Ok(Ok(request))) => request,
+            Some(Ok(Err(answer))) => return Some(answer),
+            Some(Err(_)) | None => return Some(Answer::Never),
+        };
+        Some(match self.client(&request.target) {
+            Ok(client) => retry::perform(self, client, call, request, until, cancel).await,
+            Err(answer) => answer,
         })
     }
 
@@ -157,27 +162,17 @@ impl Models {
         provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
     }
 
-    async fn send(&self, call: &Call, request: ModelCall, until: Instant, cancel: &CancellationToken) -> Answer {
-        let source = match self.source(&request.target) {
-            Ok(source) => source,
-            Err(why) => {
-                let message = format!("{why}; or set it as the `base_url` of a provider");
-                return Answer::impossible("step_failed", message);
-            }
+    /// The client for a target, unless its address must not be called.
+    fn client(&self, target: &Target) -> Result<&reqwest::Client, Answer> {
+        let source = if target.foreign {
+            let url = Url::parse(&target.url).map_err(|error| error.to_string());
+            let source = url.and_then(|url| self.clients.admit(&url).map_err(|refused| refused.to_string()));
+            let remedy = |why| format!("{why}; or set it as the `base_url` of a provider");
+            source.map_err(|why| Answer::impossible("step_failed", remedy(why)))?
+        } else {
+            Source::Operator
         };
-        match self.clients.client(source) {
-            Ok(client) => retry::perform(self, client, call, request, until, cancel).await,
-            Err(why) => Answer::failed("step_failed", why),
-        }
-    }
-
-    /// Who named the address of a provider, unless it must not be called.
-    fn source(&self, target: &Target) -> Result<Source, String> {
-        if !target.foreign {
-            return Ok(Source::Operator);
-        }
-        let url = Url::parse(&target.url).map_err(|error| format!("`{}` is not an address: {error}", target.url))?;
-        self.clients.admit(&url).map_err(|refused| refused.to_string())
+        self.clients.client(source).map_err(|why| Answer::failed("step_failed", why))
     }
 
     /// The answer of a call, from its reply with the usage of all tries.
@@ -193,33 +188,23 @@ impl Models {
 
 /// `{text, toolCalls, usage}`, with `thoughts` where the provider wants them back, and `stopReason` if its tokens were used up.
 fn reply_value(request: &ModelCall, reply: &Reply, usage: Usage) -> Value {
-    let calls = reply.calls.iter().map(|call| {
+    let call = |call: &ToolCall| {
         let arguments = match &call.arguments {
             // Some servers send nothing for a tool without arguments.
-            serde_json::Value::Null => Value::from(Object::default()),
-            serde_json::Value::String(text) if text.trim().is_empty() => Value::from(Object::default()),
+            Json::Null => json!({}),
+            Json::String(text) if text.trim().is_empty() => json!({}),
             // Invalid JSON stays text, and the model is told so.
-            serde_json::Value::String(text) => {
-                serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()))
-            }
-            value => Value::from(value),
+            Json::String(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+            value => value.clone(),
         };
-        object([
-            ("id", Some(Value::from(call.id.as_str()))),
-            ("name", Some(Value::from(request.names.own(&call.name)))),
-            ("arguments", Some(arguments)),
-        ])
-    });
-    object([
-        ("text", Some(Value::from(reply.text.as_str()))),
-        ("toolCalls", Some(Value::from(calls.collect::<Vec<_>>()))),
-        ("usage", Some(reply.tokens.value(usage))),
-        ("stopReason", reply.truncated().map(Value::from)),
-        ("thoughts", reply.thoughts(request.target.format).as_ref().map(Value::from)),
-    ])
-}
-
-/// An object of the fields that have a value.
-fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    Value::from(fields.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect::<Object>())
+        json!({"id": call.id, "name": request.names.own(&call.name), "arguments": arguments})
+    };
+    let fields = [
+        ("text", json!(reply.text)),
+        ("toolCalls", reply.calls.iter().map(call).collect()),
+        ("usage", reply.tokens.value(usage)),
+        ("stopReason", json!(reply.truncated())),
+        ("thoughts", json!(reply.thoughts(request.target.format))),
+    ];
+    Value::from(&Json::from(formats::object(fields)))
 }

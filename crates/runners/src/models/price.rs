@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use branchpoint_core::Usage;
-use branchpoint_expr::{Object, Value};
+use serde_json::{Value, json};
 
 use super::settings::Price;
 
@@ -76,16 +76,9 @@ impl Tokens {
         Usage { tokens: self.input.saturating_add(self.output), cost_micros: whole(cost) }
     }
 
-    /// As replies tell it.
+    /// The usage of a reply, for the run.
     pub(super) fn value(self, usage: Usage) -> Value {
-        let number = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
-        let fields = [
-            ("tokens", usage.tokens),
-            ("input_tokens", self.input),
-            ("output_tokens", self.output),
-            ("cost_micros", usage.cost_micros),
-        ];
-        Value::from(fields.into_iter().map(|(key, count)| (key.into(), number(count))).collect::<Object>())
+        json!({"tokens": usage.tokens, "input_tokens": self.input, "output_tokens": self.output, "cost_micros": usage.cost_micros})
     }
 }
 

@@ -16,8 +16,8 @@ struct Known {
     url: &'static str,
     /// How names of its models start.
     starts: &'static [&'static str],
-    /// The model of steps that name none, if only the key of this provider is set.
-    model: Option<&'static str>,
+    /// The model of steps that name none, if only the key of this provider is set. Empty: there is none.
+    model: &'static str,
 }
 
 impl Known {
@@ -33,30 +33,26 @@ impl Known {
     }
 }
 
-const fn known(name: &'static str, url: &'static str, starts: &'static [&'static str]) -> Known {
-    Known { name, url, starts, model: None }
+const fn known(name: &'static str, url: &'static str, starts: &'static [&'static str], model: &'static str) -> Known {
+    Known { name, url, starts, model }
 }
 
 /// The providers that people use most. Settings describe any other.
 const KNOWN: [Known; 9] = [
-    Known {
-        model: Some("gpt-5-mini"),
-        ..known("openai", "https://api.openai.com/v1/", &["gpt-", "o1", "o3", "o4", "chatgpt-"])
-    },
-    Known { model: Some("claude-haiku-4-5"), ..known("anthropic", "https://api.anthropic.com/v1/", &["claude"]) },
-    Known {
-        model: Some("gemini-2.5-flash"),
-        ..known("gemini", "https://generativelanguage.googleapis.com/v1beta/", &["gemini"])
-    },
-    Known {
-        model: Some("mistral-small-latest"),
-        ..known("mistral", "https://api.mistral.ai/v1/", &["mistral-", "magistral-", "ministral-", "codestral-"])
-    },
-    known("deepseek", "https://api.deepseek.com/v1/", &["deepseek-"]),
-    known("xai", "https://api.x.ai/v1/", &["grok-"]),
-    known("groq", "https://api.groq.com/openai/v1/", &[]),
-    known("openrouter", "https://openrouter.ai/api/v1/", &[]),
-    known("ollama", "http://localhost:11434/v1/", &[]),
+    known("openai", "https://api.openai.com/v1/", &["gpt-", "o1", "o3", "o4", "chatgpt-"], "gpt-5-mini"),
+    known("anthropic", "https://api.anthropic.com/v1/", &["claude"], "claude-haiku-4-5"),
+    known("gemini", "https://generativelanguage.googleapis.com/v1beta/", &["gemini"], "gemini-2.5-flash"),
+    known(
+        "mistral",
+        "https://api.mistral.ai/v1/",
+        &["mistral-", "magistral-", "ministral-", "codestral-"],
+        "mistral-small-latest",
+    ),
+    known("deepseek", "https://api.deepseek.com/v1/", &["deepseek-"], ""),
+    known("xai", "https://api.x.ai/v1/", &["grok-"], ""),
+    known("groq", "https://api.groq.com/openai/v1/", &[], ""),
+    known("openrouter", "https://openrouter.ai/api/v1/", &[], ""),
+    known("ollama", "http://localhost:11434/v1/", &[], ""),
 ];
 
 /// Names the model of steps that name none, where the settings do not.
@@ -150,9 +146,9 @@ impl Models {
     /// The provider whose key the environment has, and a model of it that does for most things.
     fn first_with_a_key(&self) -> Option<(Option<String>, Option<String>)> {
         let is_set = |name: String| (self.environment)(&name).is_some_and(|key| !key.trim().is_empty());
-        let mut with_models = KNOWN.iter().filter(|known| known.model.is_some());
+        let mut with_models = KNOWN.iter().filter(|known| !known.model.is_empty());
         let found = with_models.find(|known| known.key_env().is_some_and(is_set))?;
-        Some((Some(found.name.to_owned()), found.model.map(str::to_owned)))
+        Some((Some(found.name.to_owned()), Some(found.model.to_owned())))
     }
 
     /// The default model, if it is one of that provider.

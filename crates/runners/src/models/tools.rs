@@ -33,14 +33,26 @@ pub(super) struct Tool {
     pub(super) parameters: Json,
 }
 
+/// The tools of a request. The catalogue is asked once, for those that the request does not describe.
 pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue) -> Vec<Tool> {
-    let only_named = |tool: &&Value| own_description(tool).is_none() || own_parameters(tool).is_none();
-    let wanted: Vec<String> = tools.iter().filter(only_named).map(|tool| tool_name(tool).to_owned()).collect();
-    let known = if wanted.is_empty() { Vec::new() } else { catalogue(wanted).await };
+    let is_described = |tool: &Value| own_description(tool).is_some() && own_parameters(tool).is_some();
+    let unknown = tools.iter().filter(|tool| !is_described(tool)).map(|tool| tool_name(tool).to_owned());
+    let unknown: Vec<String> = unknown.collect();
+    let known = if unknown.is_empty() { Vec::new() } else { catalogue(unknown).await };
     let mut known = known.into_iter();
-    let known_of = |tool: &Value| if only_named(&tool) { known.next().flatten() } else { None };
-    let known: Vec<_> = tools.iter().map(known_of).collect();
-    tools.iter().zip(known).map(|(tool, known)| one(tool, names, known.unwrap_or_default())).collect()
+    let one = |tool: &Value| {
+        let known = if is_described(tool) { None } else { known.next().flatten() }.unwrap_or_default();
+        let description = own_description(tool).and_then(Value::as_str).or(known.description.as_deref());
+        let parameters = own_parameters(tool).or(known.parameters.as_ref());
+        // A tool without a description of its arguments takes any.
+        let any = || json!({"type": "object", "properties": {}, "additionalProperties": true});
+        Tool {
+            name: names.wire(tool_name(tool)).to_owned(),
+            description: description.map(str::to_owned),
+            parameters: parameters.map_or_else(any, |schema| json!(schema)),
+        }
+    };
+    tools.iter().map(one).collect()
 }
 
 fn own_description(tool: &Value) -> Option<&Value> {
@@ -50,15 +62,4 @@ fn own_description(tool: &Value) -> Option<&Value> {
 fn own_parameters(tool: &Value) -> Option<&Value> {
     let keys = ["parameters", "input_schema", "inputSchema"];
     keys.iter().find_map(|key| tool.get(key).filter(|value| **value != Value::Null))
-}
-
-fn one(tool: &Value, names: &Names, known: ToolDescription) -> Tool {
-    let (name, parameters) = (tool_name(tool), own_parameters(tool));
-    let description = own_description(tool).and_then(Value::as_str).map(str::to_owned);
-    let parameters = parameters.cloned().or(known.parameters).and_then(|schema| serde_json::to_value(schema).ok());
-    // Whatever is not described takes any arguments.
-    let parameters =
-        parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}, "additionalProperties": true}));
-    let description = description.or_else(|| known.description.map(|text| text.to_string()));
-    Tool { name: names.wire(name).to_owned(), description, parameters }
 }

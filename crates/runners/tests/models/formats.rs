@@ -281,7 +281,7 @@ fn images_are_sent_by_address_where_the_format_can() {
 
 #[test]
 fn thoughts_beside_the_completion_are_counted() {
-    const BODY: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],
+    const BODY: &str = r#"{"choices":[{"delta":null,"message":{"content":"hi"},"finish_reason":"stop"}],
         "usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":20}}"#;
     let provider = Provider::new(vec![Does::Ignores(BODY)]);
     let answer = perform(&models(&provider, "openai"), &super::answers::plain());

@@ -139,8 +139,8 @@ fn messages_that_are_written_out_are_sent_as_they_are_or_not_at_all() {
         (r#""[{\"role\": \"user\", \"content\": \"say \"hi\"\"}]""#, "not JSON"),
         (r#"{"a": 1}"#, "must be a list of messages"),
         ("[]", "empty"),
-        (r#"["hello"]"#, "no role"),
-        (r#"[{"role": "usr", "content": "hi"}]"#, "`usr` is no role"),
+        (r#"["hello"]"#, "must be an object"),
+        (r#"[{"role": "usr", "content": "hi"}]"#, "its role is `usr`"),
     ] {
         let failed = failed(asked(template));
         assert!(failed.message.contains(why) && !failed.again.is_worth_it(), "{template}: {failed:?}");

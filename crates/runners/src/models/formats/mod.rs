@@ -121,21 +121,9 @@ impl Reply {
 
 /// Whether a stop reason means that a filter or the model itself withheld the reply.
 fn is_declined(reason: &str) -> bool {
-    matches!(
-        reason,
-        "content_filter"
-            | "refusal"
-            | "SAFETY"
-            | "RECITATION"
-            | "BLOCKLIST"
-            | "PROHIBITED_CONTENT"
-            | "SPII"
-            | "LANGUAGE"
-            | "IMAGE_SAFETY"
-            | "IMAGE_PROHIBITED_CONTENT"
-            | "IMAGE_RECITATION"
-            | "ERROR_TOXIC"
-    )
+    const WORDS: &str = "content_filter refusal SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII LANGUAGE IMAGE_SAFETY \
+                         IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION ERROR_TOXIC";
+    WORDS.split(' ').any(|word| word == reason)
 }
 
 /// The content that a format kept of an earlier reply, if it was this format.
@@ -156,7 +144,7 @@ fn whole_system(call: &ModelCall) -> Option<String> {
 }
 
 /// An object of the fields that have a value.
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
@@ -207,7 +195,7 @@ fn append(value: &mut Value, piece: &Value) {
 }
 
 /// An object of arguments: providers take back no others. Invalid arguments did not reach a tool, and its result says why.
-pub(super) fn arguments(value: Value) -> Value {
+fn arguments(value: Value) -> Value {
     let value = match value {
         Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
         value => value,

@@ -74,7 +74,7 @@ impl Format for OpenAi {
         if let Some(reason) = text(choice, "/finish_reason") {
             reply.stop_reason = Some(reason.to_owned());
         }
-        let message = choice.get("delta").unwrap_or(&choice["message"]);
+        let message = choice.get("delta").filter(|delta| delta.is_object()).unwrap_or(&choice["message"]);
         read_text(&message["content"], &mut reply.text);
         reply.refusal.extend(text(message, "/refusal"));
         read_thoughts(message, reply);
