@@ -260,10 +260,11 @@ enum Ended {
 }
 
 /// The process group of a command. It does not survive this value: a call whose future is dropped leaves nothing behind.
-struct Group(Option<Pid>);
+#[derive(Debug)]
+pub(crate) struct Group(Option<Pid>);
 
 impl Group {
-    fn of(child: &Child) -> Self {
+    pub(crate) fn of(child: &Child) -> Self {
         Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
     }
 

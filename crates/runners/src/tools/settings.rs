@@ -146,8 +146,8 @@ pub struct McpSettings {
     pub headers_from: BTreeMap<String, String>,
     /// How long a call may take when the step has no limit.
     pub timeout_ms: Option<u64>,
-    /// How much of one answer is read.
-    pub max_response_bytes: u64,
+    /// How many bytes one response may have.
+    pub max_response_bytes: usize,
 }
 
 impl Default for McpSettings {
@@ -162,7 +162,7 @@ impl Default for McpSettings {
             headers: BTreeMap::new(),
             headers_from: BTreeMap::new(),
             timeout_ms: None,
-            max_response_bytes: ten_mebibytes(),
+            max_response_bytes: 10 * 1024 * 1024,
         }
     }
 }

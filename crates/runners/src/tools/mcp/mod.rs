@@ -1,18 +1,17 @@
 //! Tools of other programs, over the Model Context Protocol: by child processes, or over HTTP.
 
-mod address;
-mod link;
-mod listed;
-mod measure;
-mod result;
+mod connection;
+mod http;
 mod server;
+mod tool_list;
 mod trouble;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use branchpoint_core::effect::McpRequest;
 use branchpoint_expr::Value;
+use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::deadline;
@@ -26,11 +25,7 @@ use crate::shorten::shortened;
 use server::Server;
 use trouble::Trouble;
 
-/// How long a call may take whose step and server have no limit.
-const TIMEOUT_MS: u64 = 120_000;
-
 const NO_SERVERS: &str = "no MCP server is set; add [mcp.NAME] with command or url to the settings";
-const SILENT: &str = "the MCP servers have not said in time which tools they offer";
 
 /// Performs `mcp` and `tool`.
 #[derive(Debug)]
@@ -52,7 +47,7 @@ impl Mcp {
         let name = request.server.as_deref().unwrap_or_default();
         let Some(server) = self.servers.get(name) else { return impossible(self.no_server(name)) };
         let action = request.action.as_deref().unwrap_or_default();
-        answer(call, cancel, server.timeout_ms(), server.call(action, &request.params)).await
+        deadline::answer(call, cancel, server.timeout_ms(), server.call(action, &request.params)).await
     }
 
     /// Calls a tool by its name, or by that of its server and its own.
@@ -60,10 +55,12 @@ impl Mcp {
         if self.servers.is_empty() {
             return impossible(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name)));
         }
-        let limit_ms = self.servers.values().filter_map(Server::timeout_ms).max();
-        answer(call, cancel, limit_ms, async {
-            let (server, tool) = match self.of_server(name) {
-                Some(found) => found,
+        let named = self.of_server(name);
+        let longest_ms = || self.servers.values().map(Server::timeout_ms).max().unwrap_or_default();
+        let limit_ms = named.map_or_else(longest_ms, |(server, _)| server.timeout_ms());
+        deadline::answer(call, cancel, limit_ms, async {
+            let (server, tool) = match named {
+                Some(named) => named,
                 None => (self.find(name).await.map_err(Trouble::answer)?, name),
             };
             server.call(tool, arguments).await
@@ -71,20 +68,18 @@ impl Mcp {
         .await
     }
 
-    /// What servers say about tools. A server that does not answer says nothing, and does not keep the others from answering; what is
-    /// wrong with it is told when it is called.
+    /// Describes tools. A server that does not answer is left out; its trouble is reported when it is called.
     pub(super) async fn described(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
         let any = names.iter().any(|name| self.of_server(name).is_none());
         let is_meant = |known: &str| any || names.iter().any(|name| starts_with(name, known).is_some());
-        // Models are told about tools again and again, and not each time is a silence waited out.
+        // Every model call describes tools, and must not wait for a silent server each time.
         let meant = self.servers.iter().filter(|(known, server)| is_meant(known) && !server.was_silent());
-        let asked = meant.map(|(known, server)| async move { Some((known.as_str(), server.offered().await.ok()?)) });
-        let asked = in_time(futures_util::future::join_all(asked)).await.unwrap_or_default();
-        let offered: Vec<_> = asked.into_iter().flatten().collect();
+        let lists = meant.map(|(known, server)| async move { Some((known.as_str(), server.tools(None).await.ok()?)) });
+        let lists: Vec<_> = join_all(lists).await.into_iter().flatten().collect();
         let one = |name: &&str| {
-            let mut found = offered.iter().filter_map(|(server, offered)| {
+            let mut found = lists.iter().filter_map(|(server, tools)| {
                 let tool = if self.of_server(name).is_some() { starts_with(name, server)? } else { *name };
-                offered.get(tool)
+                tools.get(tool)
             });
             found.next().filter(|_| found.next().is_none()).cloned()
         };
@@ -109,18 +104,15 @@ impl Mcp {
         if self.servers.is_empty() {
             return Some(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name)));
         }
-        let work = async {
-            let Some((server, tool)) = self.of_server(name) else { return self.find(name).await.err() };
-            match server.offered().await {
-                Ok(offered) if offered.get(tool).is_some() => None,
-                Ok(offered) => Some(server.has_none(tool, &offered)),
+        let trouble = match self.of_server(name) {
+            None => self.find(name).await.err(),
+            Some((server, tool)) => match server.tools(None).await {
+                Ok(tools) if tools.get(tool).is_some() => None,
+                Ok(tools) => Some(server.has_none(tool, &tools)),
                 Err(trouble) => Some(trouble),
-            }
+            },
         };
-        match in_time(work).await {
-            Some(trouble) => trouble.map(|trouble| trouble.to_string()),
-            None => Some(SILENT.to_owned()),
-        }
+        trouble.map(|trouble| trouble.to_string())
     }
 
     fn no_server(&self, name: &str) -> String {
@@ -135,29 +127,27 @@ impl Mcp {
         self.servers.iter().find_map(|(known, server)| Some((server, starts_with(name, known)?)))
     }
 
-    /// The one server that has a tool. What is known may be old, so they are asked once more before nobody has it.
+    /// The only server that has a tool. Cached lists may be outdated, so they are read again before a tool is reported as missing.
     async fn find(&self, name: &str) -> Result<&Server, Trouble> {
         let began = Instant::now();
-        let found = self.find_known(name).await;
-        if !matches!(found, Err(Trouble::Lasting(_))) {
-            return found;
+        match self.find_in_lists(name, None).await {
+            Err(Trouble::Permanent(_)) => self.find_in_lists(name, Some(began)).await,
+            found => found,
         }
-        let forgotten = self.servers.values().map(|server| server.forget_list_before(began));
-        let is_old = futures_util::future::join_all(forgotten).await.contains(&true);
-        if is_old { self.find_known(name).await } else { found }
     }
 
-    /// The same, as far as it is known. A server that does not answer keeps none of the others from having it.
-    async fn find_known(&self, name: &str) -> Result<&Server, Trouble> {
-        let asked = self.servers.iter().map(|(known, server)| async move { (known, server, server.offered().await) });
+    /// The only server whose list has a tool. A server that does not answer is left out if another has the tool.
+    async fn find_in_lists(&self, name: &str, newer_than: Option<Instant>) -> Result<&Server, Trouble> {
+        let servers = self.servers.iter();
+        let lists = servers.map(|(known, server)| async move { (known, server, server.tools(newer_than).await) });
         let mut found = Vec::new();
         let mut names = Vec::new();
         let mut silent = None;
-        for (known, server, offered) in futures_util::future::join_all(asked).await {
-            match offered {
-                Ok(offered) => {
-                    names.extend(offered.names().map(|tool| format!("{known}.{tool}")));
-                    found.extend(offered.get(name).map(|_| (known, server)));
+        for (known, server, tools) in join_all(lists).await {
+            match tools {
+                Ok(tools) => {
+                    names.extend(tools.names().map(|tool| format!("{known}.{tool}")));
+                    found.extend(tools.get(name).map(|_| (known, server)));
                 }
                 Err(trouble) => silent = Some(trouble),
             }
@@ -167,46 +157,34 @@ impl Mcp {
         }
         let Some((first, _)) = found.first() else {
             let (name, near) = (shortened(name), near(name, &names));
-            let trouble = Trouble::Lasting(format!("no MCP server has a tool `{name}`; there are {near}"));
+            let trouble = Trouble::Permanent(format!("no MCP server has a tool `{name}`; there are {near}"));
             let unknown = format!("nobody who answers has a tool `{name}`, and ");
             return Err(silent.map_or(trouble, |silent| silent.between(&unknown, "")));
         };
         let servers = quoted(found.iter().map(|(known, _)| known));
         let message = format!("the tool `{name}` is offered by {servers}; write `{first}.{name}`");
-        Err(Trouble::Lasting(message))
+        Err(Trouble::Permanent(message))
     }
 }
 
-/// What servers say when they are asked what they have; none if that takes too long.
-async fn in_time<T>(work: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(Duration::from_millis(TIMEOUT_MS), work).await.ok()
-}
-
-async fn answer(
-    call: &Call,
-    cancel: &CancellationToken,
-    limit_ms: Option<u64>,
-    work: impl Future<Output = Result<Answer, Answer>>,
-) -> Answer {
-    deadline::answer(call, cancel, limit_ms.unwrap_or(TIMEOUT_MS), work).await
-}
-
-/// What a name says behind that of a server.
+/// The name of a tool that follows the name of a server.
 fn starts_with<'n>(name: &'n str, server: &str) -> Option<&'n str> {
     name.strip_prefix(server)?.strip_prefix('.')
 }
 
-/// Names for people: all if they are few, else those that are near to what was written.
+/// Names for a message: all if they are few, else those that are most similar to the one that was written.
 fn near(written: &str, names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     const FEW: usize = 12;
-    let own = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
-    let likeness = |name: &str| strsim::jaro_winkler(&own(written), &own(name));
+    // The comparison takes quadratic time.
+    const COMPARED_CHARS: usize = 64;
+    let own = |name: &str| name.rsplit('.').next().unwrap_or_default().chars().take(COMPARED_CHARS).collect::<String>();
+    let similarity = |name: &str| strsim::jaro_winkler(&own(written), &own(name));
     let mut names: Vec<(f64, String)> =
-        names.into_iter().map(|name| (likeness(name.as_ref()), name.as_ref().to_owned())).collect();
+        names.into_iter().map(|name| (similarity(name.as_ref()), name.as_ref().to_owned())).collect();
     names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let more = names.len().saturating_sub(FEW);
-    let told = quoted(names.iter().take(FEW).map(|(_, name)| name));
-    if more == 0 { told } else { format!("{told} and {more} more") }
+    let shown = quoted(names.iter().take(FEW).map(|(_, name)| name));
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 fn quoted(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {

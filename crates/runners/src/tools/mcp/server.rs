@@ -1,34 +1,35 @@
-//! One server: its link is made when it is first needed, kept, and made again when it is dead.
+//! One MCP server: connected when it is first needed, and again when the connection is dead.
 
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use branchpoint_expr::Value;
 use rmcp::ServiceError;
-use rmcp::model::CallToolRequestParams;
+use rmcp::model::{CallToolRequestParams, CallToolResult};
 use tokio::sync::Mutex;
 
 use super::super::failure::{denied, impossible, refused};
 use super::super::lookup::Lookup;
 use super::super::settings::McpSettings;
-use super::address::TOO_LONG;
-use super::link::{Known, Link};
-use super::listed::{Listed, Unread};
-use super::measure::{Ends, Measure};
+use super::connection::{CachedTools, Connection, needs_command_or_url};
+use super::http::TOO_LONG;
 use super::near;
-use super::result::answer;
+use super::tool_list::ToolList;
 use super::trouble::Trouble;
 use crate::network::clients::Clients;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
 
-/// How long a server has to say what it offers: runs wait for it before they begin.
+/// The time limit of calls whose step and server have none.
+const TIMEOUT_MS: u64 = 120_000;
+
+/// The time limit of listing tools: runs wait for it before they start.
 const LISTING_MS: u64 = 20_000;
 
-/// How long a list is believed. A server says when its list changes, but not every server does, and not always can it be heard.
+/// How long a list is used. Not every server announces changes, and an announcement may get lost.
 const FRESH: Duration = Duration::from_mins(5);
 
-/// For how long a server that has not answered is not waited for again, where its tools are only to be described.
+/// How long a server that did not answer is left out where tools are only described.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// A server of the settings.
@@ -38,156 +39,164 @@ pub(super) struct Server {
     settings: McpSettings,
     lookup: Lookup,
     clients: Clients,
-    link: Mutex<Option<Arc<Link>>>,
-    /// When it was asked in vain what it offers.
-    silent: SyncMutex<Option<Instant>>,
+    connection: Mutex<Option<Arc<Connection>>>,
+    /// When the last attempt to list its tools began and why it failed, if it failed.
+    unlisted: SyncMutex<Option<(Instant, Trouble)>>,
 }
 
 impl Server {
     pub(super) fn new(name: &str, settings: McpSettings, lookup: Lookup, clients: Clients) -> Self {
-        Self { name: name.into(), settings, lookup, clients, link: Mutex::default(), silent: SyncMutex::default() }
+        let (connection, unlisted) = (Mutex::default(), SyncMutex::default());
+        Self { name: name.into(), settings, lookup, clients, connection, unlisted }
     }
 
-    pub(super) fn timeout_ms(&self) -> Option<u64> {
-        self.settings.timeout_ms
+    pub(super) fn timeout_ms(&self) -> u64 {
+        self.settings.timeout_ms.unwrap_or(TIMEOUT_MS)
     }
 
     /// What is wrong with its settings, if something is.
     pub(super) fn lacks(&self) -> Option<String> {
         let name = &self.name;
         if self.settings.command.is_some() == self.settings.url.is_some() {
-            return Some(format!("[mcp.{name}] in the settings needs either command or url"));
+            return Some(needs_command_or_url(name));
         }
-        let missing = self.wanted().find(|wanted| self.lookup.get(wanted).is_none())?;
+        let missing = self.secret_names().find(|secret| self.lookup.get(secret).is_none())?;
         Some(format!("the MCP server `{name}` needs {missing}, and the environment has none; set {missing}"))
     }
 
     /// The names of the secrets that it is given.
-    fn wanted(&self) -> impl Iterator<Item = &String> {
+    fn secret_names(&self) -> impl Iterator<Item = &String> {
         self.settings.env_from.values().chain(self.settings.headers_from.values())
     }
 
     fn secrets(&self) -> Secrets {
-        self.lookup.secrets(self.wanted())
+        self.lookup.secrets(self.secret_names())
     }
 
-    /// Calls a tool and reads what it gives, without the secrets that the server was given.
+    /// Calls a tool. Secrets that the server was given are masked in its answer.
     pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
         let secrets = self.secrets();
-        let called = self.called(tool, arguments).await;
-        called.map(|answer| secrets.mask_answer(answer)).map_err(|answer| secrets.mask_answer(answer))
+        let answer = self.call_unmasked(tool, arguments).await;
+        answer.map(|answer| secrets.mask_answer(answer)).map_err(|answer| secrets.mask_answer(answer))
     }
 
-    async fn called(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
-        let link = self.link().await.map_err(Trouble::answer)?;
+    async fn call_unmasked(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
+        let connection = self.connection().await.map_err(Trouble::answer)?;
         let mut params = CallToolRequestParams::new(tool.to_owned());
         match serde_json::to_value(arguments) {
             Ok(serde_json::Value::Object(arguments)) => params = params.with_arguments(arguments),
             Ok(serde_json::Value::Null) => {}
             _ => return Err(impossible(format!("the arguments of the tool `{tool}` must be an object"))),
         }
-        match Box::pin(link.service.call_tool(params)).await {
-            Ok(result) => answer(result),
-            Err(error) => Err(self.failure(&link, tool, error).await),
+        match Box::pin(connection.service.call_tool(params)).await {
+            Ok(result) => answer(&result),
+            Err(error) => Err(self.failure(&connection, tool, error).await),
         }
     }
 
-    /// Forgets what it offered before a moment, because not every server tells when it has more. False: nothing was known then.
-    pub(super) async fn forget_list_before(&self, moment: Instant) -> bool {
-        let Some(link) = self.link.lock().await.clone() else { return false };
-        let mut kept = link.tools.lock().await;
-        kept.take_if(|known| known.since < moment).is_some()
-    }
-
-    /// Whether it was asked not long ago what it offers, and has not answered, or not in time.
+    /// Whether it failed to list its tools not long ago.
     pub(super) fn was_silent(&self) -> bool {
-        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-        silent.is_some_and(|since| since.elapsed() < SILENCE)
+        self.unlisted().as_ref().is_some_and(|(since, _)| since.elapsed() < SILENCE)
     }
 
-    /// What it offers, as far as that is not known yet.
-    pub(super) async fn offered(&self) -> Result<Arc<Listed>, Trouble> {
-        let asked_at = Instant::now();
-        let secrets = self.secrets();
-        let limit_ms = self.settings.timeout_ms.map_or(LISTING_MS, |own| own.min(LISTING_MS));
-        let listed = tokio::time::timeout(Duration::from_millis(limit_ms), self.listed()).await;
-        let silent = |_| {
-            Trouble::Unheard(format!(
+    fn unlisted(&self) -> MutexGuard<'_, Option<(Instant, Trouble)>> {
+        self.unlisted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tools that it offers. What was known before `newer_than` is requested again.
+    pub(super) async fn tools(&self, newer_than: Option<Instant>) -> Result<Arc<ToolList>, Trouble> {
+        let began = Instant::now();
+        if let Some((since, trouble)) = &*self.unlisted()
+            && newer_than.is_some_and(|moment| *since >= moment)
+        {
+            return Err(trouble.clone());
+        }
+        let limit_ms = self.timeout_ms().min(LISTING_MS);
+        let listed = tokio::time::timeout(Duration::from_millis(limit_ms), self.cached_tools(newer_than)).await;
+        let timeout = |_| {
+            Trouble::Unanswered(format!(
                 "the MCP server `{}` has not said within {limit_ms} ms which tools it offers",
                 self.name
             ))
         };
-        let silence = (!matches!(listed, Ok(Ok(_)))).then_some(asked_at);
-        *self.silent.lock().unwrap_or_else(PoisonError::into_inner) = silence;
-        listed.map_err(silent).flatten().map_err(|trouble| trouble.masked(&secrets))
+        let listed = listed.map_err(timeout).flatten().map_err(|trouble| trouble.masked(&self.secrets()));
+        *self.unlisted() = listed.as_ref().err().map(|trouble| (began, trouble.clone()));
+        listed
     }
 
-    async fn listed(&self) -> Result<Arc<Listed>, Trouble> {
-        let link = self.link().await?;
-        let mut kept = link.tools.lock().await;
-        let changes = link.changes();
-        if let Some(known) = kept.as_ref().filter(|known| known.changes == changes && known.since.elapsed() < FRESH) {
-            return Ok(Arc::clone(&known.list));
+    async fn cached_tools(&self, newer_than: Option<Instant>) -> Result<Arc<ToolList>, Trouble> {
+        let connection = self.connection().await?;
+        let mut cached = connection.tools.lock().await;
+        let changes = connection.changes();
+        let is_fresh = |tools: &&CachedTools| {
+            tools.changes == changes && tools.since.elapsed() < FRESH && Some(tools.since) >= newer_than
+        };
+        if let Some(tools) = cached.as_ref().filter(is_fresh) {
+            return Ok(Arc::clone(&tools.list));
         }
-        let measure = Measure::new(&self.name, self.settings.max_response_bytes, Ends::Never);
-        match Box::pin(Listed::read(&self.name, link.service.peer(), measure)).await {
-            Ok(list) => {
-                let known = kept.insert(Known { list: Arc::new(list), changes, since: Instant::now() });
-                Ok(Arc::clone(&known.list))
-            }
-            Err(Unread::Call(error)) => Err(self.trouble(&link, &error).await),
-            Err(Unread::Trouble(trouble)) => Err(trouble),
-        }
+        let list = ToolList::read(&self.name, &connection, self.settings.max_response_bytes);
+        let list = Arc::new(Box::pin(list).await?);
+        *cached = Some(CachedTools { list: Arc::clone(&list), changes, since: Instant::now() });
+        Ok(list)
     }
 
-    /// That it has no such tool.
-    pub(super) fn has_none(&self, tool: &str, offered: &Listed) -> Trouble {
-        let names = near(tool, offered.names());
-        Trouble::Lasting(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.name))
+    /// Explains that it does not have a tool.
+    pub(super) fn has_none(&self, tool: &str, tools: &ToolList) -> Trouble {
+        let names = near(tool, tools.names());
+        Trouble::Permanent(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.name))
     }
 
-    async fn failure(&self, link: &Link, tool: &str, error: ServiceError) -> Answer {
+    async fn failure(&self, connection: &Connection, tool: &str, error: ServiceError) -> Answer {
         let name = &self.name;
         match error {
             ServiceError::McpError(error) if error.code == TOO_LONG => refused(error.message),
-            // The protocol has this code for tools that do not exist, and some servers have it for bad arguments.
+            // Servers use one code for tools that do not exist and for bad arguments.
             ServiceError::McpError(error) => {
-                let offered = self.offered().await.unwrap_or_default();
-                if offered.is_empty() || offered.get(tool).is_some() {
+                let tools = self.tools(None).await.unwrap_or_default();
+                if tools.is_empty() || tools.get(tool).is_some() {
                     return denied(format!("the MCP server `{name}` refused the call of `{tool}`: {}", error.message));
                 }
-                self.has_none(tool, &offered).answer()
+                self.has_none(tool, &tools).answer()
             }
-            error => self.trouble(link, &error).await.between(&format!("the call of `{tool}` broke: "), "").answer(),
+            error => connection.explain(&error).await.between(&format!("the call of `{tool}` broke: "), "").answer(),
         }
     }
 
-    async fn trouble(&self, link: &Link, error: &ServiceError) -> Trouble {
-        match error {
-            ServiceError::McpError(error) => {
-                let message =
-                    format!("the MCP server `{}` refuses to say which tools it has: {}", self.name, error.message);
-                Trouble::Passing(message)
-            }
-            error => {
-                let trouble = link.trouble().unwrap_or_else(|| Trouble::of_call(&self.name, error));
-                trouble.between("", &link.said().await)
-            }
+    async fn connection(&self) -> Result<Arc<Connection>, Trouble> {
+        let mut kept = self.connection.lock().await;
+        if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_dead()) {
+            return Ok(Arc::clone(connection));
         }
-    }
-
-    async fn link(&self) -> Result<Arc<Link>, Trouble> {
-        let mut kept = self.link.lock().await;
-        if let Some(link) = kept.as_ref().filter(|link| !link.is_dead()) {
-            return Ok(Arc::clone(link));
-        }
-        // What is dead goes first: a server may hold something that the next one needs.
+        // The dead one ends first: it may hold something that the next one needs.
         drop(kept.take());
         if let Some(lacks) = self.lacks() {
-            return Err(Trouble::Lasting(lacks));
+            return Err(Trouble::Permanent(lacks));
         }
-        let link =
-            Box::pin(Link::open(&self.name, &self.settings, &self.lookup, &self.secrets(), &self.clients)).await?;
-        Ok(Arc::clone(kept.insert(Arc::new(link))))
+        let secrets = self.secrets();
+        let connection = Connection::open(&self.name, &self.settings, &self.lookup, &secrets, &self.clients);
+        Ok(Arc::clone(kept.insert(Arc::new(Box::pin(connection).await?))))
     }
+}
+
+/// The value of a tool's result: its structured content if it has some; else its text, read as JSON if it is an object or a list; else
+/// the list of its parts.
+fn answer(result: &CallToolResult) -> Result<Answer, Answer> {
+    let texts: Option<Vec<&str>> = result.content.iter().map(|part| Some(part.as_text()?.text.as_str())).collect();
+    if result.is_error == Some(true) {
+        let why = texts.unwrap_or_default().join("\n");
+        return Err(denied(if why.is_empty() { "the tool failed and did not say why".to_owned() } else { why }));
+    }
+    if let Some(value) = &result.structured_content {
+        return Ok(Answer::data(Value::from(value)));
+    }
+    Ok(Answer::data(match texts {
+        Some(texts) => read(&texts.join("\n")),
+        None => Value::from(&serde_json::to_value(&result.content).unwrap_or_default()),
+    }))
+}
+
+fn read(text: &str) -> Value {
+    let looks_like_json = text.trim_start().starts_with(['{', '[']);
+    let value = if looks_like_json { serde_json::from_str(text).ok() } else { None };
+    value.unwrap_or_else(|| Value::from(text))
 }

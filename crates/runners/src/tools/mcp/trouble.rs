@@ -1,74 +1,83 @@
-//! Why a server gave no answer, in words for whoever has set it up: no names of libraries, and a way out.
-
-use std::error::Error;
-use std::fmt;
+//! Why an MCP server gave no usable response, in words for its operator: no names of libraries, and a remedy.
 
 use rmcp::ServiceError;
 use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use thiserror::Error;
 
 use super::super::failure::{denied, failed, refused};
 use super::super::wire::reason;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
 
-/// Why a server gave no answer, by what another attempt is worth.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a server gave no usable response, by what another attempt is worth.
+#[derive(Clone, Debug, Error)]
 pub(super) enum Trouble {
-    /// Nothing came, and whether the other side has seen anything is not known.
-    Unheard(String),
-    /// It has answered, and may answer better the next time.
-    Passing(String),
-    /// It has answered, and would answer the same again.
-    Lasting(String),
+    /// No response came. Whether the server has seen the request is unknown.
+    #[error("{0}")]
+    Unanswered(String),
+    /// The server responded, and may respond better to another attempt.
+    #[error("{0}")]
+    Transient(String),
+    /// The server responded, and would respond the same again.
+    #[error("{0}")]
+    Permanent(String),
 }
 
 impl Trouble {
-    /// The same with words around it.
+    /// A response exceeds the limit of its server.
+    pub(super) fn too_long(server: &str, max_bytes: usize) -> Self {
+        Self::Permanent(format!(
+            "the MCP server `{server}` sends more than {max_bytes} bytes in one response; raise max_response_bytes under \
+             [mcp.{server}] in the settings"
+        ))
+    }
+
+    /// Adds text before and after the message.
     pub(super) fn between(self, before: &str, after: &str) -> Self {
-        self.told(|message| format!("{before}{message}{after}"))
+        self.map(|message| format!("{before}{message}{after}"))
     }
 
-    /// The same without secrets: a server may repeat those that it was given.
+    /// Masks secrets that the server was given and may repeat.
     pub(super) fn masked(self, secrets: &Secrets) -> Self {
-        self.told(|message| secrets.mask(&message).into_owned())
+        self.map(|message| secrets.mask(&message).into_owned())
     }
 
-    fn told(self, change: impl FnOnce(String) -> String) -> Self {
+    fn map(self, change: impl FnOnce(String) -> String) -> Self {
         match self {
-            Self::Unheard(message) => Self::Unheard(change(message)),
-            Self::Passing(message) => Self::Passing(change(message)),
-            Self::Lasting(message) => Self::Lasting(change(message)),
+            Self::Unanswered(message) => Self::Unanswered(change(message)),
+            Self::Transient(message) => Self::Transient(change(message)),
+            Self::Permanent(message) => Self::Permanent(change(message)),
         }
     }
 
     pub(super) fn answer(self) -> Answer {
         match self {
-            Self::Unheard(message) => failed(message),
-            Self::Passing(message) => denied(message),
-            Self::Lasting(message) => refused(message),
+            Self::Unanswered(message) => failed(message),
+            Self::Transient(message) => denied(message),
+            Self::Permanent(message) => refused(message),
         }
     }
 
-    /// What went wrong with a call of a server.
+    /// Explains the failure of a request.
     pub(super) fn of_call(server: &str, error: &ServiceError) -> Self {
         match error {
             ServiceError::TransportSend(error) => Self::of_transport(server, error),
-            ServiceError::TransportClosed => Self::Unheard(format!("the MCP server `{server}` has gone away")),
-            error => Self::Unheard(format!("the MCP server `{server}` does not answer as it should: {error}")),
+            ServiceError::TransportClosed => Self::Unanswered(format!("the MCP server `{server}` has gone away")),
+            error => Self::Unanswered(format!("the MCP server `{server}` does not answer as it should: {error}")),
         }
     }
 
-    /// What went wrong with the first words to a server.
+    /// Explains the failure of the first exchange with a server.
     pub(super) fn of_start(server: &str, error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(server, error),
             ClientInitializeError::ConnectionClosed(_) => {
-                Self::Unheard(format!("the MCP server `{server}` does not answer: it has gone away"))
+                Self::Unanswered(format!("the MCP server `{server}` does not answer: it has gone away"))
             }
             error => {
-                Self::Unheard(format!("the MCP server `{server}` does not answer as it should: {}", reason(error)))
+                Self::Unanswered(format!("the MCP server `{server}` does not answer as it should: {}", reason(error)))
             }
         }
     }
@@ -77,19 +86,10 @@ impl Trouble {
         match error.error.downcast_ref::<StreamableHttpError<Self>>() {
             Some(StreamableHttpError::Client(trouble)) => trouble.clone(),
             Some(StreamableHttpError::SessionExpired) => {
-                Self::Passing(format!("the MCP server `{server}` answers with 404 to a session that it has given"))
+                Self::Transient(format!("the MCP server `{server}` answers with 404 to a session that it has given"))
             }
-            Some(error) => Self::Unheard(format!("the MCP server `{server}` does not answer: {error}")),
-            None => Self::Unheard(format!("the MCP server `{server}` does not answer: {}", reason(&*error.error))),
+            Some(error) => Self::Unanswered(format!("the MCP server `{server}` does not answer: {error}")),
+            None => Self::Unanswered(format!("the MCP server `{server}` does not answer: {}", reason(&*error.error))),
         }
     }
 }
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Unheard(message) | Self::Passing(message) | Self::Lasting(message)) = self;
-        out.write_str(message)
-    }
-}
-
-impl Error for Trouble {}

@@ -49,11 +49,13 @@ fn servers_are_asked_once_more_before_nobody_has_a_tool() {
 
 #[test]
 fn a_list_that_has_changed_is_asked_for_again() {
-    let tools = tools(&server::by_child("small"));
-    assert_eq!(listed(&tools, &["grown"]), [false]);
-    judged(&tools, &action("small", "grow", "{}"));
-    while listed(&tools, &["grown"]) != [true] {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+    for settings in [server::by_child("small"), format!("[mcp.small]\nurl = \"{}\"", server::by_address())] {
+        let tools = tools(&settings);
+        assert_eq!(listed(&tools, &["grown"]), [false]);
+        judged(&tools, &action("small", "grow", "{}"));
+        while listed(&tools, &["grown"]) != [true] {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
     }
 }
 
@@ -110,7 +112,7 @@ fn a_tool_with_a_flaw_takes_nothing_from_the_others() {
     }
     let no_list = peer(|_, asked| said(asked, &json!({"tools": "none"})));
     let failed = failure(perform(&at(&no_list, ""), &tool("a", "{}")));
-    for words in ["`odd`", "no list of tools", "[mcp.odd]"] {
+    for words in ["`odd`", "not a list of tools", "[mcp.odd]"] {
         assert!(failed.message.contains(words), "{words}: {failed:?}");
     }
 }

@@ -106,6 +106,14 @@ fn a_call_that_hangs_is_given_up_and_the_server_goes_on() {
 }
 
 #[test]
+fn a_tool_has_the_time_limit_of_its_server() {
+    let patient = format!("[mcp.other]\nurl = \"{}\"\ntimeout_ms = 600000", server::by_address());
+    let tools = tools(&format!("{}timeout_ms = 300\n{patient}", server::by_child("small")));
+    let failed = failure(perform(&tools, &tool("small.hang", "{}")));
+    assert!(failed.message.contains("within 300 ms"), "{failed:?}");
+}
+
+#[test]
 fn a_name_that_two_servers_have_must_say_which() {
     let both = tools(&format!("{}[mcp.other]\nurl = \"{}\"", server::by_child("small"), server::by_address()));
     let failed = failure(perform(&both, &tool("echo", "{}")));
@@ -132,6 +140,24 @@ fn a_server_that_cannot_start_is_told_with_what_it_said() {
     let missing = tools("[mcp.bad]\ncommand = \"no-such-program-at-all\"");
     let failed = failure(perform(&missing, &action("bad", "x", "{}")));
     assert!(failed.message.contains("no-such-program-at-all"), "{failed:?}");
+}
+
+#[test]
+fn a_child_may_write_a_byte_order_mark_and_lines_that_are_not_messages() {
+    const PROGRAM: &str = r#"
+        printf '\357\273\277'
+        while read -r line; do
+            id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+            case "$line" in
+                *'"initialize"'*) result='{"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}' ;;
+                *'"tools/call"'*) echo 'a line for people'; echo '{"level": "info"}'
+                    result='{"content": [{"type": "text", "text": "done"}]}' ;;
+                *) continue ;;
+            esac
+            printf '{"jsonrpc": "2.0", "id": %s, "result": %s}\n' "$id" "$result"
+        done"#;
+    let tools = tools(&format!("[mcp.script]\ncommand = \"sh\"\nargs = [\"-c\", '''{PROGRAM}''']"));
+    assert_eq!(judged(&tools, &action("script", "x", "{}").within(5_000)), Value::from("done"));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn what_comes_instead_of_a_message_is_told_with_a_way_out() {
     broken(&at(&plain("404 Not Found", ""), ""), &["404", "check the url of [mcp.odd]"]);
     broken(&at(&plain("500 Internal Server Error", "it\n fell"), ""), &["500", "`it fell`"]);
     broken(&at(&Peer::saying("200 OK", "text/html", "<html>hello</html>"), ""), &["text/html", "<html>hello", "url"]);
-    broken(&at(&Peer::saying("200 OK", JSON, "[1]"), ""), &["no message of the protocol", "[1]"]);
+    broken(&at(&Peer::saying("200 OK", JSON, "[1]"), ""), &["not a message of the protocol", "[1]"]);
     let moved = Peer::new(|_| response("307 Temporary Redirect", &[("location", "https://new.example/mcp")], ""));
     broken(&at(&moved, ""), &["307", "https://new.example/mcp"]);
     assert_eq!(moved.heard().len(), 1, "it is not followed");
@@ -165,6 +165,14 @@ fn a_tool_that_nobody_has_is_found_before_a_run_with_names_that_are_near() {
     );
     assert!(runtime().block_on(tools.lacks_tool("web_search")).is_some_and(|why| why.contains("[search]")));
     assert_eq!(runtime().block_on(tools.lacks_tool("web_fetch")), None);
+}
+
+#[test]
+fn long_names_are_compared_by_their_beginnings() {
+    let long = "a".repeat(300_000);
+    let peer = peer(move |_, asked| said(asked, &serde_json::json!({"tools": [{"name": long, "inputSchema": {}}]})));
+    let lacks = runtime().block_on(at(&peer, "").lacks_tool(&"b".repeat(300_000))).unwrap_or_default();
+    assert!(lacks.contains("no MCP server has a tool `bbb") && lacks.contains("`odd.aaa"), "{}", lacks.len());
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! The tools that an MCP server offers.
+
+use std::sync::Arc;
+
+use branchpoint_expr::Value;
+use rmcp::model::{
+    ClientRequest, CustomResult, ListToolsRequest, ListToolsResult, PaginatedRequestParams, ServerResult,
+};
+use serde_json::Value as Json;
+
+use super::connection::Connection;
+use super::trouble::Trouble;
+use crate::models::ToolDescription;
+
+/// How many pages a list of tools may have.
+const MAX_PAGES: usize = 1000;
+
+/// The tools of a server, in its order.
+#[derive(Debug, Default)]
+pub(super) struct ToolList(Vec<(Arc<str>, ToolDescription)>);
+
+impl ToolList {
+    pub(super) fn get(&self, name: &str) -> Option<&ToolDescription> {
+        self.0.iter().find(|(known, _)| **known == *name).map(|(_, description)| description)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Requests the list. All its pages together count as one response.
+    pub(super) async fn read(server: &str, connection: &Connection, max_bytes: usize) -> Result<Self, Trouble> {
+        let mut list = Self::default();
+        let mut bytes = 0;
+        let mut cursor = None;
+        for _ in 0..MAX_PAGES {
+            let (tools, next) = page(server, connection, cursor).await?;
+            for tool in tools {
+                bytes += tool.to_string().len();
+                if bytes > max_bytes {
+                    return Err(Trouble::too_long(server, max_bytes));
+                }
+                list.0.extend(describe(&tool));
+            }
+            cursor = next;
+            if cursor.is_none() {
+                return Ok(list);
+            }
+        }
+        Err(Trouble::Permanent(format!(
+            "the MCP server `{server}` has more than {MAX_PAGES} pages of tools; they are not read"
+        )))
+    }
+}
+
+/// The tools of one page, and where the next one starts. The library does not recognise a list in which one tool is malformed; the
+/// others can be called, so that list is read as it came.
+async fn page(
+    server: &str,
+    connection: &Connection,
+    cursor: Option<String>,
+) -> Result<(Vec<Json>, Option<String>), Trouble> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
+    let response = match connection.service.send_request(ClientRequest::ListToolsRequest(request)).await {
+        Ok(response) => response,
+        Err(error) => return Err(connection.explain(&error).await),
+    };
+    match response {
+        ServerResult::ListToolsResult(ListToolsResult { tools, next_cursor, .. }) => {
+            let tools = tools.into_iter().map(|tool| serde_json::to_value(tool).unwrap_or_default()).collect();
+            Ok((tools, next_cursor))
+        }
+        ServerResult::CustomResult(CustomResult(mut page)) if page["tools"].is_array() => {
+            let next = page["nextCursor"].as_str().filter(|cursor| !cursor.is_empty()).map(str::to_owned);
+            Ok((page["tools"].as_array_mut().map(std::mem::take).unwrap_or_default(), next))
+        }
+        _ => Err(Trouble::Permanent(format!(
+            "the MCP server `{server}` answers the request for its tools with something that is not a list of tools; check the \
+             command or url of [mcp.{server}] in the settings, or use another version of the server"
+        ))),
+    }
+}
+
+/// A tool under its name, without which it cannot be called. A tool without a readable schema takes any arguments.
+fn describe(tool: &Json) -> Option<(Arc<str>, ToolDescription)> {
+    let description = tool["description"].as_str().map(Arc::from);
+    let parameters = Some(&tool["inputSchema"]).filter(|schema| schema.is_object()).map(Value::from);
+    Some((tool["name"].as_str()?.into(), ToolDescription { description, parameters }))
+}
