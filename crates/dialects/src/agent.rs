@@ -168,12 +168,12 @@ impl Turn {
     fn ask(&mut self, model: PlaceId, replied: PlaceId) {
         let failed = self.failed("error.kind", "error.message");
         let bounds = [
-            ("turns >= (given.max_turns ?? 10)", "'max_turns'", "turns", "turns", "max_turns", "agent_turns"),
+            ("turns >= (given.max_turns ?? 10)", "'max_turns'", "turns", "turn", "max_turns", "agent_turns"),
             (
                 "given.token_budget != nil && tokens >= given.token_budget",
                 "'token_budget'",
                 "tokens",
-                "tokens",
+                "token",
                 "token_budget",
                 "agent_tokens",
             ),
@@ -181,7 +181,7 @@ impl Turn {
                 "given.cost_budget_micros != nil && cost >= given.cost_budget_micros",
                 "'cost_budget'",
                 "cost",
-                "millionths",
+                "millionth",
                 "cost_budget_micros",
                 "agent_cost_micros",
             ),
@@ -190,7 +190,7 @@ impl Turn {
         let mut arms: Vec<(ConditionId, PlaceId)> = Vec::new();
         for (test, kind, count, unit, own, operators) in bounds.into_iter().rev() {
             let message = format!(
-                "'the agent has used ' + string({count}) + ' {unit} and is not done; `{own}`, or `{operators}` of the \
+                "'the agent has used ' + string({count}) + ' {unit}' + ({count} == 1 ? '' : 's') + ' and is not done; `{own}`, or `{operators}` of the \
                  operator, allows no more'"
             );
             let over = self.failed(kind, &message);
