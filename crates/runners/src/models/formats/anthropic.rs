@@ -65,7 +65,7 @@ impl Format for Anthropic {
                     start_block(block, reply)?;
                 }
                 read_end(body, reply);
-                finish(reply);
+                reply.is_complete = true;
             }
             "message_start" => read_usage(&body["message"]["usage"], &mut reply.tokens),
             "content_block_start" => start_block(&body["content_block"], reply)?,
@@ -74,7 +74,7 @@ impl Format for Anthropic {
                 read_usage(&body["usage"], &mut reply.tokens);
                 read_end(&body["delta"], reply);
             }
-            "message_stop" => finish(reply),
+            "message_stop" => reply.is_complete = true,
             _ => {}
         }
         Ok(())
@@ -219,23 +219,15 @@ fn read_delta(delta: &Value, reply: &mut Reply) {
     }
 }
 
-/// Reads why a reply has ended, and what the model said if it declined.
+/// Reads why a reply has ended, and what the model said if it declined. Blocks of tool calls get their arguments.
 fn read_end(fields: &Value, reply: &mut Reply) {
     if let Some(reason) = text(fields, "/stop_reason") {
         reply.stop_reason = Some(reason.to_owned());
     }
     reply.refusal.extend(text(fields, "/stop_details/explanation"));
-}
-
-/// Completes the blocks of tool calls with their arguments.
-fn finish(reply: &mut Reply) {
-    reply.is_complete = true;
-    if !reply.has_thoughts {
-        return;
-    }
     let blocks = reply.content.iter_mut().filter(|block| block["type"] == "tool_use");
-    for (block, call) in blocks.filter_map(Value::as_object_mut).zip(&reply.calls) {
-        block.insert("input".to_owned(), arguments(call.arguments.clone()));
+    for (block, call) in blocks.filter(|_| reply.has_thoughts).zip(&reply.calls) {
+        block["input"] = arguments(call.arguments.clone());
     }
 }
 
