@@ -351,15 +351,15 @@ impl StepType {
         }
     }
 
-    /// Whether a field takes no placeholders, because it is part of how the call is made and not of its request.
-    pub(super) fn is_fixed(&self, name: &str) -> bool {
-        ["pass_threshold", "simple_format"].contains(&name)
-    }
-
     /// What a field of that name takes.
     pub(super) fn field(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
     }
+}
+
+/// Whether a field takes no placeholders, because it is part of how the call is made and not of its request.
+pub(super) fn is_fixed(name: &str) -> bool {
+    ["pass_threshold", "simple_format"].contains(&name)
 }
 
 #[cfg(test)]

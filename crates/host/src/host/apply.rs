@@ -299,7 +299,7 @@ impl Host {
     }
 
     /// The rows of the runs that took events, once for each turn.
-    pub(super) fn write_rows(&mut self) -> Result<(), Trouble> {
+    pub(super) fn write_rows(&mut self) {
         for run in std::mem::take(&mut self.current.touched) {
             let Some(open) = self.open.get_mut(&run) else { continue };
             open.touched = false;
@@ -320,16 +320,14 @@ impl Host {
                 open.row = (status, driven);
             }
             // The last snapshot of a run that has ended is its result.
-            if open.has_outgrown_snapshot() || ended && open.tail_bytes > 0 {
-                if self.snapshot(run).is_err() {
-                    continue;
-                }
+            let needs_snapshot = open.has_outgrown_snapshot() || ended && open.tail_bytes > 0;
+            if needs_snapshot && self.snapshot(run).is_err() {
+                continue;
             }
             if ended {
                 self.current.ended.push(run);
             }
         }
-        Ok(())
     }
 
     /// Stores the state of a run. A run whose state cannot be stored is broken off.

@@ -60,6 +60,8 @@ impl Host {
     /// Everything that is open, when the process leaves.
     pub(super) fn put_all_away(&mut self) {
         let runs: Vec<RunNo> = self.open.keys().copied().collect();
-        runs.into_iter().for_each(|run| self.leave(run));
+        for run in runs {
+            self.leave(run);
+        }
     }
 }

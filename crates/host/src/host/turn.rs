@@ -67,7 +67,8 @@ impl Host {
         self.continue_runs()?;
         self.answer_questions(now_ms)?;
         self.put_idle_away();
-        self.write_rows()
+        self.write_rows();
+        Ok(())
     }
 
     /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others. They have a

@@ -4,7 +4,7 @@ use branchpoint_expr::{Kind, Located, Shape};
 
 use super::{Check, given};
 use crate::steps::tree::Step;
-use crate::steps::types::{COMMON, Field};
+use crate::steps::types::{COMMON, Field, is_fixed};
 
 /// Keys that only some steps have. On others they have no meaning, which is worth more than "unknown".
 const GUARDS: [&str; 4] = ["timeout", "retry", "on_error", "output_schema"];
@@ -71,7 +71,7 @@ impl Check<'_, '_> {
     fn field(&mut self, step: &Step<'_>, name: &str, field: Field, value: &Located) {
         // A field of a request may be computed; the step checks the result.
         let is_template = step.kind.is_effect() && value.text().is_some_and(|text| text.contains("{{"));
-        let computed = is_template && !step.kind.is_fixed(name);
+        let computed = is_template && !is_fixed(name);
         let wanted = match field {
             Field::Text | Field::Required | Field::Plain | Field::Command => {
                 self.is_text(value, name);
