@@ -22,13 +22,11 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
-use super::super::lookup::Lookup;
-use super::super::settings::McpSettings;
-use super::http::{HttpClient, RESERVED};
+use super::http::{HttpClient, RESERVED, TOO_LONG};
+use super::server::Config;
 use super::tool_list::ToolList;
 use super::trouble::Trouble;
 use crate::local::shell::Group;
-use crate::network::clients::Clients;
 use crate::secrets::Secrets;
 
 /// The variables of our environment that a child process gets: enough to start, and no secrets.
@@ -42,7 +40,7 @@ const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    server: Arc<str>,
+    pub(super) server: Arc<str>,
     pub(super) service: RunningService<RoleClient, Client>,
     /// The tools that the server offers, once it was asked.
     pub(super) tools: Mutex<Option<CachedTools>>,
@@ -67,23 +65,26 @@ struct Child {
     trouble: Arc<OnceLock<Trouble>>,
 }
 
+impl Child {
+    /// Why it failed, if that is known better, with what it has written to its standard error.
+    async fn explain(&self, trouble: Trouble) -> Trouble {
+        self.trouble.get().cloned().unwrap_or(trouble).between("", &self.stderr.shown().await)
+    }
+}
+
 impl Connection {
-    pub(super) async fn open(
-        server: &Arc<str>,
-        settings: &McpSettings,
-        lookup: &Lookup,
-        secrets: &Secrets,
-        clients: &Clients,
-    ) -> Result<Self, Trouble> {
-        let (service, child) = match (&settings.command, &settings.url) {
-            (Some(command), _) => {
-                let (service, child) = start(server, command, settings, lookup, secrets).await?;
+    pub(super) async fn open(config: &Config) -> Result<Self, Trouble> {
+        if let Some(lacks) = config.lacks() {
+            return Err(Trouble::Permanent(lacks));
+        }
+        let (service, child) = match &config.settings.command {
+            Some(command) => {
+                let (service, child) = start(config, command).await?;
                 (service, Some(child))
             }
-            (None, Some(url)) => (connect(server, url, settings, lookup, secrets, clients).await?, None),
-            (None, None) => return Err(Trouble::Permanent(needs_command_or_url(server))),
+            None => (connect(config, config.settings.url.as_deref().unwrap_or_default()).await?, None),
         };
-        Ok(Self { server: Arc::clone(server), service, tools: Mutex::default(), child })
+        Ok(Self { server: Arc::clone(&config.name), service, tools: Mutex::default(), child })
     }
 
     pub(super) fn is_dead(&self) -> bool {
@@ -98,27 +99,26 @@ impl Connection {
     /// Explains the failure of a request, with what the child process has written to its standard error.
     pub(super) async fn explain(&self, error: &ServiceError) -> Trouble {
         let server = &self.server;
-        if let ServiceError::McpError(error) = error {
-            let message = format!("the MCP server `{server}` refuses to say which tools it has: {}", error.message);
-            return Trouble::Transient(message);
+        match error {
+            ServiceError::McpError(error) if error.code == TOO_LONG => {
+                return Trouble::Permanent(error.message.clone().into_owned());
+            }
+            ServiceError::McpError(error) => {
+                let message = format!("the MCP server `{server}` refuses to say which tools it has: {}", error.message);
+                return Trouble::Transient(message);
+            }
+            _ => {}
         }
-        let Some(child) = &self.child else { return Trouble::of_call(server, error) };
-        let known = child.trouble.get().cloned();
-        known.unwrap_or_else(|| Trouble::of_call(server, error)).between("", &child.stderr.shown().await)
+        let trouble = Trouble::of_call(server, error);
+        match &self.child {
+            Some(child) => child.explain(trouble).await,
+            None => trouble,
+        }
     }
 }
 
-pub(super) fn needs_command_or_url(server: &str) -> String {
-    format!("[mcp.{server}] in the settings needs either command or url")
-}
-
-async fn start(
-    server: &Arc<str>,
-    program: &str,
-    settings: &McpSettings,
-    lookup: &Lookup,
-    secrets: &Secrets,
-) -> Result<(RunningService<RoleClient, Client>, Child), Trouble> {
+async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleClient, Client>, Child), Trouble> {
+    let Config { name: server, settings, lookup, .. } = config;
     let mut command = Command::new(program);
     command.args(&settings.args).env_clear().kill_on_drop(true).process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -132,7 +132,7 @@ async fn start(
             "the MCP server `{server}` cannot be started; `{program}`, its command in the settings: {error}"
         ))
     })?;
-    let stderr = StderrTail::follow(process.stderr.take(), secrets.clone());
+    let stderr = StderrTail::follow(process.stderr.take(), config.secrets());
     let streams = process.stdout.take().zip(process.stdin.take());
     let (stdout, stdin) = streams.ok_or_else(|| {
         Trouble::Unanswered(format!("the MCP server `{server}` cannot be started: it has no standard streams"))
@@ -143,9 +143,8 @@ async fn start(
     match Client::default().serve(SinkStreamTransport::new(requests, messages)).await {
         Ok(service) => Ok((service, child)),
         Err(error) => {
-            let known = child.trouble.get().cloned();
-            let trouble = known.unwrap_or_else(|| Trouble::of_start(server, &error));
-            Err(trouble.between(&format!("`{program}` was started, but "), &child.stderr.shown().await))
+            let trouble = child.explain(Trouble::of_start(server, &error)).await;
+            Err(trouble.between(&format!("`{program}` was started, but "), ""))
         }
     }
 }
@@ -177,14 +176,8 @@ fn messages(
     })
 }
 
-async fn connect(
-    server: &Arc<str>,
-    url: &str,
-    settings: &McpSettings,
-    lookup: &Lookup,
-    secrets: &Secrets,
-    clients: &Clients,
-) -> Result<RunningService<RoleClient, Client>, Trouble> {
+async fn connect(config: &Config, url: &str) -> Result<RunningService<RoleClient, Client>, Trouble> {
+    let Config { name: server, settings, lookup, .. } = config;
     let mut headers = HashMap::new();
     let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
     let secret = settings.headers_from.iter().filter_map(|(name, from)| Some((name, lookup.get(from)?)));
@@ -196,9 +189,8 @@ async fn connect(
         value.set_sensitive(true);
         headers.insert(header, value);
     }
-    let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
-    let client = HttpClient::new(server, clients, secrets, settings.max_response_bytes)?;
-    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let transport_config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
+    let transport = StreamableHttpClientTransport::with_client(HttpClient::new(config)?, transport_config);
     Client::default().serve(transport).await.map_err(|error| Trouble::of_start(server, &error))
 }
 

@@ -23,9 +23,9 @@ use sse_stream::{Sse, SseStream};
 use tokio_util::bytes::Bytes;
 
 use super::super::wire::reason;
+use super::server::Config;
 use super::trouble::Trouble;
 use crate::network::Source;
-use crate::network::clients::Clients;
 use crate::secrets::Secrets;
 
 /// The code of the error with which a response that is too long is replaced. The protocol leaves it to implementations.
@@ -55,16 +55,14 @@ pub(super) struct HttpClient {
 }
 
 impl HttpClient {
-    pub(super) fn new(
-        server: &Arc<str>,
-        clients: &Clients,
-        secrets: &Secrets,
-        max_bytes: usize,
-    ) -> Result<Self, Trouble> {
-        let client = clients
+    pub(super) fn new(config: &Config) -> Result<Self, Trouble> {
+        let server = Arc::clone(&config.name);
+        let client = config
+            .clients
             .client(Source::Operator)
             .map_err(|why| Trouble::Unanswered(format!("the MCP server `{server}` cannot be reached: {why}")))?;
-        Ok(Self { client: client.clone(), server: Arc::clone(server), secrets: secrets.clone(), max_bytes })
+        let max_bytes = config.settings.max_response_bytes;
+        Ok(Self { client: client.clone(), server, secrets: config.secrets(), max_bytes })
     }
 
     /// The body of a response, which fails where it exceeds the limit. It is counted after decompression.

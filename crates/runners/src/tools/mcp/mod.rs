@@ -22,7 +22,7 @@ use crate::models::ToolDescription;
 use crate::network::clients::Clients;
 use crate::runner::{Answer, Call};
 use crate::shorten::shortened;
-use server::Server;
+use server::{Config, Server};
 use trouble::Trouble;
 
 const NO_SERVERS: &str = "no MCP server is set; add [mcp.NAME] with command or url to the settings";
@@ -36,10 +36,10 @@ pub(super) struct Mcp {
 impl Mcp {
     pub(super) fn new(settings: &BTreeMap<String, McpSettings>, lookup: &Lookup, clients: &Clients) -> Self {
         let server = |(name, settings): (&String, &McpSettings)| {
-            (name.clone(), Server::new(name, settings.clone(), lookup.clone(), clients.clone()))
+            let (settings, lookup, clients) = (settings.clone(), lookup.clone(), clients.clone());
+            (name.clone(), Server::new(Config { name: name.as_str().into(), settings, lookup, clients }))
         };
-        let servers = settings.iter().map(server).collect();
-        Self { servers }
+        Self { servers: settings.iter().map(server).collect() }
     }
 
     /// Calls an action of a server that the call names.

@@ -8,10 +8,10 @@ use rmcp::ServiceError;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use tokio::sync::Mutex;
 
-use super::super::failure::{denied, impossible, refused};
+use super::super::failure::{denied, impossible};
 use super::super::lookup::Lookup;
 use super::super::settings::McpSettings;
-use super::connection::{CachedTools, Connection, needs_command_or_url};
+use super::connection::{CachedTools, Connection};
 use super::http::TOO_LONG;
 use super::near;
 use super::tool_list::ToolList;
@@ -35,47 +35,58 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// A server of the settings.
 #[derive(Debug)]
 pub(super) struct Server {
-    name: Arc<str>,
-    settings: McpSettings,
-    lookup: Lookup,
-    clients: Clients,
+    config: Config,
     connection: Mutex<Option<Arc<Connection>>>,
     /// When the last attempt to list its tools began and why it failed, if it failed.
     unlisted: SyncMutex<Option<(Instant, Trouble)>>,
 }
 
-impl Server {
-    pub(super) fn new(name: &str, settings: McpSettings, lookup: Lookup, clients: Clients) -> Self {
-        let (connection, unlisted) = (Mutex::default(), SyncMutex::default());
-        Self { name: name.into(), settings, lookup, clients, connection, unlisted }
-    }
+/// How a server is reached.
+#[derive(Debug)]
+pub(super) struct Config {
+    pub(super) name: Arc<str>,
+    pub(super) settings: McpSettings,
+    pub(super) lookup: Lookup,
+    pub(super) clients: Clients,
+}
 
-    pub(super) fn timeout_ms(&self) -> u64 {
-        self.settings.timeout_ms.unwrap_or(TIMEOUT_MS)
-    }
-
-    /// What is wrong with its settings, if something is.
+impl Config {
+    /// What is wrong with the settings, if something is.
     pub(super) fn lacks(&self) -> Option<String> {
         let name = &self.name;
         if self.settings.command.is_some() == self.settings.url.is_some() {
-            return Some(needs_command_or_url(name));
+            return Some(format!("[mcp.{name}] in the settings needs either command or url"));
         }
         let missing = self.secret_names().find(|secret| self.lookup.get(secret).is_none())?;
         Some(format!("the MCP server `{name}` needs {missing}, and the environment has none; set {missing}"))
     }
 
-    /// The names of the secrets that it is given.
     fn secret_names(&self) -> impl Iterator<Item = &String> {
         self.settings.env_from.values().chain(self.settings.headers_from.values())
     }
 
-    fn secrets(&self) -> Secrets {
+    /// The secrets that the server is given and may repeat.
+    pub(super) fn secrets(&self) -> Secrets {
         self.lookup.secrets(self.secret_names())
+    }
+}
+
+impl Server {
+    pub(super) fn new(config: Config) -> Self {
+        Self { config, connection: Mutex::default(), unlisted: SyncMutex::default() }
+    }
+
+    pub(super) fn timeout_ms(&self) -> u64 {
+        self.config.settings.timeout_ms.unwrap_or(TIMEOUT_MS)
+    }
+
+    pub(super) fn lacks(&self) -> Option<String> {
+        self.config.lacks()
     }
 
     /// Calls a tool. Secrets that the server was given are masked in its answer.
     pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
-        let secrets = self.secrets();
+        let secrets = self.config.secrets();
         let answer = self.call_unmasked(tool, arguments).await;
         answer.map(|answer| secrets.mask_answer(answer)).map_err(|answer| secrets.mask_answer(answer))
     }
@@ -116,10 +127,10 @@ impl Server {
         let timeout = |_| {
             Trouble::Unanswered(format!(
                 "the MCP server `{}` has not said within {limit_ms} ms which tools it offers",
-                self.name
+                self.config.name
             ))
         };
-        let listed = listed.map_err(timeout).flatten().map_err(|trouble| trouble.masked(&self.secrets()));
+        let listed = listed.map_err(timeout).flatten().map_err(|trouble| trouble.masked(&self.config.secrets()));
         *self.unlisted() = listed.as_ref().err().map(|trouble| (began, trouble.clone()));
         listed
     }
@@ -134,7 +145,7 @@ impl Server {
         if let Some(tools) = cached.as_ref().filter(is_fresh) {
             return Ok(Arc::clone(&tools.list));
         }
-        let list = ToolList::read(&self.name, &connection, self.settings.max_response_bytes);
+        let list = ToolList::read(&connection, self.config.settings.max_response_bytes);
         let list = Arc::new(Box::pin(list).await?);
         *cached = Some(CachedTools { list: Arc::clone(&list), changes, since: Instant::now() });
         Ok(list)
@@ -143,15 +154,14 @@ impl Server {
     /// Explains that it does not have a tool.
     pub(super) fn has_none(&self, tool: &str, tools: &ToolList) -> Trouble {
         let names = near(tool, tools.names());
-        Trouble::Permanent(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.name))
+        Trouble::Permanent(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.config.name))
     }
 
     async fn failure(&self, connection: &Connection, tool: &str, error: ServiceError) -> Answer {
-        let name = &self.name;
+        let name = &self.config.name;
         match error {
-            ServiceError::McpError(error) if error.code == TOO_LONG => refused(error.message),
             // Servers use one code for tools that do not exist and for bad arguments.
-            ServiceError::McpError(error) => {
+            ServiceError::McpError(error) if error.code != TOO_LONG => {
                 let tools = self.tools(None).await.unwrap_or_default();
                 if tools.is_empty() || tools.get(tool).is_some() {
                     return denied(format!("the MCP server `{name}` refused the call of `{tool}`: {}", error.message));
@@ -169,12 +179,7 @@ impl Server {
         }
         // The dead one ends first: it may hold something that the next one needs.
         drop(kept.take());
-        if let Some(lacks) = self.lacks() {
-            return Err(Trouble::Permanent(lacks));
-        }
-        let secrets = self.secrets();
-        let connection = Connection::open(&self.name, &self.settings, &self.lookup, &secrets, &self.clients);
-        Ok(Arc::clone(kept.insert(Arc::new(Box::pin(connection).await?))))
+        Ok(Arc::clone(kept.insert(Arc::new(Box::pin(Connection::open(&self.config)).await?))))
     }
 }
 

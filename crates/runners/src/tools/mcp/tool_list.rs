@@ -33,12 +33,13 @@ impl ToolList {
     }
 
     /// Requests the list. All its pages together count as one response.
-    pub(super) async fn read(server: &str, connection: &Connection, max_bytes: usize) -> Result<Self, Trouble> {
+    pub(super) async fn read(connection: &Connection, max_bytes: usize) -> Result<Self, Trouble> {
+        let server = &connection.server;
         let mut list = Self::default();
         let mut bytes = 0;
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
-            let (tools, next) = page(server, connection, cursor).await?;
+            let (tools, next) = page(connection, cursor).await?;
             for tool in tools {
                 bytes += tool.to_string().len();
                 if bytes > max_bytes {
@@ -59,11 +60,8 @@ impl ToolList {
 
 /// The tools of one page, and where the next one starts. The library does not recognise a list in which one tool is malformed; the
 /// others can be called, so that list is read as it came.
-async fn page(
-    server: &str,
-    connection: &Connection,
-    cursor: Option<String>,
-) -> Result<(Vec<Json>, Option<String>), Trouble> {
+async fn page(connection: &Connection, cursor: Option<String>) -> Result<(Vec<Json>, Option<String>), Trouble> {
+    let server = &connection.server;
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
     let response = match connection.service.send_request(ClientRequest::ListToolsRequest(request)).await {

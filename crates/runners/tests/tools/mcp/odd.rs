@@ -1,5 +1,7 @@
 //! Servers that do not do as they should: what they do is told plainly, within limits, and at nobody else's cost.
 
+use std::io::Write;
+
 use branchpoint_expr::Value;
 use branchpoint_runners::runtime;
 use branchpoint_runners::tools::Tools;
@@ -64,7 +66,14 @@ fn an_answer_that_is_too_long_fails_the_call_whatever_way_it_comes() {
         let event = "data: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/progress\", \"params\": {\"progressToken\": 1, \"progress\": 1}}\n\n";
         response("200 OK", &[("content-type", "text/event-stream")], &event.repeat(1000))
     });
-    for peer in [of_known_length, until_the_end, in_one_event, in_many_events] {
+    let packed = peer(move |_, _| {
+        let mut body = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        body.write_all(long().as_bytes()).expect("it fits into memory");
+        let body = body.finish().expect("it fits into memory");
+        let head = format!("content-type: {JSON}\r\ncontent-encoding: gzip\r\ncontent-length: {}", body.len());
+        [format!("HTTP/1.1 200 OK\r\n{head}\r\nconnection: close\r\n\r\n").into_bytes(), body].concat()
+    });
+    for peer in [of_known_length, until_the_end, in_one_event, in_many_events, packed] {
         broken(&at(&peer, LIMIT), &expected);
     }
     let child = tools(&format!("{}{LIMIT}", server::by_child("small")));
@@ -83,9 +92,12 @@ fn a_list_of_tools_without_an_end_is_not_read_to_its_end() {
         said(asked, &serde_json::json!({"tools": [tool], "nextCursor": "on"}))
     });
     let empty = peer(|_, asked| said(asked, &serde_json::json!({"tools": [], "nextCursor": "on"})));
-    for (peer, words) in [(long, "max_response_bytes"), (empty, "pages of tools")] {
-        let lacks = runtime().block_on(at(&peer, "max_response_bytes = 20000").lacks_tool("t")).unwrap_or_default();
-        assert!(lacks.contains(words), "{lacks}");
+    let in_events = peer(|_, _| {
+        response("200 OK", &[("content-type", "text/event-stream")], &format!("data: {}", "z".repeat(30_000)))
+    });
+    for (peer, words) in [(long, "max_response_bytes"), (empty, "pages of tools"), (in_events, "max_response_bytes")] {
+        let failed = failure(perform(&at(&peer, "max_response_bytes = 20000"), &tool("t", "{}")));
+        assert!(failed.message.contains(words) && !failed.again.is_worth_it(), "{failed:?}");
     }
 }
 
