@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::fault::Fault;
 use super::formats::{Format, Reply};
+use super::json_limit::has_too_many_values;
 use super::model_call::ModelCall;
 use super::providers::Target;
 use super::sse::EventReader;
@@ -42,7 +43,8 @@ pub(super) async fn model_names(client: &Client, call: &ModelCall) -> Vec<String
     let request = client.get(call.target.address("models"));
     let Ok(response) = send(request, &call.target, call.max_bytes).await else { return Vec::new() };
     let Ok(body) = response.whole(Vec::new()).await else { return Vec::new() };
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let body: Value =
+        if has_too_many_values(&body) { Value::Null } else { serde_json::from_slice(&body).unwrap_or_default() };
     let models = body["data"].as_array().or(body["models"].as_array()).into_iter().flatten();
     let name = |model: &Value| {
         let name = model["id"].as_str().or(model["name"].as_str())?;
@@ -136,11 +138,9 @@ impl Reading<'_> {
 
     async fn read_object(&mut self, response: Incoming<'_>, start: Vec<u8>) -> Result<(), Fault> {
         let body = response.whole(start).await?;
-        match serde_json::from_slice(&body) {
-            Ok(body) => self.accept(&body),
-            Err(error) if error.is_eof() => Err(Fault::cut()),
-            Err(error) => Err(Fault::unreadable(&error)),
-        }
+        let unreadable =
+            |error: serde_json::Error| if error.is_eof() { Fault::cut() } else { Fault::unreadable(&error) };
+        self.accept(&body, unreadable)
     }
 
     async fn read_events(&mut self, mut response: Incoming<'_>, mut chunk: Vec<u8>) -> Result<(), Fault> {
@@ -156,7 +156,7 @@ impl Reading<'_> {
                 }
                 // The end of the response may cut the last event.
                 let unreadable = |error| if is_end { Fault::cut() } else { Fault::unreadable(&error) };
-                self.accept(&serde_json::from_str(&data).map_err(unreadable)?)?;
+                self.accept(data.as_bytes(), unreadable)?;
                 if self.reply.is_complete {
                     return Ok(());
                 }
@@ -180,12 +180,16 @@ impl Reading<'_> {
     }
 
     /// Reads an event or an object into the reply.
-    fn accept(&mut self, body: &Value) -> Result<(), Fault> {
+    fn accept(&mut self, json: &[u8], unreadable: impl FnOnce(serde_json::Error) -> Fault) -> Result<(), Fault> {
+        if has_too_many_values(json) {
+            return Err(Fault::too_many_values());
+        }
+        let body: Value = serde_json::from_slice(json).map_err(unreadable)?;
         if body["error"].is_object() || body["error"].is_string() {
-            return Err(Fault::reported(body));
+            return Err(Fault::reported(&body));
         }
         let before = self.reply.text.len();
-        let result = self.format.read(body, self.reply);
+        let result = self.format.read(&body, self.reply);
         if self.reply.text.len() > before {
             (self.hear)(&self.reply.text[before..]);
         }

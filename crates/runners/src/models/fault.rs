@@ -8,6 +8,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio_util::codec::LinesCodecError;
 
+use super::json_limit::MAX_JSON_VALUES;
 use super::sse::MAX_EVENT_BYTES;
 use crate::network::retry_after;
 use crate::network::{causes, refusal};
@@ -92,6 +93,11 @@ impl Fault {
     pub(super) fn too_long(max_bytes: u64) -> Self {
         let limit = format!("{max_bytes} bytes");
         Self::exceeds("the provider's answer", &limit, "raise `max_response_bytes` in `[models]`")
+    }
+
+    pub(super) fn too_many_values() -> Self {
+        let limit = format!("{MAX_JSON_VALUES} JSON values");
+        Self::exceeds("the provider's answer", &limit, "ask for less at once")
     }
 
     pub(super) fn too_many_calls(max: usize) -> Self {

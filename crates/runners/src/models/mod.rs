@@ -8,6 +8,7 @@ mod attachments;
 mod exchange;
 mod fault;
 mod formats;
+mod json_limit;
 mod messages;
 mod model_call;
 mod price;
@@ -193,8 +194,8 @@ fn reply_value(request: &ModelCall, reply: &Reply, usage: Usage) -> Value {
             // Some servers send nothing for a tool without arguments.
             Json::Null => json!({}),
             Json::String(text) if text.trim().is_empty() => json!({}),
-            // Invalid JSON stays text, and the model is told so.
-            Json::String(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+            // Arguments that cannot be read stay text, and the model is told so.
+            Json::String(text) => formats::parsed(text).unwrap_or_else(|| json!(text)),
             value => value.clone(),
         };
         json!({"id": call.id, "name": request.names.own(&call.name), "arguments": arguments})

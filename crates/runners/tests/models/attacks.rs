@@ -33,6 +33,32 @@ fn a_reply_has_a_limited_number_of_tool_calls() {
 }
 
 #[test]
+fn a_response_has_a_limited_number_of_values_and_texts_count_as_one() {
+    let values = format!(r#"{{"choices": [{}1]}}"#, "1,".repeat(1_000_000)).leak();
+    for does in [Does::Ignores(values), Does::Streams(format!("data: {values}\n\n").leak())] {
+        let provider = Provider::new(vec![does]);
+        let failed = failed(perform(&models(&provider, "openai"), &plain()));
+        assert!(failed.message.contains("1000000 JSON values") && !failed.again.is_worth_it(), "{failed:?}");
+    }
+    let text = r#"\",[{"#.repeat(1_000_000);
+    let body = format!(r#"{{"choices": [{{"message": {{"content": "{text}"}}, "finish_reason": "stop"}}]}}"#);
+    let provider = Provider::new(vec![Does::Ignores(body.leak())]);
+    says(&perform(&models(&provider, "openai"), &plain()), &r#"",[{"#.repeat(1_000_000));
+}
+
+#[test]
+fn arguments_with_too_many_values_stay_text() {
+    let arguments = format!(r#"{{\"a\": [{}1]}}"#, "1,".repeat(1_000_000));
+    let call = format!(r#"{{"id": "a", "function": {{"name": "x", "arguments": "{arguments}"}}}}"#);
+    let body = format!(r#"{{"choices": [{{"message": {{"tool_calls": [{call}]}}, "finish_reason": "tool_calls"}}]}}"#);
+    let provider = Provider::new(vec![Does::Ignores(body.leak())]);
+    let answer = perform(&models(&provider, "openai"), &reply_with_tools());
+    let Answer::Reply { value: reply, .. } = &answer else { panic!("it is a reply") };
+    let given = reply.get("toolCalls").and_then(|calls| calls.as_list()?[0].get("arguments")).expect("arguments");
+    assert!(given.as_str().is_some_and(|text| text.starts_with("{\"a\": [1,")), "they are text");
+}
+
+#[test]
 fn a_schema_that_refers_to_itself_is_sent() {
     let schema = r##"{"type": "object", "properties": {"next": {"$ref": "#", "description": "The next one."}}}"##;
     let definition = format!(r#"{{"response": {{"output_schema": {schema}}}}}"#);

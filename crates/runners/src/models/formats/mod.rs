@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::attachments::Attachment;
 use super::fault::Fault;
+use super::json_limit::has_too_many_values;
 use super::messages::{AssistantMessage, Message, Part, ToolCall};
 use super::model_call::ModelCall;
 use super::price::Tokens;
@@ -194,10 +195,15 @@ fn append(value: &mut Value, piece: &Value) {
     }
 }
 
+/// The JSON value of a text, if it is valid and not too large.
+pub(super) fn parsed(text: &str) -> Option<Value> {
+    if has_too_many_values(text.as_bytes()) { None } else { serde_json::from_str(text).ok() }
+}
+
 /// An object of arguments: providers take back no others. Invalid arguments did not reach a tool, and its result says why.
 fn arguments(value: Value) -> Value {
     let value = match value {
-        Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
+        Value::String(text) => parsed(&text).unwrap_or_default(),
         value => value,
     };
     if value.is_object() { value } else { json!({}) }
