@@ -8,6 +8,8 @@ use std::collections::hash_map::{Entry, HashMap};
 
 use branchpoint_expr::{Object, Value};
 
+use super::Work;
+
 /// How many values may be looked at. Values share their parts, so one that is small may hold more than can be counted.
 const MOST_VALUES: usize = 1_000_000;
 
@@ -55,8 +57,8 @@ impl Path {
     }
 
     /// What the way leads to, each value once, the outer ones first.
-    pub(super) fn find(&self, value: &Value) -> Result<Vec<Value>, String> {
-        let mut walk = Walk::default();
+    pub(super) fn find(&self, value: &Value, work: &mut Work) -> Result<Vec<Value>, String> {
+        let mut walk = Walk { places: HashMap::new(), work };
         let mut found = vec![Node { value, number: 0 }];
         let mut deep = false;
         for step in &self.0 {
@@ -83,20 +85,24 @@ struct Node<'v> {
     number: usize,
 }
 
-/// The places that were looked at, numbered: by the number of the value around, and the position in it.
-#[derive(Default)]
-struct Walk(HashMap<(usize, usize), usize>);
+/// The walk of one path through a value.
+struct Walk<'w> {
+    /// The numbers of the places that were visited, by the number of the value around and the position in it.
+    places: HashMap<(usize, usize), usize>,
+    work: &'w mut Work,
+}
 
-impl Walk {
+impl Walk<'_> {
     /// What a step leads to from a node, in order.
     fn parts<'v>(&mut self, node: &Node<'v>, step: &Step) -> Result<Vec<Node<'v>>, String> {
         let parts = step.from(node.value);
+        self.work.spend(1 + parts.len())?;
         parts.into_iter().map(|(at, value)| Ok(Node { value, number: self.number(node, at)? })).collect()
     }
 
     fn number(&mut self, around: &Node<'_>, at: usize) -> Result<usize, String> {
-        let known = self.0.len();
-        match self.0.entry((around.number, at)) {
+        let known = self.places.len();
+        match self.places.entry((around.number, at)) {
             Entry::Occupied(place) => Ok(*place.get()),
             Entry::Vacant(place) if known < MOST_VALUES => Ok(*place.insert(known + 1)),
             Entry::Vacant(_) => Err(format!(

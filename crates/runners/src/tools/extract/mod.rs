@@ -11,6 +11,30 @@ use super::page;
 use crate::json_block;
 use crate::runner::Answer;
 
+/// The work that one path may cause, in nodes that are visited and bytes that are found. Found elements may contain each other, so the
+/// text of all of them can be far longer than the source.
+const MAX_WORK: usize = 100_000_000;
+
+/// Counts the work of one extraction.
+pub(super) struct Work {
+    limit: usize,
+    left: usize,
+}
+
+impl Work {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, left: limit }
+    }
+
+    pub(super) fn spend(&mut self, amount: usize) -> Result<(), String> {
+        let left = self.left.checked_sub(amount).ok_or_else(|| {
+            format!("the path visits and finds more than {} nodes and bytes; make it more exact", self.limit)
+        })?;
+        self.left = left;
+        Ok(())
+    }
+}
+
 /// Performs `extract`. What is not there is null; one find is a value, several are a list.
 pub(super) fn perform(request: &ExtractRequest) -> Answer {
     let ExtractRequest { source, format, path } = request;
@@ -58,8 +82,11 @@ fn no_format(name: &str) -> String {
 fn json(source: &Value, path: &str) -> Result<Value, String> {
     let path = json::Path::parse(path)?;
     let found = match source.as_str() {
-        Some(text) => path.find(&json_block::json(text).ok_or("the text is not JSON, and holds no block of it")?.1)?,
-        None => path.find(source)?,
+        Some(text) => {
+            let (_, value) = json_block::json(text).ok_or("the text is not JSON, and holds no block of it")?;
+            path.find(&value, &mut Work::new(MAX_WORK))?
+        }
+        None => path.find(source, &mut Work::new(MAX_WORK))?,
     };
     Ok(few(found))
 }
@@ -68,12 +95,12 @@ fn html(source: &str, path: &str) -> Result<Value, String> {
     if path.is_empty() {
         return Ok(Value::from(page::text(source)?.as_str()));
     }
-    Ok(texts(page::Selection::parse(path)?.find(source)?))
+    Ok(texts(page::Selection::parse(path)?.find(source, &mut Work::new(MAX_WORK))?))
 }
 
 fn xml(source: &str, path: &str) -> Result<Value, String> {
     let path = xml::Path::parse(path)?;
-    Ok(texts(path.find(&xml::parse(source)?)))
+    Ok(texts(path.find(&xml::parse(source)?, &mut Work::new(MAX_WORK))?))
 }
 
 fn texts(found: Vec<String>) -> Value {
@@ -160,6 +187,51 @@ mod tests {
         // Parts that are shared stand in two places all the same.
         let shared = Value::from([("b".into(), Value::Int(1))].into_iter().collect::<branchpoint_expr::Object>());
         assert_eq!(json(&Value::from(vec![shared.clone(), shared]), "$..b"), Ok(value("[1, 1]")));
+    }
+
+    #[test]
+    fn a_path_causes_a_limited_amount_of_work() {
+        #[track_caller]
+        fn check(limit: usize, find: impl Fn(&mut Work) -> Result<usize, String>, found: usize) {
+            assert_eq!(find(&mut Work::new(limit)), Ok(found));
+            let refused = find(&mut Work::new(limit / 2)).expect_err("the work exceeds the limit");
+            assert!(refused.contains("make it more exact"), "{refused}");
+        }
+        let html = |path: &str, source: String| {
+            let path = page::Selection::parse(path).expect("this is a selector");
+            move |work: &mut Work| path.find(&source, work).map(|found| found.len())
+        };
+        // Elements in each other repeat the text that they contain.
+        let nested = format!("{}{}", "<div>".repeat(100), "x".repeat(1000));
+        check(110_000, html("div", nested), 100);
+        check(30_000, html(&["b"; 100].join(","), "<p>".repeat(200)), 0);
+        check(30_000, html(&format!("b{}", "[x]".repeat(100)), "<p>".repeat(200)), 0);
+        let xml = |path: &str, source: String| {
+            let path = xml::Path::parse(path).expect("this is a path");
+            move |work: &mut Work| path.find(&xml::parse(&source)?, work).map(|found| found.len())
+        };
+        let nested = format!("{}{}{}", "<a>".repeat(100), "x".repeat(1000), "</a>".repeat(100));
+        check(110_000, xml("//a", nested.clone()), 100);
+        check(10_000, xml(&format!("{}/@k", "//a".repeat(50)), nested), 0);
+        let nested: Value = serde_json::from_str(&format!("{}{}", "[".repeat(100), "]".repeat(100))).expect("JSON");
+        let path = json::Path::parse(&"..*".repeat(50)).expect("this is a path");
+        check(20_000, |work| path.find(&nested, work).map(|found| found.len()), 50);
+    }
+
+    #[test]
+    fn xml_with_many_attributes_or_prefixes_is_refused() {
+        let attributes = |name: &str, count: usize| {
+            let attribute = |n| format!(" {name}{n}='a=b>'");
+            (0..count).map(attribute).collect::<Vec<_>>().concat()
+        };
+        check("xml", &format!("<r{}>x</r>", attributes("a", 256)), "r", r#""x""#);
+        check("xml", &format!("<r><!--{}-->x</r>", "=".repeat(1000)), "r", r#""x""#);
+        check("xml", &format!("<r>{}</r>", "<i xmlns:a='b'>x</i>".repeat(300)), "r/i[2]", r#""x""#);
+        let [first, second] = ["xmlns:a", "xmlns:b"].map(|name| format!("<i{}/>", attributes(name, 200)));
+        for many in [format!("<r{}/>", attributes("a", 257)), format!("<r>{first}{second}</r>")] {
+            let refused = xml(&many, "r").expect_err("it has too many");
+            assert!(refused.contains("more than 256"), "{refused}");
+        }
     }
 
     #[test]

@@ -4,7 +4,14 @@
 //! for it. Behind a name, in any number: `[2]` (the second of its parent), `[last()]`, `[@key]`, `[@key="value"]`. At the end may
 //! stand `@key` for an attribute, or `text()` for the texts that stand directly in an element.
 
+use std::collections::HashSet;
+
 use roxmltree::{Document, Node, ParsingOptions};
+
+use super::Work;
+
+/// How many attributes one tag may have, and how many prefixes a document may declare.
+const MAX_ATTRIBUTES: usize = 256;
 
 /// A way through a document.
 #[derive(Debug)]
@@ -86,24 +93,25 @@ impl Path {
     }
 
     /// What the way leads to, in the order of the document.
-    pub(super) fn find(&self, document: &Document<'_>) -> Vec<String> {
+    pub(super) fn find(&self, document: &Document<'_>, work: &mut Work) -> Result<Vec<String>, String> {
         let mut found = vec![document.root()];
         for step in &self.steps {
-            found = step.from(found);
+            found = step.from(found, work)?;
         }
-        if self.steps.is_empty() && !matches!(self.end, End::Attribute { deep: true, .. } | End::Texts { deep: true }) {
+        let is_deep = matches!(self.end, End::Attribute { deep: true, .. } | End::Texts { deep: true });
+        if is_deep {
+            found = everywhere(found, work)?;
+        } else if self.steps.is_empty() {
             found = vec![document.root_element()];
         }
         match &self.end {
-            End::Text => found.iter().map(text_of).collect(),
-            End::Attribute { deep, name } => {
-                let found = if *deep { everywhere(found) } else { found };
-                found.iter().filter_map(|node| name.attribute(node)).map(str::to_owned).collect()
+            End::Text => found.iter().map(|node| text_of(node, work)).collect(),
+            End::Attribute { name, .. } => {
+                Ok(found.iter().filter_map(|node| name.attribute(node)).map(str::to_owned).collect())
             }
-            End::Texts { deep } => {
-                let found = if *deep { everywhere(found) } else { found };
+            End::Texts { .. } => {
                 let texts = found.iter().flat_map(Node::children).filter(Node::is_text).filter_map(|node| node.text());
-                texts.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+                Ok(texts.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect())
             }
         }
     }
@@ -125,20 +133,25 @@ impl Step {
         if rest.is_empty() || rest.starts_with('/') { Ok((Self { deep, name, tests }, rest)) } else { Err(rest) }
     }
 
-    fn from<'d, 's>(&self, found: Vec<Node<'d, 's>>) -> Vec<Node<'d, 's>> {
-        let parents = if self.deep { everywhere(found) } else { found };
+    fn from<'d, 's>(&self, found: Vec<Node<'d, 's>>, work: &mut Work) -> Result<Vec<Node<'d, 's>>, String> {
+        let parents = if self.deep { everywhere(found, work)? } else { found };
         let mut next = Vec::new();
         for parent in parents {
             let named =
                 |node: &Node<'d, 's>| node.is_element() && self.name.as_ref().is_none_or(|name| name.fits(node));
-            let mut children: Vec<Node<'d, 's>> = parent.children().filter(named).collect();
+            let mut children = Vec::new();
+            for child in parent.children() {
+                work.spend(1)?;
+                children.extend(Some(child).filter(named));
+            }
             for test in &self.tests {
+                work.spend(children.len())?;
                 children = test.passed(children);
             }
             next.extend(children);
         }
         next.sort();
-        next
+        Ok(next)
     }
 }
 
@@ -216,7 +229,7 @@ fn word(text: &str) -> Option<(&str, &str)> {
 }
 
 /// These nodes and all below them, each once, in the order of the document.
-fn everywhere<'d, 's>(found: Vec<Node<'d, 's>>) -> Vec<Node<'d, 's>> {
+fn everywhere<'d, 's>(found: Vec<Node<'d, 's>>, work: &mut Work) -> Result<Vec<Node<'d, 's>>, String> {
     let mut all: Vec<Node<'d, 's>> = Vec::new();
     for node in found {
         // They stand in order, so whatever is not behind the last one stands in it.
@@ -224,7 +237,8 @@ fn everywhere<'d, 's>(found: Vec<Node<'d, 's>>) -> Vec<Node<'d, 's>> {
             all.extend(node.descendants());
         }
     }
-    all
+    work.spend(all.len())?;
+    Ok(all)
 }
 
 /// A document. Its type may be told, but declares nothing: what it could declare unfolds without a bound.
@@ -233,11 +247,48 @@ pub(super) fn parse(source: &str) -> Result<Document<'_>, String> {
     if source.contains("<!DOCTYPE") && source.contains("<!ENTITY") {
         return Err("the XML declares entities of its own, and such documents are not read".to_owned());
     }
+    check_attributes(source)?;
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(source, options).map_err(|error| format!("the text is not XML: {error}"))
 }
 
-fn text_of(node: &Node<'_, '_>) -> String {
-    let texts = node.descendants().filter(Node::is_text).filter_map(|node| node.text());
-    texts.collect::<String>().trim().to_owned()
+/// Rejects documents for which the parser would take quadratic time: it compares the attributes of a tag with each other, and looks for
+/// the prefix of a name among all that are in scope.
+fn check_attributes(source: &str) -> Result<(), String> {
+    let mut prefixes = HashSet::new();
+    // The value of an attribute cannot contain `<`, so one tag at most follows each.
+    for tag in source.split('<').skip(1).filter(|tag| !tag.starts_with(['!', '?'])) {
+        let (mut attributes, mut name_from, mut quote) = (0, 0, None);
+        for (at, byte) in tag.bytes().enumerate() {
+            match byte {
+                _ if quote == Some(byte) => (quote, name_from) = (None, at + 1),
+                _ if quote.is_some() => {}
+                b'"' | b'\'' => quote = Some(byte),
+                b'>' => break,
+                b'=' => {
+                    attributes += 1;
+                    let name = tag[name_from..at].split_whitespace().next_back();
+                    prefixes.extend(name.filter(|name| name.starts_with("xmlns")));
+                    name_from = at + 1;
+                }
+                _ => {}
+            }
+        }
+        if attributes.max(prefixes.len()) > MAX_ATTRIBUTES {
+            return Err(format!(
+                "the XML has more than {MAX_ATTRIBUTES} attributes in one tag, or as many prefixes; it is not read"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn text_of(node: &Node<'_, '_>, work: &mut Work) -> Result<String, String> {
+    let mut text = String::new();
+    for node in node.descendants() {
+        let part = if node.is_text() { node.text().unwrap_or_default() } else { "" };
+        work.spend(1 + part.len())?;
+        text.push_str(part);
+    }
+    Ok(text.trim().to_owned())
 }

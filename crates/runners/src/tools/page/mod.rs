@@ -3,6 +3,7 @@
 mod selector;
 mod tree;
 
+use super::extract::Work;
 use selector::Selector;
 use tree::Node;
 
@@ -12,9 +13,14 @@ const SILENT: [&str; 9] = ["head", "iframe", "noscript", "object", "script", "st
 /// The text of a page, its title first.
 pub(super) fn text(html: &str) -> Result<String, String> {
     let nodes = tree::parse(html)?;
+    // The title and the page are read once, so the length of the page limits the work.
+    let work = &mut Work::new(usize::MAX);
     let is_title = |node: &Node| matches!(node, Node::Element(element) if element.name == "title");
-    let title = nodes.iter().position(is_title).map(|at| tidy(&read(&nodes, Some(at)))).unwrap_or_default();
-    let body = tidy(&read(&nodes, None));
+    let title = match nodes.iter().position(is_title) {
+        Some(at) => tidy(&read(&nodes, Some(at), work)?),
+        None => String::new(),
+    };
+    let body = tidy(&read(&nodes, None, work)?);
     Ok(match (title.is_empty(), body.is_empty()) {
         (true, _) => body,
         (_, true) => title,
@@ -43,23 +49,22 @@ impl Selection {
     }
 
     /// What is found in a page, in its order.
-    pub(super) fn find(&self, html: &str) -> Result<Vec<String>, String> {
+    pub(super) fn find(&self, html: &str, work: &mut Work) -> Result<Vec<String>, String> {
         let nodes = tree::parse(html)?;
-        let found = self.selector.find(&nodes).into_iter();
-        Ok(match &self.attribute {
-            Some(name) => found
-                .filter_map(|at| match &nodes[at] {
-                    Node::Element(element) => element.attribute(name).map(str::to_owned),
-                    Node::Text(_) => None,
-                })
-                .collect(),
-            None => found.map(|at| tidy(&read(&nodes, Some(at)))).collect(),
-        })
+        let found = self.selector.find(&nodes, work)?.into_iter();
+        let Some(name) = &self.attribute else {
+            return found.map(|at| Ok(tidy(&read(&nodes, Some(at), work)?))).collect();
+        };
+        let attribute = |at: usize| match &nodes[at] {
+            Node::Element(element) => element.attribute(name).map(str::to_owned),
+            Node::Text(_) => None,
+        };
+        Ok(found.filter_map(attribute).collect())
     }
 }
 
 /// The text of an element and of what stands in it, or of the whole page.
-fn read(nodes: &[Node], root: Option<usize>) -> String {
+fn read(nodes: &[Node], root: Option<usize>, work: &mut Work) -> Result<String, String> {
     let mut text = String::new();
     let mut blocks = Vec::new();
     let end = root.map_or(nodes.len(), |root| match &nodes[root] {
@@ -72,8 +77,12 @@ fn read(nodes: &[Node], root: Option<usize>) -> String {
             blocks.pop();
             text.push('\n');
         }
+        work.spend(1)?;
         match &nodes[at] {
-            Node::Text(words) => text.push_str(words),
+            Node::Text(words) => {
+                work.spend(words.len())?;
+                text.push_str(words);
+            }
             // Whoever asks for such an element itself gets what stands in it.
             Node::Element(element) if root != Some(at) && SILENT.contains(&element.name.as_str()) => {
                 at = element.end;
@@ -89,7 +98,7 @@ fn read(nodes: &[Node], root: Option<usize>) -> String {
         at += 1;
     }
     text.push_str(&"\n".repeat(blocks.len()));
-    text
+    Ok(text)
 }
 
 /// One blank between words, no blank lines more than one at a time.
@@ -133,7 +142,7 @@ mod tests {
     }
 
     fn select(page: &str, path: &str) -> Result<Vec<String>, String> {
-        Selection::parse(path)?.find(page)
+        Selection::parse(path)?.find(page, &mut Work::new(100_000))
     }
 
     #[track_caller]

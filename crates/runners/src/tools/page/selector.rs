@@ -3,6 +3,7 @@
 //! A list of selectors with commas; each a chain of parts with blanks (below) or `>` (directly below) between them; each part
 //! a name or `*`, then any of `#id`, `.class`, `[name]`, `[name=value]` and the same with `^=`, `$=`, `*=`, `~=`.
 
+use super::super::extract::Work;
 use super::tree::{Element, Node};
 
 /// A list of selectors.
@@ -54,9 +55,12 @@ impl Selector {
     /// The elements that it finds, in the order of the page.
     ///
     /// One walk: for each element it is known how far each chain has come at it, and anywhere above it.
-    pub(super) fn find(&self, nodes: &[Node]) -> Vec<usize> {
+    pub(super) fn find(&self, nodes: &[Node], work: &mut Work) -> Result<Vec<usize>, String> {
+        let size: usize = nodes.iter().map(Node::size).sum();
         let mut found = vec![false; nodes.len()];
         for chain in &self.0 {
+            let tests: usize = chain.iter().map(|part| 1 + part.tests.len()).sum();
+            work.spend(size.saturating_mul(tests))?;
             // For each element: how far the chain has come exactly there, and there or above.
             let mut come: Vec<(u64, u64)> = vec![(0, 0); nodes.len()];
             for (at, node) in nodes.iter().enumerate() {
@@ -73,7 +77,7 @@ impl Selector {
                 found[at] |= here & (1 << (chain.len() - 1)) != 0;
             }
         }
-        found.iter().enumerate().filter_map(|(at, found)| found.then_some(at)).collect()
+        Ok(found.iter().enumerate().filter_map(|(at, found)| found.then_some(at)).collect())
     }
 }
 

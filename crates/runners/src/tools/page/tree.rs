@@ -60,6 +60,16 @@ pub(super) enum Node {
     Text(String),
 }
 
+impl Node {
+    /// How many parts one comparison with a selector looks at.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Element(element) => 1 + element.attributes.len(),
+            Self::Text(_) => 1,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Element {
     /// In small letters.
