@@ -73,6 +73,11 @@ impl Path {
             }
             deep = false;
         }
+        // One value is no larger than the source; several may contain each other.
+        if found.len() > 1 {
+            let bytes = found.iter().fold(0_u64, |sum, node| sum.saturating_add(node.value.size().bytes));
+            walk.work.spend(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        }
         Ok(found.into_iter().map(|node| node.value.clone()).collect())
     }
 }

@@ -213,9 +213,13 @@ mod tests {
         let nested = format!("{}{}{}", "<a>".repeat(100), "x".repeat(1000), "</a>".repeat(100));
         check(110_000, xml("//a", nested.clone()), 100);
         check(10_000, xml(&format!("{}/@k", "//a".repeat(50)), nested), 0);
-        let nested: Value = serde_json::from_str(&format!("{}{}", "[".repeat(100), "]".repeat(100))).expect("JSON");
-        let path = json::Path::parse(&"..*".repeat(50)).expect("this is a path");
-        check(20_000, |work| path.find(&nested, work).map(|found| found.len()), 50);
+        let nested = |inner: &str| value(&format!("{}{inner}{}", "[".repeat(100), "]".repeat(100)));
+        let (long, all) = (nested(&format!("{:?}", "x".repeat(1000))), json::Path::parse("..*"));
+        let all = all.expect("this is a path");
+        check(150_000, |work| all.find(&long, work).map(|found| found.len()), 100);
+        let (nested, path) = (nested(""), json::Path::parse(&"..*".repeat(50)));
+        let path = path.expect("this is a path");
+        check(30_000, |work| path.find(&nested, work).map(|found| found.len()), 50);
     }
 
     #[test]
