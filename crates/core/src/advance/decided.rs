@@ -11,7 +11,7 @@ use crate::state::{EntryResult, Frame, StrandNo};
 use crate::trace::{Basis, BranchOutcome, BranchRecord, Counted, Decided, FAILED_LISTED, InputState, ItemCount, What};
 
 /// The exit of an `Enter` that is taken when its frame fails.
-const FRAME_FAILED: usize = 1;
+pub(super) const FRAME_FAILED: usize = 1;
 
 impl Machine<'_> {
     /// The `Decide` at a place was left by an exit; none is a failure that ends the decision.
@@ -155,21 +155,28 @@ impl Machine<'_> {
         }
     }
 
-    /// An attempt failed, and a retry policy says what follows.
-    pub(super) fn decided_by_policy(&mut self, no: StrandNo, step: StepId, basis: Basis, error: Value) {
+    /// An attempt failed, and a retry policy says what follows. `fails` is where its last failure leads.
+    pub(super) fn decided_by_policy(
+        &mut self,
+        no: StrandNo,
+        step: StepId,
+        basis: Basis,
+        error: Value,
+        fails: Vec<Arc<str>>,
+    ) {
         if !self.stamp.record {
             return;
         }
         let Basis::Attempt { limit, delay_ms, retryable, .. } = basis else { return };
         let again = delay_ms.is_some();
-        let fail = if again || retryable {
-            format!("attempt {limit} is the last")
-        } else {
-            "another attempt would not help".to_owned()
+        let fail = match (again, retryable) {
+            (true, _) => "no attempt is left, or the error does not allow another".to_owned(),
+            (false, true) => format!("attempt {limit} is the last"),
+            (false, false) => "another attempt would not help".to_owned(),
         };
-        let branch = |name: &str, rule: &str, is_taken: bool| {
+        let branch = |name: &str, rule: &str, is_taken: bool, targets: Vec<Arc<str>>| {
             let outcome = if is_taken { BranchOutcome::True } else { BranchOutcome::False };
-            BranchRecord { text: Some(rule.into()), ..BranchRecord::by_rule(name, outcome) }
+            BranchRecord { text: Some(rule.into()), targets, ..BranchRecord::by_rule(name, outcome) }
         };
         let retry = "an attempt is left, and the error allows another";
         let decided = Decided {
@@ -177,7 +184,7 @@ impl Machine<'_> {
             step,
             kind: DecisionKind::Retry,
             at_ms: 0,
-            branches: vec![branch("retry", retry, again), branch("fail", &fail, !again)],
+            branches: vec![branch("retry", retry, again, Vec::new()), branch("fail", &fail, !again, fails)],
             chosen: Some(u32::from(!again)),
             basis,
             count: None,

@@ -110,7 +110,7 @@ impl Machine<'_> {
         let flight = &self.state.effects[&effect];
         let kind = &self.program.effects[flight.what.index()];
         let (attempt, step) = (flight.attempt, self.step_id(kind.step));
-        let error = error_object(&failed.kind, &failed.message, step);
+        let error = error_object(kind.response.reported_kind(&failed.kind), &failed.message, step);
         self.note(strand, What::AttemptEnded { step: kind.step, error: Some(error.clone()) });
         let again = kind.retry.filter(|retry| failed.again.is_worth_it() && attempt < retry.max_attempts);
         // Whoever comes before the time that the other side has named is only sent away again.
@@ -119,7 +119,8 @@ impl Machine<'_> {
             (kind.step, kind.retry.map(|retry| retry.max_attempts).filter(|most| *most > 1))
         {
             let basis = Basis::Attempt { attempt, limit, delay_ms: delay, retryable: failed.again.is_worth_it() };
-            self.decided_by_policy(strand, step, basis, error.clone());
+            let fails = format!("the step fails ({})", kind.response.reported_kind(&failed.kind));
+            self.decided_by_policy(strand, step, basis, error.clone(), vec![fails.into()]);
         }
         if let Some(delay) = delay {
             if failed.answered

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use branchpoint_expr::{List, Value, duration_text};
 
+use super::decided::FRAME_FAILED;
 use super::effect::delay_ms;
 use super::sight::error_object;
 use super::{Flow, Machine};
@@ -286,9 +287,11 @@ impl Machine<'_> {
         let Some((by, decides)) = by.and_then(|(by, at)| Some((by, self.program.place(at).decides.as_ref()?))) else {
             return;
         };
-        let step = self.program.decisions[decides.decision.index()].step;
+        let decision = &self.program.decisions[decides.decision.index()];
+        let failed = decides.exits.get(FRAME_FAILED).copied().flatten();
+        let fails = failed.map_or_else(Vec::new, |branch| decision.branches[branch as usize].targets.clone());
         let basis = Basis::Attempt { attempt: frame.attempt, limit, delay_ms, retryable: true };
-        self.decided_by_policy(by, step, basis, error);
+        self.decided_by_policy(by, decision.step, basis, error, fails);
     }
 
     pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {

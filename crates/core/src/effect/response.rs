@@ -6,6 +6,8 @@ use std::sync::Arc;
 use branchpoint_expr::Value;
 use serde::{Deserialize, Serialize};
 
+use super::ProcessRequest;
+
 macro_rules! response {
     ($($(#[$about:meta])* $field:ident: $of:ty,)*) => {
         /// How a raw answer becomes the value of a step, or its error. The default takes answers as they are.
@@ -50,7 +52,8 @@ response! {
     report: Option<u32>,
     /// Process, with `report`: the exit codes that may be repeated; none listed: every one.
     retry_exit_codes: Vec<i64>,
-    /// With `report`: the kind of error of failures; none: that of the failure itself.
+    /// The kind under which failures are reported, except those of [`ProcessRequest::OWN_FAILURES`] and, with `report`, timeouts
+    /// and exit codes; none: that of the failure itself.
     failure_kind: Option<Arc<str>>,
     /// The kind of error if no runner can perform the call; none: `no_runner`.
     missing_runner_kind: Option<Arc<str>>,
@@ -75,4 +78,12 @@ pub enum Format {
     JsonBlock,
     /// Process: the part between `<output>` and `</output>`, as JSON if it is JSON; without tags everything, trimmed.
     Tagged,
+}
+
+impl Response {
+    /// The kind under which a failed attempt is reported. With `report`, the failure has that kind already.
+    pub(crate) fn reported_kind<'k>(&'k self, own: &'k str) -> &'k str {
+        let keeps = self.report.is_some() || ProcessRequest::OWN_FAILURES.iter().any(|kind| kind.as_str() == own);
+        self.failure_kind.as_deref().filter(|_| !keeps).unwrap_or(own)
+    }
 }

@@ -256,8 +256,8 @@ impl Decided {
                     format!("attempt {attempt} of {limit} failed ({})", error.map(message).unwrap_or_default());
                 let reason = self.chosen().and_then(|chosen| chosen.text.as_deref());
                 let then = match (delay_ms, retryable) {
-                    (Some(0), _) => ", the next follows at once".to_owned(),
-                    (Some(delay_ms), _) => format!(", the next follows after {}", duration_text(*delay_ms)),
+                    (Some(0), _) => "; the next attempt follows immediately".to_owned(),
+                    (Some(delay_ms), _) => format!("; the next attempt follows after {}", duration_text(*delay_ms)),
                     (None, true) => ", and no attempt is left".to_owned(),
                     (None, false) => format!(", and {}", reason.unwrap_or("another attempt would not help")),
                 };
@@ -290,7 +290,7 @@ impl Decided {
     fn by_conditions(&self) -> Phrase {
         let Some(chosen) = self.chosen() else {
             let failed = self.explained(BranchOutcome::Error).next();
-            return failed.map_or_else(|| "cannot be decided".into(), |failed| failed.sentence.clone());
+            return failed.map_or_else(|| "cannot be evaluated".into(), |failed| failed.sentence.clone());
         };
         if let Some(explanation) = &chosen.explanation {
             return explanation.sentence.clone();
@@ -329,9 +329,9 @@ impl Decided {
             (None, None, None) => "there is no condition".into(),
             (Some(only), None, None) if second.is_none() => only.sentence.clone(),
             (_, None, None) => unmatched.into(),
-            (_, Some(reason), None) => format!("{unmatched}, and {reason}").into(),
+            (_, Some(reason), None) => format!("{unmatched}; {reason}").into(),
             (_, None, Some(failed)) => format!("{unmatched}, and {failed}").into(),
-            (_, Some(reason), Some(failed)) => format!("{unmatched}, {failed}, and {reason}").into(),
+            (_, Some(reason), Some(failed)) => format!("{unmatched}, and {failed}; {reason}").into(),
         }
     }
 }
@@ -391,13 +391,14 @@ fn by_votes(request: &Request, resolution: &Resolution) -> String {
 fn by_items(items: &ItemCount, has_failed: bool, error: Option<&Value>) -> String {
     let ItemCount { count, failed, .. } = items;
     let listed: Vec<String> = failed.iter().map(|at| format!("[{at}]")).collect();
-    let noun = if failed.len() == 1 { "item" } else { "items" };
-    let why = error.map(|error| format!(" ({})", message(error))).unwrap_or_default();
+    let (noun, first) = if failed.len() > 1 { ("items", "first error: ") } else { ("item", "") };
+    let why = error.map(|error| format!(" ({first}{})", message(error))).unwrap_or_default();
     match (count, has_failed) {
         (_, true) if failed.is_empty() => format!("the loop stopped{why}"),
         (_, true) => format!("{noun} {} failed{why}", listed.join(", ")),
         (0, false) => "there are no items".into(),
         (1, false) if failed.is_empty() => "the only item is done".into(),
+        (1, false) => format!("the only item failed{why}"),
         (_, false) if failed.is_empty() => format!("all {count} items are done"),
         (_, false) => format!("all {count} items have ended; failed: {}{why}", listed.join(", ")),
     }
@@ -416,7 +417,7 @@ fn by_inputs(
     let arrived = inputs.iter().filter(|(_, state)| *state == InputState::Arrived).count();
     let (one, many) = if are_branches { ("branch", "branches") } else { ("input", "inputs") };
     let mut parts = Vec::new();
-    parts.extend(timed_out_ms.map(|limit_ms| format!("the step exceeded its timeout of {}", duration_text(limit_ms))));
+    parts.extend(timed_out_ms.map(|limit_ms| format!("the timeout of {} was exceeded", duration_text(limit_ms))));
     parts.push(match (arrived, inputs.len()) {
         (0, _) => format!("no {one} arrived"),
         (1, 1) => format!("the only {one} arrived: {}", named(InputState::Arrived)),

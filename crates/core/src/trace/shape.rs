@@ -3,7 +3,7 @@
 use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, shown};
 
 use super::{Basis, BranchRecord, Counted, Decided, Iteration};
-use crate::ir::{DecisionKind, Index, Program};
+use crate::ir::{Index, Program};
 use crate::request::{Request, Resolution};
 
 /// Removes secrets from what is shown. It sees values whole, before anything is shortened.
@@ -58,8 +58,8 @@ impl Decided {
         if let Some(error) = &self.error {
             let part = |key: &str| redact.data(error.get(key).unwrap_or(&Value::Null));
             let step = match part("step") {
-                // An attempt is one of the step that decides.
-                Value::Null if self.kind == DecisionKind::Retry => fields["step"].clone(),
+                // An error that names no step is one of the step that decides.
+                Value::Null => fields["step"].clone(),
                 step => step,
             };
             let error = object([("kind", part("kind")), ("message", part("message")), ("step", step)]);

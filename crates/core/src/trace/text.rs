@@ -13,26 +13,37 @@ impl Decided {
     /// What was chosen, in one line: `tier → elif-0 (branch 2 of 3)`.
     pub fn headline(&self, program: &Program) -> String {
         let step = &program.steps[self.step.index()].id;
-        let Some(chosen) = self.chosen() else { return format!("{step}: not decided") };
+        let chosen = self.chosen();
         let detail = match (self.kind, &self.basis, self.count) {
             // A turn is over before its conversation decides.
             (DecisionKind::Loop, _, Some(Counted { done, limit, unit: Unit::Turn })) => {
                 format!(" (after turn {done}{})", of_limit(limit))
             }
-            (DecisionKind::Loop, _, Some(Counted { done, limit, .. })) if &*chosen.name == CONTINUE => {
+            (DecisionKind::Loop, _, Some(Counted { done, limit, .. })) if self.begins_round() => {
                 format!(" (round {}{})", done + 1, of_limit(limit))
             }
             (DecisionKind::Loop, _, Some(Counted { done, unit, .. })) => format!(" (after {})", counted(done, unit)),
-            (DecisionKind::Branch | DecisionKind::Switch | DecisionKind::Transition, Basis::Conditions, _) => {
+            (DecisionKind::Branch | DecisionKind::Switch | DecisionKind::Transition, Basis::Conditions, _)
+                if chosen.is_some() =>
+            {
                 let position = self.chosen.map_or(0, |at| at + 1);
                 format!(" (branch {position} of {})", self.branches.len())
             }
             _ => String::new(),
         };
+        let Some(chosen) = chosen else { return format!("{step}: not decided{detail}") };
         // A transition to the loop around, or to the active step, leads elsewhere than its name says.
         let target = chosen.shown_targets().filter(|_| self.kind == DecisionKind::Transition);
         let target = target.map(|target| format!(" → {target}")).unwrap_or_default();
         format!("{step} → {}{target}{detail}", chosen.name)
+    }
+
+    /// Whether the decision chose another round, or failed before it could.
+    fn begins_round(&self) -> bool {
+        match self.chosen() {
+            Some(chosen) => &*chosen.name == CONTINUE,
+            None => self.branches.iter().any(|branch| &*branch.name == CONTINUE),
+        }
     }
 
     /// The decision on one line, with its reason.

@@ -26,6 +26,12 @@ pub(super) fn failing(rule: Option<&str>, step: &Step<'_>) -> Option<String> {
     (!rules.is_empty()).then(|| rules.join(", or "))
 }
 
+/// Where a branch of [`failing`] leads. The kind is named where only the timeout fails the step; otherwise it is that of the
+/// error.
+pub(super) fn fails(rule: Option<&str>) -> &'static str {
+    if rule.is_some() { "the step fails" } else { "the step fails (timeout)" }
+}
+
 /// The policy that a `retry` key describes.
 pub(super) fn policy(policy: &Located) -> Option<Retry> {
     let Shape::Int(attempts) = policy.get("max_attempts")?.shape else { return None };

@@ -70,9 +70,9 @@ pub(crate) fn explain<'a>(
     let explainer = Explainer { program, results, work: Work::new(bump) };
     let sentence = match &outcome {
         Ok(holds) => Phrase::from(format!("{holds} because ")).phrase(explainer.because(program.root)),
-        Err(error) => format!("cannot be decided: {}", error.message).into(),
+        Err(error) => format!("cannot be evaluated: {}", error.message).into(),
     };
-    Explanation { sentence, tree: explainer.part(program.root, true), outcome }
+    Explanation { sentence, tree: explainer.part(program.root, true, true), outcome }
 }
 
 impl Explanation {
@@ -158,9 +158,11 @@ impl<'a> Explainer<'_, 'a> {
         matches!(self.value(id), Some(View::Bool(true)))
     }
 
-    fn part(&self, id: Id, decided: bool) -> Part {
-        let noted = self.noted(id);
-        let value = self.value(id);
+    /// A part; `reached` is whether the parts around it were evaluated. Equal parts are compiled once, so one that another part
+    /// has evaluated can stand in a part that was not.
+    fn part(&self, id: Id, decided: bool, reached: bool) -> Part {
+        let noted = self.noted(id).filter(|_| reached);
+        let value = self.value(id).filter(|_| reached);
         Part {
             span: self.program.spans[id as usize],
             text: self.program.part_text(id),
@@ -170,18 +172,21 @@ impl<'a> Explainer<'_, 'a> {
             error: noted.and_then(|noted| noted.result.as_ref().err()).cloned(),
             times: noted.map_or(0, |noted| noted.times),
             decided,
-            children: self.parts(id, decided),
+            children: self.parts(id, decided, noted.is_some()),
         }
     }
 
     /// What a part is made of. What reads like the part and gave the same is not told twice.
-    fn parts(&self, id: Id, decided: bool) -> Vec<Part> {
+    fn parts(&self, id: Id, decided: bool, reached: bool) -> Vec<Part> {
         let deciding = if decided { self.deciding(id) } else { Vec::new() };
         let text = self.program.part_text(id);
         let parts = self.children(id).into_iter().flat_map(|child| {
             let decided = deciding.contains(&child);
             let repeated = self.program.part_text(child) == text && self.same_value(child, id);
-            if repeated { self.parts(child, decided) } else { vec![self.part(child, decided)] }
+            match repeated {
+                true => self.parts(child, decided, reached && self.noted(child).is_some()),
+                false => vec![self.part(child, decided, reached)],
+            }
         });
         parts.collect()
     }

@@ -97,9 +97,9 @@ fn long_values_are_cut_and_their_length_told() {
 
 #[test]
 fn a_failure_tells_why_there_is_no_answer() {
-    check("inputs.mode > 5", r#"cannot be decided: `>` cannot compare the text "test" with the number 5"#);
-    check("inputs.count", "cannot be decided: `inputs.count` is 12, but a condition must be true or false");
-    check("inputs.count.deep == 1", "cannot be decided: 12 has no field `deep`");
+    check("inputs.mode > 5", r#"cannot be evaluated: `>` cannot compare the text "test" with the number 5"#);
+    check("inputs.count", "cannot be evaluated: `inputs.count` is 12, but a condition must be true or false");
+    check("inputs.count.deep == 1", "cannot be evaluated: 12 has no field `deep`");
 }
 
 #[test]

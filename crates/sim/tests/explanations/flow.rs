@@ -55,6 +55,15 @@ fn a_call_says_why_it_is_retried() {
     insta::assert_snapshot!("flow-max-retries-json", explained.json());
 }
 
+#[test]
+fn records_in_a_loop_carry_its_rounds_and_their_attempts() {
+    let looped = r#"{"id": "each", "type": "loop", "config": {"loopType": "forEach", "iterableVariable": "{{ $items }}", "itemVariable": "item",
+  "loopBlocks": [{"id": "ask", "type": "llmInstruction",
+    "config": {"instruction": "do {{ $item }}", "resultVariable": "x", "maxRetries": 1}}]}}"#;
+    let explained = scripted(looped, "{}", "{ask: [{$error: overloaded}, 1]}", &[Then::Wait(600_000)]);
+    insta::assert_snapshot!("flow-records", explained.records());
+}
+
 const SWITCH: &str = r#"{"id": "route", "type": "switch", "config": {"variable": "{{ $status }}",
   "cases": [
     {"value": "closed", "blocks": [{"id": "archive", "type": "setVariables", "config": {"variables": [{"name": "x", "value": 1}]}}]},
@@ -99,10 +108,14 @@ fn a_loop_over_items_names_each_item() {
 
 #[test]
 fn a_loop_over_numbers_says_why_it_ends() {
-    let blocks = format!(
-        r#"{{"id": "count", "type": "loop", "config": {{"loopType": "for", "startValue": 1, "endValue": 2, "counterVariable": "n", "loopBlocks": [{INCREMENT}]}}}}"#
-    );
-    check!("for", &blocks, "{}");
+    let blocks = |bounds: &str| {
+        format!(
+            r#"{{"id": "count", "type": "loop", "config": {{"loopType": "for", {bounds}, "counterVariable": "n", "loopBlocks": [{INCREMENT}]}}}}"#
+        )
+    };
+    check!("for", &blocks(r#""startValue": 1, "endValue": 2"#), "{}");
+    check!("for-limit", &blocks(r#""startValue": 1, "endValue": 3, "maxIterations": 1"#), "{}");
+    check!("for-down", &blocks(r#""startValue": 2, "endValue": 1, "stepValue": -1"#), "{}");
 }
 
 #[test]
@@ -156,4 +169,5 @@ fn a_loop_over_no_items_and_a_round_that_fails() {
     check!("for-each-empty", &blocks(INCREMENT), r#"{"items": []}"#);
     let broken = CONDITIONAL.replace(r#""{{ $x }}""#, r#""{{ $item }}""#);
     check!("for-each-failing-round", &blocks(&broken), "{}");
+    check!("for-each-failing-item", &blocks(&broken), r#"{"items": ["a"]}"#);
 }

@@ -205,11 +205,9 @@ fn a_loop_over_items_says_why_it_continued_or_ended() {
     check!("for-each-failed", case(EACH, files, "{lint: [{$exit: 1}]}", &[]));
     let cut = EACH.replace("    body:", "    max_iterations: 1\n    body:");
     check!("for-each-cut", case(&cut, files, &lint(&["dirty"]), &[]));
-    let explained = case(EACH, files, &lint(&["dirty", "clean"]), &[]);
-    let rounds = explained.records.iter().flat_map(|record| &record.iterations);
-    let rounds: Vec<_> = rounds.map(|round| round.to_value(&explained.program, &()).to_string()).collect();
-    let round = |index: u32, item: &str| format!(r#"{{"loop":"each","index":{index},"item":"{item}"}}"#);
-    assert_eq!(rounds, [round(0, "a"), round(0, "a"), round(1, "b"), round(1, "b")], "every round carries its item");
+    let retried = EACH.replace("    command: x\n", "    command: x\n    retry: {max_attempts: 2, initial_delay: 1s}\n");
+    let script = "{lint: [{$exit: 1}, {$exit: 0, stdout: dirty}], fix: [ok]}";
+    insta::assert_snapshot!("machine-records", case(&retried, files, script, &[Then::Wait(10_000)]).records());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::fmt::Write;
 use branchpoint_core::ir::{Index, Program, Status};
 use branchpoint_core::{Decided, RequestNo, StepRecord, StepStatus, steps};
 use branchpoint_dialects::{LoadOptions, load_with, read};
-use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_expr::{Dialect, Object, Part, Value};
 use branchpoint_host::{Script, VirtualDriver};
 
 /// What happens in a run after its start.
@@ -120,6 +120,23 @@ impl Explained {
         serde_json::to_string_pretty(&Value::from(decisions)).expect("a value can be written")
     }
 
+    /// Every step record in order: its loops and items, and its attempts with their times and errors.
+    fn records(&self) -> String {
+        let mut text = String::new();
+        for record in &self.records {
+            let rounds = record.iterations.iter().map(|round| round.to_value(&self.program, &()).to_string());
+            let rounds: Vec<String> = rounds.collect();
+            let step = &self.program.steps[record.step.index()].id;
+            let _ = writeln!(text, "{step}: {:?}, iterations [{}]", record.status, rounds.join(", "));
+            for attempt in &record.attempts {
+                let error = attempt.error.as_ref().map_or("no error".to_owned(), ToString::to_string);
+                let ended = attempt.ended_ms.map_or("not ended".to_owned(), |ms| format!("{ms} ms"));
+                let _ = writeln!(text, "  attempt {} ms to {ended}: {error}", attempt.began_ms);
+            }
+        }
+        text
+    }
+
     fn decisions(&self) -> impl Iterator<Item = (&StepRecord, &Decided)> {
         self.records.iter().flat_map(|record| record.decisions.iter().map(move |decided| (record, decided)))
     }
@@ -134,8 +151,20 @@ fn check_rules(explained: &Explained) {
         assert!(!decided.branches.is_empty(), "every branch is listed");
         assert!(!decided.sentence().to_string().is_empty(), "every decision says why");
         assert!(!matches!(record.status, StepStatus::Completed) || record.ended_ms.is_some());
+        for explanation in decided.branches.iter().filter_map(|branch| branch.explanation.as_ref()) {
+            check_tree(&explanation.tree);
+        }
         for attempt in &record.attempts {
             assert!(attempt.ended_ms.is_some() || record.ended_ms.is_none(), "an attempt of an ended step has ended");
         }
+    }
+}
+
+/// Nothing in a part that was not evaluated was evaluated.
+#[track_caller]
+fn check_tree(part: &Part) {
+    for child in &part.children {
+        assert!(part.times > 0 || child.times == 0, "{} in {}", child.text, part.text);
+        check_tree(child);
     }
 }

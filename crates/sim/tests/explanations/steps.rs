@@ -175,6 +175,10 @@ steps:
     check!("for-each", document, r#"[{"n": 1}, {"n": 2}]"#, "{call: [ok]}", &[]);
     check!("for-each-empty", document, "[]", "{}", &[]);
     check!("for-each-failed", document, r#"[{"n": 2}, {"n": 3}]"#, "{call: [{$error: broken}]}", &[]);
+    let retried = document.replace("n}}'}", "n}}', retry: {max_attempts: 2, delay: 1s}}");
+    let script = "{call: [{$error: broken}, ok]}";
+    let explained = case(&retried, r#"[{"n": 1}, {"n": 2}]"#, script, &[Then::Wait(10_000)]);
+    insta::assert_snapshot!("steps-records", explained.records());
 }
 
 #[test]

@@ -54,6 +54,8 @@ fn a_for_each_says_how_it_treats_failures_limits_and_no_items() {
     let with = |setting: &str| EACH.replace("    body:", &format!("    {setting}\n    body:"));
     let one = "{call: [{$error: broken}, ok]}";
     check!("for-each-kept", &with("fail_fast: false"), "[1, 2]", one, &[]);
+    check!("for-each-kept-one", &with("fail_fast: false"), "[1]", one, &[]);
+    check!("for-each-kept-two", &with("fail_fast: false"), "[1, 2]", "{call: [{$error: broken}]}", &[]);
     check!("for-each-fail-on-empty", &with("fail_on_empty: true"), "[]", "{}", &[]);
     check!("for-each-timeout", &with("timeout: 1s"), "[1, 2]", "{call: [{$hang: true}]}", &[Then::Wait(2000)]);
 }

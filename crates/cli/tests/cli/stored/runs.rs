@@ -98,7 +98,7 @@ states:
     let bench = Bench::new();
     bench.start("small", ("sign", document), Dialect::Machine, &json(r#"{"amount": 50}"#), "{}");
     bench.expect(0, &["runs", "resume", "small"]);
-    has(&bench.expect(0, &["runs", "trace", "small"]).0, &["→ done (no condition matched, and the state succeeded"]);
+    has(&bench.expect(0, &["runs", "trace", "small"]).0, &["→ done (no condition matched; the state succeeded"]);
     let (stdout, _) = bench.expect(0, &["runs", "explain", "small", "check"]);
     has(&stdout, &["check → done (branch 2 of 3)", "✗ ask: inputs.amount > 100  (sign.yaml:7:17)", "is 50"]);
     let (stdout, _) = bench.expect(0, &["runs", "explain", "small", "check", "--with", "inputs.amount=250"]);

@@ -56,7 +56,10 @@ impl Lower {
             let case_test = case.value.and_then(|value| self.case_test(around, variable, value));
             exits.push(Some(self.b.branch(decision, &marker(case, index), case_test, first_id(&case.blocks))));
         }
-        exits.push(Some(self.b.branch(decision, "default", None, first_id(otherwise))));
+        exits.push(Some(match first_id(otherwise) {
+            Some(first) => self.b.branch(decision, "default", None, Some(first)),
+            None => self.b.default_branch(decision, "default", "there is no default", None),
+        }));
         let data = self.formula(r#"{"condition_result": "default", "matched_case": "default"}"#);
         let otherwise = self.way(otherwise, "default", data, around, ways);
         let decide = self.b.decide(arms, otherwise, Some(ways.fail));

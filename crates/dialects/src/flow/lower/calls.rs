@@ -1,7 +1,7 @@
 //! Calls of the outside. The request is expanded first, so that a mistake in it is not taken for a failed call.
 
-use branchpoint_core::effect::{PathKey, ProcessRequest, SecretForm, SecretText};
-use branchpoint_core::ir::{Backoff, Effect, Failure, PlaceId, Retry, Write};
+use branchpoint_core::effect::{PathKey, Response, SecretForm, SecretText};
+use branchpoint_core::ir::{Backoff, Effect, PlaceId, Retry, Write};
 use branchpoint_expr::{Dialect, Kind, Reference};
 
 use super::super::raw::{Asked, Call};
@@ -19,25 +19,14 @@ impl Lower {
         let effect = self.b.effect(Effect {
             kind: request.kind,
             fixed: request.fixed,
-            response: request.response,
+            response: Response { failure_kind: Some(Kind::EffectFailed.as_str().into()), ..request.response },
             secrets: credentials(call),
             retry: (call.retries > 0).then(|| retry(call.retries)),
             attempt_limit_ms: call.timeout_s.map(milliseconds),
             step: Some(ways.step),
         });
-        let failed = Kind::EffectFailed;
-        let kind = match call.what {
-            Asked::Process { .. } => {
-                let own = ProcessRequest::OWN_FAILURES.map(|kind| format!("\"{kind}\"")).join(", ");
-                format!(r#"$error.kind in [{own}] ? $error.kind : "{failed}""#)
-            }
-            _ => format!(r#""{failed}""#),
-        };
-        let gone = self.formula(&format!(r#"{{"kind": {kind}, "message": $error.message}}"#));
-        let gone = self.b.set([Write::Put(self.error, gone)], ways.fail.to, None);
         let input = self.b.read(self.work);
-        let fail = Failure { to: gone, ..ways.fail };
-        let ask = self.b.do_(effect, input, Some(self.data), ways.end, Some(fail));
+        let ask = self.b.do_(effect, input, Some(self.data), ways.end, Some(ways.fail));
         let mut writes = vec![Write::Put(self.work, self.template(around.scope, &request.parts))];
         for change in &request.changes {
             writes.push(Write::Put(self.work, self.formula(change)));

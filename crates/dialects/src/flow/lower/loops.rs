@@ -212,6 +212,12 @@ impl Lower {
     fn declare_loop(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, continues: ConditionId) -> Declared {
         let decision = self.b.decision(cycle.ways.step, DecisionKind::Loop);
         let target = first_id(&repeat.blocks);
+        let is_while = matches!(repeat.rounds, Rounds::While(_));
+        let most_text = match (is_while, repeat.is_capped()) {
+            (true, _) => "$most",
+            (false, true) => "min($most, $total)",
+            (false, false) => "$total",
+        };
         let (again, end) = match &repeat.rounds {
             Rounds::While(_) => {
                 let again = self.b.branch(decision, "continue", Some(continues), target);
@@ -221,10 +227,13 @@ impl Lower {
                 let next = "toString($round == 0 ? $at : $at + $step)";
                 let is_left = "$round < $total";
                 let values = [("counter", Value::Str(counter.clone()))];
-                let reason =
-                    format!(r#"{is_left} ? $counter + " is " + {next} + ", up to endValue " + toString($last) : nil"#);
+                let reason = format!(
+                    r#"$round < {most_text} ? $counter + " is " + {next} + ($step < 0 ? ", down to" : ", up to") + " endValue "
+                        + toString($last) : nil"#
+                );
                 let end = format!(
-                    r#"{is_left} ? nil : $counter + " would be " + {next} + ", beyond endValue " + toString($last)"#
+                    r#"{is_left} ? nil : $counter + " would be " + {next} + ", which "
+                        + ($step < 0 ? "is below" : "exceeds") + " endValue " + toString($last)"#
                 );
                 (
                     self.ruled(decision, ("continue", "numbers are left"), (&reason, &values), target, cycle),
@@ -237,33 +246,33 @@ impl Lower {
                 let none = format!(
                     r#"$total == 0 ? "there are no items"
                     : $round < $total || $first_error == nil ? nil
-                    : "all " + toString($total) + " items have ended; failed: " + {listed}
-                        + " (" + $first_error.kind + ": " + $first_error.message + ")""#
+                    : ($total == 1 ? "the only item failed"
+                        : "all " + toString($total) + " items have ended; failed: " + {listed})
+                        + (len($failed) > 1 ? " (first error: " : " (")
+                        + $first_error.kind + ": " + $first_error.message + ")""#
                 );
-                let left = r#"$round < $total && $round < ($most ?? $total)
-                    ? toString($total - $round) + " of " + toString($total)
-                        + ($total - $round == 1 ? " items is left" : " items are left") : nil"#;
+                let left = format!(
+                    r#"$round < {most_text} ? toString($total - $round) + " of " + toString($total)
+                        + ($total - $round == 1 ? " items is left" : " items are left") : nil"#
+                );
                 (
-                    self.ruled(decision, ("continue", more), (left, &[]), target, cycle),
+                    self.ruled(decision, ("continue", more), (&left, &[]), target, cycle),
                     self.ruled(decision, ("end", "no items are left"), (&none, &[]), None, cycle),
                 )
             }
         };
-        let is_while = matches!(repeat.rounds, Rounds::While(_));
         let limit = repeat.is_capped().then(|| {
-            let rest = r#" + ($round >= $most ? ", leaving out " + toString($total - $most) + " of " + toString($total) + " items" : "")"#;
+            let noun = if matches!(repeat.rounds, Rounds::For { .. }) { "numbers" } else { "items" };
+            let rest = format!(
+                r#" + ($round >= $most ? ", leaving out " + toString($total - $most) + " of " + toString($total) + " {noun}" : "")"#
+            );
             let rule = format!(
                 r#""the limit of " + toString($most) + ($most == 1 ? " round" : " rounds") + " (maxIterations) is reached"{}"#,
-                if is_while { "" } else { rest },
+                if is_while { "" } else { &rest },
             );
             self.ruled(decision, ("limit", "the limit of rounds is reached"), (&rule, &[]), None, cycle)
         });
         let round = self.b.read(cycle.round);
-        let most_text = match (is_while, repeat.is_capped()) {
-            (true, _) => "$most",
-            (false, true) => "min($most, $total)",
-            (false, false) => "$total",
-        };
         let most = self.formula_of(cycle, most_text);
         self.b.counts_to(decision, Unit::Round, round, most);
         if matches!(repeat.rounds, Rounds::Each { .. }) {

@@ -146,7 +146,10 @@ impl<'d> Lower<'d> {
         self.b.attempt(decision, number, most);
         self.b.error(decision, error);
         self.b.rule_branch(decision, "retry", "an attempt is left, and the error allows another", None);
-        (decision, self.b.rule_branch(decision, "fail", rule, None))
+        let fail = self.b.rule_branch(decision, "fail", rule, None);
+        let fails = self.formula(r#""the step fails (" + answer.error.kind + ")""#, &[]);
+        self.b.leads_to(decision, fail, fails);
+        (decision, fail)
     }
 
     /// A place that does nothing but write.

@@ -64,7 +64,7 @@ impl<'d> Lower<'d> {
         if retry(here.state).is_some() {
             // The policy records every attempt under the decision of the place.
             let decision = self.b.decision(here.step, DecisionKind::Retry);
-            let fail = self.b.rule_branch(decision, "fail", "no attempt is left", None);
+            let fail = self.b.rule_branch(decision, "fail", "no attempt is left", Some("the step fails"));
             self.b.decides(enter, decision, [None, Some(fail)]);
         }
         let enter = self.need_session(agent, enter, outcomes);

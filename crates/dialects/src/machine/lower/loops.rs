@@ -2,13 +2,14 @@
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{
-    self, ConditionId, DecisionId, DecisionKind, Exit, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
+    self, ConditionId, DecisionId, DecisionKind, Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
 };
 use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
 use super::context::{Context, ContextId, Rounds, Within};
 use super::state::{Here, Outcomes};
+use super::ways::LOOP_FAILS;
 use crate::machine::raw::{Loop, Times};
 
 /// The rounds of a `while` loop that does not say, and the most that any loop may have.
@@ -104,7 +105,8 @@ impl<'d> Lower<'d> {
                 let stops = self.b.branch(decision, "break", Some(guard), None);
                 let continues = self.b.branch(decision, "no break", None, None);
                 let begun = self.b.read(rounds.begun);
-                self.b.counts(decision, Unit::Round, begun, None);
+                let limit = self.round_limit(round, rounds);
+                self.b.counts_to(decision, Unit::Round, begun, limit);
                 self.b.decides(body_end, decision, [Some(stops), Some(continues)]);
             }
             None => {
@@ -154,11 +156,19 @@ impl<'d> Lower<'d> {
             let reason = self.formula(reason, &rounds.names());
             self.b.reason(decision, end, reason);
         }
-        let (index, count) = (self.b.read(rounds.index), self.formula("len(items)", &rounds.names()));
+        let (index, count) = (self.b.read(rounds.index), self.round_limit(round, rounds));
         self.b.counts_to(decision, Unit::Round, index, count);
         self.items_of(decision, rounds);
         self.b.decides(decide, decision, [Some(more), Some(empty), Some(end)]);
         decide
+    }
+
+    /// The most rounds that a loop may have.
+    fn round_limit(&mut self, round: &Loop, rounds: Rounds) -> ExprId {
+        match round.over {
+            Times::Each(_) => self.formula("len(items)", &rounds.names()),
+            Times::While(_) => self.b.read(rounds.most),
+        }
     }
 
     /// Declares the items of a loop over items that has begun.
@@ -187,7 +197,7 @@ impl<'d> Lower<'d> {
         }
         let more = self.b.branch(decision, "continue", Some(holds), first_of(round));
         let end = self.b.branch(decision, "end", None, None);
-        let (index, most) = (self.b.read(rounds.index), self.b.read(rounds.most));
+        let (index, most) = (self.b.read(rounds.index), self.round_limit(round, rounds));
         self.b.counts_to(decision, Unit::Round, index, most);
         self.b.decides(decide, decision, [Some(limit), None]);
         self.b.decides(look, decision, [Some(more), Some(end)]);
@@ -223,7 +233,8 @@ impl<'d> Lower<'d> {
         }
         let rule = format!("the loop exceeded its timeout of {}", duration_text(here.state.timeout_ms.unwrap_or(0)));
         let error = self.formula("failure", &[]);
-        let (late, _) = self.loop_ends(here.step, ("timeout", &rule), None, Some(error), failed);
+        let (late, _) =
+            self.loop_ends(here.step, ("timeout", &rule), Some("the loop fails (timeout)"), Some(error), failed);
         let is_late = self.test(r#"failure.kind == "timeout""#, &[]);
         self.b.decide([(is_late, late)], failed, None)
     }
@@ -289,7 +300,7 @@ impl<'d> Lower<'d> {
             return self.b.set([Write::Clear(rounds.left_out)], decide, None);
         }
         let message = format!("there are more than {MOST_ROUNDS} items");
-        let reason = format!(r#""there are " + string(len(items)) + " items, more than {MOST_ROUNDS}""#);
+        let reason = format!(r#""there are " + string(len(items)) + " items, more than the {MOST_ROUNDS} allowed""#);
         let refused = self.loop_refused(here, (&message, &reason), rounds, outcomes);
         let over = self.test(&format!("len(items) > {MOST_ROUNDS}"), &rounds.names());
         self.b.decide([(over, refused)], enter, None)
@@ -306,7 +317,8 @@ impl<'d> Lower<'d> {
         let text = r#"{"output": "completed 0 iterations", "error": {"kind": "loop", "message": MESSAGE}}"#;
         let answer = self.put_with(self.slots.answer, text, &[], &[("MESSAGE", Value::from(message))]);
         let error = self.formula_with(r#"putPath(answer.error, ["step"], STATE)"#, &[], &[here.name()]);
-        let (failed, decision) = self.loop_ends(here.step, ("failed", message), None, Some(error), outcomes.bad);
+        let (failed, decision) =
+            self.loop_ends(here.step, ("failed", message), Some(LOOP_FAILS), Some(error), outcomes.bad);
         let reason = self.formula(reason, &rounds.names());
         self.b.reason(decision, 0, reason);
         self.then(vec![answer], failed)

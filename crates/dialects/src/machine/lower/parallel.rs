@@ -15,7 +15,7 @@ impl<'d> Lower<'d> {
     pub(super) fn parallel(&mut self, here: Here<'d>, parallel: &'d Parallel, outcomes: Outcomes) -> PlaceId {
         let done = self.put(self.slots.answer, r#"{"output": ""}"#, &[]);
         let done = self.then(vec![done], outcomes.ok);
-        let failed = self.timed_out_or(r#""parallel""#, r#""""#, outcomes.bad);
+        let failed = self.parallel_failed(outcomes.bad);
         let (want, on_fail) = match parallel.strategy {
             Strategy::AllSucceed => (Want::All, OnFail::Stop),
             Strategy::AnySucceed => (Want::First(1), OnFail::Keep),
@@ -51,14 +51,26 @@ impl<'d> Lower<'d> {
             Strategy::BestEffort => ("every branch ended", None),
         };
         let late = here.state.timeout_ms.map(|ms| format!("the timeout of {} was reached", duration_text(ms)));
+        let kinds: Vec<&str> = failed.map(|_| "parallel").into_iter().chain(late.as_ref().map(|_| "timeout")).collect();
+        let fails = format!("the step fails ({})", kinds.join(" or "));
         let failed: Vec<String> = failed.map(str::to_owned).into_iter().chain(late).collect();
         let failed = Some(failed.join(", or ")).filter(|rule| !rule.is_empty());
         let decision = self.b.decision(here.step, DecisionKind::Join);
         let known = parallel.branches.iter().filter(|name| self.document.state(name.text()).is_some());
         self.b.inputs(decision, known.map(|name| name.text().clone()));
-        let exits = [("completed", Some(completed)), ("failed", failed.as_deref())];
-        let exits = exits.map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule?, None)));
+        let exits = [("completed", Some(completed), None), ("failed", failed.as_deref(), Some(&*fails))];
+        let exits = exits.map(|(name, rule, to)| Some(self.b.rule_branch(decision, name, rule?, to)));
         self.b.decides(enter, decision, exits);
+    }
+
+    /// The slot `failure` becomes an answer that failed. Only the timeout of the state itself names no step; the error of a
+    /// branch has the branch's kind, the state's own is `parallel`.
+    fn parallel_failed(&mut self, bad: PlaceId) -> PlaceId {
+        let failed = self.timed_out_or(r#""parallel""#, r#""""#, bad);
+        let own = self.put(self.slots.failure, r#"putPath(failure, ["kind"], "parallel")"#, &[]);
+        let of_branch = self.b.set([own], failed, None);
+        let names_step = self.test("failure.step != nil", &[]);
+        self.b.decide([(names_step, of_branch)], failed, None)
     }
 
     /// A branch has ended with the state `at`, whose transitions choose nothing.
@@ -68,7 +80,8 @@ impl<'d> Lower<'d> {
             let delivered = self.b.value(true);
             return self.b.leave(scope, Exit::Done(Some(delivered)));
         }
-        let text = r#"{"kind": "parallel", "message": answer.error.message ?? "a branch failed", "step": STATE}"#;
+        let text = r#"{"kind": answer.error.kind ?? "parallel", "message": answer.error.message ?? "a branch failed",
+            "step": STATE}"#;
         let error = self.formula_with(text, &[], &[("STATE", Value::from(&*self.document.states[at].name))]);
         self.b.leave(scope, Exit::Fail(error))
     }

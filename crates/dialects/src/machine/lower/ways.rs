@@ -10,6 +10,10 @@ use super::state::Here;
 use super::{Lower, loops};
 use crate::machine::raw::{OnFailure, Text, Times};
 
+/// The branch of a state whose failure ends the loop around it, and where that leads.
+const LOOP_FAILED: &str = "loop_failed";
+pub(super) const LOOP_FAILS: &str = "the loop fails (loop)";
+
 /// Where a state goes on.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
@@ -58,9 +62,10 @@ impl<'d> Lower<'d> {
         }
     }
 
-    /// The state with which the run continues: the loop around stands for the next state of its body.
+    /// The state with which the run continues: the loop around stands for the next state of its body. An inline failure ends
+    /// the run.
     fn leads_to(&self, here: Here<'d>, target: Target) -> Option<Arc<str>> {
-        let Target::State(to) = target else { return None };
+        let Target::State(to) = target else { return Some("the run fails (terminal_failure)".into()) };
         let next = match self.context(here.context).within {
             Within::Loop { state, .. } if state == to => self.after_in_body(state, here.at).unwrap_or(to),
             _ => to,
@@ -174,15 +179,31 @@ impl<'d> Lower<'d> {
                 }
                 None => self.unnamed(here, outcome, key, continued),
             };
-            let to = next.target.and_then(|target| self.leads_to(here, target));
-            if applies {
-                let branch = self.b.default_branch(decision, &next.name, &next.reason, to.as_deref());
-                taken = Some((branch, next.name, target));
-            } else {
+            let to = match next.target {
+                Some(target) => self.leads_to(here, target),
+                None if &*next.name == LOOP_FAILED => Some(LOOP_FAILS.into()),
+                None => Some(format!("the run fails ({})", next.name).into()),
+            };
+            if !applies {
                 self.b.rule_branch(decision, &next.name, &next.reason, to.as_deref());
+                continue;
             }
+            let branch = self.b.default_branch(decision, &next.name, &next.reason, to.as_deref());
+            if next.target.is_none() && !ok {
+                self.declare_error(here, (decision, branch), outcome, key);
+            }
+            taken = Some((branch, next.name, target));
         }
         taken
+    }
+
+    /// Declares the error of the state that failed, for a decision that ends the run or the loop with it.
+    fn declare_error(&mut self, here: Here<'d>, (decision, branch): (DecisionId, u32), outcome: &str, key: &str) {
+        let text = format!(r#""{outcome} (" + answer.error.message + "), and there is no {key}""#);
+        let reason = self.formula(&text, &[]);
+        self.b.reason(decision, branch, reason);
+        let error = self.formula_with(r#"putPath(answer.error, ["step"], STATE)"#, &[], &[here.name()]);
+        self.b.error(decision, error);
     }
 
     /// What follows where the document names nothing under `key`.
@@ -197,7 +218,7 @@ impl<'d> Lower<'d> {
                 let name = self.document.states[at].name.clone();
                 Next { name, reason: format!("{outcome}, so {then}"), target: Some(Target::State(at)) }
             }
-            Within::Loop { .. } => missing("loop_failed"),
+            Within::Loop { .. } => missing(LOOP_FAILED),
             Within::Root | Within::Branch if is_success && !continued => missing("no_transition"),
             Within::Root | Within::Branch => missing("step_failed"),
         }
@@ -224,7 +245,10 @@ impl<'d> Lower<'d> {
         let context = self.context(here.context);
         let (within, Some(step)) = (context.within, context.step) else { return leave };
         let rule = format!("`{}` failed and has no on_failure", here.state.name);
-        let (place, decision) = self.loop_ends(step, ("failed", &rule), None, Some(error), leave);
+        let (place, decision) = self.loop_ends(step, ("failed", &rule), Some(LOOP_FAILS), Some(error), leave);
+        let text = r#""`" + STATE + "` failed (" + answer.error.message + ") and has no on_failure""#;
+        let reason = self.formula_with(text, &[], &[here.name()]);
+        self.b.reason(decision, 0, reason);
         if let Within::Loop { state, rounds, .. } = within
             && self.document.states[state].as_loop().is_some_and(|round| matches!(round.over, Times::Each(_)))
         {
@@ -256,6 +280,11 @@ impl<'d> Lower<'d> {
 
     /// Goes on at a target, as the context of the state that goes judges it. The place lies in the scope of that context.
     pub(super) fn go(&mut self, context: ContextId, from: usize, target: Target, ok: bool) -> PlaceId {
+        self.go_from(context, (from, "leads to"), target, ok)
+    }
+
+    /// As [`Self::go`], with the words for how the state `from` comes to the target.
+    fn go_from(&mut self, context: ContextId, (from, verb): (usize, &str), target: Target, ok: bool) -> PlaceId {
         let Within::Loop { state, .. } = self.context(context).within else {
             return match (self.context(context).within, target) {
                 (Within::Branch, _) => self.branch_end(context, from, ok),
@@ -266,7 +295,7 @@ impl<'d> Lower<'d> {
         match target {
             Target::State(to) if to == state => self.next_in_body(context, from),
             Target::State(to) if self.in_body(state, to) => self.state_place(context, to),
-            target => self.leave_loop(context, (state, from), target, ok),
+            target => self.leave_loop(context, state, (from, verb), target, ok),
         }
     }
 
@@ -295,7 +324,14 @@ impl<'d> Lower<'d> {
     }
 
     /// The loop ends here, and its own context judges where the run goes on.
-    fn leave_loop(&mut self, context: ContextId, (state, from): (usize, usize), target: Target, ok: bool) -> PlaceId {
+    fn leave_loop(
+        &mut self,
+        context: ContextId,
+        state: usize,
+        (from, verb): (usize, &str),
+        target: Target,
+        ok: bool,
+    ) -> PlaceId {
         let Within::Loop { rounds, .. } = self.context(context).within else {
             unreachable!("only the body of a loop leaves one");
         };
@@ -303,7 +339,7 @@ impl<'d> Lower<'d> {
         let document = self.document;
         let left = &document.states[state];
         let step = self.step(around, state);
-        let next = self.go(around, state, target, ok);
+        let next = self.go_from(around, (state, "was left for"), target, ok);
         let hooked = self.hooks(around, &left.post, step, next, None);
         let (status, exit) = if ok { ("completed", 0) } else { ("failed", 1) };
         let text = format!(
@@ -319,7 +355,7 @@ impl<'d> Lower<'d> {
         let name = self.target_name(target);
         let member = &document.states[from].name;
         let failed = if ok { "" } else { "failed and " };
-        let rule = format!("`{member}` {failed}leads to `{name}`, which is outside of the body");
+        let rule = format!("`{member}` {failed}{verb} `{name}`, which is outside the body");
         let (outside, _) = self.loop_ends(step, ("left", &rule), Some(&name), None, outside);
         self.b.leave(scope, Exit::Goto(outside))
     }

@@ -39,7 +39,8 @@ impl Lower<'_, '_> {
             ("every item has ended", None)
         };
         let end = self.b.rule_branch(decision, "end", end, None);
-        let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, None));
+        let fails = Some(guard::fails(failed));
+        let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, fails));
         self.b.decides(enter, decision, [Some(end), failed]);
         let begin = self.looked_at(no, at, enter, (finish, failure), (decision, none));
         self.begin(no, begin);

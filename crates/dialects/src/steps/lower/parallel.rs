@@ -66,7 +66,8 @@ impl Lower<'_, '_> {
             (false, false) => ("every branch has ended", Some("a branch failed")),
         };
         let completed = self.b.rule_branch(decision, "completed", rule, None);
-        let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, None));
+        let fails = Some(guard::fails(failed));
+        let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, fails));
         self.b.decides(enter, decision, [Some(completed), failed]);
         if let Some(gaps) = gaps {
             let none = self.b.value(Value::from(Vec::new()));

@@ -21,7 +21,7 @@ impl Lower<'_, '_> {
         let wait = self.b.wait([Arm::Request { spec, into: Some(self.l.answer), next: resolved, expired }], None);
         let decision = self.b.decision(self.ids[no], DecisionKind::Approval);
         // Whatever was decided, the same steps follow; only a time limit may fail the run.
-        let fails = fails_run.then_some("the run fails");
+        let fails = fails_run.then_some("the run fails (hitl_timeout)");
         let timeout = self.b.rule_branch(decision, "timeout", "the deadline passed", fails);
         self.b.decides(wait, decision, [Some(timeout)]);
         // The question is made before it is asked, because a wait that fails must tell which step it was.

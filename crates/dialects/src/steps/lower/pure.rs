@@ -100,7 +100,8 @@ impl Lower<'_, '_> {
             _ => "the time was reached".to_owned(),
         };
         let mut exits = vec![Some(self.b.rule_branch(decision, "due", &due, None))];
-        let late = guard::failing(None, step).map(|rule| self.b.rule_branch(decision, "timeout", &rule, None));
+        let fails = Some(guard::fails(None));
+        let late = guard::failing(None, step).map(|rule| self.b.rule_branch(decision, "timeout", &rule, fails));
         exits.extend(late.map(Some));
         self.b.decides(wait, decision, exits);
         let begin = if writes.is_empty() {
