@@ -87,3 +87,18 @@ impl Response {
         self.failure_kind.as_deref().filter(|_| !keeps).unwrap_or(own)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Response;
+
+    #[test]
+    fn failures_are_reported_under_the_kind_that_the_call_names() {
+        let named = Response { failure_kind: Some("effect_failed".into()), ..Response::default() };
+        assert_eq!(named.reported_kind("timeout"), "effect_failed");
+        assert_eq!(named.reported_kind("output_limit"), "output_limit", "the document has to change, not the command");
+        let judged = Response { report: Some(2), ..named };
+        assert_eq!(judged.reported_kind("timeout"), "timeout", "the failure has its kind already");
+        assert_eq!(Response::default().reported_kind("timeout"), "timeout");
+    }
+}

@@ -183,9 +183,10 @@ impl<'a> Explainer<'_, 'a> {
         let parts = self.children(id).into_iter().flat_map(|child| {
             let decided = deciding.contains(&child);
             let repeated = self.program.part_text(child) == text && self.same_value(child, id);
-            match repeated {
-                true => self.parts(child, decided, reached && self.noted(child).is_some()),
-                false => vec![self.part(child, decided, reached)],
+            if repeated {
+                self.parts(child, decided, reached && self.noted(child).is_some())
+            } else {
+                vec![self.part(child, decided, reached)]
             }
         });
         parts.collect()

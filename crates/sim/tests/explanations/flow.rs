@@ -115,6 +115,11 @@ fn a_loop_over_numbers_says_why_it_ends() {
     };
     check!("for", &blocks(r#""startValue": 1, "endValue": 2"#), "{}");
     check!("for-limit", &blocks(r#""startValue": 1, "endValue": 3, "maxIterations": 1"#), "{}");
+    let text = case(&blocks(r#""startValue": 1, "endValue": 101"#), "{}").text();
+    assert!(
+        text.contains("  n is 101, up to endValue 101\n"),
+        "a loop without a limit counts beyond 100 rounds: {text}"
+    );
     check!("for-down", &blocks(r#""startValue": 2, "endValue": 1, "stepValue": -1"#), "{}");
 }
 

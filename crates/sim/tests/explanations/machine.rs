@@ -246,6 +246,10 @@ fn a_parallel_state_says_what_arrived() {
     check!("parallel-best-effort", case(&states("best_effort"), "{}", one, wait));
     let limited = states("best_effort").replace("strategy", "timeout: 1s, strategy");
     check!("parallel-timeout", case(&limited, "{}", "{a: [ok], b: [{$hang: true}]}", wait));
+    // The branch fails with its own kind, the state with `parallel`.
+    let late = states("all_succeed").replace("a: {command: x", "a: {command: x, timeout: 1s");
+    let late = late.replace(", on_failure: done", "");
+    check!("parallel-branch-timeout", case(&late, "{}", "{a: [{$hang: true}], b: [ok]}", wait));
     let retried = states("all_succeed").replace("strategy", "retry: {max_attempts: 2}, strategy");
     check!("parallel-retry", case(&retried, "{}", "{a: [{$exit: 1}], b: [ok]}", &[]));
 }

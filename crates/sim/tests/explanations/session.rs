@@ -110,7 +110,9 @@ fn a_chat_turn_says_which_tools_are_offered_and_why_it_ends() {
   {$reply: {text: "", toolCalls: [{id: "1", name: send, arguments: {}}, {id: "2", name: search, arguments: {}}]}},
   {$output: found},
   {$reply: {text: "more", toolCalls: [{id: "3", name: search, arguments: {}}]}}]}"#;
-    check!("chat", CHAT, script, &[Then::Signal("turn", r#"{"text": "hello"}"#, None)]);
+    let turn = &[Then::Signal("turn", r#"{"text": "hello"}"#, None)];
+    check!("chat", CHAT, script, turn);
+    insta::assert_snapshot!("session-records", case(CHAT, script, turn).records());
     let script = r#"{helper: [{$reply: {text: "hello"}}]}"#;
-    check!("chat-end", CHAT, script, &[Then::Signal("turn", r#"{"text": "hello"}"#, None)]);
+    check!("chat-end", CHAT, script, turn);
 }
