@@ -64,13 +64,13 @@ impl<'d> Lower<'d> {
 
     /// The state with which the run continues: the loop around stands for the next state of its body. An inline failure ends
     /// the run.
-    fn leads_to(&self, here: Here<'d>, target: Target) -> Option<Arc<str>> {
-        let Target::State(to) = target else { return Some("the run fails (terminal_failure)".into()) };
+    fn leads_to(&self, here: Here<'d>, target: Target) -> Arc<str> {
+        let Target::State(to) = target else { return "the run fails (terminal_failure)".into() };
         let next = match self.context(here.context).within {
             Within::Loop { state, .. } if state == to => self.after_in_body(state, here.at).unwrap_or(to),
             _ => to,
         };
-        Some(self.document.states[next].name.clone())
+        self.document.states[next].name.clone()
     }
 
     /// `on_complete` of a loop, then ordered guards; the first entry without one ends them. An error ends the run: no later
@@ -85,18 +85,18 @@ impl<'d> Lower<'d> {
         let completed = on_complete.map(|target| {
             let (name, to) = (self.target_name(target), self.leads_to(here, target));
             let reason = "the loop completed (on_complete)";
-            (self.b.rule_branch(decision, &name, reason, to.as_deref()), target)
+            (self.b.rule_branch(decision, &name, reason, Some(&to)), target)
         });
         let (mut arms, mut exits, mut default) = (Vec::new(), Vec::new(), None);
         for way in &here.state.transitions {
             let Some(target) = way.target.as_ref().and_then(|name| self.named(name)) else { continue };
             let (name, to) = (self.target_name(target), self.leads_to(here, target));
             let Some(guard) = &way.guard else {
-                default = Some((self.b.branch(decision, &name, None, to.as_deref()), name, target));
+                default = Some((self.b.branch(decision, &name, None, Some(&to)), name, target));
                 break;
             };
             let guard = self.guard(self.scope(here.context), guard);
-            exits.push(Some(self.b.branch(decision, &name, Some(guard), to.as_deref())));
+            exits.push(Some(self.b.branch(decision, &name, Some(guard), Some(&to))));
             arms.push((guard, name, target));
         }
         let default = default.map(|(branch, name, target)| (branch, name, Some(target)));
@@ -181,14 +181,14 @@ impl<'d> Lower<'d> {
             };
             let to = match next.target {
                 Some(target) => self.leads_to(here, target),
-                None if &*next.name == LOOP_FAILED => Some(LOOP_FAILS.into()),
-                None => Some(format!("the run fails ({})", next.name).into()),
+                None if &*next.name == LOOP_FAILED => LOOP_FAILS.into(),
+                None => format!("the run fails ({})", next.name).into(),
             };
             if !applies {
-                self.b.rule_branch(decision, &next.name, &next.reason, to.as_deref());
+                self.b.rule_branch(decision, &next.name, &next.reason, Some(&to));
                 continue;
             }
-            let branch = self.b.default_branch(decision, &next.name, &next.reason, to.as_deref());
+            let branch = self.b.default_branch(decision, &next.name, &next.reason, Some(&to));
             if next.target.is_none() && !ok {
                 self.declare_error(here, (decision, branch), outcome, key);
             }
