@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -53,7 +54,13 @@ fn write_to(message: &str, dropped: &mut Option<usize>, accepts: impl Fn(u16) ->
 /// Whether a file accepts a piece within so many milliseconds. One that is closed accepts it, and reports the error.
 fn accepts(file: BorrowedFd<'_>, patience_ms: u16) -> bool {
     let mut files = [PollFd::new(file, PollFlags::POLLOUT)];
-    poll(&mut files, PollTimeout::from(patience_ms)) != Ok(0)
+    loop {
+        match poll(&mut files, PollTimeout::from(patience_ms)) {
+            // A signal has interrupted the wait, which says nothing about the file.
+            Err(Errno::EINTR) => {}
+            answer => return answer != Ok(0),
+        }
+    }
 }
 
 #[cfg(test)]
