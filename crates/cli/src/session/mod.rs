@@ -14,7 +14,7 @@ use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::gate::{Answer, Gate, Request, Sessions, TTL_S};
 use branchpoint_runners::read_line;
 
-use crate::project::StoreArguments;
+use crate::project::{Project, StoreArguments};
 use crate::source::{DOCUMENT_BYTES, Source, unread};
 use crate::{exit, moment, terminal};
 use line::Line;
@@ -79,7 +79,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     terminal::tell(&terminal::findings(&loaded.diagnostics, &text, &origin));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
     let tools: Option<Vec<&str>> = arguments.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());
-    let gate = Gate::new(program, tools.as_deref(), arguments.ttl)?;
+    let limits = Project::find()?.agent_bounds();
+    let gate = Gate::new(program, tools.as_deref(), arguments.ttl)?.with_limits(limits);
     if arguments.id.is_some() || arguments.store.store.is_some() {
         return durable::run(arguments, &text, program, gate);
     }

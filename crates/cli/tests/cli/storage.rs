@@ -106,6 +106,7 @@ fn an_object_is_written_below_the_folder_for_files() {
 #[test]
 fn wrong_fields_are_named_and_limits_have_their_own_kind() {
     let long = "x".repeat(600);
+    let words: String = (0..513).map(|word| format!("w{word} ")).collect();
     for (step, said) in [
         ("search_memory, top_n: \"{{input}}\"", "`top_n`"),
         ("load_memory", "`key` of a `memory` request is missing"),
@@ -122,6 +123,11 @@ fn wrong_fields_are_named_and_limits_have_their_own_kind() {
         ("retrieval, filter: \"{{input}}\"", "`filter`"),
         (&format!("add_chat_turn, chat_id: {long}"), "storage_limit"),
         (&format!("search_memory, query: \"{}\"", "x ".repeat(9_000)), "storage_limit"),
+        (&format!("search_memory, query: \"{words}\""), "has 513 different words"),
+        (
+            &format!("add_memory, content: x, metadata: {{a: {}{}}}", "[".repeat(64), "]".repeat(64)),
+            "more than 64 levels",
+        ),
     ] {
         let place = Place::new(&[]);
         let output = run(&place, &format!("  - {{id: a, step_type: {step}}}"), &["-i", "input=five", "--json"]);

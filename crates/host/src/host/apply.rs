@@ -88,10 +88,7 @@ impl Host {
         };
         self.clear_timer(run, timer);
         let fired = self.apply(run, Event::TimerFired(timer), due_ms)?;
-        assert!(
-            fired.is_ok() || self.is_dropped(run),
-            "a run takes the timers that it has set, and it said: {fired:?}"
-        );
+        assert!(fired.is_ok(), "a run takes the timers that it has set, and it said: {fired:?}");
         Ok(true)
     }
 
@@ -102,8 +99,7 @@ impl Host {
             // What is reported of a slice is in memory until it is written.
             let slice = if open.watched { slice.min(OPS_PER_EVENT) } else { slice };
             let continued = self.apply_with(run, Event::Continue, i64::MIN, slice)?;
-            let dropped = self.is_dropped(run);
-            assert!(continued.is_ok() || dropped, "a run that is not finished continues, and it said: {continued:?}");
+            assert!(continued.is_ok(), "a run that is not finished continues, and it said: {continued:?}");
         }
         self.hear_waiting(run);
         Ok(())
@@ -178,10 +174,7 @@ impl Host {
             self.current.acts.push(Act::Told { run, notes: outcome.trace });
         }
         for command in outcome.commands {
-            match self.carry_out(run, command, now_ms) {
-                Err(Trouble::Bytes { error, .. }) => return Ok(Err(self.break_off(run, error.to_string()))),
-                done => done?,
-            }
+            self.carry_out(run, command, now_ms)?;
         }
         Ok(Ok(()))
     }
@@ -299,7 +292,7 @@ impl Host {
     }
 
     /// The rows of the runs that took events, once for each turn.
-    pub(super) fn write_rows(&mut self) {
+    pub(super) fn write_rows(&mut self) -> Result<(), Trouble> {
         for run in std::mem::take(&mut self.current.touched) {
             let Some(open) = self.open.get_mut(&run) else { continue };
             open.touched = false;
@@ -320,23 +313,20 @@ impl Host {
                 open.row = (status, driven);
             }
             // The last snapshot of a run that has ended is its result.
-            let needs_snapshot = open.has_outgrown_snapshot() || ended && open.tail_bytes > 0;
-            if needs_snapshot && self.snapshot(run).is_err() {
-                continue;
+            if open.has_outgrown_snapshot() || ended && open.tail_bytes > 0 {
+                self.snapshot(run)?;
             }
             if ended {
                 self.current.ended.push(run);
             }
         }
+        Ok(())
     }
 
-    /// Stores the state of a run. A run whose state cannot be stored is broken off.
-    pub(super) fn snapshot(&mut self, run: RunNo) -> Result<(), Refused> {
+    pub(super) fn snapshot(&mut self, run: RunNo) -> Result<(), Trouble> {
         let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
-        let packed = match open.packing.state(&open.state) {
-            Ok(packed) => packed,
-            Err(error) => return Err(self.break_off(run, error.to_string())),
-        };
+        let packed = open.packing.state(&open.state);
+        let packed = packed.map_err(|error| Trouble::Bytes { run: open.id.to_string(), error })?;
         let first = std::mem::replace(&mut open.snapshot_bytes, packed.bytes.len()) == 0;
         (open.tail_bytes, open.tail_ops) = (0, 0);
         self.store.keep_snapshot(run, open.state.seq(), packed, first);

@@ -76,33 +76,6 @@ impl Host {
         }
     }
 
-    /// A run has computed something that cannot be stored. Nothing that it did in this turn is written, performed or acknowledged; in
-    /// the store it stays as it was before the turn, and it is broken like a run that cannot be opened.
-    pub(super) fn break_off(&mut self, run: RunNo, why: String) -> Refused {
-        self.forget_turn(run);
-        let refused = Refused::Unstorable(why.clone());
-        for act in &mut self.current.acts {
-            if let Act::Answered { outcome, .. } = act
-                && outcome.as_ref().is_ok_and(|taken| taken.run == run && taken.new)
-            {
-                *outcome = Err(refused.clone());
-            }
-        }
-        let waiting = self.drop_open(run).map(|open| open.waiting).unwrap_or_default();
-        self.schedule.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
-        let started = self.current.new_ids.len();
-        self.current.new_ids.retain(|_, new| *new != run);
-        if self.current.new_ids.len() == started {
-            self.set_broken(run, why);
-        }
-        refused
-    }
-
-    /// Whether an event has broken the run off.
-    pub(super) fn is_dropped(&self, run: RunNo) -> bool {
-        !self.open.contains_key(&run)
-    }
-
     /// A run was opened. If it was broken before, its key is back or its bytes were restored; the others may have recovered too.
     pub(super) fn set_opened(&mut self, run: RunNo) {
         if self.broken.remove(run) {

@@ -8,7 +8,7 @@ use crate::store::RunNo;
 
 impl Host {
     /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
-    pub(super) fn put_idle_away(&mut self) {
+    pub(super) fn put_idle_away(&mut self) -> Result<(), Trouble> {
         // A run becomes idle by an event, so looking at all of them is worth its while only after many.
         self.counters.since_idle_away += self.current.touched.len();
         let rare = self.counters.since_idle_away >= self.open.len() / 2;
@@ -23,28 +23,30 @@ impl Host {
             .map(|(run, open)| (open.turn, *run))
             .collect();
         if idle.len() <= self.settings.idle_limit {
-            return;
+            return Ok(());
         }
         idle.sort_unstable();
         // Half of them at once, so that looking at all of them is rare.
         for (_, run) in idle.drain(..idle.len() - self.settings.idle_limit / 2) {
-            self.leave(run);
+            self.leave(run)?;
         }
+        Ok(())
     }
 
     /// Writes what is needed to open a run again, and lets go of it.
-    pub(super) fn leave(&mut self, run: RunNo) {
-        let Some(open) = self.open.get(&run) else { return };
-        if open.tail_bytes > 0 && !open.detached && self.snapshot(run).is_err() {
-            return;
+    pub(super) fn leave(&mut self, run: RunNo) -> Result<(), Trouble> {
+        let Some(open) = self.open.get(&run) else { return Ok(()) };
+        if open.tail_bytes > 0 && !open.detached {
+            self.snapshot(run)?;
         }
-        let Some(open) = self.open.remove(&run) else { return };
+        let Some(open) = self.open.remove(&run) else { return Ok(()) };
         // A run whose script has the answer does not wait for people.
         let answered = self.schedule.answerable.remove(&run);
         let status = if answered { Status::Running } else { branchpoint_core::status(&open.program, &open.state) };
         self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None);
         self.forget_timers(run, &open);
         self.drop_script(open.script);
+        Ok(())
     }
 
     fn forget_timers(&mut self, run: RunNo, open: &Open) {
@@ -58,10 +60,8 @@ impl Host {
     }
 
     /// Everything that is open, when the process leaves.
-    pub(super) fn put_all_away(&mut self) {
+    pub(super) fn put_all_away(&mut self) -> Result<(), Trouble> {
         let runs: Vec<RunNo> = self.open.keys().copied().collect();
-        for run in runs {
-            self.leave(run);
-        }
+        runs.into_iter().try_for_each(|run| self.leave(run))
     }
 }

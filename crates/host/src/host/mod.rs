@@ -317,10 +317,7 @@ impl Host {
             }
             Order::Leave(run) => {
                 let idle = self.open.get(&run).is_some_and(|open| open.is_idle());
-                if idle {
-                    self.leave(run);
-                }
-                Ok(())
+                if idle { self.leave(run) } else { Ok(()) }
             }
             Order::Child(..) if self.winding_down => Ok(()),
             Order::Child(parent, call) => self.call_child(parent, *call, now_ms),
@@ -351,7 +348,7 @@ impl Host {
     /// The same, and gives the store back.
     pub fn into_store(mut self) -> Result<Store, Trouble> {
         self.record_responses()?;
-        self.put_all_away();
+        self.put_all_away()?;
         self.store.begin()?;
         let closed = self
             .write_in_order()

@@ -185,8 +185,7 @@ impl Host {
         if let Err(refused) = self.apply(run, event, now_ms)? {
             let text = format!("The script's answer {shown} to step `{step}` was rejected: {refused}.");
             self.note(run, &text);
-            let root = self.open.get(&run).and_then(|open| open.script);
-            if let Some(scripted) = root.and_then(|root| self.scripts.get_mut(&root)) {
+            if let Some(scripted) = self.open[&run].script.and_then(|root| self.scripts.get_mut(&root)) {
                 scripted.unanswered.insert((run, key));
             }
         }

@@ -123,7 +123,7 @@ impl Host {
             self.drop_script(script);
             self.forget_new(&start.id, run);
         } else if start.detached {
-            self.leave(run);
+            self.leave(run)?;
         }
         Ok(begun.map(|()| Taken { run, new: true }))
     }

@@ -66,9 +66,8 @@ impl Host {
         self.end_child_attempts(now_ms)?;
         self.continue_runs()?;
         self.answer_questions(now_ms)?;
-        self.put_idle_away();
-        self.write_rows();
-        Ok(())
+        self.put_idle_away()?;
+        self.write_rows()
     }
 
     /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others. They have a
@@ -142,19 +141,14 @@ impl Host {
         self.store.write_posts(self.owner.number)
     }
 
-    /// Forgets what a run did in this turn.
-    pub(super) fn forget_turn(&mut self, run: RunNo) {
-        self.store.forget_unwritten(run);
-        self.schedule.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
-        self.current.acts.retain(|act| act.run() != Some(run));
-    }
-
     /// Another process has started a run of this id while this one was computed: that one counts, and of this one nothing is left.
     fn discard_new(&mut self, run: RunNo) -> Result<(), Trouble> {
         let id =
             self.current.new_ids.iter().find(|(_, new)| **new == run).map(|(id, _)| id.clone()).unwrap_or_default();
         let first = self.store.run(&id)?.ok_or_else(|| Trouble::Missing(format!("run `{id}`")))?;
-        self.forget_turn(run);
+        self.store.forget_unwritten(run);
+        self.schedule.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
+        self.current.acts.retain(|act| act.run() != Some(run));
         for act in &mut self.current.acts {
             if let Act::Answered { outcome: Ok(taken), .. } = act
                 && taken.run == run

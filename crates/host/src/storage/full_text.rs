@@ -1,8 +1,10 @@
 //! Full-text queries from data. No text of a query is ever read as query syntax.
 
+use branchpoint_runners::storage::{MAX_QUERY_WORDS, StorageError};
+
 /// A query that matches any word of a text; none if it has no words. Every word is a quoted string of the query language, and quotes are
 /// not part of words.
-pub(super) fn any_word(text: &str) -> Option<String> {
+pub(super) fn any_word(text: &str) -> Result<Option<String>, StorageError> {
     let is_mark = |c: char| ('\u{300}'..='\u{36f}').contains(&c);
     let mut words: Vec<String> = text
         .split(|c: char| !c.is_alphanumeric() && !is_mark(c))
@@ -11,5 +13,11 @@ pub(super) fn any_word(text: &str) -> Option<String> {
         .collect();
     words.sort_unstable();
     words.dedup();
-    (!words.is_empty()).then(|| words.join(" OR "))
+    if words.len() > MAX_QUERY_WORDS {
+        let count = words.len();
+        let message =
+            format!("the query has {count} different words, but at most {MAX_QUERY_WORDS} are allowed; shorten it");
+        return Err(StorageError::Limit(message));
+    }
+    Ok((!words.is_empty()).then(|| words.join(" OR ")))
 }

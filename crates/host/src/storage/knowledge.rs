@@ -1,10 +1,10 @@
 //! Knowledge bases over a full-text index.
 
 use branchpoint_core::effect::Passage;
-use branchpoint_expr::iso_utc;
+use branchpoint_expr::{Value, iso_utc};
 use branchpoint_runners::storage::{
-    KnowledgeDocument, MAX_CONTENT_BYTES, MAX_METADATA_BYTES, MAX_NAME_BYTES, MAX_PASSAGES, PassageSearch, Retrieval,
-    StorageError,
+    KnowledgeDocument, MAX_CONTENT_BYTES, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_NAME_BYTES, MAX_PASSAGES,
+    PassageSearch, Retrieval, StorageError,
 };
 use rusqlite::params;
 
@@ -15,9 +15,10 @@ use crate::store::{Store, Trouble};
 
 impl Retrieval for SqliteStorage {
     fn search_passages(&self, knowledge_base: &str, search: &PassageSearch) -> Result<Vec<Passage>, StorageError> {
-        let Some(query) = any_word(&search.query) else { return Ok(Vec::new()) };
+        let Some(query) = any_word(&search.query)? else { return Ok(Vec::new()) };
         self.read(|store| {
-            let sql = "SELECT name, passages.content, metadata, bm25(passage_index) AS score, added_ms
+            // Passages are ranked without their texts, which are read for the results only.
+            let sql = "SELECT name, passage, metadata, bm25(passage_index) AS score, added_ms
                 FROM passage_index JOIN passages ON passage = passage_index.rowid JOIN knowledge_documents USING (document)
                 WHERE passage_index MATCH ?1 AND knowledge_base = ?2 AND added_ms > ?3 AND added_ms < ?4
                     AND NOT (?5 AND is_attachment)
@@ -36,8 +37,10 @@ impl Retrieval for SqliteStorage {
             {
                 let metadata = read_metadata(row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?)?;
                 if search.accepts(&metadata) {
-                    let content: String = row.get(1)?;
-                    loaded.add(&[&content])?;
+                    let sql = "SELECT content FROM passages WHERE passage = ?1";
+                    let passage: i64 = row.get(1)?;
+                    let content: String = store.db.prepare_cached(sql)?.query_row([passage], |row| row.get(0))?;
+                    loaded.add(&[&content, row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?])?;
                     let (score, added_at) = (-row.get::<_, f64>(3)?, iso_utc(row.get(4)?).unwrap_or_default());
                     passages.push(Passage { document: row.get(0)?, content, metadata, score, added_at });
                 }
@@ -47,6 +50,10 @@ impl Retrieval for SqliteStorage {
     }
 
     fn put_document(&self, knowledge_base: &str, document: &KnowledgeDocument) -> Result<(), StorageError> {
+        if !Value::from(document.metadata.clone()).is_within_depth(MAX_METADATA_DEPTH) {
+            let message = format!("the metadata of the document `{}` is nested too deeply", document.name);
+            return Err(StorageError::Limit(message));
+        }
         let metadata = metadata_text(&document.metadata);
         check_sizes(knowledge_base, document, &metadata)?;
         self.write(|store| {

@@ -21,7 +21,7 @@ impl Memory for SqliteStorage {
     }
 
     fn search_entries(&self, collection: &str, query: &str, limit: u32) -> Result<Vec<MemoryMatch>, StorageError> {
-        let Some(query) = any_word(query) else { return Ok(Vec::new()) };
+        let Some(query) = any_word(query)? else { return Ok(Vec::new()) };
         self.read(|store| {
             let sql = "SELECT key, memories.content, metadata, bm25(memory_index) AS score
                 FROM memory_index JOIN memories ON entry = memory_index.rowid

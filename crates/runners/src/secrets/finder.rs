@@ -174,7 +174,9 @@ impl Finder {
     /// The longest beginning of a form that a part of a text ends with. Each part is read once.
     fn beginning(&self, reading: &Reading<'_>, part: Range<usize>) -> Option<Match<'_>> {
         let last = part.end.checked_sub(BEGINNING_BYTES)?;
-        (part.start..=last).filter(|start| self.first[usize::from(reading.bytes[*start])]).find_map(|start| {
+        // What begins earlier is longer than every form.
+        let first = part.start.max(part.end.saturating_sub(self.longest()));
+        (first..=last).filter(|start| self.first[usize::from(reading.bytes[*start])]).find_map(|start| {
             let ending = &reading.bytes[start..part.end];
             let mut begun = self.forms.iter().filter(|form| is_beginning(ending, form));
             begun.find_map(|form| Match::of(reading, start..part.end, form))

@@ -3,7 +3,7 @@
 use branchpoint_core::effect::{FieldError, Kind};
 use branchpoint_expr::{Object, Value};
 
-use super::{MAX_CONTENT_BYTES, MAX_METADATA_BYTES, MAX_NAME_BYTES, MAX_QUERY_BYTES, StorageError};
+use super::{MAX_CONTENT_BYTES, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_NAME_BYTES, MAX_QUERY_BYTES, StorageError};
 use crate::secrets::Secrets;
 
 pub(super) struct Checks<'c> {
@@ -38,6 +38,11 @@ impl Checks<'_> {
 
     pub(super) fn metadata(&self, metadata: &Object) -> Result<Object, StorageError> {
         let metadata = self.secrets.mask_value(&Value::from(metadata.clone()));
+        if !metadata.is_within_depth(MAX_METADATA_DEPTH) {
+            return Err(StorageError::Limit(format!(
+                "`metadata` is nested more than {MAX_METADATA_DEPTH} levels deep; flatten it"
+            )));
+        }
         within("metadata", &metadata.to_string(), MAX_METADATA_BYTES)?;
         Ok(metadata.as_object().cloned().unwrap_or_default())
     }

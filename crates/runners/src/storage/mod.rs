@@ -25,9 +25,13 @@ pub const MAX_CONTENT_BYTES: usize = 256 * 1024;
 pub const MAX_NAME_BYTES: usize = 512;
 /// The most bytes of metadata as JSON.
 pub const MAX_METADATA_BYTES: usize = 64 * 1024;
+/// How deeply lists and objects in metadata may be nested: what is written as JSON can be read again.
+pub const MAX_METADATA_DEPTH: u16 = 64;
 /// The most bytes of the text of a search.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
-/// The most bytes of the texts and metadata that one request loads.
+/// The most different words of a search.
+pub const MAX_QUERY_WORDS: usize = 512;
+/// The most bytes of texts and metadata that one request loads.
 pub const MAX_RESULT_BYTES: usize = 16 * 1024 * 1024;
 /// The most entries of a collection.
 pub const MAX_ENTRIES: u32 = 100_000;

@@ -190,7 +190,7 @@ impl Lower<'_, '_> {
         let limit = self.b.rule_branch(decision, "limit", &limit, None);
         let reached = self.formula(&reached);
         self.b.reason(decision, limit, reached);
-        let again = self.b.rule_branch(decision, "continue", "maxSteps is not reached", None);
+        let again = self.b.rule_branch(decision, "continue", "no limit of the turn is reached", None);
         let made = self.b.read(turn.made);
         self.b.counts(decision, Unit::Round, made, u64::try_from(template.max_steps).ok());
         self.b.decides(after, decision, [None, Some(end)]);

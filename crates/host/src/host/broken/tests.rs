@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use branchpoint_core::Event;
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Program, Status};
-use branchpoint_core::{Command, Event, RequestNo};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 use rusqlite::params;
@@ -15,7 +15,7 @@ use rusqlite::params;
 use super::RETRY_MS;
 use crate::host::testing::{Place, answered, calling, open, parent, save, save_with, start, waiting};
 use crate::host::{Act, ContinueWith, Drives, Host, Refused, Start, Ticket};
-use crate::store::{RunNo, Sent, Store, Trouble};
+use crate::store::{RunNo, Sent, Store};
 
 fn worker(place: &Place) -> Host {
     Host::new(open(&place.file()), "worker", Drives::All, Arc::new(|_| Value::Null), 0).expect("it can be driven")
@@ -224,33 +224,6 @@ fn cancelling_a_run_without_its_key_leaves_nothing_of_it_in_the_host() {
         let rows: i64 = host.store().db.query_row(&sql, [], |row| row.get(0)).expect("it reads");
         assert_eq!(rows, 0, "{table}");
     }
-}
-
-/// A value of so many lists in each other.
-fn nested(depth: usize) -> Value {
-    (0..depth).fold(Value::Null, |inner, _| Value::from(vec![inner]))
-}
-
-#[test]
-fn a_run_that_cannot_be_stored_is_broken_off_and_the_others_continue() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "calling", &calling());
-    let run = start(&mut host, workflow, "run");
-    let before = host.store().row(run).expect("it is there");
-    let ask = Command::Ask { request: RequestNo(1), spec: nested(400) };
-    let trouble = host.carry_out(run, ask, 0).expect_err("no row can hold it");
-    assert!(matches!(trouble, Trouble::Bytes { .. }), "{trouble}");
-    // An event of the turn that breaks the run off is neither stored nor performed.
-    host.apply(run, Event::Cancel { reason: None }, 0).expect("the store works").expect("it is accepted");
-    assert_eq!(host.break_off(run, trouble.to_string()), Refused::Unstorable(trouble.to_string()));
-    host.current.unwritten = true;
-    let acts = host.turn(0).expect("the turn is written");
-    let of_run: Vec<&Act> = acts.iter().filter(|act| act.run() == Some(run)).collect();
-    assert!(matches!(of_run[..], [Act::Broken { .. }]), "{of_run:?}");
-    let after = host.store().row(run).expect("it is there");
-    assert_eq!((after.seq, after.status), (before.seq, before.status));
-    start(&mut host, workflow, "healthy");
 }
 
 #[test]
