@@ -21,16 +21,20 @@ pub(crate) fn code(status: Status, result: &Value) -> u8 {
     if is_rejected(result) { exit::USAGE } else { said.unwrap_or(exit::FAILED) }
 }
 
-/// What a run gave: its output, else the message of its end, else the last output of its steps, else what its variables hold.
-pub(crate) fn output(result: &Value) -> Option<String> {
+/// What [`output`] shows, as a value.
+pub(crate) fn output_value(result: &Value) -> Option<&Value> {
     let filled = |part: &&Value| **part != Value::Null;
     let part = |key: &str| result.get(key).filter(filled);
     let message = part("message").filter(|message| message.as_str().is_some_and(|text| !text.is_empty()));
     let last = || part("state").and_then(|state| state.get("previous_output")).filter(filled);
-    match part("output").or(message).or_else(last) {
-        Some(output) => Some(output.to_string()),
-        None => part("variables").and_then(|variables| serde_json::to_string_pretty(variables).ok()),
-    }
+    part("output").or(message).or_else(last).or_else(|| part("variables"))
+}
+
+/// What a run gave: its output, else the message of its end, else the last output of its steps, else what its variables hold.
+pub(crate) fn output(result: &Value) -> Option<String> {
+    let output = output_value(result)?;
+    let is_variables = result.get("variables").is_some_and(|variables| std::ptr::eq(variables, output));
+    if is_variables { serde_json::to_string_pretty(output).ok() } else { Some(output.to_string()) }
 }
 
 /// Where and why a run failed.

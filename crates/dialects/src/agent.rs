@@ -15,7 +15,8 @@ use branchpoint_core::ir::{
 };
 use branchpoint_expr::{Condition, Dialect, Located, Problems, Value};
 
-/// How many calls of one reply go on at the same time.
+/// How many calls of one reply are made at the same time, and how many agents one reply may call: each makes at least one call of a model
+/// before a shared budget is checked again.
 const WIDTH: u32 = 8;
 
 /// The dialect of the formulas here; it decides nothing but their grammar.
@@ -314,8 +315,17 @@ impl Turn {
         let unread = "error: 'the arguments of `' + string(call.name) + '` are no JSON object, so it was not called: ' + \
             (type(call.arguments) == 'string' ? call.arguments : toJSON(call.arguments))";
         let unread = self.told(scope, unread, "");
+        let many = format!(
+            "error: 'one reply can call at most {WIDTH} agents, so `' + string(call.name) + '` was not called'"
+        );
+        let many = self.told(scope, &many, "");
+        let too_many = format!(
+            "get(given.subagents ?? {{}}, call.name) != nil && \
+             len(filter(reply.toolCalls[:at], get(given.subagents, .name) != nil)) >= {WIDTH}"
+        );
         let arms = [
             (self.test("call.arguments != nil && type(call.arguments) != 'map'"), unread),
+            (self.test(&too_many), many),
             (self.test("get(given.subagents ?? {}, call.name) != nil"), subagent),
             (self.test("any(given.tools ?? [], .name == call.name)"), tool),
         ];
@@ -349,7 +359,7 @@ impl Turn {
              let message = call.arguments.message ?? call.arguments; \
              let prompt = type(message) == 'string' ? message : toJSON(message); \
              let asked = putPath(putPath(agent.inputs, ['request', 'prompt'], prompt), ['callId'], call.id); \
-             let sharing = len(filter(reply.toolCalls, get(given.subagents, .name) != nil)); \
+             let sharing = min(len(filter(reply.toolCalls, get(given.subagents, .name) != nil)), 8); \
              let limited = given.token_budget == nil ? asked : putPath(asked, ['token_budget'], \
               min(asked.token_budget ?? given.token_budget, int(max(0, given.token_budget - tokens) / sharing))); \
              let inputs = given.cost_budget_micros == nil ? limited : putPath(limited, ['cost_budget_micros'], \

@@ -2,7 +2,7 @@
 
 /// Names that documents cannot set either: they decide which program runs.
 const PROTECTED: [&str; 5] = ["PATH", "SHELL", "HOME", "IFS", "BASH_ENV"];
-const PROTECTED_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
+const PROTECTED_PREFIXES: [&str; 3] = ["LD_", "DYLD_", "BASH_FUNC_"];
 
 /// Names that no input sets, beside the protected ones. Case matters, as it does to those who read them.
 #[rustfmt::skip]

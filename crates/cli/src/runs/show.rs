@@ -86,7 +86,8 @@ fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<Look>, Option<St
 
 fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
     if status == Status::Completed {
-        return ("output", masked::cut(&secrets.mask(&ended::output(result).unwrap_or_default())));
+        let output = ended::output_value(result).map(|output| masked::line(secrets, output));
+        return ("output", output.unwrap_or_default());
     }
     let failure = ended::failure(status, result);
     ("error", secrets.mask(&failure).lines().next().unwrap_or_default().to_owned())

@@ -106,7 +106,7 @@ fn an_object_is_written_below_the_folder_for_files() {
 #[test]
 fn wrong_fields_are_named_and_limits_have_their_own_kind() {
     let long = "x".repeat(600);
-    let words: String = (0..513).map(|word| format!("w{word} ")).collect();
+    let words = (0..513).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ");
     for (step, said) in [
         ("search_memory, top_n: \"{{input}}\"", "`top_n`"),
         ("load_memory", "`key` of a `memory` request is missing"),

@@ -328,6 +328,10 @@ impl Decided {
             (None, None, None) if self.kind == DecisionKind::Transition => "the transition has no condition".into(),
             (None, None, None) => "there is no condition".into(),
             (Some(only), None, None) if second.is_none() => only.sentence.clone(),
+            // The value that the only case did not match says more than that it did not.
+            (Some(only), Some(reason), None) if second.is_none() && self.kind == DecisionKind::Switch => {
+                only.sentence.clone().text("; ").text(reason)
+            }
             (_, None, None) => unmatched.into(),
             (_, Some(reason), None) => format!("{unmatched}; {reason}").into(),
             (_, None, Some(failed)) => format!("{unmatched}, and {failed}").into(),

@@ -4,7 +4,7 @@ use branchpoint_core::ir::Status;
 
 use super::Host;
 use crate::host::open::Open;
-use crate::store::RunNo;
+use crate::store::{RunNo, Trouble};
 
 impl Host {
     /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
@@ -13,7 +13,7 @@ impl Host {
         self.counters.since_idle_away += self.current.touched.len();
         let rare = self.counters.since_idle_away >= self.open.len() / 2;
         if !rare || self.open.len() <= self.settings.idle_limit || self.settings.drives == super::Drives::Named {
-            return;
+            return Ok(());
         }
         self.counters.since_idle_away = 0;
         let mut idle: Vec<(u64, RunNo)> = self

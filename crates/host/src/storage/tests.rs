@@ -4,7 +4,7 @@ use branchpoint_core::EffectNo;
 use branchpoint_core::effect::{MemoryEntry, Role};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::storage::{
-    ChatHistory, KnowledgeDocument, MAX_CONTENT_BYTES, MAX_ENTRIES, MAX_QUERY_BYTES, MAX_TURNS, Memory, PassageSearch,
+    ChatHistory, KnowledgeDocument, MAX_CONTENT_BYTES, MAX_ENTRIES, MAX_QUERY_WORDS, MAX_TURNS, Memory, PassageSearch,
     Retrieval, StorageError, WriteId,
 };
 
@@ -140,9 +140,11 @@ fn query_syntax_in_data_is_text() {
     for sign in (0..0x3000).filter_map(char::from_u32) {
         keys(&storage, &format!("{sign} {sign}refund{sign}\"{sign}"));
     }
-    let mut many: String = (0..).map(|number| format!("{number:x} ")).take(MAX_QUERY_BYTES).collect();
-    many.truncate(MAX_QUERY_BYTES - 7);
-    assert_eq!(keys(&storage, &(many + " refund")), ["a"]);
+    let words =
+        |count: usize| (1..count).map(|number| format!("{number:x}x")).collect::<Vec<_>>().join(" ") + " refund";
+    assert_eq!(keys(&storage, &words(MAX_QUERY_WORDS)), ["a"]);
+    let refused = storage.search_entries("notes", &words(MAX_QUERY_WORDS + 1), 10);
+    assert!(matches!(refused, Err(StorageError::Limit(_))), "{refused:?}");
 }
 
 #[test]

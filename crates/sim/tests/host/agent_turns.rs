@@ -257,6 +257,20 @@ fn agents_that_are_called_together_divide_what_is_left() {
 }
 
 #[test]
+fn one_reply_calls_at_most_eight_agents() {
+    let go = ("subagent_scout_n2", r#"{"message": "Go."}"#);
+    let replies = [calls(&[go; 10])].into_iter().chain(std::iter::repeat_n(says("found"), 8)).chain([says("done")]);
+    let replies: Vec<String> = replies.collect();
+    let mut world = World::new(&replies.iter().map(String::as_str).collect::<Vec<_>>());
+    let result = run(agent_program(), &call("model", "{}", GRAPH), &mut world);
+    assert_eq!((world.asked.len(), text(&result, "output")), (10, "done"));
+    let since = world.asked[9].get("since").and_then(Value::as_list).expect("what was said since");
+    let refused =
+        since.iter().filter(|said| said.get("error").is_some_and(|error| error.to_string().contains("at most 8")));
+    assert_eq!(refused.count(), 2);
+}
+
+#[test]
 fn a_message_that_is_no_text_reaches_the_agent_below_as_json() {
     for (arguments, prompt) in
         [(r#"{"message": {"to": "Rome"}}"#, r#"{"to":"Rome"}"#), (r#"{"msg": "Go."}"#, r#"{"msg":"Go."}"#)]

@@ -143,7 +143,8 @@ fn read_part(part: &Value, reply: &mut Reply) -> Result<(), Fault> {
     if let Some(called) = part.get("functionCall") {
         let name = called["name"].as_str().unwrap_or_default();
         let id = text(called, "/id").map_or_else(|| format!("{OWN_ID}{name}#{}", reply.calls.len()), str::to_owned);
-        let arguments = arguments(called["args"].clone());
+        // A call without arguments has none; others that are no object must not reach a tool, as with other providers.
+        let arguments = called.get("args").cloned().unwrap_or_else(|| json!({}));
         reply.add_call(ToolCall { id, name: name.to_owned(), arguments, ..ToolCall::default() })?;
     }
     let words = text(part, "/text");
