@@ -59,6 +59,19 @@ fn arguments_with_too_many_values_stay_text() {
 }
 
 #[test]
+fn arguments_of_gemini_that_are_not_an_object_stay_what_they_are() {
+    for arguments in [r#""rm -rf""#, "[1,2]", "{}"] {
+        let call = format!(r#"{{"functionCall": {{"name": "x", "args": {arguments}}}}}"#);
+        let body = format!(r#"{{"candidates": [{{"content": {{"parts": [{call}]}}, "finishReason": "STOP"}}]}}"#);
+        let provider = Provider::new(vec![Does::Ignores(body.leak())]);
+        let answer = perform(&models(&provider, "gemini"), &reply_with_tools());
+        let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
+        let given = reply.get("toolCalls").and_then(|calls| calls.as_list()?[0].get("arguments"));
+        assert_eq!(given, Some(&value(arguments)));
+    }
+}
+
+#[test]
 fn a_schema_that_refers_to_itself_is_sent() {
     let schema = r##"{"type": "object", "properties": {"next": {"$ref": "#", "description": "The next one."}}}"##;
     let definition = format!(r#"{{"response": {{"output_schema": {schema}}}}}"#);
