@@ -20,7 +20,7 @@ pub struct Imported {
     pub known: Vec<String>,
 }
 
-/// Which runs are to be forgotten. Those that have not ended never are.
+/// Which runs to remove. Runs that have not ended are never removed.
 #[derive(Clone, Debug)]
 pub struct Prune {
     /// Those whose newest event is older than this.
@@ -31,7 +31,7 @@ pub struct Prune {
     pub dry_run: bool,
 }
 
-/// What was forgotten, or would be.
+/// What was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Runs, child runs among them.

@@ -105,7 +105,7 @@ impl<T: Parts> Shared<T> {
         self.0.size
     }
 
-    /// What tells this list or object from every other that exists at the same time; those that share it have the same.
+    /// Identifies this list or object among all that exist at the same time; values that share it have the same identity.
     pub fn identity(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }

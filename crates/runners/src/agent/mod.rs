@@ -2,7 +2,7 @@
 //! child, and no second interpreter decides what happens next.
 //!
 //! A host that finds [`is_turn`] true for a call runs the program that [`branchpoint_core::ir::Effect::agent_program`] names with [`input`]
-//! one level deeper, and settles the call with [`answer`] of the result. The run around hears of agents that are tools of another by the
+//! one level deeper, and settles the call with [`answer`] of the result. The run around is notified of agents that are tools of another by the
 //! signal [`SUBAGENT`].
 
 mod input;

@@ -194,7 +194,7 @@ fn reply_value(request: &ModelCall, reply: &Reply, usage: Usage) -> Value {
             // Some servers send nothing for a tool without arguments.
             Json::Null => json!({}),
             Json::String(text) if text.trim().is_empty() => json!({}),
-            // Arguments that cannot be read stay text, and the model is told so.
+            // Arguments that cannot be read stay text, and the error is reported to the model.
             Json::String(text) => formats::parsed(text).unwrap_or_else(|| json!(text)),
             value => value.clone(),
         };

@@ -186,7 +186,7 @@ impl Tries<'_> {
 }
 
 /// The failure of a reply that used up its tokens. It is accepted if `max_tokens` asks for a short text, or if it calls tools: the
-/// model is told what is wrong with such calls.
+/// error in such a call is reported to the model.
 fn truncated(request: &ModelCall, reply: &Reply, has_problem: bool) -> Option<Answer> {
     let word = reply.truncated()?;
     let has_problem = has_problem || reply.is_empty();

@@ -149,7 +149,7 @@ impl<'m> Model<'m> {
         self.is_newest() || self.version >= (4, 6) && ["opus", "sonnet"].contains(&self.family)
     }
 
-    /// The fields `thinking` and `effort`. Other models are told how many tokens they may think, which must be fewer than those of the
+    /// The fields `thinking` and `effort`. Other models get a number of tokens for thinking, which must be less than that of the
     /// reply: an effort that takes more is lowered, at last to none.
     fn thinking(&self, effort: &str, max_tokens: u32) -> (Value, Value) {
         if effort == "none" {

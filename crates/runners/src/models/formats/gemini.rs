@@ -14,7 +14,7 @@ pub(super) struct Gemini;
 /// How the ids of calls start that came without one. Gemini does not get them back: it matches such calls by their order.
 const OWN_ID: &str = "call#";
 
-/// Stands in for the signature of a call that has none: Gemini 3 refuses the first call of a turn without one.
+/// Replaces the signature of a call that has none: Gemini 3 rejects the first call of a turn without one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 impl Format for Gemini {
@@ -143,7 +143,7 @@ fn read_part(part: &Value, reply: &mut Reply) -> Result<(), Fault> {
     if let Some(called) = part.get("functionCall") {
         let name = called["name"].as_str().unwrap_or_default();
         let id = text(called, "/id").map_or_else(|| format!("{OWN_ID}{name}#{}", reply.calls.len()), str::to_owned);
-        // A call without arguments has none; others that are no object must not reach a tool, as with other providers.
+        // Arguments that are not an object stay what they are, so that the agent rejects the call.
         let arguments = called.get("args").cloned().unwrap_or_else(|| json!({}));
         reply.add_call(ToolCall { id, name: name.to_owned(), arguments, ..ToolCall::default() })?;
     }
