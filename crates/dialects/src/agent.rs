@@ -364,9 +364,12 @@ impl Turn {
               min(asked.token_budget ?? given.token_budget, int(max(0, given.token_budget - tokens) / sharing))); \
              let inputs = given.cost_budget_micros == nil ? limited : putPath(limited, ['cost_budget_micros'], \
               min(asked.cost_budget_micros ?? given.cost_budget_micros, int(max(0, given.cost_budget_micros - cost) / sharing))); \
-             {workflow: workflow, inputs: inputs, \
-             told: {nodeId: agent.rootId, event: {parentNodeId: given.nodeId, subagentNodeId: agent.nodeId, \
-              subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth}}}",
+             let event = {type: 'subagent_call_start', parentNodeId: given.id, subagentNodeId: agent.id, \
+              subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth}; \
+             let started = {nodeId: agent.root, event: fromPairs(filter(toPairs(event), {#[1] != nil}))}; \
+             {workflow: workflow, inputs: inputs, notices: {signal: 'subagent', started: started, \
+              completed: putPath(started, ['event', 'type'], 'subagent_call_end'), \
+              failed: putPath(started, ['event', 'type'], 'subagent_call_error')}}",
         );
         let used = ", tokens: result.usage.tokens, cost: result.usage.cost_micros";
         let good = self.told(scope, "content: result.output", used);

@@ -39,7 +39,8 @@ request! {
         inputs: Value,
         /// Facts for it, beside those of the host.
         facts: Object,
-        /// What the calling run is told of an agent that it runs as a tool.
-        told: Value,
+        /// Notices about this run, for the run that has the outermost agent: the name of the `signal`, and its payloads `started`,
+        /// `completed` and `failed`. The last gets the `message` of the error.
+        notices: Object,
     }
 }

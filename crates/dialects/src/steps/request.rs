@@ -150,7 +150,7 @@ impl Request {
 }
 
 /// Fields that only the effect sets.
-const FIXED: [&str; 7] = ["task", "program", "since", "uses", "subagent_models", "operation", "workflow"];
+const FIXED: [&str; 8] = ["task", "program", "since", "uses", "subagent_models", "operation", "workflow", "notices"];
 
 /// The field of a request that a field of a step is; none: the one of the same name.
 fn request_field(step: &Step<'_>, kind: Kind, name: &str) -> Option<&'static str> {

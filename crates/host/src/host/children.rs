@@ -10,7 +10,7 @@ use branchpoint_expr::Value;
 use super::place::RunPlace;
 use super::{Asker, Host, Order, Start, Taken};
 use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
-use branchpoint_runners::agent::{self, Bounds, Told};
+use branchpoint_runners::agent::{self, Bounds};
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, resolve};
@@ -75,7 +75,7 @@ impl Host {
             }
         };
         if begun.new {
-            self.tell_of_agent(parent, &call, Told::Start)?;
+            self.notify_of_agent(parent, &call, None)?;
         } else if self.parent_of(begun.run)? != Some(called) {
             // Somebody has given another run the id of this child.
             let id = child_id(&self.open[&parent].id, effect.0, attempt);
@@ -146,7 +146,7 @@ impl Host {
             Err(trouble) => return Err(trouble),
         };
         let result = child.result().map(|(_, result)| result.clone()).unwrap_or_default();
-        self.tell_of_agent(parent.run, &call, Told::End(&result))?;
+        self.notify_of_agent(parent.run, &call, Some(&result))?;
         // What a child has used up counts in its parent too, however it ended.
         let usage = child.usage();
         self.settle_with(parent.run, &call, answer(&call, result, usage), usage);

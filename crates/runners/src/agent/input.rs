@@ -44,10 +44,10 @@ const FOR_THE_TURN: [&str; 11] = [
 /// The request cannot be read; the error names the field.
 pub fn input(call: &Call, bounds: Bounds) -> Result<Value, FieldError> {
     let Request::Model(turn) = call.request()? else { return Ok(Value::Null) };
-    let node = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
-    let agent = Agent { root: &node, depth: 1, bounds };
+    let id = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
+    let agent = Agent { root: &id, depth: 1, bounds };
     let fields =
-        [("request", request(call)), ("names", Value::from(turn.stop_when_values.clone())), ("nodeId", node.clone())];
+        [("request", request(call)), ("names", Value::from(turn.stop_when_values.clone())), ("id", id.clone())];
     Ok(with_fields(&agent.common(&turn)?, fields))
 }
 
@@ -69,7 +69,7 @@ fn with_fields(value: &Value, fields: impl IntoIterator<Item = (&'static str, Va
 
 /// An agent in a tree of agents.
 struct Agent<'v> {
-    /// The agent at the top, on whose node everything is told.
+    /// The id of the agent at the top, to which all notices belong.
     root: &'v Value,
     /// How deep the agents below are.
     depth: i64,
@@ -104,7 +104,7 @@ impl Agent<'_> {
     /// a `name`, and the name of its `tool`.
     fn child(&self, child: &Value) -> Result<(Arc<str>, Value, Value), FieldError> {
         let mut fields = child.as_object().cloned().unwrap_or_default();
-        let [node, called, tool] = ["id", "name", "tool"].map(|name| fields.shift_remove(name).unwrap_or_default());
+        let [id, called, tool] = ["id", "name", "tool"].map(|name| fields.shift_remove(name).unwrap_or_default());
         let Request::Model(turn) = Request::parse(Kind::Model, &fields, &Value::Null)? else {
             return Ok(Default::default());
         };
@@ -127,11 +127,11 @@ impl Agent<'_> {
         let inner = Agent { depth: self.depth + 1, ..*self };
         let common = inner.common(&turn)?;
         fields.retain(|field, value| !FOR_THE_TURN.contains(&&**field) && *value != Value::Null);
-        let inputs = with_fields(&common, [("request", Value::from(fields)), ("nodeId", node.clone())]);
+        let inputs = with_fields(&common, [("request", Value::from(fields)), ("id", id.clone())]);
         let described = object([
             ("name", called),
-            ("nodeId", node),
-            ("rootId", self.root.clone()),
+            ("id", id),
+            ("root", self.root.clone()),
             ("depth", Value::Int(self.depth)),
             ("inputs", inputs),
         ]);

@@ -2,8 +2,8 @@
 //! child, and no second interpreter decides what happens next.
 //!
 //! A host that finds [`is_turn`] true for a call runs the program that [`branchpoint_core::ir::Effect::agent_program`] names with [`input`]
-//! one level deeper, and settles the call with [`answer`] of the result. The run around is notified of agents that are tools of another by the
-//! signal [`SUBAGENT`].
+//! one level deeper, and settles the call with [`answer`] of the result. The run around is notified of agents that are tools of another by
+//! [`Notice`]s, whose names and payloads the program has.
 
 mod input;
 
@@ -16,9 +16,6 @@ use branchpoint_expr::{Object, Value};
 pub use input::{Bounds, input};
 
 use crate::runner::{Answer, Call};
-
-/// The signal by which a run hears of agents that are tools of its own: `{nodeId, event}`.
-pub const SUBAGENT: &str = "subagent";
 
 /// Whether a program of that name is one of an agent's turn.
 pub fn is_part(name: &str) -> bool {
@@ -48,34 +45,29 @@ pub fn answer(result: &Value, usage: Usage) -> Answer {
     }
 }
 
-/// What a run hears of an agent that one of its agents has called.
-#[derive(Clone, Copy, Debug)]
-pub enum Told<'v> {
-    /// It begins.
-    Start,
-    /// It has ended with this result.
-    End(&'v Value),
+/// A signal about an agent that another agent called as a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notice {
+    /// The name of the signal.
+    pub signal: Arc<str>,
+    /// What happened to the called agent: `started`, `completed` or `failed`.
+    pub event: &'static str,
+    /// The payload of the signal, as the call has it.
+    pub payload: Value,
 }
 
-impl Told<'_> {
-    /// What is told and what it says of a call; none if the call is not for an agent that is a tool.
-    pub fn of(self, call: &Call) -> Option<(&'static str, Value)> {
-        let Ok(Request::Run(RunRequest { workflow: Some(workflow), told, .. })) = call.request() else { return None };
-        if workflow != AGENT || told == Value::Null {
-            return None;
-        }
-        let (kind, message) = match self {
-            Self::Start => ("subagent_call_start", None),
-            Self::End(result) if result.get("status") == Some(&Value::from("completed")) => ("subagent_call_end", None),
-            Self::End(result) => ("subagent_call_error", result.get("message").cloned()),
+impl Notice {
+    /// The notice that a call asks for, when its run starts or when it has ended with a result.
+    pub fn of(call: &Call, result: Option<&Value>) -> Option<Self> {
+        let Ok(Request::Run(RunRequest { workflow, notices, .. })) = call.request() else { return None };
+        let (event, message) = match result {
+            None => ("started", None),
+            Some(result) if result.get("status") == Some(&Value::from("completed")) => ("completed", None),
+            Some(result) => ("failed", result.get("message")),
         };
-        let mut event: Object = [(Arc::from("type"), Value::from(kind))].into_iter().collect();
-        let known = told.get("event").and_then(Value::as_object).into_iter().flatten();
-        event
-            .extend(known.filter(|(_, value)| **value != Value::Null).map(|(key, value)| (key.clone(), value.clone())));
-        event.extend(message.map(|message| (Arc::from("message"), message)));
-        let node = told.get("nodeId").cloned().unwrap_or_default();
-        Some((kind, object([("nodeId", node), ("event", Value::from(event))])))
+        let mut payload = notices.get(event).filter(|_| workflow.as_deref() == Some(AGENT))?.as_object()?.clone();
+        payload.extend(message.map(|message| ("message".into(), message.clone())));
+        Some(Self { signal: notices.get("signal")?.as_str()?.into(), event, payload: Value::from(payload) })
     }
 }
 

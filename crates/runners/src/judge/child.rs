@@ -33,7 +33,7 @@ pub(super) fn cause(result: &Value) -> String {
         let found = within.flat_map(|within| names.iter().filter_map(|name| within.get(name).and_then(Value::as_str)));
         found.map(str::to_owned).find(|text| !text.is_empty())
     };
-    let step = part(&["step", "State", "nodeId"]).map(|step| format!(" in step `{step}`")).unwrap_or_default();
+    let step = part(&["step", "State"]).map(|step| format!(" in step `{step}`")).unwrap_or_default();
     let kind = part(&["kind", "Type"]).map(|kind| format!(" [{kind}]")).unwrap_or_default();
     let ended = match part(&["status"]).map(|status| status.to_lowercase()).as_deref() {
         Some("rejected") => "was not started",

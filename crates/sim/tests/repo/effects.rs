@@ -3,7 +3,7 @@
 use crate::tree::{SourceFile, expect_none, text_files};
 
 /// Spellings of fields that only one dialect has, and ways around the typed request.
-const FORBIDDEN: [&str; 17] = [
+const FORBIDDEN: [&str; 20] = [
     "Dialect::",
     "\"step_type\"",
     "\"systemPrompt\"",
@@ -18,6 +18,9 @@ const FORBIDDEN: [&str; 17] = [
     "\"evaluation_prompt\"",
     "\"expected_format\"",
     "\"node\"",
+    "\"nodeId\"",
+    "\"subagent\"",
+    "subagent_call",
     "\"configuration\"",
     "fixed.get(",
     "input.get(\"",
@@ -55,9 +58,16 @@ fn a_spelling_of_a_dialect_is_found_in_runners_and_nowhere_else() {
     let found = complaints(&[
         file("crates/runners/src/a.rs", "x\nlet a = y.get(\"topP\");\n"),
         file("crates/host/src/b.rs", "Dialect::Steps\n"),
+        file("crates/host/src/b.rs", "send(\"subagent_call_end\", object([(\"nodeId\", id)]))"),
         file("crates/dialects/src/c.rs", "\"topP\""),
         file("crates/runners/src/models/formats/d.rs", "\"topP\"\ncall.input.get(\"x\")"),
     ]);
-    let format = "crates/runners/src/models/formats/d.rs:2: input.get(\"";
-    assert_eq!(found, ["crates/runners/src/a.rs:2: \"topP\"", "crates/host/src/b.rs:1: Dialect::", format]);
+    let expected = [
+        "crates/runners/src/a.rs:2: \"topP\"",
+        "crates/host/src/b.rs:1: Dialect::",
+        "crates/host/src/b.rs:1: \"nodeId\"",
+        "crates/host/src/b.rs:1: subagent_call",
+        "crates/runners/src/models/formats/d.rs:2: input.get(\"",
+    ];
+    assert_eq!(found, expected);
 }

@@ -124,7 +124,8 @@ impl Lower<'_> {
         self.known.push(("told", told));
         let said = [("keys", keys())];
         let entry = self.formula(
-            "{timestamp: time, nodeId: told.nodeId, type: told.event.type, content: toJSON(pick(told.event, keys))}",
+            "let event = told.message == nil ? told.event : putPath(told.event, ['message'], told.message); \
+             {timestamp: time, nodeId: told.nodeId, type: event.type, content: toJSON(pick(event, keys))}",
             &said,
         );
         let open = "told.event.type == 'subagent_call_start' ? concat(calls, [told]) : \
