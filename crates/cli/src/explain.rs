@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use branchpoint_dialects::all_kinds;
 use branchpoint_expr::{Diagnostic, Kind, Span};
 use include_dir::{Dir, include_dir};
 
@@ -41,7 +42,7 @@ pub(crate) fn refer(kind: &str) {
 
 /// The page of a kind.
 pub(crate) fn page(kind: &str) -> Option<&'static str> {
-    let known = Kind::ALL.iter().find(|known| known.as_str() == kind)?;
+    let known = all_kinds().find(|known| known.as_str() == kind)?;
     PAGES.get_file(format!("{known}.md"))?.contents_utf8()
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn summary(kind: &str) -> String {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.iter().map(|kind| kind.as_str())
+    all_kinds().map(Kind::as_str)
 }
 
 /// Names that hold the word come first, then the one that differs by a letter or two.

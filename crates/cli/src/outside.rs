@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};

@@ -16,6 +16,7 @@ mod event;
 mod fold;
 mod held;
 pub mod ir;
+mod kind;
 mod offers;
 mod request;
 mod state;
@@ -26,6 +27,7 @@ pub use approval::{Approval, ApprovalKey, LINE, RESUME, approvals, resume_reject
 pub use command::Command;
 pub use event::{Again, Event, Failed, Stamp, Usage};
 pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};
+pub use kind::{RUN_KINDS, RunKinds};
 pub use offers::{Offer, offers, status, view};
 pub use request::{BadRequest, Refusal, Request, Resolution, VOTE, Vote};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};

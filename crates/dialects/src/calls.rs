@@ -7,6 +7,7 @@ use std::sync::Arc;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity, Span};
 
+use crate::DocumentKinds as _;
 use crate::load::Library;
 
 /// One call.

@@ -1,5 +1,6 @@
 //! Names of environment variables that a step sets for its command, the same in every dialect.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::variables::refusal;
 use branchpoint_expr::{Diagnostic, Kind, Located};
 

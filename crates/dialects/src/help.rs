@@ -1,6 +1,9 @@
 //! What to do about a finding of `steps` or `flow` that does not say it itself: most come from compiling expressions.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind, Severity};
+
+use crate::DocumentKinds as _;
 
 /// The finding with a way out, if it is an error.
 pub(crate) fn with_help(finding: Diagnostic) -> Diagnostic {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use branchpoint_core::ir::builder::Builder;
 use branchpoint_expr::{Diagnostic, INPUT_TYPES, Kind, Located, Object, Shape, Span, Value, misfit};
 
+use crate::DocumentKinds as _;
 use crate::report::start_of;
 
 /// The keys of a declaration.

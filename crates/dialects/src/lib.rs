@@ -10,6 +10,7 @@ mod format;
 mod graph;
 mod help;
 mod inputs;
+mod kind;
 mod load;
 mod machine;
 mod output;
@@ -26,6 +27,7 @@ mod trigger;
 
 pub use agent::{agent_program, agent_program_for, agent_programs};
 pub use format::format;
+pub use kind::{DOCUMENT_KINDS, DocumentKinds, all_kinds};
 pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight};
 pub use picture::picture;
 pub use reader::{limits, read};

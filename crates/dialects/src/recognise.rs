@@ -2,6 +2,8 @@
 
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Span};
 
+use crate::DocumentKinds as _;
+
 /// What only the steps of a session have.
 const SESSION_STEP: [&str; 3] = ["availableTools", "isDefault", "resetSequenceOn"];
 

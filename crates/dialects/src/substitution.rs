@@ -7,6 +7,8 @@ use branchpoint_expr::{
     Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Piece, Reference, Shape, Substitution, shell,
 };
 
+use crate::DocumentKinds as _;
+
 /// Programs that read a command in the argument after `-c`.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 

@@ -1,5 +1,6 @@
 //! Triggers: what starts the runs of a workflow.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located};
 
 use crate::read;

@@ -1,5 +1,6 @@
 //! What the reader makes of a text, where it says things stand, and what it refuses.
 
+use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_dialects::read;
 use branchpoint_expr::{Kind, Located, Shape, render_terminal};
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! What holds for every text: no panic, places that lie in the text, and JSON read as `serde_json` reads it.
 
+use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_dialects::read;
 use branchpoint_expr::{Kind, Located, Shape, Span};
 use proptest::prelude::*;

@@ -84,17 +84,14 @@ impl Dialect {
         match self {
             Self::Steps if matches!(cause, Kind::BadRegex | Kind::RegexLimit | Kind::BadRelativeTime) => cause,
             _ if NAMED.contains(&cause) => cause,
-            Self::Steps if cause == Kind::InvalidConfig => Kind::StepFailed,
+            Self::Steps if !cause.is_own() => Kind::StepFailed,
             Self::Steps => Kind::ConditionType,
-            Self::Flow if FLOW.contains(&cause) => cause,
+            Self::Flow if cause == Kind::MissingVariable || !cause.is_own() => cause,
             Self::Flow => Kind::Expression,
             Self::Machine | Self::Session | Self::Graph => Kind::ConditionError,
         }
     }
 }
-
-/// Failures that flows call by their own names.
-const FLOW: [Kind; 3] = [Kind::MissingVariable, Kind::PathConflict, Kind::InvalidConfig];
 
 /// Failures that keep their names in every dialect: those of typed groups, and values that are too large to be kept.
 const NAMED: [Kind; 7] = [

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_dialects::{LoadOptions, Loaded};
 use branchpoint_expr::{Diagnostic, Dialect, Examined, Kind, Severity, Unread, render_json, render_sarif};
 use serde::Serialize;

@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use anstyle::Style;
+use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_expr::{Diagnostic, render_terminal};
 
 /// Marks the beginning and the end of a style. It differs from process to process.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Kind, Value};
 
 use super::{Machine, sight};
+use crate::RunKinds as _;
 use crate::command::Command;
 use crate::held::{bytes, results_bytes};
 use crate::ir::{Failure, PlaceId, Program, SlotId, Status};

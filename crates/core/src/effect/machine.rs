@@ -4,6 +4,8 @@ use branchpoint_expr::{Kind, Object, Value};
 
 use super::fields::{request, result, word};
 
+use crate::RunKinds as _;
+
 request! {
     /// A process: a `command` for the shell, or the words of a program (`argv`).
     ProcessRequest {

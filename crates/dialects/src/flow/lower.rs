@@ -11,6 +11,7 @@ mod variables;
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{
     ConditionId, ExprId, Failure, Mark, PlaceId, Program, ScopeId, SlotId, Status, StepId, Write,

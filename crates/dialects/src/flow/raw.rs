@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
+use crate::DocumentKinds as _;
 use crate::inputs::{self, Declared, Names};
 
 pub(super) use calls::{Asked, Call};

@@ -4,6 +4,7 @@ use branchpoint_expr::{Diagnostic, Kind};
 
 use super::raw::{Graph, What};
 use super::wiring::Way;
+use crate::DocumentKinds as _;
 use crate::report::Report;
 
 /// The findings, in the order in which an editor shows them.

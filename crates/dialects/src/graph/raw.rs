@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Kind, Located, Span};
 
+use crate::DocumentKinds as _;
 use crate::inputs::{self, Declared, Names};
 use crate::report::{Report, start_of};
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Kind, Object, Value};
 
 use super::raw::{Agent, Connection, Graph, What};
+use crate::DocumentKinds as _;
 use crate::report::Report;
 
 /// How deep agents may be nested as tools. What is deeper could not be kept as a value of a run.

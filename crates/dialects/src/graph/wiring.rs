@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use branchpoint_expr::Kind;
 
 use super::raw::{Connection, Graph, What};
+use crate::DocumentKinds as _;
 use crate::report::Report;
 
 /// The ways out of one node.

@@ -7,6 +7,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located};
 
 use super::raw::{Document, Findings, What};
+use crate::DocumentKinds as _;
 use crate::calls::{Call, Calls, Child};
 use crate::load::Library;
 

@@ -1,6 +1,9 @@
 //! What to do about a finding that does not say it itself.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind};
+
+use crate::DocumentKinds as _;
 
 /// The finding with a way out.
 pub(super) fn with_help(finding: Diagnostic) -> Diagnostic {

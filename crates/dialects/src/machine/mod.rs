@@ -13,6 +13,8 @@ mod rules;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
 
+use crate::DocumentKinds as _;
+
 pub(crate) use calls::children;
 use raw::{Document, Findings};
 

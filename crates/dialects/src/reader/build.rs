@@ -9,6 +9,8 @@ use super::limits::{ALIAS_BYTES, ALIAS_PART_BYTES, DEPTH, NODES};
 use super::parts::{Bracket, Part, Parts, What, too_deep, too_many, too_much_from_aliases};
 use super::{Findings, shown};
 
+use crate::DocumentKinds as _;
+
 /// Builds the tree; none if there are no parts, or a limit is exceeded.
 pub(super) fn tree(source: &str, parts: &Parts, findings: &mut Findings) -> Option<Located> {
     if parts.list().is_empty() {

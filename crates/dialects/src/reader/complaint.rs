@@ -5,6 +5,8 @@ use granit_parser::{ErrorKind, ScanError};
 
 use super::parts::{Bracket, too_deep};
 
+use crate::DocumentKinds as _;
+
 /// The finding for an error of the parser, which was inside of a list or an object when it came to it.
 pub(super) fn complaint(source: &str, error: &ScanError, inside: Option<(Bracket, Span)>) -> Diagnostic {
     let at = error.marker().byte_offset().unwrap_or(source.len());

@@ -25,6 +25,7 @@ mod scalar;
 mod yaml;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
+
 use limits::DOCUMENT_BYTES;
 
 /// How many problems are told one by one. Each may name a line, and counting lines takes time in long texts.

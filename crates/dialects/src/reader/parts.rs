@@ -7,6 +7,8 @@ use branchpoint_expr::{Diagnostic, Kind, Shape, Span};
 
 use super::limits::{ALIAS_BYTES, DEPTH, NODES};
 
+use crate::DocumentKinds as _;
+
 /// Values, keys and closing brackets together are at most three times the values, so what is longer is refused before
 /// it is counted exactly.
 const MAX_PARTS: usize = 3 * NODES;

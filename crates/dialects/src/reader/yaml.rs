@@ -10,6 +10,8 @@ use super::parts::{Bracket, Parts};
 use super::scalar::{Plain, plain, text_at};
 use super::{Findings, limits, shown};
 
+use crate::DocumentKinds as _;
+
 /// The parts of a text, up to the first error.
 pub(super) fn parts(source: &str, findings: &mut Findings) -> Parts {
     let mut reader = Reader { source, parts: Parts::of_bytes(source.len()), findings, documents: 0 };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Kind, Located};
 
+use crate::DocumentKinds as _;
 use crate::report::{Report, start_of};
 
 pub(super) use steps::Step;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Kind, Located, matches_name};
 
 use super::raw::{Agent, Step};
+use crate::DocumentKinds as _;
 use crate::report::Report;
 
 pub(super) fn warn(agent: &Agent<'_>, report: &mut Report) {

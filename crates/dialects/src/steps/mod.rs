@@ -21,6 +21,7 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
 
 pub(crate) use calls::children;
 
+use crate::DocumentKinds as _;
 use crate::load::LoadOptions;
 use crate::report::unlowered;
 

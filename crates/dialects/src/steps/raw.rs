@@ -7,6 +7,7 @@ use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape};
 
 use super::tree::{Document, List, No, Role, Step};
 use super::types::{self, StepType};
+use crate::DocumentKinds as _;
 use crate::inputs::{self, Names};
 
 /// The steps of a document, with what is wrong about their being there at all.

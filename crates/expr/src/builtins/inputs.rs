@@ -201,26 +201,29 @@ impl<'a> Problems<'_, 'a> {
                 let _ = write!(message, "; declared inputs: {names}");
             }
         }
-        self.add(Kind::UnknownInput, &message)
+        self.add(Kind::new("unknown_input"), &message)
     }
 
     fn declared(&mut self, values: View<'a>, declaration: &Declaration<'a>) -> Outcome<()> {
         let name = declaration.name;
         let value = match find(self.work, values, &declaration.path)? {
             Found::Blocked => {
-                return self.add(Kind::InvalidInput, &format!("input `{name}` is below a value that is not an object"));
+                return self.add(
+                    Kind::new("invalid_input"),
+                    &format!("input `{name}` is below a value that is not an object"),
+                );
             }
             Found::Missing if declaration.required => {
-                return self.add(Kind::InvalidInput, &format!("input `{name}` is required"));
+                return self.add(Kind::new("invalid_input"), &format!("input `{name}` is required"));
             }
             Found::Missing => return Ok(()),
             Found::Value(value) => value,
         };
         if declaration.required && value.as_str() == Some("") {
-            return self.add(Kind::InvalidInput, &format!("input `{name}` is required, and it is empty"));
+            return self.add(Kind::new("invalid_input"), &format!("input `{name}` is required, and it is empty"));
         }
         if let Some(wrong) = declaration.ty.and_then(|ty| misfit_of(ty, value)) {
-            return self.add(Kind::InvalidInput, &format!("input `{name}` {wrong}"));
+            return self.add(Kind::new("invalid_input"), &format!("input `{name}` {wrong}"));
         }
         let Some(one_of) = &declaration.one_of else { return Ok(()) };
         for allowed in one_of {
@@ -229,7 +232,7 @@ impl<'a> Problems<'_, 'a> {
             }
         }
         let allowed: Vec<_> = one_of.iter().map(|allowed| crate::fault::shown(*allowed)).collect();
-        self.add(Kind::InvalidInput, &format!("input `{name}` must be one of {}", allowed.join(", ")))
+        self.add(Kind::new("invalid_input"), &format!("input `{name}` must be one of {}", allowed.join(", ")))
     }
 
     fn add(&mut self, kind: Kind, message: &str) -> Outcome<()> {
@@ -244,7 +247,7 @@ impl<'a> Problems<'_, 'a> {
     fn finish(mut self) -> Outcome<View<'a>> {
         if let Some(more) = self.count.checked_sub(LISTED).filter(|more| *more > 0) {
             let message = self.work.text(&format!("and {more} more"))?;
-            let kind = View::Str(Kind::InvalidInput.as_str());
+            let kind = View::Str(Kind::new("invalid_input").as_str());
             self.listed.push(self.work.object(&[("kind", kind), ("message", message)])?);
         }
         self.work.list(&self.listed)

@@ -26,7 +26,7 @@ fn put<'a>(work: &Work<'a>, at: View<'a>, path: &[&'a str], value: View<'a>, dep
         View::Object(object) => entries(work, object)?,
         other => {
             let message = format!("`{key}` cannot be set below {}, which is no object", described(other));
-            return fault(Kind::PathConflict, message);
+            return fault(Kind::new("path_conflict"), message);
         }
     };
     let below = if rest.is_empty() {
@@ -176,7 +176,7 @@ pub(super) fn rounds<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
     let number = |index: usize| integer("rounds", arguments[index]).map(i128::from);
     let (from, to, step) = (number(0)?, number(1)?, number(2)?);
     if step == 0 {
-        return fault(Kind::InvalidConfig, "with a step of 0 the end is never reached");
+        return fault(Kind::new("invalid_config"), "with a step of 0 the end is never reached");
     }
     let ahead = if step > 0 { to - from } else { from - to };
     let count = if ahead < 0 { 0 } else { ahead / step.abs() + 1 };
@@ -223,7 +223,7 @@ pub(super) fn field<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
 }
 
 fn wrong_field<T>(name: View<'_>, problem: &str) -> Outcome<T> {
-    fault(Kind::InvalidConfig, format!("`{}` {problem}", name.as_str().unwrap_or_default()))
+    fault(Kind::new("invalid_config"), format!("`{}` {problem}", name.as_str().unwrap_or_default()))
 }
 
 /// `webAddress(value, name)`: an address that begins with `http://` or `https://`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{
     Again, Command, EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, What, advance, offers, status,

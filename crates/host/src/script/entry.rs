@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect;
 use branchpoint_core::{Again, Failed, Usage};
 use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};

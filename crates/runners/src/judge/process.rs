@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::Format;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Value};

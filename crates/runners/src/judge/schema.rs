@@ -1,5 +1,6 @@
 //! Answers that must have a shape.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{self, Format, Request};
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Value};

@@ -11,6 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::Kind;
 use branchpoint_expr::variables::refusal;
 use futures_util::future::{join_all, select_all};

@@ -22,6 +22,7 @@ mod tools;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::Usage;
 use branchpoint_core::effect::{self, ModelRequest, Request, SecretForm, Task};
 use branchpoint_core::ir::Effect;

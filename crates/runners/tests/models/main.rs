@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use branchpoint_core::Again;
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Value};
 use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};

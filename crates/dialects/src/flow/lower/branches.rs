@@ -8,6 +8,8 @@ use branchpoint_expr::{Condition, Dialect, Kind, Located, Shape, Value};
 use super::super::raw::{Case, Step, Test};
 use super::{Around, Lower, Ways, literal};
 
+use crate::DocumentKinds as _;
+
 impl Lower {
     pub(super) fn conditional(
         &mut self,

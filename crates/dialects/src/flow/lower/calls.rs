@@ -1,5 +1,6 @@
 //! Calls of the outside. The request is expanded first, so that a mistake in it is not taken for a failed call.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{PathKey, Response, SecretForm, SecretText};
 use branchpoint_core::ir::{Backoff, Effect, PlaceId, Retry, Write};
 use branchpoint_expr::{Dialect, Kind, Reference};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{
     self, ConditionId, DecisionId, DecisionKind, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Unit, Write,

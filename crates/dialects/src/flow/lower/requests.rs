@@ -1,5 +1,6 @@
 //! What is asked of the outside, for each kind of call: what is the same every time, and what is expanded for each.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{self, Format, Response};
 use branchpoint_expr::{Field, Kind, Located, Object, Shape, Span, Value};
 

@@ -1,9 +1,11 @@
 //! Steps that call the outside.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located};
 
 use super::fields::{COMMON, Config};
 use super::{Reading, start_of};
+use crate::DocumentKinds as _;
 use crate::environment::check_names;
 use crate::output::{self, OutputLimit};
 use crate::secrets::is_name;

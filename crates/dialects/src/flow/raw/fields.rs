@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape};
 
 use super::{Reading, Test, start_of};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located};
 
 use super::fields::{COMMON, Config};

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind, Located};
 
 use super::calls::CALLS;
 use super::fields::{COMMON, Config};
 use super::{Case, Reading, Step, What, start_of};
+
+use crate::DocumentKinds as _;
 
 const DECLARES: [&str; 2] = ["flow_variables", "start"];
 const UNSUPPORTED: [&str; 2] = ["codeInterpreter", "streamUI"];

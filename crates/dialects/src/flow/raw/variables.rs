@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located};
 
 use super::fields::{COMMON, Config};
 use super::{Reading, start_of};
+
+use crate::DocumentKinds as _;
 
 const DECLARED_TYPES: [&str; 6] = ["string", "number", "boolean", "array", "object", "null"];
 const ASSIGNED_TYPES: [&str; 7] = ["auto", "string", "number", "boolean", "datetime", "array", "object"];

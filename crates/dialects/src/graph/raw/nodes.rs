@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape, Span, Value};
 
+use crate::DocumentKinds as _;
 use crate::report::Report;
 
 const TYPES: [&str; 6] = ["start", "agent", "if", "approval", "input", "end"];

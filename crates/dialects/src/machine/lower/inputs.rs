@@ -1,5 +1,6 @@
 //! The beginning of a run: defaults, checks of the declared inputs, and what the run is told of its surroundings.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::FilesOperation;
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{PlaceId, SlotId, Status, Write};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape, Span, duration_ms, seconds_ms};
+
+use crate::DocumentKinds as _;
 
 /// Everything that was found so far.
 #[derive(Debug, Default)]

@@ -1,5 +1,6 @@
 //! Declared inputs.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Field, Kind, Located, Object, Shape, Value};
 
 use super::{Fields, Findings, Text};

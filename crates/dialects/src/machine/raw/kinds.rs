@@ -5,6 +5,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Field, Kind, Located, Span, Value};
 
 use super::{Fields, Findings, Guard, Text};
+use crate::DocumentKinds as _;
 use crate::output::{self, OutputLimit};
 
 /// A text, or a file that holds it.

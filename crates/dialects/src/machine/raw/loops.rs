@@ -5,6 +5,8 @@ use branchpoint_expr::{Expression, Kind, Located, Options};
 use super::kinds::only_in_block;
 use super::{Fields, Findings, Guard, Text};
 
+use crate::DocumentKinds as _;
+
 #[derive(Debug)]
 pub(in crate::machine) struct Loop {
     pub(in crate::machine) over: Times,

@@ -13,7 +13,10 @@ mod state;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located, Span};
+
+use crate::DocumentKinds as _;
 
 pub(super) use fields::{Fields, Findings, Text};
 pub(super) use inputs::{Input, InputType};

@@ -1,8 +1,11 @@
 //! Parts that states of several kinds have: transitions, inline failures, retries, hooks.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located, Span};
 
 use super::{Fields, Findings, Text};
+
+use crate::DocumentKinds as _;
 
 /// One way on.
 #[derive(Debug)]

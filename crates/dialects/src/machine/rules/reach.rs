@@ -2,6 +2,7 @@
 
 use branchpoint_expr::Kind;
 
+use crate::DocumentKinds as _;
 use crate::machine::graph::Graph;
 use crate::machine::raw::{Document, Findings, OnFailure, State, What};
 

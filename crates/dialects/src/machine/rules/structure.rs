@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind};
 
+use crate::DocumentKinds as _;
 use crate::machine::graph::inside;
 use crate::machine::raw::{Document, Findings, Guard, OnFailure, State, Text, What};
 

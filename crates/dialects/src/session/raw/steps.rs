@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Kind, Located, Span};
 
 use super::required_text;
+use crate::DocumentKinds as _;
 use crate::report::{Report, start_of};
 
 const STEP_KEYS: [&str; 7] =

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Value};
 
 use super::required_text;
+use crate::DocumentKinds as _;
 use crate::report::{Report, start_of};
 
 /// `$schema` is for editors.

@@ -3,6 +3,7 @@
 use branchpoint_expr::{Kind, Located, Shape};
 
 use super::{Check, given};
+use crate::DocumentKinds as _;
 use crate::steps::tree::Step;
 use crate::steps::types::{COMMON, Field, is_fixed};
 

@@ -1,9 +1,11 @@
 //! `timeout`, `retry`, `on_error`, `output_schema`: what stands around a step's own work.
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located, Shape};
 use branchpoint_schema::{JsonSchema, SchemaError};
 
 use super::{Check, given};
+use crate::DocumentKinds as _;
 use crate::steps::guard;
 use crate::steps::tree::Step;
 

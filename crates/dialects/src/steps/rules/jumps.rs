@@ -3,6 +3,7 @@
 use branchpoint_expr::{Kind, Shape};
 
 use super::Check;
+use crate::DocumentKinds as _;
 use crate::steps::raw::is_id;
 use crate::steps::region::{may_go_back, same_region};
 use crate::steps::tree::{No, Role};

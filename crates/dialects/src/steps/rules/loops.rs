@@ -3,6 +3,7 @@
 use branchpoint_expr::{Kind, Located, Shape};
 
 use super::{Check, given};
+use crate::DocumentKinds as _;
 use crate::steps::tree::{Role, Step};
 
 const RULE_KEYS: [&str; 6] = ["source", "step_id", "kind", "pattern", "name", "index"];

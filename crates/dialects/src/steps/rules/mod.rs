@@ -13,6 +13,7 @@ mod texts;
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
 use super::tree::{Document, No, Step};
+use crate::DocumentKinds as _;
 use crate::load::LoadOptions;
 
 /// Everything that is wrong with the steps of a document, and everything that is suspicious.

@@ -3,6 +3,7 @@
 use branchpoint_expr::Kind;
 
 use super::Check;
+use crate::DocumentKinds as _;
 use crate::steps::region::joins;
 use crate::steps::tree::{List, No, Role};
 

@@ -3,6 +3,7 @@
 use branchpoint_expr::{Kind, Located, Shape};
 
 use super::Check;
+use crate::DocumentKinds as _;
 use crate::steps::tree::Step;
 
 /// Outcomes that are no choices.

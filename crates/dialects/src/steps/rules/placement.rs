@@ -3,6 +3,7 @@
 use branchpoint_expr::{Kind, Located};
 
 use super::{Check, given};
+use crate::DocumentKinds as _;
 use crate::steps::tree::{No, Role};
 
 /// Steps that work on the content that started the run.

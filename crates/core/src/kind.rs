@@ -1,0 +1,120 @@
+//! The stable names of what can go wrong in a run, and of what a host cannot do for a document. Each has a page in `docs/diagnostics/`.
+
+use branchpoint_expr::kinds;
+
+kinds! {
+    /// Kinds of failures of runs, as constants of [`Kind`](branchpoint_expr::Kind).
+    pub trait RunKinds, listed in RUN_KINDS {
+        // Bounds.
+        /// The values of a run are too large together.
+        StateLimit = "state_limit",
+
+        // Whole flows.
+        /// A step lacks a setting, or has one that cannot be.
+        InvalidConfig = "invalid_config",
+        /// A variable below something that is no object.
+        PathConflict = "path_conflict",
+        /// A loop without a cap of its own that would go on for too long.
+        TooManyRounds = "too_many_rounds",
+        /// A call of the outside that has failed for good.
+        EffectFailed = "effect_failed",
+        /// A command printed more than its output limit.
+        OutputLimit = "output_limit",
+        /// Stored data or a search of it exceeds a size or a count.
+        StorageLimit = "storage_limit",
+        /// A loop that its cap has ended.
+        MaxIterations = "max_iterations",
+
+        // Step trees.
+        /// A JSON Schema that exceeds a limit, or a value whose check does.
+        SchemaLimit = "schema_limit",
+
+        // What a host cannot do for a document.
+        /// A step that nothing here performs.
+        NoRunner = "no_runner",
+        /// An agent that is a program, which is not installed here.
+        ProviderNotFound = "provider_not_found",
+        /// A trigger that nothing here serves.
+        TriggerNotServed = "trigger_not_served",
+
+        // State machines.
+        /// A value that the field does not take.
+        BadValue = "bad_value",
+        /// Values that the declared inputs do not take.
+        InvalidInput = "invalid_input",
+        /// An input that a workflow with declared inputs does not declare.
+        UnknownInput = "unknown_input",
+        /// Rounds of a loop that ended with an error.
+        FailedRounds = "failed_rounds",
+        /// A run ended in a terminal state of failure.
+        TerminalFailure = "terminal_failure",
+        /// A state succeeded and none of its ways on matches.
+        NoTransition = "no_transition",
+        /// A hook at the start of a run failed.
+        HookFailed = "hook_failed",
+        /// A run has executed more operations than the operator allows.
+        OpLimit = "op_limit",
+
+        // Failures of runs that no document tells.
+        /// A command ended with an exit code other than 0.
+        ExitCode = "exit_code",
+        /// A command could not be started.
+        StartFailed = "start_failed",
+        /// The working directory of a command does not exist or cannot be used.
+        BadWorkingDir = "bad_working_dir",
+        /// An environment variable that a command may not set, or whose name is not valid.
+        BadEnvName = "bad_env_name",
+        /// A step took longer than its time limit.
+        Timeout = "timeout",
+        /// The output of a step does not fit its schema.
+        OutputSchema = "output_schema",
+        /// A request was answered with a status that is not expected.
+        HttpStatus = "http_status",
+        /// A called workflow did not complete.
+        CalleeFailed = "callee_failed",
+        /// A loop that needs items has none.
+        ForEachEmpty = "for_each_empty",
+        /// A loop was ended by its bound while its condition still held.
+        WhileLimit = "while_limit",
+        /// A document gives its input a content type that does not exist.
+        InputContentType = "input_content_type",
+        /// The call of an agent's model failed.
+        LlmError = "llm_error",
+        /// No model is configured for an agent.
+        NoLlm = "no_llm",
+        /// The call of an agent failed.
+        Agent = "agent",
+        /// The reply of an agent is not in the format that is asked for.
+        Format = "format",
+        /// A text cannot be expanded.
+        Template = "template",
+        /// A parallel state failed because of its branches.
+        Parallel = "parallel",
+        /// A loop failed because a state of its body failed.
+        Loop = "loop",
+        /// A condition of a loop or of a conversation cannot be evaluated.
+        Condition = "condition",
+        /// A called workflow did not complete.
+        Child = "child",
+        /// A chat turn was ended by its bound on model calls.
+        MaxSteps = "max_steps",
+        /// A run reached one of its bounds.
+        Exhausted = "exhausted",
+        /// Workflows call each other too deeply.
+        CallDepth = "call_depth",
+        /// An answer is nested too deeply to be stored.
+        TooDeep = "too_deep",
+        /// A call ended without a response, because of an error of Branchpoint itself.
+        Runner = "runner",
+        /// A question to people reaches nobody.
+        HitlNoRecipients = "hitl_no_recipients",
+        /// A response contains a secret that cannot be sealed.
+        KeyUnavailable = "key_unavailable",
+        /// `graph`: an answer that an approval does not accept.
+        BadApprovalInput = "bad_approval_input",
+        /// `graph`: an answer for a run that is not paused.
+        NotPaused = "not_paused",
+        /// `graph`: an answer for a node that does not wait.
+        NotWaiting = "not_waiting",
+    }
+}

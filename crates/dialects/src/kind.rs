@@ -1,0 +1,216 @@
+//! The stable names of what can be wrong with a document. Each has a page in `docs/diagnostics/`.
+
+use branchpoint_core::RUN_KINDS;
+use branchpoint_expr::{Kind, kinds};
+
+kinds! {
+    /// Kinds of findings about documents, as constants of [`Kind`](branchpoint_expr::Kind).
+    pub trait DocumentKinds, listed in DOCUMENT_KINDS {
+        // What a dialect calls a condition that does not compile.
+        /// The text is not YAML or JSON.
+        Yaml = "yaml",
+        /// A document that bears the marks of no dialect.
+        UnknownDialect = "unknown_dialect",
+
+        // Bounds.
+        /// The aliases of a document stand for too much text.
+        AliasLimit = "alias_limit",
+
+        // Whole flows.
+        /// The document lacks what every flow has.
+        InvalidFlow = "invalid_flow",
+        /// No such type of step.
+        UnknownStepType = "unknown_step_type",
+        /// A type of step that is known and not supported.
+        UnsupportedStep = "unsupported_step",
+        /// A variable is declared twice.
+        DuplicateVariable = "duplicate_variable",
+        /// Two cases of a switch match the same value.
+        DuplicateCase = "duplicate_case",
+        /// A flow without a description.
+        MissingDescription = "missing_description",
+        /// A flow without a uuid.
+        MissingUuid = "missing_uuid",
+        /// Two steps of one id.
+        DuplicateId = "duplicate_id",
+
+        // Whole sessions.
+        /// An agent's template lacks something, or something in it cannot be.
+        InvalidTemplate = "invalid_template",
+        /// What is said about all steps of a session cannot be.
+        InvalidOrchestration = "invalid_orchestration",
+        /// A step of a session cannot be as it is.
+        InvalidStep = "invalid_step",
+        /// Two steps of one name.
+        DuplicateStep = "duplicate_step",
+        /// The default step does not exist.
+        UnknownDefaultStep = "unknown_default_step",
+        /// A key that is known and has no effect.
+        IgnoredKey = "ignored_key",
+        /// More than one step is marked as the default.
+        SeveralDefaults = "several_defaults",
+        /// A step that can never become active.
+        UnreachableStep = "unreachable_step",
+        /// A step that an earlier one always wins over.
+        ShadowedStep = "shadowed_step",
+        /// An empty list that allows everything.
+        EmptyAllowed = "empty_allowed",
+        /// A position of a sequence that no offered tool can fit.
+        SequenceToolNotAllowed = "sequence_tool_not_allowed",
+
+        // Whole graphs.
+        /// The document is no graph.
+        InvalidPayload = "invalid_payload",
+        /// Two nodes of one id.
+        DuplicateNodeId = "duplicate_node_id",
+        /// No such type of node.
+        UnknownNodeType = "unknown_node_type",
+        /// A graph without a start.
+        MissingStart = "missing_start",
+        /// A graph with more than one start.
+        MultipleStarts = "multiple_starts",
+        /// A connection to or from a node that does not exist.
+        BrokenConnection = "broken_connection",
+        /// A connection that is never followed.
+        DeadConnection = "dead_connection",
+        /// A node that no execution edge leads to.
+        UnreachableNode = "unreachable_node",
+        /// Nothing follows the start.
+        StartNotConnected = "start_not_connected",
+        /// Nothing but the start can be reached.
+        NothingReachable = "nothing_reachable",
+        /// An `if` that leads nowhere.
+        IfWithoutBranch = "if_without_branch",
+        /// An approval whose answer leads nowhere.
+        ApprovalWithoutBranch = "approval_without_branch",
+        /// A subagent edge from something that is no agent.
+        SubagentSourceNotAgent = "subagent_source_not_agent",
+        /// A subagent edge to something that is no agent.
+        SubagentTargetNotAgent = "subagent_target_not_agent",
+        /// A subagent edge from an agent that may not use subagents.
+        SubagentToolDisabled = "subagent_tool_disabled",
+        /// A subagent edge into another handle than the input.
+        SubagentTargetHandle = "subagent_target_handle",
+        /// An agent as its own subagent.
+        SubagentSelf = "subagent_self",
+        /// A subagent of two agents.
+        SubagentMultipleParents = "subagent_multiple_parents",
+        /// A subagent that is also a step of the run.
+        SubagentInExecution = "subagent_in_execution",
+        /// Agents that are subagents of each other.
+        SubagentCycle = "subagent_cycle",
+
+        // Step trees.
+        /// A document without steps.
+        NoSteps = "no_steps",
+        /// An id of other characters than it may have.
+        BadId = "bad_id",
+        /// Children below a step that has none.
+        ChildrenNotAllowed = "children_not_allowed",
+        /// A required field is absent.
+        MissingField = "missing_field",
+        /// What is no duration.
+        BadDuration = "bad_duration",
+        /// A retry policy that cannot be followed.
+        BadRetryPolicy = "bad_retry_policy",
+        /// What is no JSON Schema.
+        BadSchema = "bad_schema",
+        /// `on_error` other than fail, continue or a list of steps.
+        OnErrorValue = "on_error_value",
+        /// `on_error` where an error must not pick a branch.
+        OnErrorNotAllowed = "on_error_not_allowed",
+        /// A loop that is not told what to go over.
+        ForEachInputMissing = "for_each_input_missing",
+        /// Bounds of a loop that leave nothing, or are no positions.
+        ForEachBounds = "for_each_bounds",
+        /// A loop without a body.
+        LoopBody = "loop_body",
+        /// A bound of rounds outside its range.
+        WhileMax = "while_max",
+        /// Parallel branches that are absent, nameless or share a name.
+        ParallelBranches = "parallel_branches",
+        /// A rule that selects no attachments.
+        AttachmentRule = "attachment_rule",
+        /// A retry target that is no id.
+        RetryTargetFormat = "retry_target_format",
+        /// A retry target that the retry cannot go back to.
+        RetryTarget = "retry_target",
+        /// A number of retries outside its range.
+        RetryMax = "retry_max",
+        /// A join target that is no id.
+        JoinTargetFormat = "join_target_format",
+        /// A join target that is no merge.
+        JoinTarget = "join_target",
+        /// A join that its merge cannot wait for.
+        JoinOrder = "join_order",
+        /// A question without a text.
+        HitlPrompt = "hitl_prompt",
+        /// No such way to choose recipients.
+        HitlDistribution = "hitl_distribution",
+        /// Recipients are to be selected, and none are.
+        HitlRecipients = "hitl_recipients",
+        /// Choices that cannot be told apart or are reserved.
+        HitlChoices = "hitl_choices",
+        /// A number of votes that can never be reached.
+        HitlRequired = "hitl_required",
+        /// A time limit of a question that is no time.
+        HitlTimeout = "hitl_timeout",
+        /// No such outcome of a timeout.
+        HitlTimeoutOutcome = "hitl_timeout_outcome",
+        /// Reminders without an end.
+        HitlReminders = "hitl_reminders",
+        /// A called workflow that is not there.
+        WorkflowNotFound = "workflow_not_found",
+        /// A result shown inside an arm or a branch.
+        ResultInBranch = "result_in_branch",
+        /// A result shown inside a loop.
+        ResultInLoop = "result_in_loop",
+        /// A question to people inside a loop over items.
+        HitlInForEach = "hitl_in_for_each",
+        /// A streamed result that is no child of a model call.
+        StreamingPlacement = "streaming_placement",
+        /// Two streamed results.
+        StreamingDuplicate = "streaming_duplicate",
+        /// A streamed result under a trigger that has nobody to watch.
+        StreamingTrigger = "streaming_trigger",
+        /// A step about content under a trigger that brings none.
+        ContentTrigger = "content_trigger",
+
+        // State machines.
+        /// One thing said twice, in two spellings or in two fields that exclude each other.
+        Conflict = "conflict",
+        /// A state that the document does not have.
+        UnknownState = "unknown_state",
+        /// No terminal state, or none that can be reached.
+        NoTerminal = "no_terminal",
+        /// A loop that is in its own body.
+        LoopInItself = "loop_in_itself",
+        /// A state without a way on.
+        NoExit = "no_exit",
+        /// A state that stands twice in a body.
+        DuplicateBody = "duplicate_body",
+        /// A called workflow that is not there.
+        UnknownWorkflow = "unknown_workflow",
+        /// Workflows that call each other in a circle.
+        CircularCall = "circular_call",
+        /// A declaration of an input that is wrong itself.
+        BadInputDeclaration = "bad_input_declaration",
+        /// Data in a shell command that is not quoted for the shell.
+        UnquotedSubstitution = "unquoted_substitution",
+        /// A value quoted for the shell inside quotes of the command.
+        EscapeInQuotes = "escape_in_quotes",
+        /// Only conditional ways on.
+        NoDefault = "no_default",
+        /// A transition after one that always matches.
+        UnreachableTransition = "unreachable_transition",
+        /// A state that no path leads to.
+        Unreachable = "unreachable",
+        /// A terminal state that no path leads to.
+        UnreachableTerminal = "unreachable_terminal",
+    }
+}
+
+/// Every kind of finding and failure, in the order of the crates that name them.
+pub fn all_kinds() -> impl Iterator<Item = Kind> {
+    [Kind::ALL, RUN_KINDS, DOCUMENT_KINDS].into_iter().flatten().copied()
+}
