@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use branchpoint_backend::Backend;
 use branchpoint_core::ApprovalKey;
 use branchpoint_core::EffectNo;
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{HttpResponse, Kind};
 use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
@@ -20,7 +20,7 @@ use branchpoint_host::Embedded;
 use branchpoint_host::host::Act;
 use branchpoint_host::store::Notice;
 use branchpoint_runners::tools::{Settings, Tools};
-use branchpoint_runners::{Answer, Call, CancellationToken, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, no_secrets, runtime};
 
 use crate::approvals::{command, reference};
 use crate::project::Project;
@@ -188,7 +188,7 @@ impl Webhook {
         let address = project.notify.webhook.clone()?;
         let mut settings = Settings::default();
         settings.http.allow_private_network = true;
-        let tools = Tools::new(settings, Arc::new(|_| None));
+        let tools = Tools::new(settings, no_secrets());
         Some(Self { address, tools })
     }
 
@@ -203,14 +203,17 @@ impl Webhook {
         };
         let input = parts.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>();
         let call = Call { run: run.clone(), effect: EffectNo(0), ..Call::first(definition, Value::from(input)) };
-        match runtime().block_on(self.tools.perform(&call, &CancellationToken::new())) {
-            Some(Answer::Http { status, .. }) if (200..300).contains(&status) => Ok(()),
-            Some(Answer::Http { status, headers, .. }) => match headers.get("location").filter(|_| status < 400) {
-                Some(to) => {
-                    bail!("the webhook answered with status {status}, a redirect to {to}, which is not followed")
+        let perform = |prepared| runtime().block_on(self.tools.perform(&prepared, &CancellationToken::new()));
+        match call.prepare(&no_secrets()).map_or_else(Some, perform) {
+            Some(Answer::Http(HttpResponse { status, .. })) if (200..300).contains(&status) => Ok(()),
+            Some(Answer::Http(HttpResponse { status, headers, .. })) => {
+                match headers.get("location").filter(|_| status < 400) {
+                    Some(to) => {
+                        bail!("the webhook answered with status {status}, a redirect to {to}, which is not followed")
+                    }
+                    None => bail!("the webhook answered with status {status}"),
                 }
-                None => bail!("the webhook answered with status {status}"),
-            },
+            }
             Some(Answer::Failed(failed)) => bail!("the webhook cannot be reached: {}", failed.message),
             _ => bail!("the webhook did not answer in time"),
         }

@@ -11,7 +11,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_runners::models::{Listener as Words, Piece};
 use branchpoint_runners::{
-    Answer, Call, CancellationToken, Local, Performing, Runner, SecretStore, Secrets, SharedSecrets,
+    Answer, Call, CancellationToken, Local, Performing, PreparedCall, Runner, SecretStore, Secrets, SharedSecrets,
 };
 
 use crate::project::{Project, StoreArguments};
@@ -55,6 +55,7 @@ impl Ears {
 pub(crate) struct Here {
     local: Local,
     runners: Runners,
+    secrets: SecretStore,
     /// Everything that is masked in what is shown.
     masks: SharedSecrets,
     /// The secrets of the environment.
@@ -87,21 +88,21 @@ impl Here {
         let masks = SharedSecrets::from(private.clone());
         let (file, seen) = (project.secrets()?, masks.clone());
         let Ears { printed, words } = ears.masked(&masks);
-        let mut local = Local {
+        // Whatever was put into a call is not shown when the call repeats it.
+        let secrets: SecretStore = Arc::new(move |name| {
+            let value = env::var(name).ok().or_else(|| file.get(name).cloned());
+            seen.add(value.clone());
+            value
+        });
+        let runners = Runners::new(project, &secrets, masks.clone(), words, backend::storage(project, store)?)?;
+        let local = Local {
             listener: Arc::new(move |_, text| printed(text)),
             mask: masks.clone(),
-            // Whatever was put into a call is not shown when the call repeats it.
-            secrets: Arc::new(move |name| {
-                let value = env::var(name).ok().or_else(|| file.get(name).cloned());
-                seen.add(value.clone());
-                value
-            }),
+            agents: runners.agents().clone(),
             ..Local::new(env::current_dir()?)
         };
-        let runners = Runners::new(project, &local, words, backend::storage(project, store)?)?;
-        local.agents = runners.agents().clone();
         let account = account(project, &user);
-        Ok(Self { local, runners, masks, private, account, attached, anywhere: true })
+        Ok(Self { local, runners, secrets, masks, private, account, attached, anywhere: true })
     }
 
     /// The same for a worker: it works only in the folders of the runs.
@@ -116,7 +117,7 @@ impl Here {
 
     /// Where secrets are found.
     pub(crate) fn secrets(&self) -> SecretStore {
-        Arc::clone(&self.local.secrets)
+        Arc::clone(&self.secrets)
     }
 
     /// Values of the environment that are secret.
@@ -129,12 +130,12 @@ impl Here {
         self.anywhere.then(|| self.masks.clone())
     }
 
-    async fn local(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
-        let folder = Path::new(&*call.folder);
-        let works = match call.definition.request() {
-            Ok(Request::Process(_)) => true,
-            Ok(Request::Files(request)) => request.operation.is_local(),
-            Ok(Request::Model(request)) => request.program,
+    async fn local(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
+        let folder = Path::new(&*prepared.call.folder);
+        let works = match &prepared.request {
+            Request::Process(_) => true,
+            Request::Files(request) => request.operation.is_local(),
+            Request::Model(request) => request.program,
             _ => false,
         };
         if works && !self.anywhere && !folder.is_absolute() {
@@ -145,25 +146,29 @@ impl Here {
             let message = format!("the folder of the run, {}, does not exist", folder.display());
             return Some(Answer::failed(Kind::BadWorkingDir.as_str(), message));
         }
-        match self.local.perform(call, cancel).await {
-            None => self.local.agent(call, cancel).await,
+        match self.local.perform(prepared, cancel).await {
+            None => self.local.agent(prepared, cancel).await,
             answer => answer,
         }
     }
 
     /// Why calls of an effect cannot be performed here; none if they can.
     pub(crate) async fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
-        if Local::serves(effect) { None } else { self.runners.lacks(effect).await }
+        self.runners.lacks(effect).await
     }
 }
 
 impl Runner for Here {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async move {
-            if let Some(answer) = self.local(call, cancel).await {
+            let prepared = match call.prepare(&self.secrets) {
+                Ok(prepared) => prepared,
+                Err(answer) => return answer,
+            };
+            if let Some(answer) = self.local(&prepared, cancel).await {
                 return answer;
             }
-            self.runners.perform(call, cancel).await.unwrap_or_else(|| {
+            self.runners.perform(&prepared, cancel).await.unwrap_or_else(|| {
                 let message =
                     format!("nothing here performs `{}`; write an answer into the file of --script", call.kind());
                 Answer::impossible("no_runner", message)

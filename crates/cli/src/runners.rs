@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use branchpoint_core::RunKinds as _;
-use branchpoint_core::effect::Request;
+use branchpoint_core::effect::{self, Request};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::Kind;
 use branchpoint_runners::models;
 use branchpoint_runners::storage::Storage;
 use branchpoint_runners::tools::{self, Tools};
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, Models, agents};
+use branchpoint_runners::{Answer, CancellationToken, Models, PreparedCall, SecretStore, SharedSecrets, agents};
 use serde::de::DeserializeOwned;
 
 use crate::project::{FILE, Project};
@@ -26,11 +26,17 @@ pub(crate) struct Runners {
 
 impl Runners {
     /// Sets the runners up. Nothing is called yet.
-    pub(crate) fn new(project: &Project, local: &Local, words: models::Listener, storage: Storage) -> Result<Self> {
+    pub(crate) fn new(
+        project: &Project,
+        secrets: &SecretStore,
+        mask: SharedSecrets,
+        words: models::Listener,
+        storage: Storage,
+    ) -> Result<Self> {
         let mut settings: tools::Settings = read("tools", &project.tools())?;
         anchor_tools(&mut settings, &project.folder);
         let (http, files) = (settings.http.clone(), settings.files.clone());
-        let tools = Arc::new(Tools::new(settings, Arc::clone(&local.secrets)).with_storage(storage));
+        let tools = Arc::new(Tools::new(settings, Arc::clone(secrets)).with_storage(storage));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
         for agent in agents.values_mut() {
             anchor_program(&mut agent.program, &project.folder);
@@ -38,9 +44,8 @@ impl Runners {
         let catalogue = Arc::clone(&tools);
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.files = files;
-        models.secrets = Arc::clone(&local.secrets);
         models.listener = words;
-        models.mask = local.mask.clone();
+        models.mask = mask;
         models.catalogue = Arc::new(move |names| {
             let catalogue = Arc::clone(&catalogue);
             Box::pin(async move { catalogue.described(&names.iter().map(String::as_str).collect::<Vec<_>>()).await })
@@ -54,7 +59,7 @@ impl Runners {
     }
 
     /// Performs a call; none if it is for nobody here.
-    pub(crate) async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
+    pub(crate) async fn perform(&self, call: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         match self.models.perform(call, cancel).await {
             None => self.tools.perform(call, cancel).await,
             answer => answer,
@@ -63,16 +68,14 @@ impl Runners {
 
     /// Why calls of an effect cannot be performed, and what kind of finding that is; none if they can.
     pub(crate) async fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
-        if Models::serves(effect) {
-            return match self.models.lacks(effect) {
+        match effect.kind {
+            effect::Kind::Model => match self.models.lacks(effect) {
                 None => self.lacks_tools(effect).await,
                 lack => lack,
-            };
+            },
+            effect::Kind::Run | effect::Kind::Scripted => Some((Kind::NoRunner, String::new())),
+            _ => self.tools.lacks(effect).await.map(|why| (Kind::NoRunner, why)),
         }
-        if Tools::serves(effect) {
-            return self.tools.lacks(effect).await.map(|why| (Kind::NoRunner, why));
-        }
-        Some((Kind::NoRunner, String::new()))
     }
 
     /// Why a tool that an effect offers to a model cannot be called, as far as the document names them.

@@ -16,13 +16,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use branchpoint_core::EffectNo;
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{Kind, ModelResult};
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Effect, Program, Status, Write as Put};
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::{Script, VirtualDriver};
 use branchpoint_runners::models::{Piece, Provider, Settings};
-use branchpoint_runners::{Answer, Call, CancellationToken, Models, allow_many_open_files, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, Models, allow_many_open_files, no_secrets, runtime};
 
 const AT_ONCE: usize = 1_000;
 const SCRIPTED: i64 = 2_000;
@@ -115,7 +115,8 @@ fn streaming() {
         let calls: Vec<_> = (0..AT_ONCE)
             .map(|number| {
                 let models = &models;
-                scope.spawn(move || runtime().block_on(models.perform(&call(number), &CancellationToken::new())))
+                let prepared = call(number).prepare(&no_secrets()).expect("it can be sent");
+                scope.spawn(move || runtime().block_on(models.perform(&prepared, &CancellationToken::new())))
             })
             .collect();
         while heard.load(Ordering::Relaxed) < AT_ONCE {
@@ -131,7 +132,7 @@ fn streaming() {
         // Now the provider may finish.
         drop(server.stdin.take());
         let ended = calls.into_iter().map(|call| call.join().expect("no panic"));
-        ended.filter(|answer| matches!(answer, Some(Answer::Model { text, .. }) if &**text == "first last")).count()
+        ended.filter(|answer| matches!(answer, Some(Answer::Model(ModelResult { value: Value::Str(text), .. })) if &**text == "first last")).count()
     });
     assert_eq!(answered, AT_ONCE, "every answer comes whole");
     println!("streaming: all {answered} answers whole after {:?}", begun.elapsed());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{Kind, ModelResult, ProcessResult};
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Usage};
@@ -113,7 +113,7 @@ fn left_after(answer: &Answer, happens: impl Fn(&Scene)) -> Run {
 
 #[test]
 fn leaving_waits_for_calls_that_were_told_to_stop() {
-    let killed = Answer::Process { exit: 143, stdout: "".into(), stderr: "".into(), cut: None };
+    let killed = Answer::Process(ProcessResult::new(143, "", ""));
     let broken = Answer::failed("tool", "the server of the tool is gone");
     for answer in [Answer::Never, killed, broken] {
         let row = left_after(&answer, |_| {});
@@ -127,8 +127,8 @@ fn what_has_been_answered_when_the_driver_leaves_is_kept() {
     let (stdout, stderr): (Arc<str>, Arc<str>) = ("out".into(), "".into());
     for (answer, status) in [
         (Answer::data(Value::Null), Status::Completed),
-        (Answer::Reply { value: Value::from("hi"), usage }, Status::Completed),
-        (Answer::Process { exit: 0, stdout, stderr, cut: None }, Status::Completed),
+        (Answer::Model(ModelResult { value: Value::from("hi"), usage }), Status::Completed),
+        (Answer::Process(ProcessResult::new(0, stdout, stderr)), Status::Completed),
         (Answer::refused("tool", "the other side has said no"), Status::Failed),
     ] {
         let row = left_after(&answer, |_| {});

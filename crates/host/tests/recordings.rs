@@ -2,11 +2,12 @@
 
 mod programs;
 
+use branchpoint_core::effect::{Body, Content, HttpResponse, ModelResult, ProcessResult};
 use branchpoint_core::ir::{Effect, Program};
 use branchpoint_core::{Again, Event, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::{Answers, Happened, Past, Script, VirtualDriver, cassette};
-use branchpoint_runners::{Answer, Body, Call, Secrets};
+use branchpoint_runners::{Answer, Call, Secrets};
 use programs::{json, one_call};
 
 /// An effect by its kind and its other fields.
@@ -33,19 +34,26 @@ fn every_answer() -> Vec<Answer> {
     vec![
         Answer::model("said"),
         Answer::model(r#"{"a": 1}"#),
-        Answer::Model { text: "paid".into(), usage: Usage { tokens: 7, cost_micros: 3 } },
-        Answer::Reply { value: json(r#"{"text": "", "toolCalls": []}"#), usage: Usage { tokens: 1, cost_micros: 0 } },
+        Answer::Model(ModelResult { value: Value::from("paid"), usage: Usage { tokens: 7, cost_micros: 3 } }),
+        Answer::Model(ModelResult {
+            value: json(r#"{"text": "", "toolCalls": []}"#),
+            usage: Usage { tokens: 1, cost_micros: 0 },
+        }),
         Answer::data(Value::from("text that is data")),
         Answer::data(json(r#"{"$error": "looks like one"}"#)),
         Answer::data(json(r#"{"status": "completed", "output": 5}"#)),
         Answer::data(Value::Null),
-        Answer::Data { value: json("[1, 2]"), content_type: Some("application/json".into()) },
-        Answer::Http { status: 404, headers: headers.clone(), body: Body::Text("no\u{85}thing\n".into()) },
-        Answer::Http { status: 201, headers: headers.clone(), body: Body::Text("thing".into()) },
-        Answer::Http { status: 200, headers, body: Body::Decoded(json(r#"{"a": [1.5]}"#)) },
-        Answer::Process { exit: 3, stdout: "out".into(), stderr: "err".into(), cut: None },
-        Answer::Process { exit: 0, stdout: "a <output>[1]</output>".into(), stderr: "err".into(), cut: None },
-        Answer::TimedOut { stdout: "so far".into(), stderr: "".into() },
+        Answer::Data(Content { value: json("[1, 2]"), content_type: Some("application/json".into()) }),
+        Answer::Http(HttpResponse {
+            status: 404,
+            headers: headers.clone(),
+            body: Body::Text("no\u{85}thing\n".into()),
+        }),
+        Answer::Http(HttpResponse { status: 201, headers: headers.clone(), body: Body::Text("thing".into()) }),
+        Answer::Http(HttpResponse { status: 200, headers, body: Body::Decoded(json(r#"{"a": [1.5]}"#)) }),
+        Answer::Process(ProcessResult::new(3, "out", "err")),
+        Answer::Process(ProcessResult::new(0, "a <output>[1]</output>", "err")),
+        Answer::Process(ProcessResult { exit_code: None, stdout: "so far".into(), stderr: "".into(), cut: None }),
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::Never, answered: true }),
         Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::After(1_500), answered: true }),
         Answer::failed("k", "again"),
@@ -87,14 +95,14 @@ fn answers_are_written_as_people_write_them() {
         past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone()
     };
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
-    let printed = Answer::Process { exit: 4, stdout: "out".into(), stderr: "err".into(), cut: None };
+    let printed = Answer::Process(ProcessResult::new(4, "out", "err"));
     assert_eq!(
         written("process", r#"{"response": {"report": 1}}"#, printed),
         json(r#"{"$exit": 4, "stdout": "out", "stderr": "err"}"#)
     );
     let headers: Object =
         [("Set-Cookie".into(), Value::from("id=7")), ("etag".into(), Value::from("x"))].into_iter().collect();
-    let answer = Answer::Http { status: 201, headers, body: Body::Text("[1]".into()) };
+    let answer = Answer::Http(HttpResponse { status: 201, headers, body: Body::Text("[1]".into()) });
     assert_eq!(
         written("http", r#"{"response": {"envelope": true}}"#, answer),
         json(r#"{"$status": 201, "headers": {"Set-Cookie": "***", "etag": "x"}, "body": [1]}"#),
@@ -105,7 +113,7 @@ fn answers_are_written_as_people_write_them() {
 #[test]
 fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
     let program = one_call(effect("process", r#"{"response": {"report": 1}}"#));
-    let answer = Answer::Process { exit: 0, stdout: "PIN 0, $exit".into(), stderr: "ask".into(), cut: None };
+    let answer = Answer::Process(ProcessResult::new(0, "PIN 0, $exit", "ask"));
     let (_, past) = played(&program, &mut |_| answer.clone().into());
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
     let text = cassette(&past.script(&mask));

@@ -1,6 +1,5 @@
 //! Servers that are busy and say for how long.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use branchpoint_core::effect::Kind;
@@ -9,7 +8,7 @@ use branchpoint_core::ir::{Backoff, Effect, Program, Retry, Status};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::tools::{HttpSettings, Settings, Tools};
-use branchpoint_runners::{Call, CancellationToken, runtime};
+use branchpoint_runners::{Call, CancellationToken, no_secrets, runtime};
 
 #[path = "../../runners/tests/tools/peer.rs"]
 mod peer;
@@ -50,9 +49,10 @@ fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
     let mut host = VirtualDriver::kept(&folder.path().join("store.db"), "run".to_owned(), &program, 0).crashing();
     host.start(Value::Null, Object::default()).expect("it starts");
     let http = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
-    let tools = Tools::new(Settings { http, ..Settings::default() }, Arc::new(|_| None));
+    let tools = Tools::new(Settings { http, ..Settings::default() }, no_secrets());
     let perform = |call: &Call| {
-        let performed = runtime().block_on(tools.perform(call, &CancellationToken::new()));
+        let prepared = call.prepare(&no_secrets()).expect("it can be sent");
+        let performed = runtime().block_on(tools.perform(&prepared, &CancellationToken::new()));
         performed.expect("tools perform the call").into()
     };
     host.go_on(&mut { perform });

@@ -24,11 +24,11 @@ pub mod tools;
 pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, read_text_file};
 pub use hexadecimal::hexadecimal;
 pub use judge::judge;
-pub use local::shell::{Listener, MAX_OUTPUT, Shell, Stream, max_output};
-pub use local::{Local, SecretStore, agents};
+pub use local::shell::{Listener, MAX_OUTPUT, Shell, max_output};
+pub use local::{Local, SecretStore, agents, no_secrets};
 pub use models::Models;
 pub use open_files::allow_many_open_files;
-pub use runner::{Answer, Body, Call, Performing, Runner};
+pub use runner::{Answer, Call, Performing, PreparedCall, Runner};
 pub use runner_check::runner_check;
 pub use runtime::runtime;
 pub use secrets::{

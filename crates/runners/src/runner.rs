@@ -4,14 +4,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use branchpoint_core::effect::{FieldError, Kind, Request, Response};
+use branchpoint_core::effect::{
+    Content, FieldError, HttpResponse, Kind, ModelResult, ProcessResult, Request, Response,
+};
 use branchpoint_core::ir::{Effect, Index, Program};
 use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::local::SecretStore;
-use crate::local::shell::Stream;
 use crate::secrets::{Secrets, resolve};
 
 /// An attempt that is being performed.
@@ -134,14 +135,19 @@ impl Call {
         Request::parse(self.kind(), &self.definition.fixed, &self.input)
     }
 
-    /// The call with the secrets that it names, and their values.
+    /// Puts in the secrets that the call names, and parses its request: once, for whichever runner performs it.
     ///
     /// # Errors
     ///
-    /// The store does not have a secret, or it cannot be written where it is named.
-    pub fn resolved(&self, store: &SecretStore) -> Result<(Self, Vec<String>), String> {
-        let (input, known) = resolve(&self.input, &self.definition.secrets, store)?;
-        Ok((Self { input, ..self.clone() }, known))
+    /// The answer of a call that cannot be performed: the store does not have a secret, it cannot be written where it is named, or a
+    /// field is wrong. Another attempt would fail the same.
+    pub fn prepare(&self, store: &SecretStore) -> Result<PreparedCall, Answer> {
+        let impossible = |why: String| Answer::impossible("step_failed", why);
+        let (input, values) = resolve(&self.input, &self.definition.secrets, store).map_err(impossible)?;
+        let call = Self { input, ..self.clone() };
+        let secrets = Secrets::from_values(values);
+        let request = call.request().map_err(|error| secrets.mask_answer(impossible(error.to_string())))?;
+        Ok(PreparedCall { call, request, secrets })
     }
 
     /// The name under which scripts answer it: that of its step, or its kind if it belongs to none.
@@ -171,57 +177,28 @@ impl Call {
     }
 }
 
+/// A call that a runner can perform.
+#[derive(Clone, Debug)]
+pub struct PreparedCall {
+    /// The call, with the secrets that it names.
+    pub call: Call,
+    /// Its request.
+    pub request: Request,
+    /// The secrets that were put in, which runners mask in the answer.
+    pub secrets: Secrets,
+}
+
 /// What came back, as it came.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The text of a model.
-    Model {
-        /// The text.
-        text: Arc<str>,
-        /// What it used up.
-        usage: Usage,
-    },
-    /// What a model said when tools were offered: `{text, toolCalls, usage}`, as a value.
-    Reply {
-        /// The value.
-        value: Value,
-        /// What it used up.
-        usage: Usage,
-    },
+    /// The text or the reply of a model.
+    Model(ModelResult),
     /// A value that needs no reading: the result of a tool, of a child run, of a script.
-    Data {
-        /// The value.
-        value: Value,
-        /// What kind of content it is, if that was said.
-        content_type: Option<Arc<str>>,
-    },
-    /// An answer over HTTP, whatever its status.
-    Http {
-        /// The status.
-        status: u16,
-        /// The headers by name.
-        headers: Object,
-        /// The body.
-        body: Body,
-    },
+    Data(Content),
+    /// A response over HTTP, whatever its status.
+    Http(HttpResponse),
     /// A process that has ended, however it ended.
-    Process {
-        /// The exit code.
-        exit: i32,
-        /// What it printed.
-        stdout: Arc<str>,
-        /// What it complained about.
-        stderr: Arc<str>,
-        /// The stream that exceeded the output limit, if one did; its text is cut.
-        cut: Option<Stream>,
-    },
-    /// A process that was ended because it took too long.
-    TimedOut {
-        /// What it had printed.
-        stdout: Arc<str>,
-        /// What it had complained about.
-        stderr: Arc<str>,
-    },
+    Process(ProcessResult),
     /// There was no answer, or one that says no.
     Failed(Failed),
     /// The same, after something was used up.
@@ -242,24 +219,15 @@ pub enum Answer {
     Never,
 }
 
-/// The body of an HTTP answer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Body {
-    /// As it came over the wire.
-    Text(Arc<str>),
-    /// Decoded already.
-    Decoded(Value),
-}
-
 impl Answer {
     /// The text of a model whose usage is not known.
     pub fn model(text: impl Into<Arc<str>>) -> Self {
-        Self::Model { text: text.into(), usage: Usage::default() }
+        Self::Model(ModelResult { value: Value::Str(text.into()), usage: Usage::default() })
     }
 
     /// A value of no particular content type.
     pub fn data(value: impl Into<Value>) -> Self {
-        Self::Data { value: value.into(), content_type: None }
+        Self::Data(Content { value: value.into(), content_type: None })
     }
 
     /// A failure that another attempt may mend; whether the other side has seen the call is not known.
@@ -285,10 +253,7 @@ impl Answer {
     /// What the attempt used up.
     pub fn usage(&self) -> Usage {
         match self {
-            Self::Model { usage, .. }
-            | Self::Reply { usage, .. }
-            | Self::Spent { usage, .. }
-            | Self::Judged { usage, .. } => *usage,
+            Self::Model(ModelResult { usage, .. }) | Self::Spent { usage, .. } | Self::Judged { usage, .. } => *usage,
             _ => Usage::default(),
         }
     }

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{Kind, ProcessResult};
 use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, no_secrets, runtime};
 
 /// The standard output of a command that the machine's shell runs with these inputs, and everything that is heard.
 fn run(command: &str, inputs: &[(&str, &str)]) -> (String, String) {
@@ -22,8 +22,9 @@ fn run(command: &str, inputs: &[(&str, &str)]) -> (String, String) {
         [("command".into(), Value::from(command)), ("inputs".into(), Value::from(inputs))].into_iter().collect();
     let fixed = [("user_shell".into(), Value::Bool(true))].into_iter().collect();
     let call = Call::first(Effect { fixed, ..effect(Kind::Process) }, Value::from(input));
-    let answer = runtime().block_on(local.perform(&call, &CancellationToken::new()));
-    let Some(Answer::Process { exit: 0, stdout, .. }) = answer else { panic!("{answer:?}") };
+    let prepared = call.prepare(&no_secrets()).expect("it can be performed");
+    let answer = runtime().block_on(local.perform(&prepared, &CancellationToken::new()));
+    let Some(Answer::Process(ProcessResult { exit_code: Some(0), stdout, .. })) = answer else { panic!("{answer:?}") };
     let heard = heard.lock().expect("no panic").clone();
     (stdout.to_string(), heard)
 }

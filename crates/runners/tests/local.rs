@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::effect::{Kind, SecretText};
+use branchpoint_core::effect::{Content, Kind, ModelResult, ProcessResult, SecretText};
 use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::Value;
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, Secrets, agents, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, SecretStore, Secrets, agents, runtime};
 
 fn call(kind: Kind, input: &str) -> Call {
     let secrets = vec![SecretText::plain(vec!["command".into()])];
@@ -21,6 +21,22 @@ fn call(kind: Kind, input: &str) -> Call {
     Call::first(Effect { fixed, secrets, ..effect(kind) }, serde_json::from_str(input).expect("this is JSON"))
 }
 
+/// Performs a call with the secret `KEY`, which no input gave.
+fn perform(local: &Local, call: &Call) -> Option<Answer> {
+    let secrets: SecretStore = Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned()));
+    let stop = CancellationToken::new();
+    let prepared = match call.prepare(&secrets) {
+        Ok(prepared) => prepared,
+        Err(answer) => return Some(answer),
+    };
+    runtime().block_on(async {
+        match local.perform(&prepared, &stop).await {
+            None => local.agent(&prepared, &stop).await,
+            answer => answer,
+        }
+    })
+}
+
 #[test]
 fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_in_what_comes_back() {
     let heard = Arc::new(Mutex::new(String::new()));
@@ -30,20 +46,18 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
         listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
         mask: Secrets::of(&inputs).into(),
         shell: Some("/bin/sh".into()),
-        secrets: Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned())),
         ..Local::new(std::env::temp_dir())
     };
     let asked = call(Kind::Process, r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
-    let answer =
-        runtime().block_on(local.perform(&asked, &CancellationToken::new())).expect("commands are for this machine");
-    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "<***> 7"), "{answer:?}");
+    let answer = perform(&local, &asked).expect("commands are for this machine");
+    assert!(matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if &**stdout == "<***> 7"), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
 
     let missing = call(Kind::Process, r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
-    let answer = runtime().block_on(local.perform(&missing, &CancellationToken::new()));
+    let answer = perform(&local, &missing);
     let is_final = |failed: &Failed| failed.again == Again::Never && failed.message.contains("`OTHER`");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if is_final(failed)), "{answer:?}");
-    assert_eq!(runtime().block_on(local.perform(&call(Kind::Model, "{}"), &CancellationToken::new())), None);
+    assert_eq!(perform(&local, &call(Kind::Model, "{}")), None);
 }
 
 #[test]
@@ -55,18 +69,15 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
         listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
         mask: Secrets::of(&inputs).into(),
         shell: Some("/bin/sh".into()),
-        // Nobody gave it as an input, and yet nobody hears it.
-        secrets: Arc::new(|_| Some("hunter2".to_owned())),
         ..Local::new(std::env::temp_dir())
     };
     let command = r"printf 'a sword'; sleep 0.05; printf 'fish b \303'; sleep 0.05; printf '\251 hun'; sleep 0.05; printf 'ter2. sword'; : ";
     let command = serde_json::to_string(command).expect("text is JSON");
     let asked = call(Kind::Process, &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
-    let answer =
-        runtime().block_on(local.perform(&asked, &CancellationToken::new())).expect("commands are for this machine");
+    let answer = perform(&local, &asked).expect("commands are for this machine");
     // An input is data and stays whole; what the call was given by name does not come back.
     let said = "a swordfish b \u{e9} ***. sword";
-    assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == said), "{answer:?}");
+    assert!(matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if &**stdout == said), "{answer:?}");
     assert_eq!(*heard.lock().expect("no panic"), "a *** b \u{e9} ***. sword");
 }
 
@@ -85,7 +96,7 @@ fn program(script: &str) -> (Local, Call) {
 fn a_program_that_fails_says_why_in_a_message_that_people_can_read() {
     let told = |script: &str| {
         let (local, asked) = program(script);
-        match runtime().block_on(local.agent(&asked, &CancellationToken::new())) {
+        match perform(&local, &asked) {
             Some(Answer::Failed(failed)) => failed.message.to_string(),
             other => panic!("{other:?}"),
         }
@@ -100,7 +111,7 @@ fn a_program_that_fails_says_why_in_a_message_that_people_can_read() {
 #[test]
 fn a_program_that_prints_more_than_is_read_has_not_answered() {
     let (local, asked) = program("head -c 5000000 /dev/zero | tr '\\0' x");
-    let answer = runtime().block_on(local.agent(&asked, &CancellationToken::new()));
+    let answer = perform(&local, &asked);
     let told = |message: &str| message.contains("more than");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if told(&failed.message)), "{:.200}", format!("{answer:?}"));
 }
@@ -112,14 +123,11 @@ fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed()
     let mut script = call(Kind::Process, r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
     Arc::make_mut(&mut script.definition).fixed.insert("script".into(), Value::Bool(true));
     for asked in [call(Kind::Process, r#"{"command": "env"}"#), script, agent] {
-        let stop = CancellationToken::new();
-        let seen = match runtime().block_on(async {
-            match local.perform(&asked, &stop).await {
-                None => local.agent(&asked, &stop).await,
-                answer => answer,
-            }
-        }) {
-            Some(Answer::Process { stdout, .. } | Answer::Model { text: stdout, .. }) => stdout,
+        let seen = match perform(&local, &asked) {
+            Some(
+                Answer::Process(ProcessResult { stdout, .. })
+                | Answer::Model(ModelResult { value: Value::Str(stdout), .. }),
+            ) => stdout,
             other => panic!("{other:?}"),
         };
         let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
@@ -138,10 +146,7 @@ fn what_is_no_file_or_too_long_is_not_read() {
     assert!(made.is_ok_and(|made| made.success()));
     std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
     std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
-    let read = |path: &str| {
-        runtime()
-            .block_on(local.perform(&call(Kind::Files, &format!(r#"{{"path": {path:?}}}"#)), &CancellationToken::new()))
-    };
+    let read = |path: &str| perform(&local, &call(Kind::Files, &format!(r#"{{"path": {path:?}}}"#)));
     for (path, why) in [
         ("pipe", "not a regular file"),
         ("/dev/zero", "not a regular file"),
@@ -151,10 +156,10 @@ fn what_is_no_file_or_too_long_is_not_read() {
         let answer = read(path);
         assert!(matches!(&answer, Some(Answer::Failed(failed)) if failed.message.contains(why)), "{path}: {answer:?}");
     }
-    assert!(matches!(read("just"), Some(Answer::Data { .. })));
+    assert!(matches!(read("just"), Some(Answer::Data(_))));
     if std::path::Path::new("/proc/self/status").exists() {
         let answer = read("/proc/self/status");
         let text = |value: &Value| value.as_str().is_some_and(|text| text.contains("Pid:"));
-        assert!(matches!(&answer, Some(Answer::Data { value, .. }) if text(value)), "{answer:?}");
+        assert!(matches!(&answer, Some(Answer::Data(Content { value, .. })) if text(value)), "{answer:?}");
     }
 }

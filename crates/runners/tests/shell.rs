@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use branchpoint_runners::{Answer, CancellationToken, Listener, MAX_OUTPUT, Secrets, Shell, Stream, runtime};
+use branchpoint_core::effect::{ProcessResult, Stream};
+use branchpoint_runners::{Answer, CancellationToken, Listener, MAX_OUTPUT, Secrets, Shell, runtime};
 
 fn shell(command: &str) -> Shell {
     Shell {
@@ -48,7 +49,9 @@ fn watched() -> (Listener, Receiver<()>) {
 /// Exit code, output and complaints.
 fn run(shell: &Shell) -> (i32, String, String) {
     match runtime().block_on(shell.run(&CancellationToken::new(), &nobody())) {
-        Answer::Process { exit, stdout, stderr, .. } => (exit, stdout.to_string(), stderr.to_string()),
+        Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, .. }) => {
+            (exit, stdout.to_string(), stderr.to_string())
+        }
         other => panic!("it ended otherwise: {other:?}"),
     }
 }
@@ -93,7 +96,9 @@ fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
         let (listener, gone) = watched();
         let answer = runtime()
             .block_on(Shell { limit: Some(limit), ..shell(&command) }.run(&CancellationToken::new(), &listener));
-        let Answer::TimedOut { stdout, .. } = &answer else { panic!("its limit has not ended it: {answer:?}") };
+        let Answer::Process(ProcessResult { exit_code: None, stdout, .. }) = &answer else {
+            panic!("its limit has not ended it: {answer:?}")
+        };
         drop(listener);
         assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of the group goes on");
         if begun.exists() {
@@ -130,7 +135,10 @@ fn output_is_told_while_the_command_runs() {
     let command = format!("printf first; until [ -e {} ]; do sleep 0.01; done; printf second >&2", file.display());
     let limited = Shell { limit: Some(LONG), ..shell(&command) };
     let answer = runtime().block_on(limited.run(&CancellationToken::new(), &listener));
-    assert!(matches!(answer, Answer::Process { exit: 0, .. }), "it was told only at the end: {answer:?}");
+    assert!(
+        matches!(answer, Answer::Process(ProcessResult { exit_code: Some(0), .. })),
+        "it was told only at the end: {answer:?}"
+    );
     let expected = [(Stream::Out, "first".to_owned()), (Stream::Err, "second".to_owned())];
     assert_eq!(*heard.lock().expect("no panic"), expected);
 }
@@ -150,7 +158,10 @@ fn nothing_is_lost_when_whoever_listens_is_slow() {
         shell("printf first; head -c 30000 /dev/zero | tr '\\0' x").run(&CancellationToken::new(), &listener),
     );
     let expected = format!("first{}", "x".repeat(30_000));
-    assert!(matches!(&answer, Answer::Process { stdout, .. } if **stdout == *expected), "something was not kept");
+    assert!(
+        matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if **stdout == *expected),
+        "something was not kept"
+    );
     assert!(*heard.lock().expect("no panic") == expected, "something was not told");
 }
 
@@ -164,8 +175,11 @@ fn a_listener_that_never_returns_holds_nobody_up_for_longer_than_the_limit() {
         let limited = Shell { limit: Some(limit), ..shell("printf first; sleep 0.1; printf second") };
         let answer = runtime().block_on(limited.run(&CancellationToken::new(), &listener));
         drop(release);
-        if !matches!(answer, Answer::TimedOut { .. }) {
-            assert!(matches!(&answer, Answer::Process { stdout, .. } if &**stdout == "firstsecond"), "{answer:?}");
+        if !matches!(answer, Answer::Process(ProcessResult { exit_code: None, .. })) {
+            assert!(
+                matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if &**stdout == "firstsecond"),
+                "{answer:?}"
+            );
             return;
         }
     }
@@ -183,7 +197,7 @@ fn output_above_the_limit_is_cut_at_a_character_and_names_its_stream() {
     ] {
         let answer =
             runtime().block_on(Shell { max_output, ..shell(command) }.run(&CancellationToken::new(), &nobody()));
-        let Answer::Process { stdout, cut, .. } = answer else { panic!("{command}: {answer:?}") };
+        let Answer::Process(ProcessResult { stdout, cut, .. }) = answer else { panic!("{command}: {answer:?}") };
         assert_eq!((&*stdout, cut), (expect, stream), "{command}");
     }
 }
@@ -194,7 +208,10 @@ fn a_command_that_prints_more_than_its_limit_is_stopped_with_its_group() {
         let (listener, gone) = watched();
         let answer =
             runtime().block_on(Shell { max_output: 1000, ..shell(command) }.run(&CancellationToken::new(), &listener));
-        assert!(matches!(answer, Answer::Process { exit: 137, cut: Some(_), .. }), "{command}: {answer:?}");
+        assert!(
+            matches!(answer, Answer::Process(ProcessResult { exit_code: Some(137), cut: Some(_), .. })),
+            "{command}: {answer:?}"
+        );
         drop(listener);
         assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of {command} still runs");
     }
@@ -205,7 +222,12 @@ fn a_command_whose_output_may_be_cut_runs_to_its_end() {
     let command = "head -c 3000000 /dev/zero | tr '\\0' x; exit 3";
     let cut = Shell { max_output: 4, limited: Vec::new(), ..shell(command) };
     let answer = runtime().block_on(cut.run(&CancellationToken::new(), &nobody()));
-    let expect = Answer::Process { exit: 3, stdout: "xxxx".into(), stderr: "".into(), cut: Some(Stream::Out) };
+    let expect = Answer::Process(ProcessResult {
+        exit_code: Some(3),
+        stdout: "xxxx".into(),
+        stderr: "".into(),
+        cut: Some(Stream::Out),
+    });
     assert_eq!(answer, expect);
 }
 
@@ -215,7 +237,7 @@ fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
         let (listener, gone) = watched();
         // The command ends at once; what it leaves is ended by this test.
         let command = format!("printf 'started\\n'; {left} & echo $! >&2");
-        let Answer::Process { exit, stdout, stderr, .. } = runtime()
+        let Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, .. }) = runtime()
             .block_on(Shell { limited: Vec::new(), ..shell(&command) }.run(&CancellationToken::new(), &listener))
         else {
             panic!("it has ended")
@@ -254,7 +276,8 @@ fn output_that_is_cut_never_ends_in_the_middle_of_a_secret() {
     for before in 0..60 {
         let command = format!("printf '%0{}d%s' 0 {secret}; printf '%0{}d%s' 0 {secret} >&2", before + 1, before + 1);
         let cut = Shell { max_output: 60, secrets: secrets.clone(), ..shell(&command) };
-        let Answer::Process { stdout, stderr, .. } = runtime().block_on(cut.run(&CancellationToken::new(), &nobody()))
+        let Answer::Process(ProcessResult { stdout, stderr, .. }) =
+            runtime().block_on(cut.run(&CancellationToken::new(), &nobody()))
         else {
             panic!("the command ends")
         };
@@ -271,5 +294,8 @@ fn output_of_a_command_that_timed_out_never_ends_in_the_middle_of_a_secret() {
     let command = "printf 'x eyJhbGciOi'; sleep 100";
     let slow = Shell { limit: Some(Duration::from_millis(300)), secrets, ..shell(command) };
     let answer = runtime().block_on(slow.run(&CancellationToken::new(), &nobody()));
-    assert_eq!(answer, Answer::TimedOut { stdout: "x ***".into(), stderr: "".into() });
+    assert_eq!(
+        answer,
+        Answer::Process(ProcessResult { exit_code: None, stdout: "x ***".into(), stderr: "".into(), cut: None })
+    );
 }

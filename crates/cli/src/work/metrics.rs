@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use branchpoint_backend::Backend;
+use branchpoint_core::effect::ProcessResult;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::Embedded;
@@ -226,8 +227,13 @@ impl Runner for Counted {
             let answer = self.here.perform(call, cancel).await;
             self.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
             self.counters.ended_calls.fetch_add(1, Ordering::Relaxed);
-            let is_failure =
-                matches!(answer, Answer::Failed(_) | Answer::Spent { .. } | Answer::TimedOut { .. } | Answer::Never);
+            let is_failure = matches!(
+                answer,
+                Answer::Failed(_)
+                    | Answer::Spent { .. }
+                    | Answer::Process(ProcessResult { exit_code: None, .. })
+                    | Answer::Never
+            );
             if is_failure {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
             }

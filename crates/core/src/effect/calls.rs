@@ -1,5 +1,7 @@
 //! Requests to tools and to other workflows.
 
+use std::sync::Arc;
+
 use branchpoint_expr::{Object, Value};
 
 use super::fields::request;
@@ -43,4 +45,13 @@ request! {
         /// `completed` and `failed`. The last gets the `message` of the error.
         notices: Object,
     }
+}
+
+/// A value, and its media type if that is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// The value.
+    pub value: Value,
+    /// The media type.
+    pub content_type: Option<Arc<str>>,
 }

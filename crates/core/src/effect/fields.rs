@@ -59,6 +59,31 @@ impl<'v> Fields<'v> {
     }
 }
 
+/// The request of a kind.
+pub(super) trait ReadRequest: Sized {
+    /// The names of its fields; none: any.
+    const FIELDS: Option<&'static [&'static str]>;
+
+    fn read(fields: &Fields<'_>) -> Result<Self, FieldError>;
+}
+
+impl<R: ReadRequest> ReadRequest for Box<R> {
+    const FIELDS: Option<&'static [&'static str]> = R::FIELDS;
+
+    fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
+        R::read(fields).map(Self::new)
+    }
+}
+
+/// The fields of a step that only a script answers.
+impl ReadRequest for Value {
+    const FIELDS: Option<&'static [&'static str]> = None;
+
+    fn read(fields: &Fields<'_>) -> Result<Self, FieldError> {
+        Ok(fields.input.clone())
+    }
+}
+
 /// A type of field. The default is an absent field.
 pub(super) trait FromField: Sized + Default {
     /// The value, or what it must be.
@@ -171,11 +196,11 @@ macro_rules! request {
             $($(#[$doc])* pub $field: $of,)*
         }
 
-        impl $name {
-            pub(in crate::effect) const FIELDS: &[&str] = &[$(stringify!($field)),*];
+        impl $crate::effect::fields::ReadRequest for $name {
+            const FIELDS: Option<&'static [&'static str]> = Some(&[$(stringify!($field)),*]);
 
-            pub(in crate::effect) fn read(fields: &$crate::effect::fields::Fields<'_>) -> Result<Self, $crate::effect::FieldError> {
-                fields.check_names(Self::FIELDS)?;
+            fn read(fields: &$crate::effect::fields::Fields<'_>) -> Result<Self, $crate::effect::FieldError> {
+                fields.check_names(Self::FIELDS.unwrap_or_default())?;
                 Ok(Self { $($field: fields.read(stringify!($field))?,)* })
             }
         }

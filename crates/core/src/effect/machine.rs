@@ -1,5 +1,7 @@
 //! Requests to the machine: processes, files and messages to the user.
 
+use std::sync::Arc;
+
 use branchpoint_expr::{Kind, Object, Value};
 
 use super::fields::{request, result, word};
@@ -31,6 +33,35 @@ request! {
 impl ProcessRequest {
     /// Failures that every dialect reports under their own kind: the document, not the command, has to change.
     pub const OWN_FAILURES: [Kind; 4] = [Kind::OutputLimit, Kind::StartFailed, Kind::BadWorkingDir, Kind::BadEnvName];
+}
+
+/// A process that has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessResult {
+    /// The exit code; none if the process was ended at its time limit.
+    pub exit_code: Option<i32>,
+    /// The standard output.
+    pub stdout: Arc<str>,
+    /// The standard error.
+    pub stderr: Arc<str>,
+    /// The stream that exceeded the output limit, if one did; its text is cut.
+    pub cut: Option<Stream>,
+}
+
+impl ProcessResult {
+    /// A process that ended with a code, with all its output.
+    pub fn new(exit_code: i32, stdout: impl Into<Arc<str>>, stderr: impl Into<Arc<str>>) -> Self {
+        Self { exit_code: Some(exit_code), stdout: stdout.into(), stderr: stderr.into(), cut: None }
+    }
+}
+
+/// A stream of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The standard output.
+    Out,
+    /// The standard error.
+    Err,
 }
 
 request! {

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 
 use branchpoint_expr::{Object, Value};
 
-use super::fields::{FromField, request, word};
+use super::fields::{FromField, request, result, word};
+use crate::Usage;
 
 request! {
     /// A question to a model or an agent. One with `tools` or `subagents` and the task `answer` is a turn of an agent: a run of its
@@ -110,6 +111,86 @@ word! {
         Score = "score",
         /// Data that matches the schema.
         Extract = "extract",
+    }
+}
+
+/// What a model gave: text, or for [`Task::Reply`] the fields of a [`ModelReply`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelResult {
+    /// The text or the reply.
+    pub value: Value,
+    /// What the call used up.
+    pub usage: Usage,
+}
+
+/// The reply of a model to which tools were offered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelReply {
+    /// Its text.
+    pub text: String,
+    /// The tools that it calls.
+    pub tool_calls: Vec<ToolCall>,
+    /// What it used up.
+    pub usage: ReplyUsage,
+    /// Why it ended, in the provider's word, if its tokens were used up.
+    pub stop_reason: Option<String>,
+    /// The content that its provider wants back with the results of the tools; null: none.
+    pub thoughts: Value,
+}
+
+/// `{text, toolCalls, usage, stopReason, thoughts}`: the last two only if they are set.
+impl From<ModelReply> for Value {
+    fn from(reply: ModelReply) -> Self {
+        let calls: Vec<Self> = reply.tool_calls.into_iter().map(Self::from).collect();
+        let fields = [
+            ("text", Self::from(reply.text)),
+            ("toolCalls", Self::from(calls)),
+            ("usage", Self::from(reply.usage)),
+            ("stopReason", reply.stop_reason.map_or(Self::Null, Self::from)),
+            ("thoughts", reply.thoughts),
+        ];
+        let fields = fields.into_iter().filter(|(_, value)| *value != Self::Null);
+        Self::from(fields.map(|(name, value)| (name.into(), value)).collect::<Object>())
+    }
+}
+
+result! {
+    /// A tool that a reply calls.
+    ToolCall {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: String,
+        /// The arguments: an object, or text that is not JSON.
+        arguments: Value,
+    }
+}
+
+result! {
+    /// What a reply used up.
+    ReplyUsage {
+        /// Tokens.
+        tokens: i64,
+        /// Tokens of these that were read.
+        input_tokens: i64,
+        /// Tokens of these that were written.
+        output_tokens: i64,
+        /// Cost, in millionths.
+        cost_micros: i64,
+    }
+}
+
+result! {
+    /// A rating, for [`Task::Score`].
+    Score {
+        /// From 0 to 1.
+        score: Value,
+        /// Whether it reaches the threshold.
+        passed: bool,
+        /// The threshold of the effect.
+        pass_threshold: f64,
+        /// The model's reason.
+        explanation: Value,
     }
 }
 

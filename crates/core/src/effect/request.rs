@@ -1,109 +1,124 @@
-//! A request of any kind, read from the two halves of a call.
+//! The table of kinds, and a request of any kind, read from the two halves of a call.
+
+use std::fmt;
 
 use branchpoint_expr::{Object, Value};
+use serde::{Deserialize, Serialize};
 
-use super::fields::{FieldError, Fields};
+use super::fields::{FieldError, Fields, ReadRequest};
 use super::{
-    ChatHistoryRequest, ExtractRequest, FetchRequest, FilesRequest, HttpRequest, Kind, MailRequest, McpRequest,
+    ChatHistoryRequest, ExtractRequest, FetchRequest, FilesRequest, HttpRequest, MailRequest, McpRequest,
     MemoryRequest, ModelRequest, NotifyRequest, ObjectStoreRequest, ProcessRequest, RetrievalRequest, RunRequest,
     SearchRequest, Task, ToolRequest, Tools, WebhookRequest,
 };
 
-/// A request, by its kind.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Request {
+macro_rules! kinds {
+    ($($(#[$about:meta])* $variant:ident($request:ty) = $name:literal,)*) => {
+        /// What kind of work an effect is, and so which runner performs it.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Kind {
+            $($(#[$about])* $variant,)*
+        }
+
+        impl Kind {
+            /// Every kind, in the order of the table above.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name in traces, scripts and stored programs.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        /// A request, by its kind.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Request {
+            $(
+                #[doc = concat!("A request of the kind `", $name, "`.")]
+                $variant($request),
+            )*
+        }
+
+        impl Request {
+            /// Reads a request: the fields of the call (`input`) before those of the effect (`fixed`).
+            ///
+            /// # Errors
+            ///
+            /// A field is unknown or has a value that it cannot have; the error names it.
+            pub fn parse(kind: Kind, fixed: &Object, input: &Value) -> Result<Self, FieldError> {
+                let fields = &Fields { kind, fixed, input };
+                match kind {
+                    $(Kind::$variant => Ok(Self::$variant(ReadRequest::read(fields)?)),)*
+                }
+            }
+
+            /// The names of the fields that requests of a kind have; none: any.
+            pub const fn fields(kind: Kind) -> Option<&'static [&'static str]> {
+                match kind {
+                    $(Kind::$variant => <$request as ReadRequest>::FIELDS,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// A model or an agent.
-    Model(Box<ModelRequest>),
+    Model(Box<ModelRequest>) = "model",
     /// An HTTP request.
-    Http(HttpRequest),
+    Http(HttpRequest) = "http",
     /// A signed notification.
-    Webhook(WebhookRequest),
+    Webhook(WebhookRequest) = "webhook",
     /// A mail.
-    Mail(MailRequest),
-    /// A process of the machine.
-    Process(ProcessRequest),
+    Mail(MailRequest) = "mail",
+    /// A command, a script or a program of the machine.
+    Process(ProcessRequest) = "process",
     /// An action of an MCP server.
-    Mcp(McpRequest),
-    /// A tool.
-    Tool(ToolRequest),
+    Mcp(McpRequest) = "mcp",
+    /// A tool by name.
+    Tool(ToolRequest) = "tool",
     /// A web search.
-    Search(SearchRequest),
+    Search(SearchRequest) = "search",
     /// A web page.
-    Fetch(FetchRequest),
-    /// A value out of a text.
-    Extract(ExtractRequest),
-    /// Files.
-    Files(FilesRequest),
+    Fetch(FetchRequest) = "fetch",
+    /// A value out of JSON, HTML or XML.
+    Extract(ExtractRequest) = "extract",
+    /// Files, skills and environment variables of the machine, and stored content.
+    Files(FilesRequest) = "files",
     /// Stored memories.
-    Memory(MemoryRequest),
+    Memory(MemoryRequest) = "memory",
     /// A stored chat.
-    ChatHistory(ChatHistoryRequest),
-    /// A search of a knowledge base.
-    Retrieval(RetrievalRequest),
-    /// An object to write.
-    ObjectStore(ObjectStoreRequest),
+    ChatHistory(ChatHistoryRequest) = "chat_history",
+    /// A knowledge base.
+    Retrieval(RetrievalRequest) = "retrieval",
+    /// An object store.
+    ObjectStore(ObjectStoreRequest) = "object_store",
     /// A run of another workflow.
-    Run(RunRequest),
+    Run(RunRequest) = "run",
     /// A message to the user.
-    Notify(NotifyRequest),
-    /// A step that only a script answers, with its fields.
-    Scripted(Value),
+    Notify(NotifyRequest) = "notify",
+    /// A step that only a script answers, with any fields.
+    #[default]
+    Scripted(Value) = "scripted",
+}
+
+impl Kind {
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.as_str())
+    }
 }
 
 impl Request {
-    /// Reads a request: the fields of the call (`input`) before those of the effect (`fixed`).
-    ///
-    /// # Errors
-    ///
-    /// A field is unknown or has a value that it cannot have; the error names it.
-    pub fn parse(kind: Kind, fixed: &Object, input: &Value) -> Result<Self, FieldError> {
-        let fields = &Fields { kind, fixed, input };
-        Ok(match kind {
-            Kind::Model => Self::Model(Box::new(ModelRequest::read(fields)?)),
-            Kind::Http => Self::Http(HttpRequest::read(fields)?),
-            Kind::Webhook => Self::Webhook(WebhookRequest::read(fields)?),
-            Kind::Mail => Self::Mail(MailRequest::read(fields)?),
-            Kind::Process => Self::Process(ProcessRequest::read(fields)?),
-            Kind::Mcp => Self::Mcp(McpRequest::read(fields)?),
-            Kind::Tool => Self::Tool(ToolRequest::read(fields)?),
-            Kind::Search => Self::Search(SearchRequest::read(fields)?),
-            Kind::Fetch => Self::Fetch(FetchRequest::read(fields)?),
-            Kind::Extract => Self::Extract(ExtractRequest::read(fields)?),
-            Kind::Files => Self::Files(FilesRequest::read(fields)?),
-            Kind::Memory => Self::Memory(MemoryRequest::read(fields)?),
-            Kind::ChatHistory => Self::ChatHistory(ChatHistoryRequest::read(fields)?),
-            Kind::Retrieval => Self::Retrieval(RetrievalRequest::read(fields)?),
-            Kind::ObjectStore => Self::ObjectStore(ObjectStoreRequest::read(fields)?),
-            Kind::Run => Self::Run(RunRequest::read(fields)?),
-            Kind::Notify => Self::Notify(NotifyRequest::read(fields)?),
-            Kind::Scripted => Self::Scripted(input.clone()),
-        })
-    }
-
-    /// The names of the fields that requests of a kind have; none: any.
-    pub const fn fields(kind: Kind) -> Option<&'static [&'static str]> {
-        Some(match kind {
-            Kind::Model => ModelRequest::FIELDS,
-            Kind::Http => HttpRequest::FIELDS,
-            Kind::Webhook => WebhookRequest::FIELDS,
-            Kind::Mail => MailRequest::FIELDS,
-            Kind::Process => ProcessRequest::FIELDS,
-            Kind::Mcp => McpRequest::FIELDS,
-            Kind::Tool => ToolRequest::FIELDS,
-            Kind::Search => SearchRequest::FIELDS,
-            Kind::Fetch => FetchRequest::FIELDS,
-            Kind::Extract => ExtractRequest::FIELDS,
-            Kind::Files => FilesRequest::FIELDS,
-            Kind::Memory => MemoryRequest::FIELDS,
-            Kind::ChatHistory => ChatHistoryRequest::FIELDS,
-            Kind::Retrieval => RetrievalRequest::FIELDS,
-            Kind::ObjectStore => ObjectStoreRequest::FIELDS,
-            Kind::Run => RunRequest::FIELDS,
-            Kind::Notify => NotifyRequest::FIELDS,
-            Kind::Scripted => return None,
-        })
-    }
-
     /// Whether a model request is a turn of an agent: it offers tools, and wants an answer.
     pub fn is_agent_turn(kind: Kind, fixed: &Object, input: &Value) -> bool {
         let fields = &Fields { kind, fixed, input };

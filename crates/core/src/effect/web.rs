@@ -1,5 +1,7 @@
 //! Requests over the network: HTTP, webhooks, mail, pages, searches, and values taken out of texts.
 
+use std::sync::Arc;
+
 use branchpoint_expr::{Object, Value};
 
 use super::fields::{request, result, word};
@@ -22,6 +24,26 @@ request! {
         /// Whether redirects are followed; none: unless a redirect is expected.
         follow_redirects: Option<bool>,
     }
+}
+
+/// A response over HTTP, whatever its status.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpResponse {
+    /// The status.
+    pub status: u16,
+    /// The headers by name.
+    pub headers: Object,
+    /// The body.
+    pub body: Body,
+}
+
+/// The body of a response.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// As it came over the wire.
+    Text(Arc<str>),
+    /// Decoded already.
+    Decoded(Value),
 }
 
 word! {

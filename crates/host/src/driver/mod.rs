@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use branchpoint_core::Event;
+use branchpoint_core::effect::ProcessResult;
 
 use crate::host::{Act, ContinueWith, Host, Look, Refused, Start, Taken, Ticket};
 use crate::store::{RunNo, Trouble};
@@ -337,7 +338,7 @@ fn was_stopped(answer: &Answer) -> bool {
     const SIGNALLED: [i32; 4] = [128 + 1, 128 + 2, 128 + 9, 128 + 15];
     match answer {
         Answer::Never => true,
-        Answer::Process { exit, .. } => SIGNALLED.contains(exit),
+        Answer::Process(ProcessResult { exit_code: Some(exit), .. }) => SIGNALLED.contains(exit),
         Answer::Failed(failed) => !failed.answered,
         _ => false,
     }

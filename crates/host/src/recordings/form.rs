@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{Body, Content, HttpResponse, Kind, ModelResult, ProcessResult};
 use branchpoint_core::{Again, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
 use super::object;
 use branchpoint_runners::judge;
-use branchpoint_runners::{Answer, Body, Call};
+use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{MASK, Secrets, sounds_secret};
 
 /// Headers that carry credentials, or something to get some with, and whose names do not sound so.
@@ -42,17 +42,17 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
         (int("status").and_then(|code| code.try_into().ok()), part("headers"))
     {
         let body = Body::Decoded(part("output").cloned().unwrap_or_default());
-        answers.push(Answer::Http { status, headers: Object::clone(headers), body });
+        answers.push(Answer::Http(HttpResponse { status, headers: Object::clone(headers), body }));
     }
     if let Some(exit) = int("exit_code").and_then(|exit| exit.try_into().ok()) {
-        let (stdout, stderr) = (text("output").unwrap_or_default(), text("stderr").unwrap_or_default());
-        answers.push(Answer::Process { exit, stdout: stdout.clone(), stderr: stderr.clone(), cut: None });
-        answers.push(Answer::TimedOut { stdout, stderr });
+        let result = ProcessResult::new(exit, text("output").unwrap_or_default(), text("stderr").unwrap_or_default());
+        answers.push(Answer::Process(result.clone()));
+        answers.push(Answer::Process(ProcessResult { exit_code: None, ..result }));
     }
     if call.kind() == Kind::Model {
         let said = value.as_str().map(Arc::<str>::from).or_else(|| text("output"));
-        answers.extend(said.map(|text| Answer::Model { text, usage }));
-        answers.push(Answer::Reply { value: value.clone(), usage });
+        let values = said.map(Value::Str).into_iter().chain([value.clone()]);
+        answers.extend(values.map(|value| Answer::Model(ModelResult { value, usage })));
     }
     if let Some(error) = part("error").filter(|error| **error != Value::Null) {
         let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().into();
@@ -63,7 +63,7 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
     answers.push(Answer::data(value.clone()));
     if let Some(output) = part("output") {
         answers.push(Answer::data(output.clone()));
-        answers.push(Answer::Data { value: output.clone(), content_type: text("content_type") });
+        answers.push(Answer::Data(Content { value: output.clone(), content_type: text("content_type") }));
     }
     answers.extend(part("result").map(|result| Answer::data(result.clone())));
     answers
@@ -73,24 +73,25 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
 fn written(answer: &Answer) -> Value {
     let text = |text: &Arc<str>| Value::Str(text.clone());
     match answer {
-        Answer::Model { text: said, usage } => with_usage([("$text", text(said))], *usage),
-        Answer::Reply { value, usage } => with_usage([("$reply", value.clone())], *usage),
-        Answer::Data { value, content_type: Some(content_type) } => {
+        Answer::Model(ModelResult { value, usage }) => {
+            let name = if value.as_str().is_some() { "$text" } else { "$reply" };
+            with_usage([(name, value.clone())], *usage)
+        }
+        Answer::Data(Content { value, content_type: Some(content_type) }) => {
             object([("$output", value.clone()), ("$content_type", text(content_type))])
         }
-        Answer::Data { value, content_type: None } => object([("$output", value.clone())]),
-        Answer::Http { status, headers, body } => {
+        Answer::Data(Content { value, content_type: None }) => object([("$output", value.clone())]),
+        Answer::Http(HttpResponse { status, headers, body }) => {
             let body = match body {
                 Body::Text(body) => ("text", text(body)),
                 Body::Decoded(body) => ("body", body.clone()),
             };
             object([("$status", Value::Int((*status).into())), ("headers", Value::from(headers.clone())), body])
         }
-        Answer::Process { exit, stdout, stderr, .. } => {
-            object([("$exit", Value::Int((*exit).into())), ("stdout", text(stdout)), ("stderr", text(stderr))])
-        }
-        Answer::TimedOut { stdout, stderr } => {
-            object([("$timed_out", Value::Bool(true)), ("stdout", text(stdout)), ("stderr", text(stderr))])
+        Answer::Process(ProcessResult { exit_code, stdout, stderr, .. }) => {
+            let timed_out = ("$timed_out", Value::Bool(true));
+            let ended = exit_code.map_or(timed_out, |exit| ("$exit", Value::Int(exit.into())));
+            object([ended, ("stdout", text(stdout)), ("stderr", text(stderr))])
         }
         Answer::Failed(failed) => object(failure(failed)),
         Answer::Spent { failed, usage } => with_usage(failure(failed), *usage),

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use branchpoint_core::RunKinds as _;
-use branchpoint_core::effect;
+use branchpoint_core::effect::{self, Body, Content, HttpResponse, ModelResult, ProcessResult, Stream};
 use branchpoint_core::{Again, Failed, Usage};
 use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};
 
 use super::Wrong;
-use branchpoint_runners::{Answer, Body, Call};
-use branchpoint_runners::{Stream, max_output};
+use branchpoint_runners::{Answer, Call, max_output};
 
 /// What an entry is for: text that the call was asked with.
 pub(super) const MATCH: &str = "$match";
@@ -199,23 +198,24 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
     }
     if let Some(value) = entry.get("$output") {
         let content_type = entry.get("$content_type").and_then(Value::as_str).map(Into::into);
-        return Answer::Data { value: value.clone(), content_type };
+        return Answer::Data(Content { value: value.clone(), content_type });
     }
     if let Some(value) = entry.get("$value") {
         return Answer::Judged { result: Ok(value.clone()), usage: usage(entry) };
     }
-    if let Some(said) = entry.get("$text").and_then(Value::as_str) {
-        return Answer::Model { text: said.into(), usage: usage(entry) };
-    }
-    if let Some(value) = entry.get("$reply") {
-        return Answer::Reply { value: value.clone(), usage: usage(entry) };
+    if let Some(value) = entry.get("$text").filter(|said| said.as_str().is_some()).or(entry.get("$reply")) {
+        return Answer::Model(ModelResult { value: value.clone(), usage: usage(entry) });
     }
     if is("$prompt") {
         let Ok(effect::Request::Model(request)) = call.request() else { return Answer::model("") };
         return Answer::model(request.prompt.unwrap_or_default());
     }
     if is("$request") {
-        return Answer::Http { status: 200, headers: Object::default(), body: Body::Decoded(request(call)) };
+        return Answer::Http(HttpResponse {
+            status: 200,
+            headers: Object::default(),
+            body: Body::Decoded(request(call)),
+        });
     }
     if let Some(status) = entry.get("$status").and_then(number) {
         let headers = entry.get("headers").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -223,13 +223,14 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
             Some(text) => Body::Text(text.into()),
             None => Body::Decoded(entry.get("body").cloned().unwrap_or_default()),
         };
-        return Answer::Http { status, headers, body };
+        return Answer::Http(HttpResponse { status, headers, body });
     }
     if let Some(exit) = entry.get("$exit").and_then(number) {
         return process(call, exit, text("stdout").to_owned(), text("stderr").to_owned());
     }
     if is("$timed_out") {
-        return Answer::TimedOut { stdout: text("stdout").into(), stderr: text("stderr").into() };
+        let result = ProcessResult::new(0, text("stdout"), text("stderr"));
+        return Answer::Process(ProcessResult { exit_code: None, ..result });
     }
     match entry {
         Value::Str(text) if call.kind() == effect::Kind::Model => Answer::model(text.clone()),
@@ -247,7 +248,7 @@ fn process(call: &Call, exit: i32, mut stdout: String, mut stderr: String) -> An
             cut = Some(stream);
         }
     }
-    Answer::Process { exit, stdout: stdout.into(), stderr: stderr.into(), cut }
+    Answer::Process(ProcessResult { exit_code: Some(exit), stdout: stdout.into(), stderr: stderr.into(), cut })
 }
 
 fn failed(entry: &Value, message: &Value) -> Failed {

@@ -42,6 +42,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::effect;
+use branchpoint_core::effect::ProcessResult;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Object, Value};
 
@@ -362,7 +363,7 @@ impl Script {
 fn beside(call: &Call) -> Option<Answer> {
     match call.kind() {
         effect::Kind::Notify => Some(Answer::data(Value::Null)),
-        effect::Kind::Process => Some(Answer::Process { exit: 0, stdout: "".into(), stderr: "".into(), cut: None }),
+        effect::Kind::Process => Some(Answer::Process(ProcessResult::new(0, "", ""))),
         _ => None,
     }
 }

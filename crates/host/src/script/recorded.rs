@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use branchpoint_core::effect::Content;
 use branchpoint_expr::{Object, Value};
 
 use super::{BadScript, Wrong};
@@ -71,7 +72,7 @@ impl Recorded {
 
     /// The answer to a call, with the variables that it read and the script does not tell.
     pub(super) fn filled(&self, call: &Call, answer: Answer) -> Result<Answer, BadScript> {
-        let Answer::Data { value: Value::Object(read), content_type } = &answer else { return Ok(answer) };
+        let Answer::Data(Content { value: Value::Object(read), content_type }) = &answer else { return Ok(answer) };
         if self.untold.is_empty() || !reads_variables(call) {
             return Ok(answer);
         }
@@ -83,6 +84,6 @@ impl Recorded {
             known.map(|value| (name.clone(), value)).ok_or_else(|| BadScript::Untold(vec![name.clone()]))
         });
         let variables = Value::from(variables.collect::<Result<Object, _>>()?);
-        Ok(Answer::Data { value: variables, content_type: content_type.clone() })
+        Ok(Answer::Data(Content { value: variables, content_type: content_type.clone() }))
     }
 }

@@ -10,7 +10,7 @@ mod input;
 use std::sync::Arc;
 
 use branchpoint_core::Usage;
-use branchpoint_core::effect::{AGENT, Request, RunRequest};
+use branchpoint_core::effect::{AGENT, ModelResult, Request, RunRequest};
 use branchpoint_expr::{Object, Value};
 
 pub use input::{Bounds, input};
@@ -31,7 +31,8 @@ pub fn is_turn(call: &Call) -> bool {
 pub fn answer(result: &Value, usage: Usage) -> Answer {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     if text("status") == Some("completed") {
-        return Answer::Model { text: text("output").unwrap_or_default().into(), usage };
+        let value = Value::from(text("output").unwrap_or_default());
+        return Answer::Model(ModelResult { value, usage });
     }
     let kind = text("kind").unwrap_or("step_failed");
     // A turn that has used up what it may would do so again; a model that was busy is another matter.

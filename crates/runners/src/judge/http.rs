@@ -1,13 +1,15 @@
 //! Answers over HTTP.
 
+use branchpoint_core::effect::{Body, HttpResponse};
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
 use super::{Judged, json, refused};
 use crate::network::retry_after;
-use crate::runner::{Body, Call};
+use crate::runner::Call;
 
-pub(super) fn judge(call: &Call, status: u16, headers: Object, body: Body) -> Result<Judged, Failed> {
+pub(super) fn judge(call: &Call, http: HttpResponse) -> Result<Judged, Failed> {
+    let HttpResponse { status, headers, body } = http;
     let response = call.response();
     if !includes(response.expected_status.as_deref().unwrap_or(&[(200, 299)]), status) {
         let last = includes(&response.final_status, status);

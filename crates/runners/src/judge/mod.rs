@@ -12,6 +12,7 @@ mod score;
 
 use std::sync::Arc;
 
+use branchpoint_core::effect::Content;
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
@@ -23,19 +24,18 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         return report::judge(call, last, answer);
     }
     let judged = match answer {
-        Answer::Model { text, .. } => model::judge(call, &text)?,
-        Answer::Reply { value, .. } => Judged::plain(value),
-        Answer::Data { value, .. } if child::is_result(call, &value) => child::judge(&value)?,
-        Answer::Data { value, content_type } => Judged { content_type, ..Judged::plain(value) },
-        Answer::Http { status, headers, body } => http::judge(call, status, headers, body)?,
-        Answer::Process { exit, stdout, stderr, cut } => process::judge(call, exit, &stdout, stderr, cut)?,
+        Answer::Model(result) => model::judge(call, result.value)?,
+        Answer::Data(content) if child::is_result(call, &content.value) => child::judge(&content.value)?,
+        Answer::Data(Content { value, content_type }) => Judged { content_type, ..Judged::plain(value) },
+        Answer::Http(response) => http::judge(call, response)?,
+        Answer::Process(result) => process::judge(call, result)?,
         // A host may not have been able to start the workflow at all.
         Answer::Failed(failed) | Answer::Spent { failed, .. } if call.response().child && &*failed.kind == "child" => {
             return Err(Failed { kind: "callee_failed".into(), ..failed });
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } => return Err(failed),
         Answer::Judged { result, .. } => return result,
-        Answer::TimedOut { .. } | Answer::Never => return Err(timeout(call)),
+        Answer::Never => return Err(timeout(call)),
     };
     let judged = score::judge(call, schema::judge(call, judged)?)?;
     Ok(if call.response().envelope { judged.envelope() } else { judged.output })

@@ -1,7 +1,5 @@
 //! Answers of models.
 
-use std::sync::Arc;
-
 use branchpoint_core::Failed;
 use branchpoint_core::effect::Format;
 use branchpoint_expr::{Object, Value};
@@ -9,20 +7,18 @@ use branchpoint_expr::{Object, Value};
 use super::{Judged, json, refused};
 use crate::runner::Call;
 
-pub(super) fn judge(call: &Call, text: &str) -> Result<Judged, Failed> {
+/// A reply is a value already; text is read as the effect says.
+pub(super) fn judge(call: &Call, value: Value) -> Result<Judged, Failed> {
+    let Some(text) = value.as_str() else { return Ok(Judged::plain(value)) };
     if text.trim().is_empty() && call.response().non_empty {
         return Err(refused("step_failed", "the model gave no answer"));
     }
-    // Who hears replies hears one without calls.
-    if call.response().format == Format::Reply {
-        return Ok(Judged::plain(Value::from(
-            [(Arc::from("text"), Value::from(text))].into_iter().collect::<Object>(),
-        )));
-    }
-    if call.response().format != Format::Json {
-        return Ok(Judged::plain(Value::from(text)));
-    }
-    let value =
-        json(text).ok_or_else(|| refused("step_failed", "the model's answer is not the JSON it was asked for"))?;
-    Ok(Judged::plain(value))
+    Ok(Judged::plain(match call.response().format {
+        // Who hears replies hears one without calls.
+        Format::Reply => Value::from(Object::from_iter([("text".into(), value)])),
+        Format::Json => {
+            json(text).ok_or_else(|| refused("step_failed", "the model's answer is not the JSON it was asked for"))?
+        }
+        _ => value,
+    }))
 }

@@ -1,26 +1,20 @@
 //! Processes that have ended.
 
-use std::sync::Arc;
-
 use branchpoint_core::RunKinds as _;
-use branchpoint_core::effect::Format;
+use branchpoint_core::effect::{Format, ProcessResult, Stream};
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Kind, Value};
 
-use super::{Judged, json, refused};
-use crate::local::shell::{Stream, max_output};
+use super::{Judged, json, refused, timeout};
+use crate::local::shell::max_output;
 use crate::runner::Call;
 
 const OPEN: &str = "<output>";
 const CLOSE: &str = "</output>";
 
-pub(super) fn judge(
-    call: &Call,
-    exit: i32,
-    stdout: &str,
-    stderr: Arc<str>,
-    cut: Option<Stream>,
-) -> Result<Judged, Failed> {
+pub(super) fn judge(call: &Call, result: ProcessResult) -> Result<Judged, Failed> {
+    let ProcessResult { exit_code, stdout, stderr, cut } = result;
+    let Some(exit) = exit_code else { return Err(timeout(call)) };
     if let Some(failed) = over_limit(call, cut) {
         return Err(failed);
     }
@@ -29,7 +23,7 @@ pub(super) fn judge(
         let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
         return Err(refused("exit_code", format!("the command ended with code {exit}{said}")));
     }
-    let output = if call.response().format == Format::Tagged { tagged_output(stdout) } else { Value::from(stdout) };
+    let output = if call.response().format == Format::Tagged { tagged_output(&stdout) } else { Value::Str(stdout) };
     let beside = vec![("exit_code", Value::Int(exit.into())), ("stderr", Value::Str(stderr))];
     Ok(Judged { output, content_type: None, beside })
 }

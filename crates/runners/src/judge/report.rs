@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::{Format, Kind, ProcessRequest};
+use branchpoint_core::effect::{Body, Content, Format, HttpResponse, Kind, ModelResult, ProcessRequest, ProcessResult};
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
 
 use super::{child, http, json, process, refused};
 use crate::json_block;
-use crate::local::shell::Stream;
 use crate::runner::{Answer, Call};
 
 /// The exit code of what took too long.
@@ -20,25 +19,19 @@ const TIMED_OUT: i64 = -1;
 pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Failed> {
     let report = match answer {
         Answer::Judged { result, .. } => return result,
-        Answer::Process { exit, stdout, stderr, cut } => ended(call, exit, stdout, stderr, cut),
-        Answer::TimedOut { stdout, stderr } => {
-            let fields = vec![
-                ("output", Value::Str(stdout)),
-                ("stderr", Value::Str(stderr)),
-                ("exit_code", Value::Int(TIMED_OUT)),
-            ];
-            Report::failed(fields, super::timeout(call))
-        }
+        Answer::Process(result) => ended(call, result),
         Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
-        Answer::Model { text, usage } => reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX)),
-        Answer::Data { value, .. } if call.kind() == Kind::Run => called(call, value),
-        Answer::Data { value, .. } | Answer::Reply { value, .. } => {
+        Answer::Model(ModelResult { value: Value::Str(text), usage }) => {
+            reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX))
+        }
+        Answer::Data(content) if call.kind() == Kind::Run => called(call, content.value),
+        Answer::Data(Content { value, .. }) | Answer::Model(ModelResult { value, .. }) => {
             Report { fields: vec![("output", value)], failed: None }
         }
-        Answer::Http { status, headers, body } => {
+        Answer::Http(HttpResponse { status, headers, body }) => {
             let output = match body {
-                crate::runner::Body::Text(text) => Value::Str(text),
-                crate::runner::Body::Decoded(value) => value,
+                Body::Text(text) => Value::Str(text),
+                Body::Decoded(value) => value,
             };
             let ok = (200..=299).contains(&status);
             Report {
@@ -88,18 +81,21 @@ fn kind_of(call: &Call, own: &str) -> Arc<str> {
     call.response().failure_kind.clone().unwrap_or_else(|| own.into())
 }
 
-fn ended(call: &Call, exit: i32, stdout: Arc<str>, stderr: Arc<str>, cut: Option<Stream>) -> Report {
-    let over_limit = process::over_limit(call, cut);
-    // A command that exceeds its limit is stopped, so its own exit code means nothing; what failed never has the code 0.
-    let code = if over_limit.is_some() { 1 } else { exit };
-    let failed = over_limit.or_else(|| {
-        let codes = &call.response().retry_exit_codes;
-        let again = if codes.is_empty() || codes.contains(&exit.into()) { Again::Soon } else { Again::Never };
-        let message = || process::last_words(exit, &stdout, &stderr);
-        (exit != 0).then(|| Failed { again, ..refused("exit_code", message()) })
-    });
-    let fields =
-        vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(code.into()))];
+fn ended(call: &Call, result: ProcessResult) -> Report {
+    let ProcessResult { exit_code, stdout, stderr, cut } = result;
+    let (code, failed) = match (exit_code, process::over_limit(call, cut)) {
+        (None, _) => (TIMED_OUT, Some(super::timeout(call))),
+        // It was stopped, so its own exit code means nothing; what failed never has the code 0.
+        (Some(_), Some(failed)) => (1, Some(failed)),
+        (Some(0), None) => (0, None),
+        (Some(exit), None) => {
+            let codes = &call.response().retry_exit_codes;
+            let again = if codes.is_empty() || codes.contains(&exit.into()) { Again::Soon } else { Again::Never };
+            let failed = refused("exit_code", process::last_words(exit, &stdout, &stderr));
+            (exit.into(), Some(Failed { again, ..failed }))
+        }
+    };
+    let fields = vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(code))];
     Report { fields, failed }
 }
 

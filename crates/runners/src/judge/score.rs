@@ -1,7 +1,8 @@
 //! Answers that rate something.
 
 use branchpoint_core::Failed;
-use branchpoint_expr::{Object, Value};
+use branchpoint_core::effect::Score;
+use branchpoint_expr::Value;
 
 use super::{Judged, json, refused};
 use crate::runner::Call;
@@ -26,11 +27,8 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
             format!("the evaluation gave the score {score}, which is not between 0 and 1"),
         ));
     }
-    let mut output = Object::default();
-    output.insert("score".into(), score);
-    output.insert("passed".into(), Value::Bool(rating >= threshold));
-    output.insert("pass_threshold".into(), Value::Float(threshold));
-    output.insert("explanation".into(), rated.get("explanation").cloned().unwrap_or_else(|| Value::from("")));
+    let explanation = rated.get("explanation").cloned().unwrap_or_else(|| Value::from(""));
+    let output = Score { score, passed: rating >= threshold, pass_threshold: threshold, explanation };
     Ok(Judged { output: Value::from(output), content_type: Some("application/json".into()), ..judged })
 }
 

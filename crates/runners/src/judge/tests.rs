@@ -1,9 +1,7 @@
-use branchpoint_core::effect::Kind;
+use branchpoint_core::effect::{Body, HttpResponse, Kind, ProcessResult, Stream};
 use branchpoint_core::ir::Effect;
 
 use super::*;
-use crate::local::shell::Stream;
-use crate::runner::Body;
 
 fn call(kind: &str, definition: &str) -> Call {
     let definition =
@@ -21,11 +19,11 @@ fn check(kind: &str, spec: &str, answer: Answer, expect: &str) {
 }
 
 fn http(status: u16, body: &str) -> Answer {
-    Answer::Http { status, headers: Object::default(), body: Body::Text(body.into()) }
+    Answer::Http(HttpResponse { status, headers: Object::default(), body: Body::Text(body.into()) })
 }
 
 fn printed(exit: i32, stdout: &str) -> Answer {
-    Answer::Process { exit, stdout: stdout.into(), stderr: "".into(), cut: None }
+    Answer::Process(ProcessResult::new(exit, stdout, ""))
 }
 
 #[test]
@@ -79,7 +77,9 @@ fn silence_is_a_timeout_of_unknown_fate() {
 
 #[test]
 fn output_above_the_limit_fails_unless_it_may_be_cut() {
-    let cut = |exit: i32, stream| Answer::Process { exit, stdout: "ab".into(), stderr: "no".into(), cut: Some(stream) };
+    let cut = |exit: i32, stream| {
+        Answer::Process(ProcessResult { cut: Some(stream), ..ProcessResult::new(exit, "ab", "no") })
+    };
     let limit = r#"{"response": {"max_output": 2}}"#;
     check("process", limit, cut(0, Stream::Out), "output_limit again=false answered=true");
     check("process", limit, cut(0, Stream::Err), "output_limit again=false answered=true");
@@ -102,7 +102,7 @@ fn the_error_of_a_reported_command_is_its_last_line() {
         ("first\n  no such file \n", " \n", "no such file"),
         ("", "", "exit code 3"),
     ] {
-        let answer = Answer::Process { exit: 3, stdout: stdout.into(), stderr: stderr.into(), cut: None };
+        let answer = Answer::Process(ProcessResult::new(3, stdout, stderr));
         let report = judge(&call("process", r#"{"response": {"report": 1}}"#), answer).expect("a report");
         let message = report.get("error").and_then(|error| error.get("message")).cloned();
         assert_eq!(message, Some(Value::from(expect)));

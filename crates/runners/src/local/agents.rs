@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use branchpoint_core::Failed;
-use branchpoint_core::effect::{ModelRequest, Request};
+use branchpoint_core::effect::{ModelRequest, ProcessResult, Request, Stream};
 use branchpoint_expr::{Object, Value};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::local::Local;
-use crate::local::shell::{Listener, Shell, Stream, max_output};
-use crate::runner::{Answer, Call};
+use crate::local::shell::{Listener, Shell, max_output};
+use crate::runner::{Answer, Call, PreparedCall};
 
 /// A table `[agents.NAME]` of the settings: how the provider of that name is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -120,23 +120,14 @@ fn is_program(path: &Path) -> bool {
 }
 
 impl Local {
-    /// Asks an agent that is a program; none for any other model.
-    pub async fn agent(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
-        let Ok(Request::Model(request)) = call.request() else { return None };
-        let provider = request.provider.filter(|_| request.program)?;
-        let program = program(&self.agents, &provider)?;
-        let resolved = match self.resolved(call, "agent") {
-            Ok(resolved) => resolved,
-            Err(answer) => return Some(answer),
-        };
-        let answer = match resolved.call.request() {
-            Ok(Request::Model(request)) => {
-                self.ask(program, &request, &resolved.call, cancel, &resolved.listener()).await
-            }
-            Ok(_) => return None,
-            Err(error) => Answer::impossible("agent", error.to_string()),
-        };
-        Some(shortened(resolved.redacted(answer)))
+    /// Asks an agent that is a program; none for any other request.
+    pub async fn agent(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
+        let Request::Model(request) = &prepared.request else { return None };
+        let program = program(&self.agents, request.provider.as_deref().filter(|_| request.program)?)?;
+        let (call, redactor) = self.redacted(prepared);
+        let answer = self.ask(program, request, &call, cancel, &redactor.listener()).await;
+        tokio::task::block_in_place(|| redactor.finish());
+        Some(shortened(prepared.secrets.mask_answer(answer)))
     }
 
     async fn ask(
@@ -157,16 +148,16 @@ impl Local {
         let shell =
             Shell { limited: vec![Stream::Out], ..self.child(call, request.dir.as_deref(), &Object::default()) };
         match shell.run_program(command.into(), Some(whole_message(request)), cancel, listener).await {
-            Answer::Process { cut: Some(Stream::Out), .. } => {
+            Answer::Process(ProcessResult { exit_code: None, .. }) => Answer::Never,
+            Answer::Process(ProcessResult { cut: Some(Stream::Out), .. }) => {
                 let limit = max_output(call);
                 Answer::refused("agent", format!("`{program}` printed more than the {limit} bytes that are read"))
             }
-            Answer::Process { exit: 0, stdout, .. } => Answer::model(stdout),
-            Answer::Process { exit, stdout, stderr, .. } => {
+            Answer::Process(ProcessResult { exit_code: Some(0), stdout, .. }) => Answer::model(stdout),
+            Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, .. }) => {
                 let said = if stderr.trim().is_empty() { stdout } else { stderr };
                 Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", said.trim()))
             }
-            Answer::TimedOut { .. } => Answer::Never,
             Answer::Failed(failed) => {
                 let provider = request.provider.as_deref().unwrap_or_default();
                 let message = format!("the provider `{provider}` needs the program `{program}`: {}", failed.message);

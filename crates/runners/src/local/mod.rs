@@ -11,18 +11,17 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use branchpoint_core::effect::{FilesOperation, FilesRequest, Kind, ProcessRequest, Request};
-use branchpoint_core::ir::Effect;
+use branchpoint_core::effect::{FilesOperation, FilesRequest, ProcessRequest, Request, Stream};
 use branchpoint_expr::{Object, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::bounded_read::{ReadError, read_regular_file};
+use crate::bounded_read::read_regular_file;
 use crate::local::script_file::{Written, interpreted};
 use crate::local::shell::environment::{self, Divided};
-use crate::local::shell::{Listener, Shell, Stream, key, max_output};
-use crate::runner::{Answer, Call};
+use crate::local::shell::{Listener, Shell, key, max_output};
+use crate::runner::{Answer, Call, PreparedCall};
+use crate::secrets::SharedSecrets;
 use crate::secrets::redact_stream::StreamRedactor;
-use crate::secrets::{Secrets, SharedSecrets, resolve};
 use crate::shorten::shortened;
 
 /// The largest file that is read.
@@ -33,6 +32,11 @@ const SKILLS: [&str; 3] = [".awf/skills", ".agents/skills", ".claude/skills"];
 
 /// Gives the value of a secret by its name.
 pub type SecretStore = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// A store without secrets.
+pub fn no_secrets() -> SecretStore {
+    Arc::new(|_| None)
+}
 
 /// A directory to work in, and somebody who hears what happens there.
 #[derive(Clone)]
@@ -45,8 +49,6 @@ pub struct Local {
     pub mask: SharedSecrets,
     /// The shell of commands, if it is not the user's.
     pub shell: Option<PathBuf>,
-    /// Secrets by name, known to nobody but whoever makes a call.
-    pub secrets: SecretStore,
     /// The names of this process's environment that its children find in theirs; none: all of them. A server names them, because
     /// what is secret there is nobody's who writes a workflow.
     pub environment: Option<Vec<String>>,
@@ -55,65 +57,48 @@ pub struct Local {
 }
 
 impl Local {
-    /// Works in a directory, without anybody listening and without secrets.
+    /// Works in a directory, without anybody listening.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
             listener: Arc::new(|_, _| {}),
             mask: SharedSecrets::default(),
             shell: None,
-            secrets: Arc::new(|_| None),
             environment: None,
             agents: BTreeMap::new(),
         }
     }
 
-    /// Whether this machine performs the calls of an effect. Agents that are programs are asked by [`Self::agent`].
-    pub fn serves(effect: &Effect) -> bool {
-        match effect.kind {
-            Kind::Process | Kind::Notify => true,
-            Kind::Files => matches!(effect.request(), Ok(Request::Files(files)) if files.operation.is_local()),
-            _ => false,
-        }
-    }
-
-    /// Performs the calls that need only this machine; none for the others.
-    pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
-        if !Self::serves(&call.definition) {
-            return None;
-        }
-        let resolved = match self.resolved(call, "step_failed") {
-            Ok(resolved) => resolved,
-            Err(answer) => return Some(answer),
-        };
-        let answer = match resolved.call.request() {
-            Ok(Request::Process(request)) => self.process(&resolved.call, &request, cancel, &resolved.listener()).await,
-            Ok(Request::Files(request)) => {
-                let (local, call) = (self.clone(), resolved.call.clone());
-                let read = tokio::task::spawn_blocking(move || local.files(&call, &request)).await;
+    /// Performs requests that need only this machine; none for others. Agents that are programs are asked by [`Self::agent`].
+    pub async fn perform(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
+        let answer = match &prepared.request {
+            Request::Process(request) => {
+                let (call, redactor) = self.redacted(prepared);
+                let answer = self.process(&call, request, cancel, &redactor.listener()).await;
+                tokio::task::block_in_place(|| redactor.finish());
+                answer
+            }
+            Request::Files(request) if request.operation.is_local() => {
+                let (dir, request) = (self.dir.join(&*prepared.call.folder), request.clone());
+                let read = tokio::task::spawn_blocking(move || files(&dir, &request)).await;
                 read.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"))
             }
-            Ok(Request::Notify(request)) => {
-                let message = request.message.unwrap_or_default();
+            Request::Notify(request) => {
+                let message = request.message.as_deref().unwrap_or_default();
                 (self.listener)(Stream::Err, &self.mask.mask(&format!("{message}\n")));
                 Answer::data(Value::Null)
             }
-            Ok(_) => Answer::impossible("no_runner", format!("this machine does not perform `{}`", call.kind())),
-            Err(error) => Answer::impossible("step_failed", error.to_string()),
+            _ => return None,
         };
-        Some(resolved.redacted(answer))
+        Some(prepared.secrets.mask_answer(answer))
     }
 
-    /// Puts the secrets that a call names into it.
-    pub(crate) fn resolved(&self, call: &Call, kind: &str) -> Result<Resolved, Answer> {
-        // A secret that is missing will not be there at the next attempt either.
-        let missing = |why: String| Answer::impossible(kind, why);
-        let (input, known) = resolve(&call.input, &call.definition.secrets, &self.secrets).map_err(missing)?;
+    /// The call, whose output must not be cut inside of a secret, and what masks the output that the listener gets.
+    fn redacted(&self, PreparedCall { call, secrets, .. }: &PreparedCall) -> (Call, StreamRedactor) {
         let mut mask = self.mask.secrets();
-        mask.add(call.sealed.values().iter().chain(&known).cloned());
+        mask.add(call.sealed.values().iter().chain(secrets.values()).cloned());
         let redactor = StreamRedactor::new(Arc::clone(&self.listener), mask.clone());
-        let call = Call { input, sealed: mask, ..call.clone() };
-        Ok(Resolved { call, redactor, secrets: Secrets::from_values(known) })
+        (Call { sealed: mask, ..call.clone() }, redactor)
     }
 
     async fn process(
@@ -171,51 +156,6 @@ impl Local {
             shell: None,
         }
     }
-
-    fn files(&self, call: &Call, request: &FilesRequest) -> Answer {
-        let dir = self.dir.join(&*call.folder);
-        let path = match (request.operation, &request.skill) {
-            (FilesOperation::Environment, _) => return Answer::data(variables(request.names.iter().flatten())),
-            (FilesOperation::Skill, Some(name)) => {
-                let found = SKILLS.iter().map(|folder| dir.join(folder).join(name).join("SKILL.md"));
-                match found.clone().find(|path| path.exists()) {
-                    Some(path) => path,
-                    None => return Answer::failed("exit_code", format!("there is no skill `{}`", shortened(name))),
-                }
-            }
-            _ => dir.join(request.path.as_deref().unwrap_or_default()),
-        };
-        if request.operation == FilesOperation::Exists {
-            return Answer::data(Value::Bool(path.exists()));
-        }
-        match content(&path) {
-            Ok(text) => Answer::data(Value::from(text)),
-            Err(reason) => {
-                let path = shortened(&path.display().to_string());
-                Answer::failed("exit_code", format!("{path} cannot be read: {reason}"))
-            }
-        }
-    }
-}
-
-/// A call with its secrets, and who hears of it.
-pub(crate) struct Resolved {
-    pub(crate) call: Call,
-    redactor: StreamRedactor,
-    secrets: Secrets,
-}
-
-impl Resolved {
-    /// Hears what is printed, without the secrets.
-    pub(crate) fn listener(&self) -> Listener {
-        self.redactor.listener()
-    }
-
-    /// Reports what is still held back, and removes the secrets of the call from its answer.
-    pub(crate) fn redacted(self, answer: Answer) -> Answer {
-        tokio::task::block_in_place(|| self.redactor.finish());
-        self.secrets.mask_answer(answer)
-    }
 }
 
 /// The environment variable that names the file with the inputs that are not in the environment.
@@ -248,8 +188,28 @@ fn variables<'n>(names: impl Iterator<Item = &'n String>) -> Value {
     Value::from(names.filter_map(variable).collect::<Object>())
 }
 
-/// The text of a file, with marks for bytes that are not text.
-fn content(path: &Path) -> Result<String, ReadError> {
-    let bytes = read_regular_file(path, FILE_BYTES)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Reads a file, a skill or environment variables for a run in a folder.
+fn files(dir: &Path, request: &FilesRequest) -> Answer {
+    let path = match (request.operation, &request.skill) {
+        (FilesOperation::Environment, _) => return Answer::data(variables(request.names.iter().flatten())),
+        (FilesOperation::Skill, Some(name)) => {
+            let mut files = SKILLS.iter().map(|folder| dir.join(folder).join(name).join("SKILL.md"));
+            match files.find(|path| path.exists()) {
+                Some(path) => path,
+                None => return Answer::failed("exit_code", format!("there is no skill `{}`", shortened(name))),
+            }
+        }
+        _ => dir.join(request.path.as_deref().unwrap_or_default()),
+    };
+    if request.operation == FilesOperation::Exists {
+        return Answer::data(Value::Bool(path.exists()));
+    }
+    match read_regular_file(&path, FILE_BYTES) {
+        // Bytes that are not text become marks.
+        Ok(bytes) => Answer::data(&*String::from_utf8_lossy(&bytes)),
+        Err(reason) => {
+            let path = shortened(&path.display().to_string());
+            Answer::failed("exit_code", format!("{path} cannot be read: {reason}"))
+        }
+    }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use branchpoint_core::RunKinds as _;
+use branchpoint_core::effect::{ProcessResult, Stream};
 use branchpoint_expr::Kind;
 use branchpoint_expr::variables::refusal;
 use futures_util::future::{join_all, select_all};
@@ -71,15 +72,6 @@ pub struct Shell {
     pub secrets: Secrets,
     /// The shell, if it is not the user's.
     pub shell: Option<PathBuf>,
-}
-
-/// A stream of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// What it prints.
-    Out,
-    /// What it complains about.
-    Err,
 }
 
 /// Hears what a command says while it runs, a piece at a time. Something that the command has left in the background may go
@@ -201,9 +193,11 @@ impl Attended {
         });
         let (stdout, stderr) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
         match ended {
-            Ended::By | Ended::OutputLimit => Answer::Process { exit, stdout, stderr, cut },
-            Ended::Limit => Answer::TimedOut { stdout, stderr },
             Ended::Cancelled => Answer::Never,
+            Ended::Limit => Answer::Process(ProcessResult { exit_code: None, stdout, stderr, cut: None }),
+            Ended::By | Ended::OutputLimit => {
+                Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, cut })
+            }
         }
     }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::Usage;
-use branchpoint_core::effect::{self, ModelRequest, Request, SecretForm, Task};
+use branchpoint_core::effect::{ModelReply, ModelRequest, ModelResult, Request, SecretForm, Task, ToolCall};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Value};
 use serde_json::{Value as Json, json};
@@ -38,11 +38,10 @@ use crate::local::SecretStore;
 use crate::local::agents;
 use crate::network::clients::Clients;
 use crate::network::{Network, Source};
-use crate::runner::{Answer, Call};
+use crate::runner::{Answer, Call, PreparedCall};
 use crate::secrets::SharedSecrets;
 use crate::tools::{FilesSettings, HttpSettings};
 use formats::Reply;
-use messages::ToolCall;
 use model_call::ModelCall;
 use providers::Target;
 use url::Url;
@@ -70,8 +69,6 @@ pub struct Models {
     pub agents: BTreeMap<String, agents::Settings>,
     /// The environment, where keys and addresses stand by name.
     pub environment: SecretStore,
-    /// Secrets that calls name.
-    pub secrets: SecretStore,
     /// Describes tools that calls only name.
     pub catalogue: Catalogue,
     /// Where files are that calls attach by their keys.
@@ -90,7 +87,6 @@ impl Models {
             settings,
             agents,
             environment: Arc::new(|name| std::env::var(name).ok()),
-            secrets: Arc::new(|_| None),
             catalogue: Arc::new(|names| Box::pin(std::future::ready(vec![None; names.len()]))),
             files: None,
             listener: Arc::new(|_, _| {}),
@@ -106,18 +102,20 @@ impl Models {
         Self { clients: Clients::new(network), ..self }
     }
 
-    /// Performs a call for a model. None: it is not for a model.
-    pub async fn perform(&self, call: &Call, cancel: &CancellationToken) -> Option<Answer> {
-        if !Self::serves(&call.definition) || self.is_program(call) {
+    /// Performs a request for a model; none for others.
+    pub async fn perform(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
+        let Request::Model(request) = &prepared.request else { return None };
+        if self.program_of(request).is_some() {
             return None;
         }
+        let call = &prepared.call;
         if crate::agent::is_turn(call) {
             let message = "this agent has tools, and whoever runs it must run it as a run of its own";
             return Some(Answer::impossible("no_runner", message));
         }
         let until = retry::until(&self.settings, call);
         // Tool servers describe their tools first; that counts towards the limit, too.
-        let request = cancel.run_until_cancelled(timeout_at(until.into(), self.prepare(call))).await;
+        let request = cancel.run_until_cancelled(timeout_at(until.into(), self.prepare(prepared, request))).await;
         let request = match request {
             Some(Ok(Ok(request))) => request,
             Some(Ok(Err(answer))) => return Some(answer),
@@ -133,8 +131,7 @@ impl Models {
     /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
     pub fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
         let Ok(Request::Model(mut request)) = effect.request() else { return None };
-        let provider = request.provider.as_deref().filter(|_| request.program);
-        if let Some(provider) = provider.filter(|provider| agents::program(&self.agents, provider).is_some()) {
+        if let Some(provider) = self.program_of(&request) {
             return agents::missing(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
         }
         let is_known = request.model.is_some() || request.provider.is_some();
@@ -152,16 +149,10 @@ impl Models {
         lack.map(|lack| (Kind::NoRunner, lack.0))
     }
 
-    /// Whether calls of an effect are for a model.
-    pub fn serves(effect: &Effect) -> bool {
-        effect.kind == effect::Kind::Model
-    }
-
-    /// Whether a program of this machine answers.
-    fn is_program(&self, call: &Call) -> bool {
-        let Ok(Request::Model(request)) = call.request() else { return false };
+    /// The provider of a request, if a program of this machine answers for it.
+    fn program_of<'r>(&self, request: &'r ModelRequest) -> Option<&'r str> {
         let provider = request.provider.as_deref().filter(|_| request.program);
-        provider.is_some_and(|provider| agents::program(&self.agents, provider).is_some())
+        provider.filter(|provider| agents::program(&self.agents, provider).is_some())
     }
 
     /// The client for a target, unless its address must not be called.
@@ -180,17 +171,14 @@ impl Models {
     /// The answer of a call, from its reply with the usage of all tries.
     fn answer(&self, request: &ModelCall, reply: Reply) -> Answer {
         let usage = reply.tokens.usage(&request.target.model, &self.settings.prices);
-        if request.request.task == Task::Reply {
-            Answer::Reply { value: reply_value(request, &reply, usage), usage }
-        } else {
-            Answer::Model { text: reply.text.into(), usage }
-        }
+        let is_reply = request.request.task == Task::Reply;
+        let value = if is_reply { Value::from(model_reply(request, reply, usage)) } else { Value::from(reply.text) };
+        Answer::Model(ModelResult { value, usage })
     }
 }
 
-/// `{text, toolCalls, usage}`, with `thoughts` where the provider wants them back, and `stopReason` if its tokens were used up.
-fn reply_value(request: &ModelCall, reply: &Reply, usage: Usage) -> Value {
-    let call = |call: &ToolCall| {
+fn model_reply(request: &ModelCall, reply: Reply, usage: Usage) -> ModelReply {
+    let call = |call: &messages::ToolCall| {
         let arguments = match &call.arguments {
             // Some servers send nothing for a tool without arguments.
             Json::Null => json!({}),
@@ -199,14 +187,14 @@ fn reply_value(request: &ModelCall, reply: &Reply, usage: Usage) -> Value {
             Json::String(text) => formats::parsed(text).unwrap_or_else(|| json!(text)),
             value => value.clone(),
         };
-        json!({"id": call.id, "name": request.names.own(&call.name), "arguments": arguments})
+        let name = request.names.own(&call.name).to_owned();
+        ToolCall { id: call.id.clone(), name, arguments: Value::from(&arguments) }
     };
-    let fields = [
-        ("text", json!(reply.text)),
-        ("toolCalls", reply.calls.iter().map(call).collect()),
-        ("usage", reply.tokens.value(usage)),
-        ("stopReason", json!(reply.truncated())),
-        ("thoughts", json!(reply.thoughts(request.target.format))),
-    ];
-    Value::from(&Json::from(formats::object(fields)))
+    ModelReply {
+        tool_calls: reply.calls.iter().map(call).collect(),
+        usage: reply.tokens.reply_usage(usage),
+        stop_reason: reply.truncated().map(str::to_owned),
+        thoughts: Value::from(&json!(reply.thoughts(request.target.format))),
+        text: reply.text,
+    }
 }

@@ -1,6 +1,6 @@
 //! Builds the request of a call: the messages, the tools, the form of the reply and the sampling options.
 
-use branchpoint_core::effect::{Format, ModelRequest, Request, Task};
+use branchpoint_core::effect::{Format, ModelRequest, Task};
 use branchpoint_expr::Value;
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use super::providers::{COMPATIBLE, Lack, Target};
 use super::tools::Tool;
 use super::{Models, tools};
 use crate::judge::schema;
-use crate::runner::{Answer, Call};
+use crate::runner::{Answer, Call, PreparedCall};
 use crate::secrets::Secrets;
 use crate::tools::FilesSettings;
 
@@ -83,22 +83,16 @@ const EXTRACTOR: &str = "You extract data from what the user sends. Answer with 
                          that is not there.";
 
 impl Models {
-    /// Prepares a call, or returns the answer of one that cannot be sent.
-    pub(super) async fn prepare(&self, call: &Call) -> Result<ModelCall, Answer> {
-        let impossible = |why: String| Answer::impossible("step_failed", why);
-        let (call, secrets) = call.resolved(&self.secrets).map_err(impossible)?;
-        let request = match call.request() {
-            Ok(Request::Model(request)) => *request,
-            Ok(_) => return Err(impossible(format!("`{}` is not for a model", call.kind()))),
-            Err(error) => return Err(Secrets::from_values(secrets).mask_answer(impossible(error.to_string()))),
-        };
+    /// Builds the call of a request, or returns the answer of one that cannot be sent.
+    pub(super) async fn prepare(&self, prepared: &PreparedCall, request: &ModelRequest) -> Result<ModelCall, Answer> {
+        let (call, secrets) = (&prepared.call, prepared.secrets.values());
         let missing_runner_kind = call.response().missing_runner_kind.as_deref().unwrap_or("no_runner");
-        let target = self.target(&request).map_err(|Lack(message)| Answer::impossible(missing_runner_kind, message))?;
-        let request = with_options_of(&target, request)?;
+        let target = self.target(request).map_err(|Lack(message)| Answer::impossible(missing_runner_kind, message))?;
+        let request = with_options_of(&target, request.clone())?;
         // Only replies can call tools.
         let offered = if request.task == Task::Reply { &request.tools.0[..] } else { &[] };
         let names = Names::of(offered);
-        let shape = shape(&call, &request);
+        let shape = shape(call, &request);
         let key = target.key.as_ref();
         let error_secrets = Secrets::from_values(secrets.iter().chain(key).cloned());
         let long_key = key.filter(|key| key.len() >= MIN_REDACTED_KEY).cloned();
@@ -114,7 +108,7 @@ impl Models {
             max_bytes: self.settings.max_response_bytes,
             call_key: call.key(),
             responses: 0,
-            secrets: Secrets::from_values(secrets.into_iter().chain(long_key)),
+            secrets: Secrets::from_values(secrets.iter().cloned().chain(long_key)),
             error_secrets,
             request,
         })

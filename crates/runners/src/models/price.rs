@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use branchpoint_core::Usage;
-use serde_json::{Value, json};
+use branchpoint_core::effect::ReplyUsage;
 
 use super::settings::Price;
 
@@ -77,8 +77,14 @@ impl Tokens {
     }
 
     /// The usage of a reply, for the run.
-    pub(super) fn value(self, usage: Usage) -> Value {
-        json!({"tokens": usage.tokens, "input_tokens": self.input, "output_tokens": self.output, "cost_micros": usage.cost_micros})
+    pub(super) fn reply_usage(self, usage: Usage) -> ReplyUsage {
+        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        ReplyUsage {
+            tokens: count(usage.tokens),
+            input_tokens: count(self.input),
+            output_tokens: count(self.output),
+            cost_micros: count(usage.cost_micros),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use branchpoint_core::effect::Stream;
 use branchpoint_core::{Again, Failed};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,6 @@ use super::model_call::{ModelCall, Shape, in_words};
 use super::price::Tokens;
 use super::{Models, Piece, Settings, shape};
 use crate::judge;
-use crate::local::shell::Stream;
 use crate::network::retry_after::{self, PATIENCE};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;

@@ -12,14 +12,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use branchpoint_core::effect::{PathKey, SecretForm, SecretText};
+use branchpoint_core::effect::{
+    Body, Content, HttpResponse, ModelResult, PathKey, ProcessResult, SecretForm, SecretText, Stream,
+};
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{Failed, State, view};
 use branchpoint_expr::{Object, Value, shell};
 
 use crate::local::SecretStore;
-use crate::local::shell::Stream;
-use crate::runner::{Answer, Body};
+use crate::runner::Answer;
 pub use encoding::Encoding;
 use finder::BEGINNING_BYTES;
 pub use finder::{Finder, Found, Unfinished};
@@ -126,25 +127,23 @@ impl Secrets {
         let text = |text: &Arc<str>| Arc::from(self.mask(text).as_ref());
         let failed = |failed: Failed| Failed { message: text(&failed.message), ..failed };
         match answer {
-            Answer::Model { text: said, usage } => Answer::Model { text: text(&said), usage },
-            Answer::Reply { value, usage } => Answer::Reply { value: self.mask_value(&value), usage },
-            Answer::Data { value, content_type } => Answer::Data { value: self.mask_value(&value), content_type },
-            Answer::Http { status, headers, body } => {
+            Answer::Model(result) => Answer::Model(ModelResult { value: self.mask_value(&result.value), ..result }),
+            Answer::Data(content) => Answer::Data(Content { value: self.mask_value(&content.value), ..content }),
+            Answer::Http(HttpResponse { status, headers, body }) => {
                 let headers = self.mask_value(&Value::from(headers)).as_object().cloned().unwrap_or_default();
                 let body = match body {
                     Body::Text(body) => Body::Text(text(&body)),
                     Body::Decoded(value) => Body::Decoded(self.mask_value(&value)),
                 };
-                Answer::Http { status, headers, body }
+                Answer::Http(HttpResponse { status, headers, body })
             }
-            Answer::Process { exit, stdout, stderr, cut } => {
+            Answer::Process(ProcessResult { exit_code, stdout, stderr, cut }) => {
                 let cut_text = |stream, whole: &Arc<str>| {
                     if cut == Some(stream) { self.mask_unfinished(whole).into() } else { text(whole) }
                 };
                 let (stdout, stderr) = (cut_text(Stream::Out, &stdout), cut_text(Stream::Err, &stderr));
-                Answer::Process { exit, stdout, stderr, cut }
+                Answer::Process(ProcessResult { exit_code, stdout, stderr, cut })
             }
-            Answer::TimedOut { stdout, stderr } => Answer::TimedOut { stdout: text(&stdout), stderr: text(&stderr) },
             Answer::Failed(why) => Answer::Failed(failed(why)),
             Answer::Spent { failed: why, usage } => Answer::Spent { failed: failed(why), usage },
             Answer::Judged { result, usage } => {

@@ -3,7 +3,9 @@
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::local::shell::{Listener, Stream};
+use branchpoint_core::effect::Stream;
+
+use crate::local::shell::Listener;
 use crate::secrets::{Secrets, Unfinished};
 
 /// Redacts the output of a call before a listener gets it. What may be the beginning of a secret waits until more is known.

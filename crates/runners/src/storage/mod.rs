@@ -175,17 +175,17 @@ impl Storage {
         Self { memory: storage.clone(), chats: storage.clone(), knowledge: storage }
     }
 
-    /// Performs a request to stored data; none if it is another one. Secrets in texts and metadata are redacted before they are stored.
-    pub(crate) fn perform(&self, call: &Call, request: Request, secrets: &Secrets) -> Option<Answer> {
+    /// Performs a request to stored data. Secrets in texts and metadata are redacted before they are stored.
+    pub(crate) fn perform(&self, call: &Call, request: Request, secrets: &Secrets) -> Result<Answer, StorageError> {
         let checks = Checks { kind: call.kind(), secrets };
         let write = WriteId { run: call.run.clone(), effect: call.effect };
         let done = match request {
             Request::Memory(request) => self.memory(&write, request, &checks),
             Request::ChatHistory(request) => self.chat(&write, request, &checks),
             Request::Retrieval(request) => self.retrieval(request, &checks),
-            _ => return None,
+            _ => Err(StorageError::Unavailable(format!("stored data does not have `{}`", call.kind()))),
         };
-        Some(done.map_or_else(Answer::from, Answer::data))
+        done.map(Answer::data)
     }
 
     fn memory(&self, write: &WriteId, request: MemoryRequest, checks: &Checks<'_>) -> Result<Value, StorageError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::{FieldError, Kind, Request};
+use branchpoint_core::effect::{FieldError, Kind, Request, ToolRequest};
 use branchpoint_expr::Value;
 
 use crate::models::ToolDescription;
@@ -27,16 +27,6 @@ impl Builtin {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
     }
 
-    /// The request of a call with these arguments; those that it does not know are left out.
-    pub(super) fn request(self, arguments: &Value) -> Result<Request, FieldError> {
-        let (kind, names) = match self {
-            Self::Search => (Kind::Search, ["query", "limit"]),
-            Self::Fetch => (Kind::Fetch, ["url", "format"]),
-        };
-        let known = names.into_iter().filter_map(|name| Some((name.into(), arguments.get(name)?.clone())));
-        Request::parse(kind, &known.collect(), &Value::Null)
-    }
-
     /// What a model is told about it.
     pub(super) fn described(self) -> ToolDescription {
         let (description, schema) = match self {
@@ -58,6 +48,25 @@ impl Builtin {
         };
         ToolDescription { description: Some(Arc::from(description)), parameters: serde_json::from_str(schema).ok() }
     }
+}
+
+/// The request that a call of a tool by name is: of a builtin tool its own, with the arguments that it knows, and otherwise one to the
+/// MCP servers. Arguments that the document sets replace missing ones.
+pub(super) fn request(request: &ToolRequest) -> Result<Request, FieldError> {
+    let ToolRequest { tool, arguments, configuration, .. } = request;
+    let mut arguments = arguments.clone();
+    if let Some(own) = arguments.as_object().filter(|_| !configuration.is_empty()) {
+        let mut all = configuration.clone();
+        all.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
+        arguments = Value::from(all);
+    }
+    let (kind, names) = match Builtin::named(tool.as_deref().unwrap_or_default()) {
+        Some(Builtin::Search) => (Kind::Search, ["query", "limit"]),
+        Some(Builtin::Fetch) => (Kind::Fetch, ["url", "format"]),
+        None => return Ok(Request::Tool(ToolRequest { arguments, ..request.clone() })),
+    };
+    let known = names.into_iter().filter_map(|name| Some((name.into(), arguments.get(name)?.clone())));
+    Request::parse(kind, &known.collect(), &Value::Null)
 }
 
 #[cfg(test)]

@@ -16,12 +16,12 @@ pub(super) fn failed(message: impl Into<Arc<str>>) -> Answer {
 
 /// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
 pub(super) fn impossible(message: impl Into<Arc<str>>) -> Answer {
-    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: Again::Never, answered: false })
+    Answer::impossible(OWN, message)
 }
 
 /// The other side has answered, and a repetition would be answered the same.
 pub(super) fn refused(message: impl Into<Arc<str>>) -> Answer {
-    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again: Again::Never, answered: true })
+    Answer::refused(OWN, message)
 }
 
 /// The other side has answered, and may answer better the next time.

@@ -23,69 +23,43 @@ use crate::shorten::shortened;
 /// Where metadata of contents are kept, below the folder.
 const METADATA: &str = "metadata";
 
-/// Performs `content`: what a step writes is a file in the folder, named by its key.
-#[derive(Clone, Debug)]
-pub(super) struct Files(pub(super) Option<FilesSettings>);
-
-impl Files {
-    pub(super) fn perform(&self, request: &FilesRequest) -> Answer {
-        let (Some(settings), None) = (&self.0, self.lacks(request.operation)) else {
-            return impossible(self.lacks(request.operation).unwrap_or_default());
-        };
+impl FilesSettings {
+    /// Performs `files`: what a step writes is a file in the folder, named by its key.
+    pub(super) fn perform(&self, request: &FilesRequest) -> Result<Answer, Answer> {
         let key = request.path.as_deref().unwrap_or_default();
         let content = &request.content;
-        let done = match request.operation {
-            FilesOperation::Load => settings.load(key),
+        match request.operation {
+            FilesOperation::Load => Ok(Answer::data(&*String::from_utf8_lossy(&self.bytes(key)?))),
             FilesOperation::Write => {
                 let text = if *content == Value::Null { String::new() } else { content.to_string() };
                 let mime = request.content_type.as_deref().unwrap_or("text/plain");
-                settings.write(key, text.as_bytes()).map(|bytes| written(key, mime, bytes))
+                self.write(key, text.as_bytes()).map(|bytes| written(key, mime, bytes))
             }
             FilesOperation::WriteMetadata => {
                 let json = content
                     .as_str()
                     .map_or_else(|| content.to_string(), |text| serde_json::Value::from(text).to_string());
                 let file = format!("{METADATA}/{key}.json");
-                settings.write(&file, json.as_bytes()).map(|bytes| written(&file, "application/json", bytes))
+                self.write(&file, json.as_bytes()).map(|bytes| written(&file, "application/json", bytes))
             }
             other => Err(impossible(format!("stored files do not have the operation `{}`", other.as_str()))),
-        };
-        done.unwrap_or_else(|answer| answer)
+        }
     }
 
     /// Writes an object: a file in a folder that is named after its bucket. A folder keeps no media types.
-    pub(super) fn write_object(&self, request: &ObjectStoreRequest) -> Answer {
-        let (Some(settings), None) = (&self.0, self.lacks(FilesOperation::Write)) else {
-            return impossible(self.lacks(FilesOperation::Write).unwrap_or_default());
-        };
+    pub(super) fn write_object(&self, request: &ObjectStoreRequest) -> Result<Answer, Answer> {
         let given = |field: &str, text: &Option<String>| {
             let text = text.clone().filter(|text| !text.trim().is_empty());
             text.ok_or_else(|| impossible(format!("`{field}` of an `object_store` request is empty")))
         };
-        let written = || {
-            let (bucket, key) = (given("bucket", &request.bucket)?, given("key", &request.key)?);
-            parts(&key)?;
-            if parts(&bucket)?.0.is_empty() {
-                let content = request.content.as_deref().unwrap_or_default();
-                let bytes = settings.write(&format!("{bucket}/{key}"), content.as_bytes())?;
-                return Ok(Answer::data(StoredObject { bucket, key, bytes: size(bytes) }));
-            }
-            Err(impossible("`bucket` of an `object_store` request must not have folders"))
-        };
-        written().unwrap_or_else(|answer| answer)
-    }
-
-    /// Why nothing can be read or written, if so.
-    pub(super) fn lacks(&self, operation: FilesOperation) -> Option<String> {
-        if operation == FilesOperation::Publish {
-            return Some("this host has nowhere to publish contents to".to_owned());
+        let (bucket, key) = (given("bucket", &request.bucket)?, given("key", &request.key)?);
+        parts(&key)?;
+        if !parts(&bucket)?.0.is_empty() {
+            return Err(impossible("`bucket` of an `object_store` request must not have folders"));
         }
-        let Some(settings) = &self.0 else {
-            return Some("no folder is set for files of steps; add [files] with dir to the settings".to_owned());
-        };
-        let dir = settings.dir.display();
-        (!settings.dir.is_dir())
-            .then(|| format!("{dir}, which is dir of [files] in the settings, is no folder; create it"))
+        let content = request.content.as_deref().unwrap_or_default();
+        let bytes = self.write(&format!("{bucket}/{key}"), content.as_bytes())?;
+        Ok(Answer::data(StoredObject { bucket, key, bytes: size(bytes) }))
     }
 }
 
@@ -101,10 +75,6 @@ fn size(bytes: usize) -> i64 {
 }
 
 impl FilesSettings {
-    fn load(&self, key: &str) -> Result<Answer, Answer> {
-        Ok(Answer::data(Value::from(&*String::from_utf8_lossy(&self.bytes(key)?))))
-    }
-
     /// What stands in a file.
     pub(crate) fn bytes(&self, key: &str) -> Result<Vec<u8>, Answer> {
         let (folders, name) = parts(key)?;

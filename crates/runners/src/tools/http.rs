@@ -1,20 +1,17 @@
 //! Requests over HTTP, as documents write them.
 
-use std::sync::Arc;
-
-use branchpoint_core::effect::HttpRequest;
+use branchpoint_core::effect::{Body, HttpRequest};
 use branchpoint_expr::Object;
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::Tools;
 use super::body::{Encoded, encoded, pairs};
-use super::deadline;
 use super::failure::impossible;
-use super::wire::{Outgoing, Reply, Wire};
+use super::wire::Outgoing;
 use crate::network::Source;
-use crate::runner::{Answer, Body, Call};
+use crate::runner::{Answer, Call};
 use crate::shorten::shortened;
 
 /// The header under which the other side knows a call again.
@@ -25,26 +22,12 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const OURS: [HeaderName; 5] =
     [header::CONNECTION, header::CONTENT_LENGTH, header::HOST, header::TRANSFER_ENCODING, header::UPGRADE];
 
-/// Performs `http`.
-#[derive(Clone, Debug)]
-pub(super) struct Http {
-    pub(super) wire: Arc<Wire>,
-    pub(super) timeout_ms: u64,
-}
-
-impl Http {
-    pub(super) async fn perform(&self, call: &Call, request: &HttpRequest, cancel: &CancellationToken) -> Answer {
-        deadline::answer(call, cancel, self.timeout_ms, async {
-            let reply = self.wire.send(outgoing(call, request)?).await?;
-            Ok(answer(&reply))
-        })
-        .await
+impl Tools {
+    /// Performs `http`. The judge reads the body.
+    pub(super) async fn http(&self, call: &Call, request: &HttpRequest) -> Result<Answer, Answer> {
+        let reply = self.wire.send(outgoing(call, request)?).await?;
+        Ok(reply.answer(Body::Text(reply.text())))
     }
-}
-
-/// An answer whose body is read by whoever judges it.
-fn answer(reply: &Reply) -> Answer {
-    Answer::Http { status: reply.status, headers: reply.headers(), body: Body::Text(reply.text()) }
 }
 
 fn outgoing(call: &Call, request: &HttpRequest) -> Result<Outgoing, Answer> {

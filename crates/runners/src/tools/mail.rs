@@ -3,18 +3,14 @@
 use std::net::IpAddr;
 
 use branchpoint_core::effect::MailRequest;
-use branchpoint_expr::Value;
 use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart, header::ContentType};
 use lettre::transport::smtp::Error;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use sha2::{Digest, Sha256};
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::deadline;
+use super::Tools;
 use super::failure::{denied, failed, impossible, refused};
-use super::lookup::Lookup;
-use super::settings::MailSettings;
 use super::wire::reason;
 use crate::hexadecimal::hexadecimal;
 use crate::network::clients::install_crypto;
@@ -24,41 +20,20 @@ use crate::shorten::shortened;
 /// Puts a mailbox into one of the lists of a message.
 type Add = fn(MessageBuilder, Mailbox) -> MessageBuilder;
 
-type Server = AsyncSmtpTransport<Tokio1Executor>;
+pub(super) type Server = AsyncSmtpTransport<Tokio1Executor>;
 
-/// Performs `mail`.
-#[derive(Clone, Debug)]
-pub(super) struct Mail {
-    pub(super) settings: Option<MailSettings>,
-    pub(super) lookup: Lookup,
-}
-
-impl Mail {
-    /// Sends a mail; the value is the id under which it was delivered.
-    pub(super) async fn perform(&self, call: &Call, request: &MailRequest, cancel: &CancellationToken) -> Answer {
-        let timeout_ms = self.settings.as_ref().map_or(0, |settings| settings.timeout_ms);
-        let prepared =
-            self.server().map_err(impossible).and_then(|(server, from)| Ok((server, message(call, request, from)?)));
-        let (server, (message, id)) = match prepared {
-            Ok(prepared) => prepared,
-            Err(answer) => return answer,
-        };
-        let answer = deadline::answer(call, cancel, timeout_ms, async move {
-            server.send(message).await.map_err(|error| unsent(&error))?;
-            Ok(Answer::data(Value::from(id.as_str())))
-        })
-        .await;
-        let password = self.settings.as_ref().and_then(|settings| settings.password_env.as_ref());
-        self.lookup.secrets(password).mask_answer(answer)
+impl Tools {
+    /// Performs `mail`: the value is the id under which it was delivered.
+    pub(super) async fn mail(&self, call: &Call, request: &MailRequest) -> Result<Answer, Answer> {
+        let (server, from) = self.mail_server().map_err(impossible)?;
+        let (message, id) = message(call, request, from)?;
+        server.send(message).await.map_err(|error| unsent(&error))?;
+        Ok(Answer::data(id))
     }
 
-    /// Why no mail can be sent, if so.
-    pub(super) fn lacks(&self) -> Option<String> {
-        self.server().err()
-    }
-
-    fn server(&self) -> Result<(Server, Mailbox), String> {
-        let settings = self.settings.as_ref().ok_or(
+    /// The mail server and the sender, unless the settings lack something.
+    pub(super) fn mail_server(&self) -> Result<(Server, Mailbox), String> {
+        let settings = self.settings.mail.as_ref().ok_or(
             "nobody is set to send mail; add [mail] with url = \"smtps://user@host\" and from to the settings",
         )?;
         let from =

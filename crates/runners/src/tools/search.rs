@@ -1,55 +1,41 @@
 //! Searching the web, by whom the settings say. Every provider's answer is a list of `{title, url, snippet}`.
 
-use std::sync::Arc;
-
 use branchpoint_core::effect::{SearchHit, SearchRequest};
 use branchpoint_expr::Value;
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::deadline;
+use super::Tools;
 use super::failure::{busy, denied, impossible, refused};
-use super::lookup::Lookup;
 use super::settings::{SearchProvider, SearchSettings};
-use super::wire::{Outgoing, Reply, Wire};
+use super::wire::{Outgoing, Reply};
 use crate::network::Source;
 use crate::network::retry_after::{again, retry_after};
-use crate::runner::{Answer, Call};
+use crate::runner::Answer;
 
 /// How many results are given unless the step says otherwise.
 const RESULTS: usize = 10;
 
-/// Performs `search`.
-#[derive(Clone, Debug)]
-pub(super) struct Search {
-    pub(super) wire: Arc<Wire>,
-    pub(super) timeout_ms: u64,
-    pub(super) settings: Option<SearchSettings>,
-    pub(super) lookup: Lookup,
-}
-
-impl Search {
-    pub(super) async fn perform(&self, call: &Call, request: &SearchRequest, cancel: &CancellationToken) -> Answer {
-        let answer = deadline::answer(call, cancel, self.timeout_ms, async {
-            let settings = self.settings.as_ref().ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
-            let query = request.query.as_deref().unwrap_or_default();
-            if query.trim().is_empty() {
-                return Err(impossible("there is nothing to search for; `query` is empty"));
-            }
-            let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(RESULTS);
-            let reply = self.wire.send(self.outgoing(settings, query, limit)?).await?;
-            Ok(Answer::data(results(&reply, settings.provider, limit)?))
-        })
-        .await;
-        let key = self.settings.as_ref().and_then(|settings| settings.key_env.as_ref());
-        self.lookup.secrets(key).mask_answer(answer)
+impl Tools {
+    /// Performs `search`.
+    pub(super) async fn search(&self, request: &SearchRequest) -> Result<Answer, Answer> {
+        let (None, Some(settings)) = (self.lacks_search(), &self.settings.search) else {
+            return Err(impossible(self.lacks_search().unwrap_or_default()));
+        };
+        let query = request.query.as_deref().unwrap_or_default();
+        if query.trim().is_empty() {
+            return Err(impossible("there is nothing to search for; `query` is empty"));
+        }
+        let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(RESULTS);
+        let key = settings.key_env.as_ref().and_then(|name| self.lookup.get(name));
+        let reply = self.wire.send(outgoing(settings, key.as_deref(), query, limit)?).await?;
+        Ok(Answer::data(results(&reply, settings.provider, limit)?))
     }
 
     /// Why nothing can be searched, if so.
-    pub(super) fn lacks(&self) -> Option<String> {
-        let Some(settings) = &self.settings else {
+    pub(super) fn lacks_search(&self) -> Option<String> {
+        let Some(settings) = &self.settings.search else {
             return Some(
                 "nobody is set to search the web; add [search] with provider = \"brave\", \"tavily\" or \"searxng\" to \
                  the settings"
@@ -70,43 +56,39 @@ impl Search {
             Some(_) => None,
         }
     }
+}
 
-    fn outgoing(&self, settings: &SearchSettings, query: &str, limit: usize) -> Result<Outgoing, Answer> {
-        if let Some(lacks) = self.lacks() {
-            return Err(impossible(lacks));
-        }
-        let key = settings.key_env.as_ref().and_then(|name| self.lookup.get(name));
-        let (base, path) = match settings.provider {
-            SearchProvider::Brave => ("https://api.search.brave.com", "res/v1/web/search"),
-            SearchProvider::Tavily => ("https://api.tavily.com", "search"),
-            SearchProvider::Searxng => ("", "search"),
-        };
-        let base = settings.url.as_deref().unwrap_or(base).trim_end_matches('/');
-        let mut url = Url::parse(&format!("{base}/{path}"))
-            .map_err(|error| impossible(format!("url of [search] in the settings is no address: {error}")))?;
-        let method = if settings.provider == SearchProvider::Tavily { Method::POST } else { Method::GET };
-        let count = limit.clamp(1, 20).to_string();
-        match settings.provider {
-            SearchProvider::Brave => _ = url.query_pairs_mut().append_pair("q", query).append_pair("count", &count),
-            SearchProvider::Searxng => _ = url.query_pairs_mut().append_pair("q", query).append_pair("format", "json"),
-            SearchProvider::Tavily => {}
-        }
-        let mut out = Outgoing::new(method, url, Source::Operator);
-        out.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        match settings.provider {
-            SearchProvider::Brave => {
-                secret(&mut out.headers, HeaderName::from_static("x-subscription-token"), key.as_deref(), "")?;
-            }
-            SearchProvider::Tavily => {
-                secret(&mut out.headers, header::AUTHORIZATION, key.as_deref(), "Bearer ")?;
-                out.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                let body = serde_json::json!({ "query": query, "max_results": limit.clamp(1, 20) });
-                out.body = Some(body.to_string().into_bytes());
-            }
-            SearchProvider::Searxng => secret(&mut out.headers, header::AUTHORIZATION, key.as_deref(), "Bearer ")?,
-        }
-        Ok(out)
+fn outgoing(settings: &SearchSettings, key: Option<&str>, query: &str, limit: usize) -> Result<Outgoing, Answer> {
+    let (base, path) = match settings.provider {
+        SearchProvider::Brave => ("https://api.search.brave.com", "res/v1/web/search"),
+        SearchProvider::Tavily => ("https://api.tavily.com", "search"),
+        SearchProvider::Searxng => ("", "search"),
+    };
+    let base = settings.url.as_deref().unwrap_or(base).trim_end_matches('/');
+    let mut url = Url::parse(&format!("{base}/{path}"))
+        .map_err(|error| impossible(format!("url of [search] in the settings is no address: {error}")))?;
+    let method = if settings.provider == SearchProvider::Tavily { Method::POST } else { Method::GET };
+    let count = limit.clamp(1, 20).to_string();
+    match settings.provider {
+        SearchProvider::Brave => _ = url.query_pairs_mut().append_pair("q", query).append_pair("count", &count),
+        SearchProvider::Searxng => _ = url.query_pairs_mut().append_pair("q", query).append_pair("format", "json"),
+        SearchProvider::Tavily => {}
     }
+    let mut out = Outgoing::new(method, url, Source::Operator);
+    out.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    match settings.provider {
+        SearchProvider::Brave => {
+            secret(&mut out.headers, HeaderName::from_static("x-subscription-token"), key, "")?;
+        }
+        SearchProvider::Tavily => {
+            secret(&mut out.headers, header::AUTHORIZATION, key, "Bearer ")?;
+            out.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let body = serde_json::json!({ "query": query, "max_results": limit.clamp(1, 20) });
+            out.body = Some(body.to_string().into_bytes());
+        }
+        SearchProvider::Searxng => secret(&mut out.headers, header::AUTHORIZATION, key, "Bearer ")?,
+    }
+    Ok(out)
 }
 
 fn secret(headers: &mut HeaderMap, name: HeaderName, key: Option<&str>, before: &str) -> Result<(), Answer> {

@@ -1,58 +1,41 @@
 //! Notifications of other systems, signed so that they can tell who has sent them. `docs/webhooks.md` has the format.
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use branchpoint_core::effect::{BodyType, WebhookRequest};
+use branchpoint_core::effect::{Body, BodyType, WebhookRequest};
 use branchpoint_expr::Value;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use sha2::Sha256;
-use tokio_util::sync::CancellationToken;
 
+use super::Tools;
 use super::body::encoded;
-use super::deadline;
 use super::failure::impossible;
 use super::http::{address, expects_redirect, headers, method};
-use super::lookup::Lookup;
-use super::settings::WebhookSettings;
-use super::wire::{Outgoing, Wire};
+use super::wire::Outgoing;
 use crate::hexadecimal::hexadecimal;
 use crate::network::Source;
-use crate::runner::{Answer, Body, Call};
+use crate::runner::{Answer, Call};
 use crate::shorten::shortened;
 
 const ID: &str = "branchpoint-id";
 const TIMESTAMP: &str = "branchpoint-timestamp";
 const SIGNATURE: &str = "branchpoint-signature";
 
-/// Performs `webhook`.
-#[derive(Clone, Debug)]
-pub(super) struct Webhook {
-    pub(super) wire: Arc<Wire>,
-    pub(super) timeout_ms: u64,
-    pub(super) settings: WebhookSettings,
-    pub(super) lookup: Lookup,
-}
-
-impl Webhook {
-    pub(super) async fn perform(&self, call: &Call, request: &WebhookRequest, cancel: &CancellationToken) -> Answer {
-        let answer = deadline::answer(call, cancel, self.timeout_ms, async {
-            let reply = self.wire.send(self.outgoing(call, request)?).await?;
-            if let Some(to) = reply.redirects_to().filter(|_| !expects_redirect(call)) {
-                return Err(moved(reply.status, to));
-            }
-            let body = Body::Decoded(Value::Str(reply.text()));
-            Ok(Answer::Http { status: reply.status, headers: reply.headers(), body })
-        })
-        .await;
-        self.lookup.secrets(&self.settings.secret_env).mask_answer(answer)
+impl Tools {
+    /// Performs `webhook`.
+    pub(super) async fn webhook(&self, call: &Call, request: &WebhookRequest) -> Result<Answer, Answer> {
+        let reply = self.wire.send(self.notification(call, request)?).await?;
+        if let Some(to) = reply.redirects_to().filter(|_| !expects_redirect(call)) {
+            return Err(moved(reply.status, to));
+        }
+        Ok(reply.answer(Body::Decoded(Value::Str(reply.text()))))
     }
 
     /// Why nothing can be signed, if it should be.
-    pub(super) fn lacks(&self) -> Option<String> {
-        let name = self.settings.secret_env.as_ref()?;
+    pub(super) fn lacks_webhook(&self) -> Option<String> {
+        let name = self.settings.webhook.secret_env.as_ref()?;
         self.lookup.get(name).is_none().then(|| {
             format!(
                 "webhooks are signed with the secret in {name}, and the environment has none; set {name}, or take \
@@ -61,7 +44,7 @@ impl Webhook {
         })
     }
 
-    fn outgoing(&self, call: &Call, request: &WebhookRequest) -> Result<Outgoing, Answer> {
+    fn notification(&self, call: &Call, request: &WebhookRequest) -> Result<Outgoing, Answer> {
         let method = method(request.method.as_deref().or(Some("POST")))?;
         if method != Method::POST && method != Method::PUT {
             let method = shortened(method.as_str());
@@ -87,9 +70,9 @@ impl Webhook {
     fn sign(&self, call: &Call, out: &mut Outgoing) -> Result<(), Answer> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (id, timestamp) = (call.key(), since.as_secs().to_string());
-        if let Some(name) = &self.settings.secret_env {
+        if let Some(name) = &self.settings.webhook.secret_env {
             let secret = self.lookup.get(name);
-            let secret = secret.ok_or_else(|| impossible(self.lacks().unwrap_or_default()))?;
+            let secret = secret.ok_or_else(|| impossible(self.lacks_webhook().unwrap_or_default()))?;
             let signed = signature(secret.as_bytes(), &id, &timestamp, out.body.as_deref().unwrap_or_default());
             put(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
         }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use branchpoint_core::effect::{Body, HttpResponse};
 use branchpoint_expr::{Object, Value};
 use encoding_rs::{Encoding, UTF_8};
 use reqwest::header::{self, AsHeaderName, HeaderMap, HeaderName};
@@ -167,6 +168,11 @@ fn stays(from: &Url, to: &Url) -> bool {
 }
 
 impl Reply {
+    /// The answer that it is, with its body as text or decoded.
+    pub(super) fn answer(&self, body: Body) -> Answer {
+        Answer::Http(HttpResponse { status: self.status, headers: self.headers(), body })
+    }
+
     /// What the headers say about a name.
     pub(super) fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
@@ -183,7 +189,7 @@ impl Reply {
         encoding.decode(&self.bytes).0.into()
     }
 
-    pub(super) fn headers(&self) -> Object {
+    fn headers(&self) -> Object {
         let mut headers = Object::default();
         for name in self.headers.keys() {
             let values = self.headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));

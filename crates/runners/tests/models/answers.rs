@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::provider::{Does, Provider};
 use super::{call, perform, value};
 use branchpoint_core::Failed;
+use branchpoint_core::effect::ModelResult;
 use branchpoint_expr::Value;
 use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};
 use branchpoint_runners::{Answer, Call, Models, judge};
@@ -39,7 +40,10 @@ pub(crate) fn failed(answer: Answer) -> Failed {
 
 #[track_caller]
 pub(crate) fn says(answer: &Answer, expected: &str) {
-    assert!(matches!(answer, Answer::Model { text, .. } if &**text == expected), "{answer:?}");
+    assert!(
+        matches!(answer, Answer::Model(ModelResult { value: Value::Str(text), .. }) if &**text == expected),
+        "{answer:?}"
+    );
 }
 
 const OPENAI_REFUSES: &str = r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
@@ -134,7 +138,7 @@ fn an_empty_answer_is_asked_for_again_and_is_one_only_after_tools() {
         &models(&provider, "openai"),
         &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, since),
     );
-    assert!(matches!(answer, Answer::Reply { .. }), "{answer:?}");
+    assert!(matches!(answer, Answer::Model(ModelResult { .. })), "{answer:?}");
 }
 
 const CUT: &str = r#"data: {"choices":[{"delta":{"content":"{\"n\": 1, \"te"},"finish_reason":"length"}]}
@@ -163,7 +167,10 @@ fn an_answer_that_used_up_its_tokens_is_no_whole_one() {
     let answer =
         perform(&models, &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, limited));
     let reason = |value: &Value| value.get("stopReason").cloned();
-    assert!(matches!(&answer, Answer::Reply { value, .. } if reason(value) == Some("length".into())), "{answer:?}");
+    assert!(
+        matches!(&answer, Answer::Model(ModelResult { value, .. }) if reason(value) == Some("length".into())),
+        "{answer:?}"
+    );
 }
 
 #[test]
@@ -233,7 +240,7 @@ fn arguments_of_tools_are_objects_on_the_wire_whatever_a_model_made_of_them() {
         &models(&provider, "openai"),
         &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, asked),
     );
-    let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
+    let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("{answer:?}") };
     let calls = reply.get("toolCalls").and_then(Value::as_list).expect("calls");
     assert_eq!(calls[0].get("arguments"), Some(&value("{}")));
     assert_eq!(calls[1].get("arguments"), Some(&Value::from(r#"{"n": 1, "#)));
@@ -278,7 +285,7 @@ fn a_stream_that_says_why_it_ended_has_ended() {
         r#"{"prompt": "hi", "tools": ["x"]}"#,
     );
     let answer = perform(&models(&provider, "openai"), &asked);
-    let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
+    let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("{answer:?}") };
     assert_eq!(reply.get("toolCalls"), Some(&value(r#"[{"id": "a", "name": "x", "arguments": {"n": 1}}]"#)));
 }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::answers::{failed, models, plain, says};
 use super::provider::{Does, Provider};
 use super::{FORMATS, call, perform, value};
+use branchpoint_core::effect::ModelResult;
 use branchpoint_runners::{Answer, Call};
 
 fn reply_with_tools() -> Call {
@@ -18,7 +19,7 @@ fn a_number_of_a_call_that_no_reply_has_reserves_no_memory() {
         data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":4000000000,\"function\":{\"arguments\":\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
     let provider = Provider::new(vec![Does::Streams(CALL)]);
     let answer = perform(&models(&provider, "openai"), &reply_with_tools());
-    let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
+    let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("{answer:?}") };
     assert_eq!(reply.get("toolCalls"), Some(&value(r#"[{"id": "a", "name": "x", "arguments": {}}]"#)));
 }
 
@@ -53,7 +54,7 @@ fn arguments_with_too_many_values_stay_text() {
     let body = format!(r#"{{"choices": [{{"message": {{"tool_calls": [{call}]}}, "finish_reason": "tool_calls"}}]}}"#);
     let provider = Provider::new(vec![Does::Ignores(body.leak())]);
     let answer = perform(&models(&provider, "openai"), &reply_with_tools());
-    let Answer::Reply { value: reply, .. } = &answer else { panic!("it is a reply") };
+    let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("it is a reply") };
     let given = reply.get("toolCalls").and_then(|calls| calls.as_list()?[0].get("arguments")).expect("arguments");
     assert!(given.as_str().is_some_and(|text| text.starts_with("{\"a\": [1,")), "they are text");
 }
@@ -65,7 +66,7 @@ fn arguments_of_gemini_that_are_not_an_object_stay_what_they_are() {
         let body = format!(r#"{{"candidates": [{{"content": {{"parts": [{call}]}}, "finishReason": "STOP"}}]}}"#);
         let provider = Provider::new(vec![Does::Ignores(body.leak())]);
         let answer = perform(&models(&provider, "gemini"), &reply_with_tools());
-        let Answer::Reply { value: reply, .. } = &answer else { panic!("{answer:?}") };
+        let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("{answer:?}") };
         let given = reply.get("toolCalls").and_then(|calls| calls.as_list()?[0].get("arguments"));
         assert_eq!(given, Some(&value(arguments)));
     }

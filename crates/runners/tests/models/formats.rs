@@ -3,6 +3,7 @@
 use super::answers::{models, says};
 use super::provider::{Does, Provider};
 use super::{FORMATS, call, perform, value};
+use branchpoint_core::effect::ModelResult;
 use branchpoint_expr::Value;
 use branchpoint_runners::Answer;
 use serde_json::{Value as Json, json};
@@ -148,7 +149,7 @@ fn round_trip(name: &str, model: &str, does: Does, stream: bool) -> (Value, Json
         perform(&models, &call("model", REPLY, &input))
     };
     let answer = ask("[]");
-    let Answer::Reply { value: reply, .. } = &answer else { panic!("{name}: {answer:?}") };
+    let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("{name}: {answer:?}") };
     let since = format!(
         r#"[{{"role": "assistant", "content": {}, "toolCalls": {}, "thoughts": {}}},
             {{"role": "tool", "id": {}, "name": "x.y", "content": "ok"}}]"#,
@@ -158,7 +159,7 @@ fn round_trip(name: &str, model: &str, does: Does, stream: bool) -> (Value, Json
         serde_json::to_string(reply.get("toolCalls").and_then(|calls| calls.as_list()?[0].get("id")).expect("an id"))
             .expect("JSON"),
     );
-    assert!(matches!(ask(&since), Answer::Reply { .. }));
+    assert!(matches!(ask(&since), Answer::Model(ModelResult { .. })));
     let body = provider.requests().pop().expect("a second request").body;
     let messages = if name == "gemini" { &body["contents"] } else { &body["messages"] };
     (reply.clone(), messages[1].clone())

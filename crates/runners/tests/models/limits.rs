@@ -9,7 +9,7 @@ use super::answers::{failed, models, plain};
 use super::perform;
 use super::provider::{Does, Provider};
 use branchpoint_runners::models::Piece;
-use branchpoint_runners::{Answer, Call, CancellationToken, Models, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, Models, no_secrets, runtime};
 
 /// What has come of a call before its end.
 struct Seen<'p> {
@@ -99,10 +99,7 @@ fn what_a_stream_used_up_counts_when_the_limit_cuts_it() {
 fn a_limit_ends_a_call_of_which_nothing_comes() {
     let provider = Provider::new(vec![Does::Hangs]);
     let limited = plain().within(50);
-    assert_eq!(
-        runtime().block_on(models(&provider, "openai").perform(&limited, &CancellationToken::new())),
-        Some(Answer::Never)
-    );
+    assert_eq!(perform(&models(&provider, "openai"), &limited), Answer::Never);
 }
 
 #[test]
@@ -110,7 +107,8 @@ fn a_stop_ends_a_call_before_it_begins_and_while_it_lasts() {
     let stop = CancellationToken::new();
     stop.cancel();
     let provider = Provider::new(vec![Does::Hangs]);
-    assert_eq!(runtime().block_on(models(&provider, "openai").perform(&plain(), &stop)), Some(Answer::Never));
+    let prepared = plain().prepare(&no_secrets()).expect("it can be sent");
+    assert_eq!(runtime().block_on(models(&provider, "openai").perform(&prepared, &stop)), Some(Answer::Never));
     for does in
         [Does::Hangs, Does::Begins("never to be heard to its end"), Does::Refuses(429, &[("retry-after", "250")], "")]
     {
@@ -118,7 +116,8 @@ fn a_stop_ends_a_call_before_it_begins_and_while_it_lasts() {
         let (models, heard) = listening(&provider, "openai");
         let stop = CancellationToken::new();
         let (told, begins) = (stop.clone(), matches!(does, Does::Begins(_)));
-        let called = runtime().spawn(async move { models.perform(&plain(), &told).await });
+        let prepared = prepared.clone();
+        let called = runtime().spawn(async move { models.perform(&prepared, &told).await });
         while provider.requests().is_empty() || begins && !heard.load(Ordering::SeqCst) {
             thread::sleep(Duration::from_millis(5));
         }

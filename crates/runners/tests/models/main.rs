@@ -16,11 +16,12 @@ use std::sync::{Arc, Mutex};
 
 use branchpoint_core::Again;
 use branchpoint_core::RunKinds as _;
+use branchpoint_core::effect::ModelResult;
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Value};
 use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};
 use branchpoint_runners::tools::HttpSettings;
-use branchpoint_runners::{Answer, Call, CancellationToken, Models, agents, judge, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, Models, SecretStore, agents, judge, runtime};
 use provider::{Does, Provider};
 
 fn value(json: &str) -> Value {
@@ -55,7 +56,10 @@ fn models(provider: &Provider, name: &str) -> Models {
 }
 
 fn perform(models: &Models, call: &Call) -> Answer {
-    runtime().block_on(models.perform(call, &CancellationToken::new())).expect("it is for models")
+    let secret = |name: &str| [("PIN", "hunter3"), ("MINE", "sk-mine")].iter().find(|(known, _)| *known == name);
+    let secrets: SecretStore = Arc::new(move |name| secret(name).map(|(_, value)| (*value).to_owned()));
+    let perform = |prepared| runtime().block_on(models.perform(&prepared, &CancellationToken::new()));
+    call.prepare(&secrets).map_or_else(Some, perform).expect("it is for models")
 }
 
 const FORMATS: [&str; 3] = ["openai", "anthropic", "gemini"];
@@ -92,7 +96,9 @@ fn an_answer_comes_whole_in_pieces_and_with_its_price() {
                 r#"{"prompt": "Greet me.", "system": "Be kind.", "temperature": 0.5, "max_tokens": 50}"#,
             );
             let answer = perform(&models, &asked);
-            let Answer::Model { text, usage } = &answer else { panic!("{name}: {answer:?}") };
+            let Answer::Model(ModelResult { value: Value::Str(text), usage }) = &answer else {
+                panic!("{name}: {answer:?}")
+            };
             assert_eq!((&**text, usage.tokens, usage.cost_micros), ("Hello, wörld!", 110, 120), "{name}");
             assert_eq!(*heard.lock().expect("no panic"), "Hello, wörld!", "{name}");
             let sent = &provider.requests()[0];
@@ -123,7 +129,7 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
                 &models,
                 &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, asked),
             );
-            let Answer::Reply { value: reply, .. } = &answer else { panic!("{name}: {answer:?}") };
+            let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("{name}: {answer:?}") };
             let calls = r#"[{"id": "call_0", "name": "find.it", "arguments": {"query": "ü"}}, {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}]"#;
             assert_eq!(reply.get("toolCalls"), Some(&value(calls)), "{name}");
             assert_eq!(reply.get("usage").and_then(|usage| usage.get("tokens")), Some(&Value::Int(110)));
@@ -145,7 +151,7 @@ fn a_chat_of_a_session_gets_a_reply() {
     let asked = r#"{"system": "Help.", "messages": [{"role": "user", "content": "hi"}], "tools": ["fetch"]}"#;
     let answer = perform(&models, &call("model", spec, asked));
     assert!(
-        matches!(&answer, Answer::Reply { value, .. } if value.get("text") == Some(&Value::from(""))),
+        matches!(&answer, Answer::Model(ModelResult { value, .. }) if value.get("text") == Some(&Value::from(""))),
         "{answer:?}"
     );
     let sent = &provider.requests()[0].body;
@@ -162,7 +168,10 @@ fn what_stands_behind_the_path_of_a_base_url_goes_with_every_request() {
         let settings = models.settings.providers.get_mut("openai").expect("it is there");
         settings.base_url = Some(format!("{}{base}", provider.url));
         let answer = perform(&models, &call("model", "{}", r#"{"prompt": "hi"}"#));
-        assert!(matches!(&answer, Answer::Model { text, .. } if &**text == "hello"), "{answer:?}");
+        assert!(
+            matches!(&answer, Answer::Model(ModelResult { value: Value::Str(text), .. }) if &**text == "hello"),
+            "{answer:?}"
+        );
         assert_eq!(provider.requests()[0].path, path);
     }
 }
@@ -194,7 +203,10 @@ fn a_busy_provider_is_asked_again_and_what_was_heard_is_void() {
         models.listener =
             Arc::new(move |_, piece| *count.lock().expect("no panic") += usize::from(piece == Piece::Again));
         let answer = perform(&models, &call("model", "{}", r#"{"prompt": "hi"}"#));
-        assert!(matches!(&answer, Answer::Model { text, .. } if &**text == "whole"), "{name} {first:?}: {answer:?}");
+        assert!(
+            matches!(&answer, Answer::Model(ModelResult { value: Value::Str(text), .. }) if &**text == "whole"),
+            "{name} {first:?}: {answer:?}"
+        );
         assert_eq!(provider.requests().len(), 2, "{name} {first:?}");
         assert_eq!(*heard.lock().expect("no panic"), 1);
     }
@@ -378,8 +390,7 @@ fn every_front_end_is_served() {
 #[test]
 fn secrets_are_put_in_only_where_the_front_end_says_so() {
     let provider = Provider::new(vec![Does::Refuses(400, &[], r#"{"error": {"message": "you said hunter3"}}"#)]);
-    let mut models = models(&provider, "openai");
-    models.secrets = Arc::new(|name| (name == "PIN").then(|| "hunter3".to_owned()));
+    let models = models(&provider, "openai");
     let prompt = r#"{"prompt": ["The pin is ", {"secret": "PIN"}]}"#;
     let answer = perform(&models, &call("model", r#"{"secrets": [{"at": [{"field": "prompt"}]}]}"#, prompt));
     assert!(matches!(&answer, Answer::Failed(failed) if !failed.message.contains("hunter3")), "{answer:?}");
@@ -434,7 +445,7 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
     );
     assert!(provider.requests().is_empty());
     let mut models = models.reaching(&HttpSettings { allow_private_network: true, ..HttpSettings::default() });
-    assert!(matches!(perform(&models, &asked), Answer::Model { .. }));
+    assert!(matches!(perform(&models, &asked), Answer::Model(_)));
     assert!(!provider.requests()[0].headers.contains("hunter2"));
     models.settings.providers.insert(
         "openai_compatible".to_owned(),
@@ -472,7 +483,7 @@ fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_
     }
     assert!(provider.requests().is_empty());
     let models = Models::new(Settings::default(), BTreeMap::new()).reaching(&trusting);
-    assert!(matches!(perform(&models, &asked(&local)), Answer::Model { .. }), "the operator trusts this host");
+    assert!(matches!(perform(&models, &asked(&local)), Answer::Model(_)), "the operator trusts this host");
 }
 
 #[test]
@@ -500,7 +511,6 @@ fn a_key_that_a_document_names_goes_instead_of_the_operators() {
         let mut models = models(&provider, name);
         models.environment = Arc::new(|_| None);
         models.settings.providers.entry(name.to_owned()).or_default().key_env = Some("NOT_SET".to_owned());
-        models.secrets = Arc::new(|name| (name == "MINE").then(|| "sk-mine".to_owned()));
         assert_eq!(models.lacks(&effect("model", spec)), None);
         assert!(
             models.lacks(&effect("model", r#"{"fixed": {"model": "default"}}"#)).is_some(),

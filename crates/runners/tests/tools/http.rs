@@ -5,12 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use branchpoint_core::Failed;
+use branchpoint_core::effect::HttpResponse;
 use branchpoint_expr::Value;
 use branchpoint_runners::{Answer, CancellationToken, judge, runtime};
 
 use super::closed::Closed;
 use super::peer::{Peer, response};
-use super::{call, failure, judged, perform, tools, value};
+use super::{call, failure, judged, perform, secrets, tools, value};
 
 const OPEN: &str = "[http]\nallow_private_network = true";
 
@@ -163,7 +164,7 @@ fn a_document_may_want_the_redirect_itself_and_circles_end() {
     let input = format!(r#"{{"url": "{}"}}"#, peer.url("/from"));
     for spec in [r#"{"fixed": {"follow_redirects": false}}"#, r#"{"response": {"expected_status": [[302, 302]]}}"#] {
         let answer = perform(&tools(OPEN), &call("http", spec, &input));
-        assert!(matches!(answer, Answer::Http { status: 302, .. }), "{answer:?}");
+        assert!(matches!(answer, Answer::Http(HttpResponse { status: 302, .. })), "{answer:?}");
     }
     let failed = failure(perform(&tools(OPEN), &call("http", "{}", &input)));
     assert!(failed.message.contains("circle"), "{failed:?}");
@@ -215,7 +216,8 @@ fn a_call_ends_when_it_is_told_to_stop() {
     });
     // It would end by itself too, but nobody waits that long.
     let patient = tools(&format!("{OPEN}\ntimeout_ms = 3600000"));
-    assert_eq!(runtime().block_on(patient.perform(&get(&silent, "/"), &stop)), Some(Answer::Never));
+    let prepared = get(&silent, "/").prepare(&secrets()).expect("it can be sent");
+    assert_eq!(runtime().block_on(patient.perform(&prepared, &stop)), Some(Answer::Never));
 }
 
 #[test]

@@ -24,9 +24,12 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("this is JSON")
 }
 
-/// Secrets that tests know: the name of each is also its value, in small letters.
+/// Secrets that tests know: the name of each is also its value, in small letters. One is a command.
 fn secrets() -> SecretStore {
-    Arc::new(|name| name.starts_with("TEST_").then(|| name.to_lowercase()))
+    Arc::new(|name| match name {
+        "TEST_EVIL" => Some("it's $(pwd); echo no".to_owned()),
+        name => name.starts_with("TEST_").then(|| name.to_lowercase()),
+    })
 }
 
 fn tools(settings: &str) -> Tools {
@@ -44,9 +47,14 @@ fn call(kind: &str, definition: &str, input: &str) -> Call {
     Call { run: "run-1".into(), effect: EffectNo(7), ..Call::first(effect(kind, definition), value(input)) }
 }
 
+fn performed(tools: &Tools, call: &Call) -> Option<Answer> {
+    let perform = |prepared| runtime().block_on(tools.perform(&prepared, &CancellationToken::new()));
+    call.prepare(&secrets()).map_or_else(Some, perform)
+}
+
 #[track_caller]
 fn perform(tools: &Tools, call: &Call) -> Answer {
-    runtime().block_on(tools.perform(call, &CancellationToken::new())).expect("this is for tools")
+    performed(tools, call).expect("this is for tools")
 }
 
 #[track_caller]
@@ -66,12 +74,7 @@ fn failure(answer: Answer) -> Failed {
 fn calls_that_are_not_for_tools_are_left_to_others() {
     let tools = tools("");
     for kind in ["model", "run", "process", "files", "notify"] {
-        assert_eq!(
-            runtime().block_on(tools.perform(&call(kind, "{}", "{}"), &CancellationToken::new())),
-            None,
-            "{kind}"
-        );
-        assert!(!Tools::serves(&effect(kind, "{}")), "{kind}");
+        assert_eq!(performed(&tools, &call(kind, "{}", "{}")), None, "{kind}");
         assert_eq!(runtime().block_on(tools.lacks(&effect(kind, "{}"))), None, "{kind}");
     }
 }

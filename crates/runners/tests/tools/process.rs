@@ -1,9 +1,10 @@
 //! Programs and commands.
 
+use branchpoint_core::effect::ProcessResult;
 use branchpoint_expr::{Value, shell};
 use branchpoint_runners::{Answer, Call, CancellationToken, Local, runtime};
 
-use super::call;
+use super::{call, secrets};
 
 fn local(environment: Option<Vec<String>>) -> Local {
     Local { environment, ..Local::new(std::env::temp_dir()) }
@@ -11,7 +12,8 @@ fn local(environment: Option<Vec<String>>) -> Local {
 
 #[track_caller]
 fn perform(local: &Local, call: &Call) -> Answer {
-    runtime().block_on(local.perform(call, &CancellationToken::new())).expect("this is for the machine")
+    let prepared = call.prepare(&secrets()).expect("it can be performed");
+    runtime().block_on(local.perform(&prepared, &CancellationToken::new())).expect("this is for the machine")
 }
 
 #[track_caller]
@@ -32,12 +34,12 @@ fn a_command_goes_to_the_shell_and_a_program_does_not() {
         assert_eq!(judged(&tools, &call("process", "{}", input)), Value::from(expected), "{input}");
     }
     let failing = perform(&tools, &call("process", "{}", r#"{"command": "echo no >&2; exit 3"}"#));
-    assert!(matches!(failing, Answer::Process { exit: 3, .. }), "{failing:?}");
+    assert!(matches!(failing, Answer::Process(ProcessResult { exit_code: Some(3), .. })), "{failing:?}");
 }
 
 #[test]
 fn a_credential_is_a_variable_of_its_own_call() {
-    let tools = Local { secrets: super::secrets(), ..Local::new(std::env::temp_dir()) };
+    let tools = local(None);
     let spec = r#"{"secrets": [{"at": [{"field": "env"}, {"field": "TOKEN"}], "form": {"credential": {"before": "", "secret": "TEST_CRM"}}}]}"#;
     let asked = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
     assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("8 kept\n"), "the length of `test_crm`");
@@ -46,12 +48,11 @@ fn a_credential_is_a_variable_of_its_own_call() {
 
 #[test]
 fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
-    let secrets: branchpoint_runners::SecretStore = std::sync::Arc::new(|_| Some("it's $(pwd); echo no".to_owned()));
-    let tools = Local { secrets, ..Local::new(std::env::temp_dir()) };
+    let tools = local(None);
     let spec = r#"{"secrets": [{"at": [{"field": "command"}], "form": "shell_word"}, {"at": [{"field": "argv"}, {"item": 1}]}]}"#;
     for asked in [
-        r#"{"command": ["t=", {"secret": "X"}, "; echo ${#t} \"$t\""]}"#,
-        r#"{"argv": ["printf", ["20 ", {"secret": "X"}, "\n"]]}"#,
+        r#"{"command": ["t=", {"secret": "TEST_EVIL"}, "; echo ${#t} \"$t\""]}"#,
+        r#"{"argv": ["printf", ["20 ", {"secret": "TEST_EVIL"}, "\n"]]}"#,
     ] {
         assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("20 ***\n"), "{asked}");
     }

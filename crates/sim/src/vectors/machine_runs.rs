@@ -8,7 +8,7 @@ use branchpoint_core::effect::Request;
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, Performing, Runner};
+use branchpoint_runners::{Answer, Call, CancellationToken, Local, Performing, PreparedCall, Runner, no_secrets};
 
 use super::stage::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};
@@ -182,7 +182,15 @@ struct Scripted {
 
 impl Runner for Scripted {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
-        Box::pin(async { self.local.perform(call, cancel).await.unwrap_or_else(|| self.agent(call)) })
+        Box::pin(async {
+            match call.prepare(&no_secrets()) {
+                Ok(prepared) => match self.local.perform(&prepared, cancel).await {
+                    Some(answer) => answer,
+                    None => self.agent(&prepared),
+                },
+                Err(answer) => answer,
+            }
+        })
     }
 
     fn fact(&self, name: &str) -> Value {
@@ -203,11 +211,10 @@ impl Runner for Scripted {
 }
 
 impl Scripted {
-    fn agent(&self, call: &Call) -> Answer {
+    fn agent(&self, PreparedCall { call, request, .. }: &PreparedCall) -> Answer {
         let state = call.step.clone().unwrap_or_default();
-        let request = call.resolved(&self.local.secrets).ok().and_then(|(call, _)| call.request().ok());
         let message = match request {
-            Some(Request::Model(request)) => request.user_text(),
+            Request::Model(request) => request.user_text(),
             _ => String::new(),
         };
         self.prompts.lock().expect("nobody panicked").push(format!("{state}: {message}"));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use branchpoint_core::effect::ModelResult;
 use branchpoint_core::ir::Program;
 use branchpoint_core::resume_rejection;
 use branchpoint_dialects::{load, preflight, read};
@@ -163,7 +164,7 @@ fn models(call: &Call) -> Answer {
         ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),
         _ => calls("", &[]),
     };
-    Answer::Reply { value: reply, usage: branchpoint_core::Usage::default() }
+    Answer::Model(ModelResult { value: reply, usage: branchpoint_core::Usage::default() })
 }
 
 /// A reply that calls a tool under some ids, or is an answer if it calls none.

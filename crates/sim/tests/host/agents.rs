@@ -1,6 +1,7 @@
 //! Turns of agents with tools: each call of a model and of a tool is recorded, so a killed process goes on after the last that ended.
 
 use branchpoint_core::Usage;
+use branchpoint_core::effect::ModelResult;
 use branchpoint_host::store::{Document, Workflow};
 
 use super::*;
@@ -15,7 +16,7 @@ const FIVE: &str = r#"{"text": "", "toolCalls": [
     {"id": "5", "name": "look", "arguments": {"n": 5}}]}"#;
 
 fn reply(text: &str) -> Answer {
-    Answer::Reply { value: serde_json::from_str(text).expect("this is JSON"), usage: Usage::default() }
+    Answer::Model(ModelResult { value: serde_json::from_str(text).expect("this is JSON"), usage: Usage::default() })
 }
 
 /// Keeps a document with the programs of its agents.
@@ -79,7 +80,11 @@ fn what_a_turn_has_used_up_counts_though_it_took_too_long() {
     heard.listen(&mut host, 1);
     let (run, model) = heard.calls.pop().expect("the model is asked");
     let usage = Usage { tokens: 70, cost_micros: 5 };
-    host.settle(run, &model, Answer::Reply { value: serde_json::from_str(FIVE).expect("this is JSON"), usage });
+    host.settle(
+        run,
+        &model,
+        Answer::Model(ModelResult { value: serde_json::from_str(FIVE).expect("this is JSON"), usage }),
+    );
     heard.listen(&mut host, 2);
     assert_eq!(heard.calls.len(), 5, "the tools are called, and none answers");
     heard.listen(&mut host, 20_000);

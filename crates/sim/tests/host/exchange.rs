@@ -6,6 +6,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use branchpoint_core::effect::ProcessResult;
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
@@ -102,11 +103,7 @@ fn store_of(text: &str, program: &Program, max_ops: u64, id: &str, script: Optio
             if let Act::Perform { run, call, reply: None, .. } = act
                 && std::mem::take(&mut first)
             {
-                host.settle(
-                    run,
-                    &call,
-                    Answer::Process { exit: 0, stdout: "one".into(), stderr: "".into(), cut: None },
-                );
+                host.settle(run, &call, Answer::Process(ProcessResult::new(0, "one", "")));
             }
         }
     }

@@ -9,7 +9,7 @@ use branchpoint_core::ir::{Index, StepId};
 use branchpoint_dialects::{Library, load_from, read};
 use branchpoint_expr::{Value, render_terminal};
 use branchpoint_host::Script;
-use branchpoint_runners::{Call, CancellationToken, Local, Performing, Runner};
+use branchpoint_runners::{Call, CancellationToken, Local, Performing, Runner, no_secrets};
 use branchpoint_sim::examples::examples;
 use branchpoint_sim::live::Live;
 
@@ -22,7 +22,11 @@ struct Rehearsal {
 impl Runner for Rehearsal {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async {
-            let answer = self.local.perform(call, cancel).await;
+            let prepared = match call.prepare(&no_secrets()) {
+                Ok(prepared) => prepared,
+                Err(answer) => return answer,
+            };
+            let answer = self.local.perform(&prepared, cancel).await;
             answer.unwrap_or_else(|| self.script.lock().unwrap().rehearse(call).answer)
         })
     }

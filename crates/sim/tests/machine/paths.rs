@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use branchpoint_core::What;
+use branchpoint_core::effect::ProcessResult;
 use branchpoint_core::ir::Index;
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Object, Severity, Value};
@@ -284,7 +285,7 @@ impl Commands<'_> {
             // The rest of a walk without an end is of no interest.
             return Answer::Never;
         }
-        Answer::Process { exit, stdout: "".into(), stderr: format!("run {run}").into(), cut: None }
+        Answer::Process(ProcessResult::new(exit, "", format!("run {run}")))
     }
 }
 

@@ -10,12 +10,13 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use branchpoint_core::effect::Stream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Listener, Stream};
+use super::Listener;
 
 /// As much as a pipe holds at most, unless somebody who may do anything has changed the system.
 const PIPE_BYTES: usize = 1024 * 1024;

@@ -36,7 +36,7 @@ impl Work {
 }
 
 /// Performs `extract`. What is not there is null; one find is a value, several are a list.
-pub(super) fn perform(request: &ExtractRequest) -> Answer {
+pub(super) fn perform(request: &ExtractRequest) -> Result<Answer, Answer> {
     let ExtractRequest { source, format, path } = request;
     let path = path.as_deref().unwrap_or_default().trim();
     let format = format.as_deref().map(str::trim).filter(|format| !format.is_empty());
@@ -47,10 +47,7 @@ pub(super) fn perform(request: &ExtractRequest) -> Answer {
         "xml" => xml(&source.to_string(), path),
         other => Err(no_format(other)),
     };
-    match found {
-        Ok(value) => Answer::data(value),
-        Err(message) => refused(message),
-    }
+    found.map(Answer::data).map_err(refused)
 }
 
 fn guessed(source: &Value) -> String {

@@ -12,15 +12,13 @@ use std::time::Instant;
 use branchpoint_core::effect::McpRequest;
 use branchpoint_expr::Value;
 use futures_util::future::join_all;
-use tokio_util::sync::CancellationToken;
 
-use super::deadline;
 use super::failure::impossible;
 use super::lookup::Lookup;
 use super::settings::McpSettings;
 use crate::models::ToolDescription;
 use crate::network::clients::Clients;
-use crate::runner::{Answer, Call};
+use crate::runner::Answer;
 use crate::shorten::shortened;
 use server::{Config, Server};
 use trouble::Trouble;
@@ -42,30 +40,35 @@ impl Mcp {
         Self { servers: settings.iter().map(server).collect() }
     }
 
+    /// The time limit of calls whose step has none: that of their server, or the longest if the server is not known yet.
+    pub(super) fn limit_ms(&self, server: Option<&str>) -> u64 {
+        let named = server.and_then(|name| self.servers.get(name));
+        let longest = || self.servers.values().map(Server::timeout_ms).max();
+        named.map(Server::timeout_ms).or_else(longest).unwrap_or_default()
+    }
+
+    /// The server that the name of a tool begins with.
+    pub(super) fn server_of(&self, tool: Option<&str>) -> Option<&str> {
+        self.servers.keys().map(String::as_str).find(|known| starts_with(tool.unwrap_or_default(), known).is_some())
+    }
+
     /// Calls an action of a server that the call names.
-    pub(super) async fn action(&self, call: &Call, request: &McpRequest, cancel: &CancellationToken) -> Answer {
+    pub(super) async fn action(&self, request: &McpRequest) -> Result<Answer, Answer> {
         let name = request.server.as_deref().unwrap_or_default();
-        let Some(server) = self.servers.get(name) else { return impossible(self.no_server(name)) };
-        let action = request.action.as_deref().unwrap_or_default();
-        deadline::answer(call, cancel, server.timeout_ms(), server.call(action, &request.params)).await
+        let server = self.servers.get(name).ok_or_else(|| impossible(self.no_server(name)))?;
+        server.call(request.action.as_deref().unwrap_or_default(), &request.params).await
     }
 
     /// Calls a tool by its name, or by that of its server and its own.
-    pub(super) async fn tool(&self, name: &str, arguments: &Value, call: &Call, cancel: &CancellationToken) -> Answer {
+    pub(super) async fn tool(&self, name: &str, arguments: &Value) -> Result<Answer, Answer> {
         if self.servers.is_empty() {
-            return impossible(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name)));
+            return Err(impossible(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name))));
         }
-        let named = self.of_server(name);
-        let longest_ms = || self.servers.values().map(Server::timeout_ms).max().unwrap_or_default();
-        let limit_ms = named.map_or_else(longest_ms, |(server, _)| server.timeout_ms());
-        deadline::answer(call, cancel, limit_ms, async {
-            let (server, tool) = match named {
-                Some(named) => named,
-                None => (self.find(name).await.map_err(Trouble::answer)?, name),
-            };
-            server.call(tool, arguments).await
-        })
-        .await
+        let (server, tool) = match self.of_server(name) {
+            Some(named) => named,
+            None => (self.find(name).await.map_err(Trouble::answer)?, name),
+        };
+        server.call(tool, arguments).await
     }
 
     /// Describes tools. A server that does not answer is left out; its trouble is reported when it is called.
