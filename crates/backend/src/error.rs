@@ -1,6 +1,6 @@
 //! Why a backend did not do what it was asked for.
 
-use crate::Refused;
+use crate::{Refused, SessionRefused};
 
 /// Why a backend did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +17,9 @@ pub enum BackendError {
     /// The run, or the host, rejects the request. Nothing has changed.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// The session rejects the request. Nothing has changed.
+    #[error(transparent)]
+    Session(#[from] SessionRefused),
     /// The run is busy, or the process that drives it does not respond. Nothing has changed.
     #[error("the run is busy, or the process that drives it does not respond; nothing was changed")]
     NoResponse,
@@ -41,6 +44,7 @@ impl BackendError {
             Self::Incompatible(_) => "incompatible",
             Self::Damaged(_) => "damaged",
             Self::Refused(_) => "refused",
+            Self::Session(_) => "session",
             Self::NoResponse => "no_response",
             Self::Pending => "pending",
             Self::BadFile(_) => "bad_file",

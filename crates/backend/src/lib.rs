@@ -5,12 +5,16 @@
 
 mod approval;
 mod error;
+mod event;
 mod run;
+mod session;
 mod start;
 mod upkeep;
 mod workflow;
 
 use std::io::{BufRead, Write};
+use std::path::Path;
+use std::time::Duration;
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -19,13 +23,15 @@ use branchpoint_runners::Secrets;
 
 pub use approval::{OpenApproval, OpenApprovals, Question};
 pub use error::BackendError;
+pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
 pub use run::{DriverProcess, Filter, Look, Parent, Replayed, Run, RunNo, RunScript};
+pub use session::{KeptSession, SESSION_TTL_S, Session, SessionAnswer, SessionOptions, SessionRefused, SessionRequest};
 pub use start::{ContinueWith, HandledBy, Refused, Start, Taken};
-pub use upkeep::{Exported, Imported, Prune, Pruned};
-pub use workflow::{Document, KeptSession, Listed, Part, Workflow, WorkflowNo};
+pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
+pub use workflow::{Document, Listed, Part, Workflow, WorkflowNo};
 
 /// A host of runs.
-pub trait Backend {
+pub trait Backend: Send {
     /// The run of an id.
     fn run(&self, id: &str) -> Result<Option<Run>, BackendError>;
 
@@ -68,7 +74,8 @@ pub trait Backend {
     /// How many events a run has, and how many bytes they take.
     fn journal_size(&self, run: RunNo) -> Result<(u64, u64), BackendError>;
 
-    /// Replays a part of a run within a limit of ops, and hands over its notes. Without `from`, the newest part.
+    /// Replays a part of a run within a limit of ops, and hands over its notes: those of the events after `from`, or the newest part.
+    /// Together with [`Backend::version`] it follows a run that another process drives.
     fn replay_part(
         &self,
         run: RunNo,
@@ -125,6 +132,18 @@ pub trait Backend {
     /// All sessions, by document and name.
     fn sessions(&self) -> Result<Vec<KeptSession>, BackendError>;
 
+    /// Opens a session, unless it lives already. Its run.
+    fn open_session(&self, session: &Session) -> Result<RunNo, BackendError>;
+
+    /// Sends a request to a session, which is opened if it does not live. A request with a key that the session knows changes nothing.
+    fn request_session(
+        &self,
+        session: &Session,
+        request: SessionRequest,
+        key: Option<&str>,
+        explain: bool,
+    ) -> Result<SessionAnswer, BackendError>;
+
     /// Starts a run. It is stored when this returns.
     fn start(&self, start: Start) -> Result<Taken, BackendError>;
 
@@ -145,4 +164,32 @@ pub trait Backend {
 
     /// Removes runs that have ended, with the runs that they called.
     fn prune(&self, which: &Prune) -> Result<Pruned, BackendError>;
+
+    /// Reports the events of the runs that this process drives to a listener, from now on.
+    fn subscribe(&self, listener: EventListener) -> Result<(), BackendError>;
+
+    /// Drives all runs that no other process drives, from now on.
+    fn drive_all(&self) -> Result<(), BackendError>;
+
+    /// Whether this process still drives runs: it stops when the storage fails.
+    fn is_driving(&self) -> bool;
+
+    /// Stops driving. Calls in flight have so much time to end; then the runs belong to no process.
+    fn leave(&mut self, grace: Duration) -> Result<(), BackendError>;
+
+    /// Checks the storage, which reads all of it. What is late by less than the patience is not late.
+    fn check(&self, now_ms: i64, patience_ms: i64) -> Result<Health, BackendError>;
+
+    /// Copies the storage into a new file while others write. Whether sealed secrets need a key that is not part of the copy.
+    fn backup(&self, file: &Path) -> Result<bool, BackendError>;
+
+    /// Frees the space of removed runs. `rewrite` makes the storage as small as it can be, and nobody can write meanwhile. False:
+    /// another process reads the log, so a part of it stays.
+    fn compact(&self, rewrite: bool) -> Result<bool, BackendError>;
+
+    /// The notices that a process has to send, by its number, and those of processes that are gone.
+    fn notices(&self, owner: i64) -> Result<Vec<Notice>, BackendError>;
+
+    /// Removes a notice that was sent.
+    fn drop_notice(&self, notice: &Notice) -> Result<(), BackendError>;
 }

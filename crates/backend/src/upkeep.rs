@@ -1,6 +1,13 @@
-//! Moving runs between backends, and removing old ones.
+//! Moving runs between backends, removing old ones, the state of the storage, and notices to people outside.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use branchpoint_core::RequestNo;
 use branchpoint_core::ir::Status;
+use branchpoint_expr::Value;
+
+use crate::RunNo;
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,4 +49,59 @@ pub struct Pruned {
     pub blobs: u64,
     /// Runs that were left because a child of theirs has not ended.
     pub kept: u64,
+}
+
+/// The state of the storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// The version of the stored form.
+    pub version: usize,
+    /// Damage of the storage, of programs, of large values and of runs; empty if everything is intact.
+    pub damage: Vec<String>,
+    /// The key of sealed secrets.
+    pub key: KeyState,
+    /// Files that others than their owner may use, each with its mode.
+    pub open_files: Vec<(PathBuf, u32)>,
+    /// The size of the storage in bytes.
+    pub file_bytes: u64,
+    /// How many bytes of it are free.
+    pub free_bytes: u64,
+    /// The size of the write-ahead log in bytes.
+    pub log_bytes: u64,
+    /// Free space on the disk in bytes; none if it is unknown.
+    pub disk_bytes: Option<u64>,
+    /// How many runs have events dated in the future: the clock was set back.
+    pub future_runs: u64,
+    /// How many timers are overdue.
+    pub overdue: u64,
+    /// How many abandoned runs could continue.
+    pub adrift: u64,
+}
+
+/// The key of sealed secrets, as a check found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// Nothing is sealed, and there is no key.
+    None,
+    /// The key opens what is sealed.
+    Fits,
+    /// The key cannot be used; the text is the reason.
+    Unusable(String),
+}
+
+/// A notice to people outside about a request. It stays stored until it is dropped, so that a killed process loses none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notice {
+    /// Its number.
+    pub number: i64,
+    /// The run that asks.
+    pub run: RunNo,
+    /// The request.
+    pub request: RequestNo,
+    /// What happened: `asked`, `reminded` or `ended`.
+    pub event: String,
+    /// Who was reminded.
+    pub users: Vec<Arc<str>>,
+    /// The way a request that has ended was settled; none if it was withdrawn.
+    pub outcome: Option<Value>,
 }

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 
-use crate::RunNo;
-
 /// A backend's number of a workflow: a document and the programs it became. The same content has the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkflowNo(pub i64);
 
 /// A document as its author wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     /// What it is called.
     pub name: String,
@@ -55,15 +53,4 @@ pub struct Listed {
     pub added_ms: i64,
     /// How many runs it has.
     pub runs: u64,
-}
-
-/// A session in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptSession {
-    /// What it is called.
-    pub name: String,
-    /// The document whose session it is, by name.
-    pub document: String,
-    /// Its run.
-    pub run: RunNo,
 }

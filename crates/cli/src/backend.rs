@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_backend::WorkflowNo;
+use branchpoint_backend::{Backend, BackendError};
 use branchpoint_expr::Value;
-use branchpoint_host::gate::{Gate, KeptSessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Durability, Store};
-use branchpoint_host::{Driver, DriverListener, Embedded, Limits, SqliteStorage};
-use branchpoint_runners::Runner;
+use branchpoint_host::{Driver, Embedded, Limits, SqliteStorage};
 use branchpoint_runners::storage::Storage;
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use crate::moment;
 use crate::notices::Notices;
@@ -20,65 +19,82 @@ use crate::outside::Here;
 use crate::project::{FILE, Project, StoreArguments};
 
 /// Opens the store to read and change it, and creates it if there is none.
-pub(crate) fn open(project: &Project, arguments: &StoreArguments) -> Result<Embedded> {
-    Ok(Embedded::reading(open_store(project, arguments)?))
+pub(crate) fn open(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
+    Ok(Box::new(Embedded::reading(open_store(project, arguments)?)))
 }
 
 /// Opens the store at a path to read it.
-pub(crate) fn open_read_only(path: &Path) -> Result<Embedded> {
-    Ok(Embedded::reading(Store::read_only(path)?))
+pub(crate) fn open_read_only(path: &Path) -> Result<Box<dyn Backend>> {
+    Ok(Box::new(Embedded::reading(Store::read_only(path).map_err(BackendError::from)?)))
 }
 
-/// How a process drives runs.
+/// What performs the calls of the runs that a process drives.
 pub(crate) struct Driving {
-    /// What performs calls.
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) limits: Limits,
-    pub(crate) listener: DriverListener,
+    /// Counts the events that runs take.
+    pub(crate) events: Arc<AtomicU64>,
 }
 
-/// The runs that a process drives.
-#[derive(Clone, Copy)]
-pub(crate) enum Scope {
-    /// The runs that the command names.
-    Named,
-    /// All runs of the store.
-    All,
+impl Driving {
+    /// This machine, within the limits of the project.
+    pub(crate) fn here(here: &Arc<Here>, project: &Project) -> Self {
+        let runner: Arc<dyn Runner> = Arc::<Here>::clone(here);
+        Self { runner, limits: project.limits(), events: Arc::default() }
+    }
 }
 
-/// Opens the store and drives runs. `driving` gets the counter of events and the notices that the listener must pass acts to.
+/// Opens the store to drive runs of it. People outside are notified of requests.
 pub(crate) fn drive(
     project: &Project,
     arguments: &StoreArguments,
-    (command, scope): (&str, Scope),
+    command: &str,
     here: &Arc<Here>,
-    driving: impl FnOnce(Arc<AtomicU64>, Notices) -> Driving,
-) -> Result<Embedded> {
+    driving: Driving,
+) -> Result<Box<dyn Backend>> {
     let facts = Arc::clone(here);
-    let facts = Arc::new(move |name: &str| facts.fact(name));
-    let drives = match scope {
-        Scope::Named => Drives::Named,
-        Scope::All => Drives::All,
-    };
-    let host = Host::new(open_store(project, arguments)?, command, drives, facts, moment::now_ms())?;
-    let host = furnish(host, here, project);
+    let host = host(project, arguments, command, move |name| facts.fact(name))?;
+    let host = furnish(host, here, project).counting_events(driving.events);
     let notices = Notices::open(project, host.number(), || open_to_notify(project, arguments))?;
-    let host = if notices.is_wanted() { host.with_notices() } else { host };
-    let Driving { runner, limits, listener } = driving(host.events(), notices);
-    let driver = Driver::new(host, runner, limits, listener);
-    Ok(Embedded::driving(open_store(project, arguments)?, driver))
+    let host = if notices.is_some() { host.with_notices() } else { host };
+    let driver = Driver::new(host, driving.runner, driving.limits);
+    let backend = Embedded::driving(open_store(project, arguments)?, driver);
+    if let Some(notices) = notices {
+        backend.subscribe(Box::new(move |event| notices.report(event)))?;
+    }
+    Ok(Box::new(backend))
 }
 
-/// Opens the sessions of a document.
-pub(crate) fn sessions<'p>(
-    store: Embedded,
+/// Opens the store to drive sessions. The calls of a turn that was interrupted stay pending.
+pub(crate) fn drive_sessions(project: &Project, arguments: &StoreArguments, command: &str) -> Result<Box<dyn Backend>> {
+    let driver = Driver::new(host(project, arguments, command, |_| Value::Null)?, Arc::new(Pending), Limits::default());
+    Ok(Box::new(Embedded::driving(open_store(project, arguments)?, driver)))
+}
+
+/// Leaves calls to the process that continues their run.
+struct Pending;
+
+impl Runner for Pending {
+    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(async {
+            cancel.cancelled().await;
+            Answer::Never
+        })
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+fn host(
+    project: &Project,
+    arguments: &StoreArguments,
     command: &str,
-    gate: Gate<'p>,
-    workflow: WorkflowNo,
-    document: String,
-) -> Result<KeptSessions<'p>> {
-    let host = Host::new(store.into_store(), command, Drives::Named, Arc::new(|_| Value::Null), moment::now_ms())?;
-    Ok(KeptSessions::new(host, gate, workflow, document))
+    fact: impl Fn(&str) -> Value + Send + Sync + 'static,
+) -> Result<Host> {
+    let host = Host::new(open_store(project, arguments)?, command, Drives::Named, Arc::new(fact), moment::now_ms());
+    Ok(host.map_err(BackendError::from)?)
 }
 
 /// A host that knows what is secret on this machine, and what the operator lets agents use.
@@ -93,8 +109,9 @@ fn furnish(host: Host, here: &Here, project: &Project) -> Host {
 }
 
 /// Notices survive the process, and a lost one is sent again, so their deletion need not survive a power cut.
-fn open_to_notify(project: &Project, arguments: &StoreArguments) -> Result<Embedded> {
-    Ok(Embedded::reading(Store::open(&project.store_path(arguments)?, Durability::Normal)?))
+fn open_to_notify(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
+    let store = Store::open(&project.store_path(arguments)?, Durability::Normal).map_err(BackendError::from)?;
+    Ok(Box::new(Embedded::reading(store)))
 }
 
 /// The stored data of runs: memories, chats, knowledge bases. The store is opened when a run first needs it.
@@ -106,7 +123,8 @@ pub(crate) fn storage(project: &Project, arguments: &StoreArguments) -> Result<S
 fn open_store(project: &Project, arguments: &StoreArguments) -> Result<Store> {
     let path = project.store_path(arguments)?;
     let durability = durability(project, arguments)?;
-    Store::open(&path, durability).with_context(|| format!("the store {} cannot be opened", path.display()))
+    let store = Store::open(&path, durability).map_err(BackendError::from);
+    store.with_context(|| format!("the store {} cannot be opened", path.display()))
 }
 
 fn durability(project: &Project, arguments: &StoreArguments) -> Result<Durability> {

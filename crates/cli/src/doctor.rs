@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::Backend;
+use branchpoint_backend::{Backend, Health, KeyState};
 use branchpoint_core::ir::SEMANTICS;
 use branchpoint_expr::Value;
-use branchpoint_host::store::{Health, KeyState};
 
 use crate::opened::Opened;
 use crate::project::{self, Project, StoreArguments};
@@ -84,11 +83,11 @@ fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Findin
         Ok(opened) => opened,
         Err(error) => return findings.push(broken("store", format!("{error:#}"))),
     };
-    match opened.store.store().health(moment::now_ms(), PATIENCE_MS) {
+    match opened.store.check(moment::now_ms(), PATIENCE_MS) {
         Ok(health) => healthy(&path.display().to_string(), &health, findings),
         Err(trouble) => findings.push(broken("store", format!("{}: {trouble}", path.display()))),
     }
-    if let Err(trouble) = processes(&opened.store, findings) {
+    if let Err(trouble) = processes(&*opened.store, findings) {
         findings.push(broken("processes", format!("{trouble:#}")));
     }
 }

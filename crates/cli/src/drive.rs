@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, BackendError, ContinueWith, HandledBy, Refused, RunNo};
+use branchpoint_backend::{Backend, BackendError, ContinueWith, HandledBy, Refused, RunEventKind, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::Embedded;
-use branchpoint_host::host::Act;
 use branchpoint_runners::CancellationToken;
 
 use crate::approvals::quoted;
-use crate::backend::{Driving, Scope};
+use crate::backend::Driving;
 use crate::exit::Pending;
 use crate::opened::Opened;
 use crate::outside::{Ears, Here, Manner};
@@ -33,7 +31,7 @@ const SHORT_MS: i64 = 60_000;
 
 /// A backend that drives the runs that a command names.
 pub(crate) struct Drive {
-    backend: Embedded,
+    backend: Box<dyn Backend>,
     interrupted: CancellationToken,
 }
 
@@ -76,24 +74,18 @@ impl Drive {
     ) -> Result<Self> {
         let project = opened.project;
         let here = Arc::new(Here::new(&project, arguments, manner, ears)?);
-        let (masks, limits, runner) = (here.masks().clone(), project.limits(), Arc::clone(&here));
-        let backend = backend::drive(&project, arguments, (what, Scope::Named), &here, |_, mut notices| {
-            let listener = Box::new(move |act: &Act| {
-                notices.hear(act);
-                if let Act::Noted { text, .. } = act {
-                    terminal::tell(&format!("{}\n", masks.mask(text)));
-                }
-            });
-            Driving { runner, limits, listener }
-        })?;
-        let interrupted = CancellationToken::new();
-        let token = interrupted.clone();
-        interrupt::hear(move || token.cancel())?;
-        Ok(Self { backend, interrupted })
+        let masks = here.masks().clone();
+        let backend = backend::drive(&project, arguments, what, &here, Driving::here(&here, &project))?;
+        backend.subscribe(Box::new(move |event| {
+            if let RunEventKind::Message(text) = &event.kind {
+                terminal::tell(&format!("{}\n", masks.mask(text)));
+            }
+        }))?;
+        Ok(Self { backend, interrupted: interrupt::token()? })
     }
 
-    pub(crate) fn store(&self) -> &Embedded {
-        &self.backend
+    pub(crate) fn store(&self) -> &dyn Backend {
+        &*self.backend
     }
 
     /// Continues a run. The inner error says why this process cannot drive it.
@@ -138,12 +130,12 @@ impl Drive {
         until: Until,
         run: RunNo,
         mut follower: Follower,
-    ) -> Result<(Embedded, Option<Status>)> {
+    ) -> Result<(Box<dyn Backend>, Option<Status>)> {
         let stands = self.follow(run, &mut follower, |status| {
             Ok(status.is_final() || status == Status::WaitingPeople || self.is_long(until, run, status)?)
         })?;
         self.backend.leave(GRACE)?;
-        follower.show(&self.backend, run, true)?;
+        follower.show(&*self.backend, run, true)?;
         Ok((self.backend, stands))
     }
 
@@ -159,11 +151,11 @@ impl Drive {
             let now = self.backend.version()?;
             if now != version {
                 version = now;
-                follower.show(&self.backend, run, false)?;
+                follower.show(&*self.backend, run, false)?;
                 let status = self.backend.status(run)?;
                 if is_awaited(status)? {
                     // It may have gone on between the two looks.
-                    follower.show(&self.backend, run, false)?;
+                    follower.show(&*self.backend, run, false)?;
                     return Ok(Some(status));
                 }
             }

@@ -4,7 +4,6 @@
 
 use anyhow::Error;
 use branchpoint_backend::BackendError;
-use branchpoint_host::store::Trouble;
 
 /// Wrong arguments, or inputs that the workflow does not take.
 pub(crate) const USAGE: u8 = 1;
@@ -57,15 +56,10 @@ pub(crate) fn of(trouble: &Error) -> u8 {
         return PENDING;
     }
     let is_system = |error: &BackendError| {
-        !matches!(error, BackendError::Refused(_) | BackendError::NoResponse | BackendError::BadFile(_))
+        use BackendError::{BadFile, NoResponse, Refused, Session};
+        !matches!(error, Refused(_) | Session(_) | NoResponse | BadFile(_))
     };
-    let system = trouble
-        .chain()
-        .any(|cause| cause.is::<Trouble>() || cause.is::<System>() || cause.downcast_ref().is_some_and(is_system));
+    let system = trouble.chain().any(|cause| cause.is::<System>() || cause.downcast_ref().is_some_and(is_system));
     // `Context` wraps its text, so the error itself is asked too.
-    if system || trouble.is::<System>() || trouble.is::<Trouble>() || trouble.downcast_ref().is_some_and(is_system) {
-        SYSTEM
-    } else {
-        USAGE
-    }
+    if system || trouble.is::<System>() || trouble.downcast_ref().is_some_and(is_system) { SYSTEM } else { USAGE }
 }

@@ -1,8 +1,13 @@
 //! Ctrl-C. A process can listen for it only once, and who is to hear of it changes while a command goes on.
 
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
+use branchpoint_runners::CancellationToken;
+
+use crate::exit;
 
 type Listener = Box<dyn Fn() + Send>;
 
@@ -16,6 +21,24 @@ pub(crate) fn hear(listener: impl Fn() + Send + 'static) -> Result<()> {
             .context("Ctrl-C cannot be listened for")?;
     }
     Ok(())
+}
+
+/// A token that is cancelled by Ctrl-C.
+pub(crate) fn token() -> Result<CancellationToken> {
+    let token = CancellationToken::new();
+    let cancelled = token.clone();
+    hear(move || cancelled.cancel())?;
+    Ok(token)
+}
+
+/// Calls the listener for the first Ctrl-C. The second one, or one that the listener does not accept, ends the process at once.
+pub(crate) fn hear_once(listener: impl Fn() -> bool + Send + 'static) -> Result<()> {
+    let before = AtomicBool::new(false);
+    hear(move || {
+        if before.swap(true, Ordering::Relaxed) || !listener() {
+            process::exit(exit::INTERRUPTED.into());
+        }
+    })
 }
 
 fn current() -> MutexGuard<'static, Option<Listener>> {

@@ -9,22 +9,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_backend::Backend;
+use branchpoint_backend::{Backend, Notice, RunEvent, RunEventKind};
 use branchpoint_core::ApprovalKey;
 use branchpoint_core::EffectNo;
 use branchpoint_core::effect::{HttpResponse, Kind};
 use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::Embedded;
-use branchpoint_host::host::Act;
-use branchpoint_host::store::Notice;
 use branchpoint_runners::tools::{Settings, Tools};
 use branchpoint_runners::{Answer, Call, CancellationToken, no_secrets, runtime};
 
 use crate::approvals::{command, reference};
 use crate::project::Project;
-use crate::terminal;
+use crate::{masked, terminal};
 
 /// How long a command may take: one that hangs must not keep the others from being told.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -32,49 +29,50 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// How long the process waits for notices that are under way before it ends.
 const FLUSH: Duration = Duration::from_secs(10);
 
-/// Tells people outside, on a thread of its own: whoever drives runs does not wait for it.
+/// Notifies people outside, on a thread of its own: runs do not wait for it.
 pub(crate) struct Notices {
-    to: Option<(Sender<()>, Receiver<()>)>,
+    /// Reports that there are new notices; none when it is dropped.
+    stored: Option<Sender<()>>,
+    flushed: Receiver<()>,
 }
 
 impl Notices {
-    /// The notices that the project wants, of a process that drives runs.
-    pub(crate) fn open(project: &Project, owner: i64, store: impl FnOnce() -> Result<Embedded>) -> Result<Self> {
+    /// The notices of a process that drives runs; none if the project wants none.
+    pub(crate) fn open(
+        project: &Project,
+        owner: i64,
+        store: impl FnOnce() -> Result<Box<dyn Backend>>,
+    ) -> Result<Option<Self>> {
         let (command, webhook) = (project.notify.command.clone(), Webhook::new(project));
         if command.is_none() && webhook.is_none() {
-            return Ok(Self { to: None });
+            return Ok(None);
         }
         let teller = Teller { store: store()?, owner, command, folder: project.folder.clone(), webhook };
-        let (sender, kept) = channel();
+        let (sender, stored) = channel();
         let (done, flushed) = channel();
         thread::spawn(move || {
-            // What others have left behind is told first.
+            // What others have left behind is sent first.
             teller.tell_all();
-            while kept.recv().is_ok() {
+            while stored.recv().is_ok() {
                 teller.tell_all();
             }
             drop(done);
         });
-        Ok(Self { to: Some((sender, flushed)) })
+        Ok(Some(Self { stored: Some(sender), flushed }))
     }
 
-    /// Whether the project wants notices.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.to.is_some()
-    }
-
-    /// Something that concerns people is kept.
-    pub(crate) fn hear(&mut self, act: &Act) {
-        if let (Act::People { .. }, Some((sender, _))) = (act, &self.to) {
+    /// Sends the notice that an event has stored.
+    pub(crate) fn report(&self, event: &RunEvent) {
+        if let (RunEventKind::Request(..), Some(stored)) = (&event.kind, &self.stored) {
             // The thread lives as long as this.
-            let _ = sender.send(());
+            let _ = stored.send(());
         }
     }
 }
 
-/// Whoever tells what is kept.
+/// Sends stored notices.
 struct Teller {
-    store: Embedded,
+    store: Box<dyn Backend>,
     owner: i64,
     command: Option<String>,
     folder: PathBuf,
@@ -83,13 +81,13 @@ struct Teller {
 
 impl Teller {
     fn tell_all(&self) {
-        let kept = self.store.store().notices(self.owner).unwrap_or_else(|trouble| {
+        let kept = self.store.notices(self.owner).unwrap_or_else(|trouble| {
             terminal::tell(&format!("warning: notices cannot be read: {trouble}\n"));
             Vec::new()
         });
         // One that cannot be told must not keep the others from being told.
         for notice in &kept {
-            let told = self.tell(notice).and_then(|()| Ok(self.store.store().drop_notice(notice)?));
+            let told = self.tell(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
             if let Err(trouble) = told {
                 terminal::tell(&format!("warning: a notice cannot be told: {trouble:#}\n"));
             }
@@ -99,7 +97,7 @@ impl Teller {
     /// Both are told, whatever becomes of the first. One that fails is not asked again: it would keep all others waiting.
     fn tell(&self, notice: &Notice) -> Result<()> {
         let id: Arc<str> = self.store.row(notice.run)?.id.into();
-        let text = telling(&self.store, notice, &id)?;
+        let text = telling(&*self.store, notice, &id)?;
         let heard = self.command.as_ref().map(|command| run(command, &self.folder, &text));
         let posted = self.webhook.as_ref().map(|webhook| webhook.post(&id, &text));
         for trouble in [heard, posted].into_iter().flatten().filter_map(Result::err) {
@@ -111,18 +109,19 @@ impl Teller {
 
 impl Drop for Notices {
     fn drop(&mut self) {
-        if let Some((sender, flushed)) = self.to.take() {
-            drop(sender);
-            if let Err(RecvTimeoutError::Timeout) = flushed.recv_timeout(FLUSH) {
-                terminal::tell("warning: a notice is still under way and is given up\n");
-            }
+        drop(self.stored.take());
+        if let Err(RecvTimeoutError::Timeout) = self.flushed.recv_timeout(FLUSH) {
+            terminal::tell("warning: a notice is still under way and is given up\n");
         }
     }
 }
 
 /// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command, outcome}`.
-fn telling(store: &Embedded, notice: &Notice, id: &str) -> Result<String> {
-    let question = store.store().question_masked(notice.run, notice.request)?.context("the question is gone")?;
+fn telling(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String> {
+    let questions = store.questions(notice.run)?.into_iter();
+    let mut question = questions.into_iter().find(|question| question.request == notice.request);
+    let question = question.as_mut().context("the question is gone")?;
+    question.spec = store.secrets(notice.run)?.mask_value(&question.spec);
     let part = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
     let document = store.document(store.row(notice.run)?.workflow)?;
     let recipients = match notice.event.as_str() {
@@ -135,7 +134,7 @@ fn telling(store: &Embedded, notice: &Notice, id: &str) -> Result<String> {
     let choice = choices.as_list().and_then(|choices| choices.first()).and_then(Value::as_str);
     let how = choice.map_or(Value::Null, |choice| Value::from(command(&name, choice, user)));
     let recipients = Value::from(recipients.into_iter().map(Value::from).collect::<Vec<_>>());
-    let fields = [
+    let notice = masked::object([
         ("event", Value::from(notice.event.as_str())),
         ("run", Value::from(id)),
         ("approval", Value::from(name)),
@@ -146,9 +145,8 @@ fn telling(store: &Embedded, notice: &Notice, id: &str) -> Result<String> {
         ("choices", choices),
         ("command", how),
         ("outcome", notice.outcome.clone().unwrap_or_default()),
-    ];
-    let fields: Object = fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
-    Ok(format!("{:?}\n", Value::from(fields)))
+    ]);
+    Ok(format!("{notice:?}\n"))
 }
 
 /// Runs the command of the project with the notice on its standard input.
@@ -195,14 +193,14 @@ impl Webhook {
     fn post(&self, run: &Arc<str>, notice: &str) -> Result<()> {
         let body: Value = serde_json::from_str(notice).unwrap_or_default();
         let parts = [("method", Value::from("POST")), ("url", Value::from(self.address.as_str())), ("body", body)];
+        let input = masked::object(parts);
         let definition = Effect {
             // A redirect would mostly be a request without the notice, and look like a success.
             fixed: Object::from_iter([(Arc::from("follow_redirects"), Value::Bool(false))]),
             attempt_limit_ms: u64::try_from(LIMIT.as_millis()).ok(),
             ..effect(Kind::Http)
         };
-        let input = parts.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>();
-        let call = Call { run: run.clone(), effect: EffectNo(0), ..Call::first(definition, Value::from(input)) };
+        let call = Call { run: run.clone(), effect: EffectNo(0), ..Call::first(definition, input) };
         let perform = |prepared| runtime().block_on(self.tools.perform(&prepared, &CancellationToken::new()));
         match call.prepare(&no_secrets()).map_or_else(Some, perform) {
             Some(Answer::Http(HttpResponse { status, .. })) if (200..300).contains(&status) => Ok(()),

@@ -3,7 +3,6 @@
 use anyhow::{Result, bail};
 use branchpoint_backend::{Backend, Filter, Run};
 use branchpoint_expr::nearest;
-use branchpoint_host::Embedded;
 
 use crate::project::{Project, Reach, StoreArguments};
 use crate::{backend, moment};
@@ -11,7 +10,7 @@ use crate::{backend, moment};
 /// The project and its store.
 pub(crate) struct Opened {
     pub(crate) project: Project,
-    pub(crate) store: Embedded,
+    pub(crate) store: Box<dyn Backend>,
 }
 
 impl Opened {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, Prune};
+use branchpoint_backend::Prune;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
@@ -54,10 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         dry_run: arguments.dry_run,
     };
     let pruned = store.prune(&which)?;
-    if arguments.vacuum {
-        store.store().vacuum()?;
-    }
-    let moved = arguments.dry_run || store.store().checkpoint()?;
+    let moved = arguments.dry_run || store.compact(arguments.vacuum)?;
     if arguments.json {
         let told = masked::object([
             ("runs", masked::count(pruned.runs)),

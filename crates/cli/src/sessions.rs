@@ -1,12 +1,12 @@
 //! `branchpoint sessions`: the sessions that a store keeps.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use branchpoint_backend::{Backend, KeptSession};
+use anyhow::{Result, bail};
+use branchpoint_backend::{KeptSession, Session, SessionOptions, SessionRequest};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
-use branchpoint_host::gate::{Gate, Request, TTL_S};
 
 use crate::opened::Opened;
 use crate::project::StoreArguments;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::List => list(&opened, arguments.json),
         Command::Show(named) => show(&opened, named),
-        Command::Reset(named) => reset(opened, named),
+        Command::Reset(named) => reset(&opened, &arguments.store, named),
     }
 }
 
@@ -120,18 +120,16 @@ fn show(opened: &Opened, named: &Named) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn reset(opened: Opened, named: &Named) -> Result<ExitCode> {
-    let session = find(&opened, named)?;
-    let row = opened.store.row(session.run)?;
+fn reset(opened: &Opened, store: &StoreArguments, named: &Named) -> Result<ExitCode> {
+    let KeptSession { name, document, run } = find(opened, named)?;
+    let row = opened.store.row(run)?;
     if row.status != Status::WaitingPeople {
-        bail!("the session `{}` has expired; the next request opens a new one anyway", session.name);
+        bail!("the session `{name}` has expired; the next request opens a new one anyway");
     }
-    let program = opened.store.program(row.workflow, &row.part)?.context("the program of the session is gone")?;
-    let gate = Gate::new(&program, None, TTL_S)?;
-    let now_ms = moment::now_ms();
-    let mut sessions = backend::sessions(opened.store, "sessions reset", gate, row.workflow, session.document)?;
-    let answer = sessions.request(&session.name, Request::Reset, None, now_ms, false)?;
-    sessions.close()?;
+    let mut backend = backend::drive_sessions(&opened.project, store, "sessions reset")?;
+    let session = Session { name, document, workflow: row.workflow, options: SessionOptions::default() };
+    let answer = backend.request_session(&session, SessionRequest::Reset, None, false)?;
+    backend.leave(Duration::ZERO)?;
     terminal::print(&format!("{:?}\n", answer.view(&session.name)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use branchpoint_backend::KeyState;
 use branchpoint_expr::Value;
-use branchpoint_host::store::KeyState;
 
 use crate::opened::Opened;
 use crate::project::StoreArguments;
@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let opened = Opened::existing(&arguments.store)?;
     match &arguments.command {
         Command::Backup { file } => {
-            let copied = opened.store.store().backup(file);
-            copied.with_context(|| format!("the store cannot be copied to {}", file.display()))?;
+            let copied = opened.store.backup(file);
+            let needs_key = copied.with_context(|| format!("the store cannot be copied to {}", file.display()))?;
             let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
             if arguments.json {
                 let path = Value::from(file.display().to_string());
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             } else {
                 terminal::tell(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
             }
-            if opened.store.store().key_path().is_some_and(|key| key.is_file()) {
+            if needs_key {
                 terminal::tell(
                     "Sealed secrets need the key beside the store, which is no part of the copy: keep it apart.\n",
                 );
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn check(opened: &Opened, json: bool) -> Result<ExitCode> {
-    let health = opened.store.store().health(moment::now_ms(), 60_000)?;
+    let health = opened.store.check(moment::now_ms(), 60_000)?;
     if json {
         let damage = health.damage.iter().map(|line| Value::from(line.as_str())).collect::<Vec<_>>();
         let key = match &health.key {

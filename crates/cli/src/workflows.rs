@@ -115,7 +115,7 @@ fn find(store: &dyn Backend, name: &str) -> Result<(Listed, Vec<Listed>)> {
 }
 
 fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
-    let (listed, versions) = find(&opened.store, name)?;
+    let (listed, versions) = find(&*opened.store, name)?;
     let document = opened.store.document(listed.workflow)?;
     let filter = Filter { workflow: Some(listed.name.clone()), limit: Some(10), ..Filter::default() };
     let runs: Vec<_> = opened.store.runs(&filter)?.into_iter().filter(|run| run.workflow == listed.workflow).collect();

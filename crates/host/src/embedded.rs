@@ -1,20 +1,22 @@
 //! The embedded host as a backend: a store to read, and a driver for the runs of this process.
 
 use std::io::{BufRead, Write};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use branchpoint_backend::{
-    Backend, BackendError, ContinueWith, Document, DriverProcess, Exported, Filter, HandledBy, Imported, KeptSession,
-    Listed, Look, OpenApproval, OpenApprovals, Prune, Pruned, Question, Refused, Replayed, Run, RunNo, RunScript,
-    Start, Taken, Workflow, WorkflowNo,
+    Backend, BackendError, ContinueWith, Document, DriverProcess, EventListener, Exported, Filter, HandledBy, Health,
+    Imported, KeptSession, Listed, Look, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Question, Refused,
+    Replayed, Run, RunNo, RunScript, Session, SessionAnswer, SessionRequest, Start, Taken, Workflow, WorkflowNo,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Handed, now_ms};
+use crate::gate::SessionHost;
 use crate::store::{ExchangeTrouble, ImportLimits, Sent, Store, Trouble};
 
 /// How often an event is sent to a run that another process opens or leaves at the moment.
@@ -41,28 +43,61 @@ impl Embedded {
         Self { store, driver: Some(driver) }
     }
 
-    /// The store, for the upkeep of its file.
-    pub fn store(&self) -> &Store {
-        &self.store
+    fn driver(&self) -> Result<&Driver, BackendError> {
+        self.driver.as_ref().ok_or(BackendError::ReadOnly)
     }
 
-    /// Gives the store back, without the driver.
-    pub fn into_store(self) -> Store {
+    fn driven(&self) -> Result<Driven<'_>, BackendError> {
+        Ok(Driven { store: &self.store, driver: self.driver()? })
+    }
+}
+
+/// A store, and a driver that certainly is there.
+struct Driven<'e> {
+    store: &'e Store,
+    driver: &'e Driver,
+}
+
+impl Driven<'_> {
+    /// Sends an event to a run, whichever process drives it.
+    fn deliver(&self, run: RunNo, event: &Event) -> Result<(HandledBy, bool), BackendError> {
+        for _ in 0..SEND_ATTEMPTS {
+            match self.driver.hand(run, event.clone())? {
+                Err(Refused::Driven) => match self.store.send(run, event)? {
+                    // The other process has just left the run, or is about to open it.
+                    Sent::Undriven => thread::sleep(SEND_PAUSE),
+                    sent => return sent.into_result().map(|()| (HandledBy::Another, true)),
+                },
+                handed => return Ok((HandledBy::Us, handed?.new)),
+            }
+        }
+        Err(BackendError::NoResponse)
+    }
+}
+
+impl SessionHost for Driven<'_> {
+    fn store(&self) -> &Store {
         self.store
     }
 
-    /// Whether the driver works: it stops when its store fails.
-    pub fn is_driving(&self) -> bool {
-        self.driver.as_ref().is_some_and(Driver::is_alive)
+    fn now_ms(&self) -> i64 {
+        now_ms()
     }
 
-    /// Stops driving. Calls in flight have so much time to end; then the runs belong to no process.
-    pub fn leave(&mut self, grace: Duration) -> Result<(), BackendError> {
-        self.driver.take().map_or(Ok(()), |driver| Ok(driver.leave(grace)?))
+    fn start(&mut self, start: Start) -> Result<Handed, Trouble> {
+        self.driver.start(start)
     }
 
-    fn driver(&self) -> Result<&Driver, BackendError> {
-        self.driver.as_ref().ok_or(BackendError::ReadOnly)
+    fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError> {
+        self.deliver(run, event).map(|(_, is_new)| is_new)
+    }
+
+    fn wake(&mut self, run: RunNo) -> Result<Handed, Trouble> {
+        self.driver.wake(run)
+    }
+
+    fn look(&mut self, run: RunNo) -> Result<Look, Trouble> {
+        self.driver.look(run)
     }
 }
 
@@ -108,15 +143,16 @@ impl Backend for Embedded {
         sessions() -> Vec<KeptSession> = sessions;
         export(runs: &[RunNo], file: &mut dyn Write) -> Exported = export;
         prune(which: &Prune) -> Pruned = prune;
+        check(now_ms: i64, patience_ms: i64) -> Health = health;
+        backup(file: &Path) -> bool = backup;
+        compact(rewrite: bool) -> bool = compact;
+        notices(owner: i64) -> Vec<Notice> = notices;
+        drop_notice(notice: &Notice) -> () = drop_notice;
+        drivers() -> Vec<DriverProcess> = owners;
     }
 
     fn import(&self, file: &mut dyn BufRead, max_ops: u64, now_ms: i64) -> Result<Imported, BackendError> {
         Ok(self.store.import(file, ImportLimits { run_ops: max_ops, ..ImportLimits::default() }, now_ms)?)
-    }
-
-    fn drivers(&self) -> Result<Vec<DriverProcess>, BackendError> {
-        let owners = self.store.owners()?.into_iter();
-        Ok(owners.map(|(owner, pid, command, since_ms)| DriverProcess { owner, pid, command, since_ms }).collect())
     }
 
     fn recording(&self, run: RunNo, mask: &Secrets) -> Result<Value, BackendError> {
@@ -128,21 +164,7 @@ impl Backend for Embedded {
     }
 
     fn send(&self, run: RunNo, event: &Event) -> Result<HandledBy, BackendError> {
-        for _ in 0..SEND_ATTEMPTS {
-            match self.driver()?.hand(run, event.clone())? {
-                Ok(_) => return Ok(HandledBy::Us),
-                Err(Refused::Driven) => match self.store.send(run, event)? {
-                    Sent::Taken => return Ok(HandledBy::Another),
-                    Sent::Refused(refused) => return Err(refused.into()),
-                    Sent::Unheard => return Err(BackendError::NoResponse),
-                    Sent::Pending => return Err(BackendError::Pending),
-                    // The other process has just left the run, or is about to open it.
-                    Sent::Undriven => thread::sleep(SEND_PAUSE),
-                },
-                Err(refused) => return Err(refused.into()),
-            }
-        }
-        Err(BackendError::NoResponse)
+        self.driven()?.deliver(run, event).map(|(handled_by, _)| handled_by)
     }
 
     fn resume(&self, run: RunNo, with: ContinueWith) -> Result<(), BackendError> {
@@ -151,6 +173,38 @@ impl Backend for Embedded {
 
     fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Taken, BackendError> {
         Ok(self.driver()?.fork(from, events, id.to_owned(), with)??)
+    }
+
+    fn open_session(&self, session: &Session) -> Result<RunNo, BackendError> {
+        let host: &mut dyn SessionHost = &mut self.driven()?;
+        host.open(session)
+    }
+
+    fn request_session(
+        &self,
+        session: &Session,
+        request: SessionRequest,
+        key: Option<&str>,
+        explain: bool,
+    ) -> Result<SessionAnswer, BackendError> {
+        let host: &mut dyn SessionHost = &mut self.driven()?;
+        host.request(session, request, key, explain)
+    }
+
+    fn subscribe(&self, listener: EventListener) -> Result<(), BackendError> {
+        Ok(self.driver()?.listen(listener)?)
+    }
+
+    fn drive_all(&self) -> Result<(), BackendError> {
+        Ok(self.driver()?.drive_all()?)
+    }
+
+    fn is_driving(&self) -> bool {
+        self.driver.as_ref().is_some_and(Driver::is_alive)
+    }
+
+    fn leave(&mut self, grace: Duration) -> Result<(), BackendError> {
+        self.driver.take().map_or(Ok(()), |driver| Ok(driver.leave(grace)?))
     }
 }
 

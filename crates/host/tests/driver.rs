@@ -12,7 +12,7 @@ use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Usage};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, Host, Start};
+use branchpoint_host::host::{Drives, Host, RunEventKind, Start};
 use branchpoint_host::store::{Document, Run, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_host::{Driver, Limits};
 use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
@@ -78,7 +78,7 @@ impl Scene {
         let folder = tempfile::tempdir().expect("there is room for a store");
         let (workflow, host) = stored(&folder.path().join("store.db"), &one_call());
         let outside = Arc::new(Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer });
-        let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
+        let driver = Driver::new(host, outside.clone(), Limits::default());
         let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
         let run = started.expect("it starts").run;
         while !outside.begun.load(Ordering::Acquire) {
@@ -184,7 +184,7 @@ fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_leaves()
     let path = folder.path().join("store.db");
     let (workflow, host) = stored(&path, &one_call_then_spinning());
     let outside = Arc::new(AnswersLast { begun: std::sync::atomic::AtomicUsize::new(0) });
-    let driver = Driver::new(host, outside.clone(), Limits::default(), Box::new(|_| {}));
+    let driver = Driver::new(host, outside.clone(), Limits::default());
     let start = |number| driver.start(Start::new(workflow, format!("run-{number}"), Value::Null));
     let runs: Vec<RunNo> =
         (0..RUNS).map(|number| start(number).expect("the store works").expect("it starts").run).collect();
@@ -195,4 +195,26 @@ fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_leaves()
     let store = Store::read_only(&path).expect("it is there");
     let settled = runs.iter().filter(|run| store.row(**run).expect("it is there").seq > 1).count();
     assert_eq!(settled, RUNS, "each response is in the journal of its run");
+}
+
+#[test]
+fn a_listener_gets_the_events_of_runs_that_another_process_has_left() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("store.db");
+    let (workflow, host) = stored(&path, &one_call());
+    let runner = || {
+        let (begun, in_order) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Stubborn { begun, in_order, answer: Answer::Never })
+    };
+    let driver = Driver::new(host, runner(), Limits::default());
+    let start = Start { detached: true, ..Start::new(workflow, "run".into(), Value::Null) };
+    driver.start(start).expect("it drives").expect("it starts");
+    driver.leave(Duration::ZERO).expect("it closes");
+    let (_, host) = stored(&path, &one_call());
+    let driver = Driver::new(host, runner(), Limits::default());
+    let (sender, events) = std::sync::mpsc::channel();
+    driver.listen(Box::new(move |event| drop(sender.send(event.clone())))).expect("it drives");
+    driver.drive_all().expect("the store works");
+    let event = events.recv_timeout(Duration::from_secs(10)).expect("the run is continued");
+    assert_eq!((&*event.id, event.kind), ("run", RunEventKind::Call));
 }

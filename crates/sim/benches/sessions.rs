@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Instant;
 
 use branchpoint_dialects::load;
-use branchpoint_host::gate::{Gate, Request, Sessions, TTL_S};
+use branchpoint_host::gate::{Gate, SESSION_TTL_S, SessionRequest, Sessions};
 
 const SESSIONS: usize = 10_000;
 const EVENTS: usize = 100;
@@ -25,7 +25,7 @@ const TOOLS: [&str; 8] = ["search", "think", "reflect", "summarize", "save_resul
 fn main() {
     let loaded = load(DOCUMENT, None);
     let program = loaded.program.expect("the document loads");
-    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), TTL_S).expect("it has a session"));
+    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), SESSION_TTL_S).expect("it has a session"));
     let ids: Vec<String> = (0..SESSIONS).map(|number| format!("session-{number}")).collect();
     let before = resident_kb();
     let mut nanos = Vec::with_capacity(SESSIONS * EVENTS);
@@ -58,13 +58,13 @@ fn main() {
 }
 
 /// One event in four is a message, one a question, the others are tools.
-fn request(event: usize, session: usize) -> Request {
+fn request(event: usize, session: usize) -> SessionRequest {
     match event % 4 {
-        0 => {
-            Request::Message(["plan it", "where is order #7?", "hello", "delete it"][(event / 4 + session) % 4].into())
-        }
-        1 => Request::Ask,
-        _ => Request::Tool(TOOLS[(event * 7 + session) % TOOLS.len()].into()),
+        0 => SessionRequest::Message(
+            ["plan it", "where is order #7?", "hello", "delete it"][(event / 4 + session) % 4].into(),
+        ),
+        1 => SessionRequest::Ask,
+        _ => SessionRequest::Tool(TOOLS[(event * 7 + session) % TOOLS.len()].into()),
     }
 }
 

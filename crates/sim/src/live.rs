@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,7 +13,7 @@ use crate::vectors::round_trip;
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{ApprovalKey, EffectNo, Note};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Act, Drives, Facts, Host, Start, Ticket};
+use branchpoint_host::host::{Act, Drives, Facts, Host, RunEvent, RunEventKind, Start, Ticket};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
 
@@ -140,15 +139,21 @@ impl Stage<'_, '_> {
                 Act::Withdraw { run, effect, .. } => {
                     self.flights.remove(&(run, effect)).into_iter().for_each(|(_, cancel)| cancel.cancel());
                 }
-                Act::Told { run, notes } if self.run.is_none_or(|own| own == run) => self.notes.extend(notes),
-                Act::Stands { id, status, .. } => self.ended |= &*id == "run" && status.is_final(),
+                Act::Event(RunEvent { run, kind: RunEventKind::Notes(notes), .. })
+                    if self.run.is_none_or(|own| own == run) =>
+                {
+                    self.notes.extend(notes);
+                }
+                Act::Event(RunEvent { id, kind: RunEventKind::Status(status, _), .. }) => {
+                    self.ended |= &*id == "run" && status.is_final();
+                }
                 _ => {}
             }
         }
     }
 
     fn turned(&mut self) {
-        if self.live.crashing && self.host.events().load(Ordering::Relaxed) > 0 {
+        if self.live.crashing && self.host.events() > 0 {
             // The old host goes first: with it, the lock of its process.
             self.host = Live { file: None, ..self.live.clone() }.host(&self.outside);
             self.host = self.live.host(&self.outside);

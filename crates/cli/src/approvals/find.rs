@@ -43,7 +43,7 @@ pub(super) fn named(opened: &Opened, name: &str) -> Result<OpenApproval> {
     match open.len() {
         1 => Ok(open.remove(0)),
         0 if names.is_empty() || which.is_some() => {
-            if let Some(expired) = expired(&opened.store, run.run, which)? {
+            if let Some(expired) = expired(&*opened.store, run.run, which)? {
                 bail!("{expired}");
             }
             let status = opened.store.status(run.run)?;

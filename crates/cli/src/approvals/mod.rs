@@ -7,7 +7,7 @@ mod vote;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::{Backend, OpenApproval};
+use branchpoint_backend::OpenApproval;
 use branchpoint_expr::Value;
 
 use crate::drive::Live;

@@ -76,7 +76,7 @@ pub(super) fn run(
         return told(&open, &progress, status, "this process", json);
     }
     // The vote was taken, whatever becomes of the run; only an interruption has a status of its own.
-    drive::tell(&store, root, stands, false)?;
+    drive::tell(&*store, root, stands, false)?;
     Ok(if stands.is_none() { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 

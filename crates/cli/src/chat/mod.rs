@@ -3,15 +3,14 @@
 mod turn;
 mod words;
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, Look, RunNo, Workflow as Kept, WorkflowNo};
+use branchpoint_backend::{Look, RunNo, SESSION_TTL_S, SessionOptions};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::gate::{Gate, TTL_S};
 
 use self::turn::Turns;
 use self::words::Words;
@@ -20,8 +19,9 @@ use crate::opened::Opened;
 use crate::outside::{Ears, Manner};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::run::{Answers, prologue};
+use crate::session::StoredSessions;
 use crate::workflow::{self, Workflow};
-use crate::{backend, moment, session, terminal};
+use crate::{backend, session, terminal};
 
 /// Talk with the agent of a template
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     id: String,
 
     /// After how many seconds without a word the session is gone; 0 means never
-    #[arg(long, value_name = "SECONDS", default_value_t = TTL_S)]
+    #[arg(long, value_name = "SECONDS", default_value_t = SESSION_TTL_S)]
     ttl: i64,
 
     /// A YAML file with the answers of the model and the tools
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(refused);
     }
     let store = backend::open(&project, &arguments.store)?;
-    let session = Session::keep(arguments, &workflow, &store)?;
+    let session = Session { arguments, workflow: &workflow };
     let run = session.open(&project)?;
     let words = Words::new(!arguments.json);
     let manner = Manner::unattended(&project);
@@ -99,26 +99,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 struct Session<'a> {
     arguments: &'a Arguments,
     workflow: &'a Workflow,
-    number: WorkflowNo,
-    document: String,
 }
 
-impl<'a> Session<'a> {
-    fn keep(arguments: &'a Arguments, workflow: &'a Workflow, store: &dyn Backend) -> Result<Self> {
-        let document = session::document(&workflow.source.origin, &workflow.source.text);
-        let kept = Kept { document: &document, program: &workflow.program, children: &BTreeMap::new() };
-        let number = store.save(kept, moment::now_ms())?;
-        Ok(Self { arguments, workflow, number, document: document.name })
-    }
-
-    /// The run of the session: one that lives, or a new one.
+impl Session<'_> {
+    /// The run of the session: one that lives, or a new one. Another driver continues it, with its script if it has one.
     fn open(&self, project: &Project) -> Result<RunNo> {
-        let now_ms = moment::now_ms();
-        let store = backend::open(project, &self.arguments.store)?;
-        let gate = Gate::new(&self.workflow.program, None, self.arguments.ttl)?.with_limits(project.agent_bounds());
-        let mut sessions = backend::sessions(store, "chat", gate, self.number, self.document.clone())?;
-        let run = sessions.open(&self.arguments.id, now_ms, true)?;
-        sessions.close()?;
+        let Workflow { source, program, .. } = self.workflow;
+        let options = SessionOptions { tools: None, ttl_s: self.arguments.ttl, limits: project.agent_bounds() };
+        let document = session::document(&source.origin, &source.text);
+        let place = (project, &self.arguments.store, "chat");
+        let mut sessions = StoredSessions::open(place, &document, program, options)?;
+        let run = sessions.backend.open_session(&sessions.session(self.name()))?;
+        sessions.backend.leave(Duration::ZERO)?;
         Ok(run)
     }
 

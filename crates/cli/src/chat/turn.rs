@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, ContinueWith, Look, RunNo};
+use branchpoint_backend::{ContinueWith, Look, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};

@@ -7,17 +7,16 @@ mod view;
 use std::collections::BTreeSet;
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, BackendError, ContinueWith, Look, OpenApproval, Refused, RunNo};
+use branchpoint_backend::{
+    Backend, BackendError, ContinueWith, Look, OpenApproval, Refused, RequestChange, RunEvent, RunEventKind, RunNo,
+};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
-use branchpoint_host::Embedded;
-use branchpoint_host::host::{Act, People};
 use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::models::{self, Piece};
 use jiff::{Timestamp, tz::TimeZone};
@@ -26,11 +25,10 @@ pub(crate) use self::desk::is_attended;
 use self::desk::{Came, Desk};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
-use crate::backend::{self, Driving, Scope};
+use crate::backend::{self, Driving};
 use crate::exit::{self, System};
 use crate::interrupt;
 use crate::lines;
-use crate::notices::Notices;
 use crate::outside::{self, Ears, Here};
 use crate::project::{Project, StoreArguments};
 
@@ -55,7 +53,7 @@ pub(crate) struct Manner {
 pub(crate) struct Foreground {
     /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
     heard: Receiver<Heard>,
-    backend: Embedded,
+    backend: Box<dyn Backend>,
     here: Arc<Here>,
     view: View,
     desk: Desk,
@@ -95,19 +93,19 @@ impl Foreground {
         };
         let performs = outside::Manner { user: manner.user.clone(), attached: is_attended() };
         let here = Arc::new(Here::new(project, store, performs, ears)?);
-        let (runner, limits) = (Arc::clone(&here), project.limits());
-        let backend = backend::drive(project, store, ("run", Scope::Named), &here, |_, notices| {
-            let listener = listener(sender.clone(), notices);
-            Driving { runner, limits, listener }
-        })?;
-        on_interrupt(sender.clone())?;
+        let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
+        let events = sender.clone();
+        // Nobody may listen any more.
+        backend.subscribe(Box::new(move |event| drop(Heard::of(event).map(|heard| events.send(heard)))))?;
+        let interrupted = sender.clone();
+        interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
         let view = View::new(manner.quiet, here.masks().clone());
         let desk = Desk::new(manner.user, sender);
         Ok(Self { heard, backend, here, view, desk })
     }
 
-    pub(crate) fn store(&self) -> &Embedded {
-        &self.backend
+    pub(crate) fn store(&self) -> &dyn Backend {
+        &*self.backend
     }
 
     /// What must not be shown.
@@ -130,7 +128,7 @@ impl Foreground {
         }
         match self.backend.resume(run, ContinueWith::Script) {
             Ok(()) => {
-                self.view.past(run, &notes, &self.backend);
+                self.view.past(run, &notes, &*self.backend);
                 self.follow(run)
             }
             Err(BackendError::Refused(Refused::Driven)) => self.await_other(run),
@@ -205,7 +203,7 @@ impl Foreground {
 
     fn hear(&mut self, heard: Heard) -> Result<()> {
         match heard {
-            Heard::Told(run, notes) => self.view.told(run, &notes, &self.backend),
+            Heard::Told(run, notes) => self.view.told(run, &notes, &*self.backend),
             Heard::Stands(run, status) => {
                 if status != Status::WaitingPeople {
                     self.desk.moved(run, &mut self.view);
@@ -217,7 +215,7 @@ impl Foreground {
             Heard::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
             Heard::Printed(printed) => self.view.printed(printed.text()),
             Heard::Words(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
-            Heard::Line(line) => self.desk.typed(line.as_deref(), &self.backend, &mut self.view)?,
+            Heard::Line(line) => self.desk.typed(line.as_deref(), &*self.backend, &mut self.view)?,
             Heard::Question(_, _, false) | Heard::Interrupt => {}
         }
         Ok(())
@@ -245,7 +243,7 @@ impl Foreground {
             if moved.contains(&open.run) {
                 continue;
             }
-            match self.desk.look_at(open, scene.recorded, &self.backend, &mut self.view)? {
+            match self.desk.look_at(open, scene.recorded, &*self.backend, &mut self.view)? {
                 Came::Answered => {
                     moved.push(open.run);
                     came = Came::Answered;
@@ -283,7 +281,7 @@ impl Foreground {
 
     /// Lets go of all runs, so that others can go on with them. Calls that are in flight are stopped. The store tells what became
     /// of everything.
-    pub(crate) fn leave(mut self) -> Result<Embedded> {
+    pub(crate) fn leave(mut self) -> Result<Box<dyn Backend>> {
         self.view.close();
         // Commands that wait until somebody has read what they print could not be stopped.
         let heard = self.heard;
@@ -332,23 +330,21 @@ impl Scene {
     }
 }
 
-/// Hands on what concerns whoever watches.
-fn listener(heard: Sender<Heard>, mut notices: Notices) -> branchpoint_host::DriverListener {
-    Box::new(move |act| {
-        notices.hear(act);
-        let told = match act {
-            Act::Told { run, notes } => Heard::Told(*run, notes.clone()),
-            Act::Stands { run, status, .. } => Heard::Stands(*run, *status),
-            Act::People { run, request, what, .. } => {
-                Heard::Question(*run, *request, matches!(what, People::Closed(_)))
+impl Heard {
+    /// The part of an event that is shown; none if nothing is.
+    fn of(event: &RunEvent) -> Option<Self> {
+        Some(match &event.kind {
+            RunEventKind::Notes(notes) => Self::Told(event.run, notes.clone()),
+            RunEventKind::Status(status, _) => Self::Stands(event.run, *status),
+            RunEventKind::Request(request, change) => {
+                Self::Question(event.run, *request, matches!(change, RequestChange::Closed(_)))
             }
-            Act::Noted { text, .. } => Heard::Printed(Printed::at_once(&format!("{text}\n"))),
-            Act::Broken { why, .. } => Heard::Printed(Printed::at_once(&format!("{why}\n"))),
-            Act::Perform { .. } | Act::Withdraw { .. } | Act::Answered { .. } => return,
-        };
-        // Nobody may listen any more.
-        let _ = heard.send(told);
-    })
+            RunEventKind::Message(text) | RunEventKind::Broken(text) => {
+                Self::Printed(Printed::at_once(&format!("{text}\n")))
+            }
+            RunEventKind::Call | RunEventKind::CallWithdrawn => return None,
+        })
+    }
 }
 
 /// Hands on what models say, where it can be seen.
@@ -362,15 +358,4 @@ fn words(heard: Sender<Heard>, is_seen: bool) -> models::Listener {
         // Nobody may listen any more.
         let _ = heard.send(Heard::Words(call.run.clone(), call.effect, text));
     })
-}
-
-/// The first Ctrl-C is heard, the second ends everything at once.
-fn on_interrupt(heard: Sender<Heard>) -> Result<()> {
-    let before = AtomicBool::new(false);
-    let handler = move || {
-        if before.swap(true, Ordering::Relaxed) || heard.send(Heard::Interrupt).is_err() {
-            process::exit(exit::INTERRUPTED.into());
-        }
-    };
-    interrupt::hear(handler)
 }

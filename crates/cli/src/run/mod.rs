@@ -166,9 +166,9 @@ impl Arguments {
         };
         // A start that is refused stores nothing.
         if let Some(existing) = store.run(&id)? {
-            existing::check(&store, &existing, &wanted(saved(&store, workflow)?))?;
+            existing::check(&*store, &existing, &wanted(saved(&*store, workflow)?))?;
         }
-        let number = save(&store, workflow, now_ms)?;
+        let number = save(&*store, workflow, now_ms)?;
         let given = facts.clone();
         let given = given.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         let manner = Manner { user, quiet: self.quiet };

@@ -6,7 +6,7 @@ use anyhow::Result;
 use branchpoint_core::effect::{Request, RunRequest};
 use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Diagnostic, Located, Span};
-use branchpoint_runners::{CancellationToken, runner_check, runtime};
+use branchpoint_runners::{runner_check, runtime};
 
 use super::answers::Answers;
 use crate::outside::{Ears, Here, Manner};
@@ -29,9 +29,7 @@ pub(crate) fn check(
     }
     let here = Here::new(project, store, Manner::unattended(project), Ears::of(|_| {}))?;
     // Whoever is asked for what is lacking is a child of ours, and must not be left behind.
-    let interrupted = CancellationToken::new();
-    let word = interrupted.clone();
-    interrupt::hear(move || word.cancel())?;
+    let interrupted = interrupt::token()?;
     let lacks = async |effect: &Effect, step: &str| {
         if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect).await }
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use branchpoint_backend::{Backend, Filter, Imported};
+use branchpoint_backend::{Filter, Imported};
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;

@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use branchpoint_backend::Backend;
 use branchpoint_core::ir::{DecisionKind, Index};
 use branchpoint_core::{Decided, NotChangeable, what_if};
 use branchpoint_expr::{Span, Value};
@@ -40,7 +39,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let told = Told::of(&opened.store, row.run)?.full(arguments.full);
+    let told = Told::of(&*opened.store, row.run)?.full(arguments.full);
     let records = found(&told, &arguments.step, arguments.iteration.as_deref())?;
     if !arguments.changes.is_empty() {
         return decide_again(&told, &records, arguments, json);

@@ -7,7 +7,6 @@ use anyhow::Result;
 use branchpoint_backend::{Backend, BackendError, RunNo};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{StepRecord, StepStatus};
-use branchpoint_runners::CancellationToken;
 
 use super::show::pending;
 use super::told::{LeftOut, Told};
@@ -106,10 +105,8 @@ pub(super) struct Watch {
 }
 
 pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<ExitCode> {
-    let (store, row) = (&opened.store, opened.run(&arguments.run)?);
-    let interrupted = CancellationToken::new();
-    let word = interrupted.clone();
-    interrupt::hear(move || word.cancel())?;
+    let (store, row) = (&*opened.store, opened.run(&arguments.run)?);
+    let interrupted = interrupt::token()?;
     let mut follower = Follower::new(json);
     let (mut version, mut stood) = (None, None);
     loop {

@@ -96,7 +96,7 @@ pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume,
     }
     wake_children(&drive, run)?;
     let (store, stands) = drive.until(Until::People, run, follower)?;
-    tell(&store, run, stands, json)
+    tell(&*store, run, stands, json)
 }
 
 /// Runs that a run has called and that nobody drives go on with it.
@@ -111,12 +111,12 @@ fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
 
 pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let told = Told::of(&opened.store, row.run)?;
+    let told = Told::of(&*opened.store, row.run)?;
     let record = &told.records[explain::first(&told, &arguments.at, arguments.iteration.as_deref())?];
     let began = |what: &What| matches!(what, What::Began(step, _) if *step == record.step);
     let path = record.path.clone();
     let events =
-        until(&opened.store, &told.look, |notes| notes.iter().any(|note| began(&note.what) && note.path == path))?;
+        until(&*opened.store, &told.look, |notes| notes.iter().any(|note| began(&note.what) && note.path == path))?;
     let Some(events) = events else {
         bail!(
             "the step `{}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` tells what has run",
@@ -154,7 +154,7 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
         bail!("run `{}` has not failed, it is {}\nhelp: {help}", row.id, row.status.as_str());
     }
     let look = opened.store.load(row.run)?;
-    let Some(events) = before_the_failure(&opened.store, &look)? else {
+    let Some(events) = before_the_failure(&*opened.store, &look)? else {
         bail!(
             "no call has failed run `{}`: the workflow itself decided to fail\n\
              help: `branchpoint runs trace {}` tells where; `branchpoint runs fork {} --at STEP` does a step again",
@@ -215,5 +215,5 @@ fn go_on(
     terminal::tell(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;
-    tell(&store, run, stands, json)
+    tell(&*store, run, stands, json)
 }

@@ -49,7 +49,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
         // One more shows whether there are more.
         limit: (!arguments.all).then(|| arguments.limit.saturating_add(1)),
     };
-    let store = &opened.store;
+    let store = &*opened.store;
     let mut runs = store.runs(&filter)?;
     let more = !arguments.all && runs.len() > arguments.limit as usize;
     runs.truncate(if arguments.all { usize::MAX } else { arguments.limit as usize });

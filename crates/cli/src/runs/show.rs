@@ -18,7 +18,7 @@ use crate::{ended, masked, moment, spent, table, terminal};
 const HASH_LETTERS: usize = 12;
 
 pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
-    let (store, row) = (&opened.store, opened.run(name)?);
+    let (store, row) = (&*opened.store, opened.run(name)?);
     if json {
         let told = told(store, &row)?;
         terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;

@@ -27,7 +27,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
-    let (store, row) = (&opened.store, opened.run(&arguments.run)?);
+    let (store, row) = (&*opened.store, opened.run(&arguments.run)?);
     if json {
         let trace = as_json(store, &row, arguments.from, arguments.full)?;
         terminal::print(&(serde_json::to_string_pretty(&trace)? + "\n"))?;

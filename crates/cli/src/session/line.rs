@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use branchpoint_backend::{SessionAnswer, SessionRequest};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::gate::{Answer, Request};
 
 /// The session of a line that names none.
 pub(crate) const MAIN: &str = "main";
@@ -13,7 +13,7 @@ pub(crate) const MAIN: &str = "main";
 pub(super) struct Line {
     /// None is named: whoever reads lines has a name for it.
     pub(super) session: Option<Arc<str>>,
-    pub(super) request: Request,
+    pub(super) request: SessionRequest,
     pub(super) key: Option<Arc<str>>,
 }
 
@@ -33,10 +33,10 @@ impl Line {
             match &**name {
                 "session" => session = Some(text()?),
                 "key" => key = Some(text()?),
-                "message" => requests.push(Request::Message(text()?)),
-                "tool" => requests.push(Request::Tool(text()?)),
-                "ask" => requests.push(flag(Request::Ask)?),
-                "reset" => requests.push(flag(Request::Reset)?),
+                "message" => requests.push(SessionRequest::Message(text()?)),
+                "tool" => requests.push(SessionRequest::Tool(text()?)),
+                "ask" => requests.push(flag(SessionRequest::Ask)?),
+                "reset" => requests.push(flag(SessionRequest::Reset)?),
                 other => bail!("there is no `{other}`; a line has message, tool, ask or reset, and session and key"),
             }
         }
@@ -46,13 +46,13 @@ impl Line {
 }
 
 /// The view of a session, and the whole reason if that was asked for.
-pub(super) fn told(answer: &Answer, session: &str, explain: bool) -> Value {
+pub(super) fn told(answer: &SessionAnswer, session: &str, explain: bool) -> Value {
     let view = answer.view(session);
     if !explain {
         return view;
     }
     let mut told = view.as_object().cloned().unwrap_or_default();
-    told.insert("reasons".into(), Value::from(answer.reasons().to_vec()));
+    told.insert("reasons".into(), Value::from(answer.reasons.clone()));
     Value::from(told)
 }
 

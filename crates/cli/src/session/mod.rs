@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::Document;
+use branchpoint_backend::{Document, SESSION_TTL_S, SessionAnswer, SessionOptions, SessionRequest};
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::gate::{Answer, Gate, Request, Sessions, TTL_S};
+use branchpoint_host::gate::{Gate, Sessions};
 use branchpoint_runners::read_line;
 
 use crate::project::{Project, StoreArguments};
 use crate::source::{DOCUMENT_BYTES, Source, unread};
 use crate::{exit, moment, terminal};
+pub(crate) use durable::StoredSessions;
 use line::Line;
 pub(crate) use line::MAIN;
 
@@ -35,7 +36,7 @@ pub(crate) struct Arguments {
     tools: Option<Vec<String>>,
 
     /// After how many seconds without a request a session is gone; 0 means never
-    #[arg(long, value_name = "SECONDS", default_value_t = TTL_S)]
+    #[arg(long, value_name = "SECONDS", default_value_t = SESSION_TTL_S)]
     ttl: i64,
 
     /// Tell with each answer which steps were asked, and why their conditions held or did not
@@ -61,13 +62,30 @@ pub(crate) fn document(origin: &str, text: &str) -> Document {
     }
 }
 
-/// Whoever answers: sessions in memory, or those that a store keeps.
+/// Sessions in memory, or stored ones.
 trait Gates {
-    fn request(&mut self, session: &str, request: Request, key: Option<&str>, explain: bool) -> Result<Answer>;
+    /// Releases the sessions, so that another process can continue them.
+    fn close(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn request(
+        &mut self,
+        session: &str,
+        request: SessionRequest,
+        key: Option<&str>,
+        explain: bool,
+    ) -> Result<SessionAnswer>;
 }
 
 impl Gates for Sessions<'_> {
-    fn request(&mut self, session: &str, request: Request, key: Option<&str>, explain: bool) -> Result<Answer> {
+    fn request(
+        &mut self,
+        session: &str,
+        request: SessionRequest,
+        key: Option<&str>,
+        explain: bool,
+    ) -> Result<SessionAnswer> {
         Ok(Sessions::request(self, session, request, key, moment::now_ms(), explain)?)
     }
 }
@@ -78,17 +96,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let loaded = load(&text, Some(Dialect::Session));
     terminal::tell(&terminal::findings(&loaded.diagnostics, &text, &origin));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
-    let tools: Option<Vec<&str>> = arguments.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());
-    let limits = Project::find()?.agent_bounds();
-    let gate = Gate::new(program, tools.as_deref(), arguments.ttl)?.with_limits(limits);
-    if arguments.id.is_some() || arguments.store.store.is_some() {
-        return durable::run(arguments, &text, program, gate);
-    }
-    let mut sessions = Sessions::new(gate);
+    let (project, tools) = (Project::find()?, arguments.tools.clone());
+    let options = SessionOptions { tools, ttl_s: arguments.ttl, limits: project.agent_bounds() };
+    let gate = Gate::with_options(program, options.clone())?;
+    let mut gates: Box<dyn Gates> = if arguments.id.is_some() || arguments.store.store.is_some() {
+        let document = document(&origin, &text);
+        Box::new(StoredSessions::open((&project, &arguments.store, "session"), &document, program, options)?)
+    } else {
+        Box::new(Sessions::new(gate))
+    };
     let mut refused = false;
     while let Some(line) = next_line()? {
-        refused |= answered(&mut sessions, &line, None, arguments.explain)?;
+        refused |= answered(&mut *gates, &line, arguments.id.as_deref(), arguments.explain)?;
     }
+    gates.close()?;
     Ok(if refused { ExitCode::from(exit::USAGE) } else { ExitCode::SUCCESS })
 }
 

@@ -1,14 +1,12 @@
-//! The log of a worker: a line for each run that goes on, waits or ends, and for each question.
+//! The log of a worker: a line for each run that continues, waits or ends, and for each request to people.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_backend::{Backend, RunNo};
+use branchpoint_backend::{Backend, RequestChange, RunEvent, RunEventKind, RunNo};
+use branchpoint_core::ApprovalKey;
 use branchpoint_core::ir::Status;
-use branchpoint_core::{ApprovalKey, RequestNo};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::Embedded;
-use branchpoint_host::host::{Act, People};
 use jiff::Timestamp;
 
 use crate::approvals::reference;
@@ -23,102 +21,81 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Something worth a line.
-pub(super) enum Line {
-    /// A call of a run is made; the first one tells that the run goes on.
-    Works(RunNo, Arc<str>),
-    Stands(RunNo, Arc<str>, Status, Option<String>),
-    Question(RunNo, Arc<str>, RequestNo, &'static str),
-    /// A message about a run.
-    Noted(RunNo, String),
-    /// A run cannot be opened.
-    Broken(String),
+/// An event that is worth a line.
+pub(super) struct Line {
+    run: RunNo,
+    id: Arc<str>,
+    event: &'static str,
+    status: Option<Status>,
+    /// A field beside the run and its workflow.
+    detail: Option<(&'static str, String)>,
 }
 
 impl Line {
-    pub(super) fn of(act: &Act) -> Option<Self> {
-        match act {
-            Act::Perform { run, call, .. } => Some(Self::Works(*run, call.run.clone())),
-            Act::Stands { run, id, status, result } => {
-                // Messages may hold what is secret; kinds do not.
-                let error = |result: &Value| {
-                    let kind = result.get("error").and_then(|error| error.get("kind")).or_else(|| result.get("kind"));
-                    kind.and_then(Value::as_str).map(ToOwned::to_owned)
-                };
-                Some(Self::Stands(*run, id.clone(), *status, result.as_ref().and_then(error)))
+    pub(super) fn of(event: &RunEvent) -> Option<Self> {
+        let (status, word, detail) = match &event.kind {
+            // The first call shows that the run continues.
+            RunEventKind::Call => (Some(Status::Running), Status::Running.as_str(), None),
+            RunEventKind::Status(status, result) => {
+                let error = result.as_ref().filter(|_| *status == Status::Failed).and_then(error_kind);
+                (Some(*status), status.as_str(), error.map(|kind| ("error", kind)))
             }
-            Act::Broken { why, .. } => Some(Self::Broken(why.clone())),
-            Act::Noted { run, text } => Some(Self::Noted(*run, text.clone())),
-            Act::People { run, id, request, what } => {
-                let what = match what {
-                    People::Asked(_) => "asked",
-                    People::Reminded(_) => "reminded",
-                    People::Closed(_) => "settled",
+            RunEventKind::Request(request, change) => {
+                let word = match change {
+                    RequestChange::Opened(_) => "asked",
+                    RequestChange::Reminded(_) => "reminded",
+                    RequestChange::Closed(_) => "settled",
                 };
-                Some(Self::Question(*run, id.clone(), *request, what))
+                (None, word, Some(("approval", reference(&event.id, &ApprovalKey::Request(*request)))))
             }
-            _ => None,
-        }
+            RunEventKind::Message(text) => (None, "note", Some(("message", text.clone()))),
+            RunEventKind::Broken(why) => (None, "broken", Some(("message", why.clone()))),
+            RunEventKind::CallWithdrawn | RunEventKind::Notes(_) => return None,
+        };
+        Some(Self { run: event.run, id: event.id.clone(), event: word, status, detail })
     }
+}
+
+/// The kind of the error in a result. Messages may contain secrets; kinds do not.
+fn error_kind(result: &Value) -> Option<String> {
+    let kind = result.get("error").and_then(|error| error.get("kind")).or_else(|| result.get("kind"));
+    kind.and_then(Value::as_str).map(ToOwned::to_owned)
 }
 
 /// Writes to stderr.
 pub(super) struct Log {
     format: Format,
-    /// To look up what a run is a run of.
-    store: Embedded,
-    /// Runs that were told to be at work.
+    /// To look up the workflow of a run.
+    store: Box<dyn Backend>,
+    /// Runs that were reported as running.
     working: BTreeSet<RunNo>,
 }
 
 impl Log {
-    pub(super) fn new(format: Format, store: Embedded) -> Self {
+    pub(super) fn new(format: Format, store: Box<dyn Backend>) -> Self {
         Self { format, store, working: BTreeSet::new() }
     }
 
     pub(super) fn write(&mut self, line: &Line) {
-        match line {
-            Line::Works(run, id) => {
-                if self.working.insert(*run) {
-                    self.tell(*run, id, "running", &[]);
-                }
-            }
-            Line::Stands(run, id, status, error) => {
-                if *status == Status::Running {
-                    if !self.working.insert(*run) {
-                        return;
-                    }
-                } else {
-                    self.working.remove(run);
-                }
-                let error = error.as_ref().filter(|_| *status == Status::Failed);
-                let beside: Vec<(&str, String)> = error.map(|kind| ("error", kind.clone())).into_iter().collect();
-                self.tell(*run, id, status.as_str(), &beside);
-            }
-            Line::Question(run, id, request, what) => {
-                let approval = reference(id, &ApprovalKey::Request(*request));
-                self.tell(*run, id, what, &[("approval", approval)]);
-            }
-            Line::Noted(run, text) => {
-                let id = self.store.row(*run).map(|row| row.id).unwrap_or_default();
-                self.tell(*run, &id, "note", &[("message", text.clone())]);
-            }
-            Line::Broken(why) => self.plain("broken", why),
+        match line.status {
+            Some(Status::Running) if !self.working.insert(line.run) => return,
+            Some(status) if status != Status::Running => drop(self.working.remove(&line.run)),
+            _ => {}
         }
+        let mut fields = Vec::new();
+        // The message says which run is broken.
+        if line.event != "broken" {
+            let document = self.store.row(line.run).and_then(|row| self.store.document(row.workflow));
+            let name = document.map(|document| document.name).unwrap_or_default();
+            fields.extend([("run", line.id.to_string()), ("workflow", name)]);
+        }
+        fields.extend(line.detail.clone());
+        self.put(line.event, &fields);
     }
 
     /// A line that is about no run.
     pub(super) fn plain(&self, event: &str, message: &str) {
         self.put(event, &[("message", message.to_owned())]);
-    }
-
-    fn tell(&self, run: RunNo, id: &str, event: &str, beside: &[(&str, String)]) {
-        let row = self.store.row(run);
-        let document = row.and_then(|row| self.store.document(row.workflow));
-        let name = document.map(|document| document.name).unwrap_or_default();
-        let mut fields = vec![("run", id.to_owned()), ("workflow", name)];
-        fields.extend(beside.iter().cloned());
-        self.put(event, &fields);
     }
 
     fn put(&self, event: &str, fields: &[(&str, String)]) {

@@ -13,12 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use branchpoint_backend::Backend;
+use branchpoint_backend::{Backend, RequestChange, RunEvent, RunEventKind};
 use branchpoint_core::effect::ProcessResult;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::Embedded;
-use branchpoint_host::host::{Act, People};
 use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use crate::outside::Here;
@@ -52,6 +50,7 @@ impl FromStr for To {
 }
 
 /// What happened since the worker began.
+#[derive(Default)]
 pub(super) struct Counters {
     events: Arc<AtomicU64>,
     calls: AtomicU64,
@@ -66,30 +65,19 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn new(events: Arc<AtomicU64>) -> Self {
-        let none = AtomicU64::default;
-        Self {
-            events,
-            calls: none(),
-            failures: none(),
-            in_flight: none(),
-            withdrawn: none(),
-            ended_calls: none(),
-            asked: none(),
-            completed: none(),
-            failed: none(),
-            cancelled: none(),
-        }
+    /// The counter of the events that runs take.
+    pub(super) fn events(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.events)
     }
 
-    pub(super) fn count(&self, act: &Act) {
-        let counter = match act {
-            Act::Perform { .. } => &self.calls,
-            Act::Withdraw { .. } => &self.withdrawn,
-            Act::People { what: People::Asked(_), .. } => &self.asked,
-            Act::Stands { status: Status::Completed, .. } => &self.completed,
-            Act::Stands { status: Status::Failed, .. } => &self.failed,
-            Act::Stands { status: Status::Cancelled, .. } => &self.cancelled,
+    pub(super) fn count(&self, event: &RunEvent) {
+        let counter = match &event.kind {
+            RunEventKind::Call => &self.calls,
+            RunEventKind::CallWithdrawn => &self.withdrawn,
+            RunEventKind::Request(_, RequestChange::Opened(_)) => &self.asked,
+            RunEventKind::Status(Status::Completed, _) => &self.completed,
+            RunEventKind::Status(Status::Failed, _) => &self.failed,
+            RunEventKind::Status(Status::Cancelled, _) => &self.cancelled,
             _ => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +140,7 @@ fn json(families: &[Family]) -> String {
 
 /// Tells counters where they are wanted.
 pub(super) struct Metrics {
-    to: Option<(To, Embedded)>,
+    to: Option<(To, Box<dyn Backend>)>,
     counters: Arc<Counters>,
 }
 
@@ -166,7 +154,7 @@ impl Metrics {
             thread::spawn(move || {
                 for client in door.incoming().flatten() {
                     // A client that goes away is no trouble.
-                    let _ = answer(&client, &counted, &store);
+                    let _ = answer(&client, &counted, &*store);
                 }
             });
         }
@@ -176,9 +164,9 @@ impl Metrics {
     /// Tells what is due now.
     pub(super) fn tell(&mut self) -> Result<()> {
         match &self.to {
-            Some((To::Stderr, store)) => terminal::tell(&json(&self.counters.all(store)?)),
+            Some((To::Stderr, store)) => terminal::tell(&json(&self.counters.all(&**store)?)),
             Some((To::File(path), store)) => {
-                let text = prometheus(&self.counters.all(store)?);
+                let text = prometheus(&self.counters.all(&**store)?);
                 // Whoever reads it sees the old file or the new one, never half of it.
                 let beside = path.with_extension("new");
                 let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));

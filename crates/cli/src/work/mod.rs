@@ -3,21 +3,19 @@
 mod log;
 mod metrics;
 
-use std::process::{self, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use branchpoint_host::host::Act;
+use anyhow::{Result, bail};
+use branchpoint_backend::RunEvent;
 
 use self::log::{Format, Log};
 use self::metrics::{Counters, Metrics, To};
-use crate::backend::{self, Driving, Scope};
-use crate::exit::{self, System};
+use crate::backend::{self, Driving};
+use crate::exit::System;
 use crate::interrupt;
-use crate::notices::Notices;
 use crate::outside::{Ears, Here};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::terminal;
@@ -57,7 +55,7 @@ pub(crate) struct Arguments {
 
 /// What comes to whoever writes the log.
 enum Heard {
-    Act(log::Line),
+    Line(log::Line),
     Interrupt,
 }
 
@@ -66,26 +64,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = project.store_path(&arguments.store)?;
     let here = Arc::new(Here::for_worker(&project, &arguments.store, Ears::of(|_| {}))?);
     let (sender, heard) = channel();
-    on_interrupt(sender.clone())?;
+    let interrupted = sender.clone();
+    interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
     let mut limits = project.limits();
     if let Some(calls) = arguments.calls {
         limits.calls = usize::try_from(calls)?;
     }
-    let mut counters = None;
-    let mut backend = backend::drive(&project, &arguments.store, ("work", Scope::All), &here, |events, notices| {
-        let counted = Arc::new(Counters::new(events));
-        counters = Some(Arc::clone(&counted));
-        let listener = listener(sender, notices, Arc::clone(&counted));
-        Driving { runner: Arc::new(metrics::Counted::new(Arc::clone(&here), counted)), limits, listener }
-    })?;
-    let counters = counters.context("the counters are made with the driver")?;
+    let counters = Arc::new(Counters::default());
+    let runner = Arc::new(metrics::Counted::new(Arc::clone(&here), Arc::clone(&counters)));
+    let driving = Driving { runner, limits, events: counters.events() };
+    let mut backend = backend::drive(&project, &arguments.store, "work", &here, driving)?;
+    let counted = Arc::clone(&counters);
+    backend.subscribe(Box::new(move |event: &RunEvent| {
+        counted.count(event);
+        // Nobody may listen any more.
+        let _ = log::Line::of(event).map(|line| sender.send(Heard::Line(line)));
+    }))?;
+    backend.drive_all()?;
     let mut metrics = Metrics::open(arguments.metrics.as_ref(), &counters, &path)?;
     let mut log = Log::new(arguments.log_format, backend::open_read_only(&path)?);
     log.plain("working", &format!("drives the runs in {}; Ctrl-C stops it", path.display()));
     let mut due = Instant::now() + metrics::PERIOD;
     loop {
         match heard.recv_timeout(TICK) {
-            Ok(Heard::Act(line)) => log.write(&line),
+            Ok(Heard::Line(line)) => log.write(&line),
             Ok(Heard::Interrupt) => break,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => bail!(System("the worker has stopped by itself".into())),
@@ -103,33 +105,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     log.plain("stopping", "waits for calls in flight; Ctrl-C again ends them at once");
     backend.leave(Duration::from_secs(arguments.grace))?;
     while let Ok(heard) = heard.try_recv() {
-        if let Heard::Act(line) = heard {
+        if let Heard::Line(line) = heard {
             log.write(&line);
         }
     }
     metrics.tell()?;
     log.plain("stopped", "every run can be taken up by others");
     Ok(ExitCode::SUCCESS)
-}
-
-fn listener(heard: Sender<Heard>, mut notices: Notices, counters: Arc<Counters>) -> branchpoint_host::DriverListener {
-    Box::new(move |act: &Act| {
-        notices.hear(act);
-        counters.count(act);
-        if let Some(line) = log::Line::of(act) {
-            // Nobody may listen any more.
-            let _ = heard.send(Heard::Act(line));
-        }
-    })
-}
-
-/// The first signal stops gracefully, the second at once.
-fn on_interrupt(heard: Sender<Heard>) -> Result<()> {
-    let before = AtomicBool::new(false);
-    let handler = move || {
-        if before.swap(true, Ordering::Relaxed) || heard.send(Heard::Interrupt).is_err() {
-            process::exit(exit::INTERRUPTED.into());
-        }
-    };
-    interrupt::hear(handler)
 }

@@ -38,7 +38,7 @@ fn vote(place: &Place, id: &str, user: &str, choice: &str) {
     let run = store.run(id).expect("it can be read").expect("there is a run").run;
     let request = store.questions(run).expect("they can be read").first().expect("it asks").request.0;
     let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
-    let driver = Driver::new(host, Arc::new(Nobody), Limits::default(), Box::new(|_| {}));
+    let driver = Driver::new(host, Arc::new(Nobody), Limits::default());
     let payload = serde_json::from_str(&format!(r#"{{"request": {request}, "choice": "{choice}"}}"#)).expect("JSON");
     let event = Event::Signal { name: "vote".into(), payload, sender: Some(user.into()), key: None };
     driver.hand(run, event).expect("the store works").expect("the vote is taken");

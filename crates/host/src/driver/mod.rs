@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use branchpoint_backend::{EventListener, RunEvent, RunEventKind};
 use branchpoint_core::Event;
 use branchpoint_core::effect::ProcessResult;
 
@@ -41,9 +42,6 @@ const MAILBOX: usize = 10_000;
 /// How many messages are taken before the next turn: about as many as a turn takes, so that what does not fit waits outside.
 const AT_ONCE: usize = 4_096;
 
-/// Hears what happens, in order, on the driver's own thread: it must not take long.
-pub type Listener = Box<dyn FnMut(&Act) + Send>;
-
 /// What came of something that was handed in.
 pub type Handed = Result<Taken, Refused>;
 
@@ -60,19 +58,22 @@ enum Message {
     Fork(RunNo, u64, String, ContinueWith, Sender<Handed>),
     Wake(RunNo, ContinueWith, Sender<Handed>),
     Look(RunNo, Sender<Result<Look, Trouble>>),
+    Listen(EventListener),
+    DriveAll(Sender<Result<(), Trouble>>),
     Done(Box<Done>),
     Leave(Duration),
 }
 
 impl Driver {
     /// Starts driving.
-    pub fn new(host: Host, outside: Arc<dyn Runner>, limits: Limits, listener: Listener) -> Self {
+    pub fn new(host: Host, outside: Arc<dyn Runner>, limits: Limits) -> Self {
         let (mailbox, messages) = sync_channel(MAILBOX);
         let back = mailbox.clone();
         let body = move || {
             let done = Box::new(move |done| drop(back.send(Message::Done(Box::new(done)))));
             let calls = Calls::new(outside, limits, done);
-            Loop { host, calls, listener, asked: Vec::new(), free: Vec::new(), leaving: None }.run(&messages)
+            let listeners = Vec::new();
+            Loop { host, calls, listeners, asked: Vec::new(), free: Vec::new(), leaving: None }.run(&messages)
         };
         Self { mailbox, thread: Some(thread::spawn(body)) }
     }
@@ -110,6 +111,16 @@ impl Driver {
     /// A run as it stands.
     pub fn look(&self, run: RunNo) -> Result<Look, Trouble> {
         self.ask(|reply| Message::Look(run, reply))?
+    }
+
+    /// Reports events of runs to a listener, on the driver's own thread.
+    pub fn listen(&self, listener: EventListener) -> Result<(), Trouble> {
+        self.mailbox.send(Message::Listen(listener)).map_err(|_| gone())
+    }
+
+    /// Drives all runs of the store that no other process drives, from now on.
+    pub fn drive_all(&self) -> Result<(), Trouble> {
+        self.ask(Message::DriveAll)?
     }
 
     /// Whether the driver still drives: it stops when its store fails.
@@ -156,7 +167,7 @@ impl Drop for Driver {
 struct Loop {
     host: Host,
     calls: Calls,
-    listener: Listener,
+    listeners: Vec<EventListener>,
     /// Who waits for the answer to which ticket: the number of the ticket is the place in this list.
     asked: Vec<Option<Sender<Handed>>>,
     /// Places in it that are free.
@@ -279,6 +290,8 @@ impl Loop {
                 self.host.wake_with(run, true, with, ticket);
             }
             Message::Look(run, reply) => drop(reply.send(self.host.look_at(run))),
+            Message::Listen(listener) => self.listeners.push(listener),
+            Message::DriveAll(reply) => drop(reply.send(self.host.drive_all())),
             Message::Done(done) => self.done(done),
             Message::Leave(grace) => {
                 let until = Instant::now() + grace;
@@ -298,10 +311,15 @@ impl Loop {
     }
 
     fn carry_out(&mut self, act: Act) {
-        (self.listener)(&act);
         match act {
-            Act::Perform { run, workflow, call, reply } => self.calls.push(run, workflow, call, reply),
-            Act::Withdraw { run, effect, .. } => self.calls.withdraw(run, effect),
+            Act::Perform { run, workflow, call, reply } => {
+                self.report(&RunEvent { run, id: call.run.clone(), kind: RunEventKind::Call });
+                self.calls.push(run, workflow, call, reply);
+            }
+            Act::Withdraw { run, id, effect } => {
+                self.report(&RunEvent { run, id, kind: RunEventKind::CallWithdrawn });
+                self.calls.withdraw(run, effect);
+            }
             Act::Answered { ticket, outcome } => {
                 let place = usize::try_from(ticket.0).unwrap_or(usize::MAX);
                 let reply = self.asked.get_mut(place).and_then(Option::take);
@@ -311,8 +329,12 @@ impl Loop {
                     drop(reply.send(outcome));
                 }
             }
-            Act::Told { .. } | Act::People { .. } | Act::Noted { .. } | Act::Broken { .. } | Act::Stands { .. } => {}
+            Act::Event(event) => self.report(&event),
         }
+    }
+
+    fn report(&mut self, event: &RunEvent) {
+        self.listeners.iter_mut().for_each(|listener| listener(event));
     }
 
     /// Begins calls as far as the limits allow. What is answered at once comes with the next turn.

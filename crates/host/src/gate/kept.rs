@@ -1,49 +1,146 @@
-//! Sessions that a store keeps: each request is kept before it is answered, and a session outlives its process.
+//! Sessions in a store: each request is stored before it is answered, and a session outlives its process.
 //!
-//! A session is a run under the name that the host gives it. It ends by its own timer when nobody touches it, and the next
-//! request opens a new one. A changed document opens a new run too, which goes on from what the old one remembered.
+//! A session is a run. It ends by its own timer when it gets no requests, and the next request opens a new one. A changed document
+//! opens a new run too, which continues with what the old one remembers.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use branchpoint_core::ir::{Program, ViewId};
-use branchpoint_core::{Event, Note, Rejected, view};
+use branchpoint_backend::{BackendError, Session, SessionAnswer, SessionRefused, SessionRequest};
+use branchpoint_core::{Event, Rejected};
 use branchpoint_expr::{Object, Value};
 
-use super::{Answer, Gate, Refused, Request, answer, event};
-use crate::host::{self, Act, Host, Look, Start, Taken, Ticket, new_id};
-use crate::store::{RunNo, Sent, Trouble, WorkflowNo};
+use super::{Gate, answer, event, input};
+use crate::driver::Handed;
+use crate::host::{Act, Host, Look, Refused, Start, Taken, Ticket, new_id};
+use crate::store::{RunNo, Sent, Store, Trouble, WorkflowNo};
 
-/// The parts of a session's view that a new run goes on from.
+/// The parts of a session's view that a new run continues with.
 const REMEMBERED: [&str; 3] = ["activeStep", "recentlyUsedTools", "sequenceIndex"];
 
-/// How long to wait before looking again for what another process has answered.
+/// The pause between two looks for the response of another process.
 const NAP: Duration = Duration::from_millis(5);
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum KeptTrouble {
-    /// The session refused.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// The host refused.
-    #[error("the session could not be opened: {0}")]
-    Host(host::Refused),
-    /// Another process drives the session, and it does not answer.
-    #[error("another process drives the session and does not answer; stop that process, then try again")]
-    Unheard,
-    /// Another process has claimed the request and has not applied it yet.
-    #[error("another process has claimed the request and has not applied it yet; it may still take effect")]
-    Pending,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] Trouble),
+/// How many ops are replayed to explain an answer.
+const EXPLAINED_OPS: u64 = 100_000;
+
+/// Drives the runs of sessions.
+pub(crate) trait SessionHost {
+    fn store(&self) -> &Store;
+
+    fn now_ms(&self) -> i64;
+
+    fn start(&mut self, start: Start) -> Result<Handed, Trouble>;
+
+    /// Sends an event to a run, whichever process drives it. False: the run has a signal of its key already.
+    fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError>;
+
+    /// Opens a run, so that its due timers fire.
+    fn wake(&mut self, run: RunNo) -> Result<Handed, Trouble>;
+
+    fn look(&mut self, run: RunNo) -> Result<Look, Trouble>;
 }
 
-/// The sessions of a document in a store.
+impl dyn SessionHost + '_ {
+    /// Sends a request to a session, which is opened if it does not live.
+    pub(crate) fn request(
+        &mut self,
+        session: &Session,
+        request: SessionRequest,
+        key: Option<&str>,
+        explain: bool,
+    ) -> Result<SessionAnswer, BackendError> {
+        let forgets = request == SessionRequest::Reset;
+        let event = event(request, key);
+        loop {
+            let run = self.open(session)?;
+            let before = if explain { self.look(run)?.state.seq() } else { 0 };
+            let is_new = match self.send(run, &event) {
+                // It expired in this very turn, and the next one is new.
+                Err(BackendError::Refused(Refused::Rejected(Rejected::Ended))) => continue,
+                Err(BackendError::Refused(Refused::Rejected(rejected))) => {
+                    return Err(SessionRefused::Event(rejected).into());
+                }
+                sent => sent?,
+            };
+            if forgets && is_new {
+                self.store().forget_keys(run, key)?;
+            }
+            let mut notes = Vec::new();
+            if explain && is_new {
+                self.store().replay_part(run, Some(before), EXPLAINED_OPS, &mut |note| notes.push(note))?;
+            }
+            let look = self.look(run)?;
+            let answer = answer::answer(&look.program, &look.state, &notes)?;
+            return Ok(if is_new { answer } else { answer.unchanged() });
+        }
+    }
+
+    /// The run of a session that lives: the stored one, or a new one.
+    pub(crate) fn open(&mut self, session: &Session) -> Result<RunNo, BackendError> {
+        if session.name.is_empty() {
+            return Err(SessionRefused::NoId.into());
+        }
+        let Some(run) = self.store().session(&session.document, &session.name)? else {
+            return self.begin(session, None, Value::Null);
+        };
+        let Some(look) = self.living(run)? else { return self.begin(session, Some(run), Value::Null) };
+        if look.row.workflow == session.workflow {
+            return Ok(run);
+        }
+        let remembered = look.view("session").map(|view| remembered(&view)).unwrap_or_default();
+        let begun = self.begin(session, Some(run), remembered)?;
+        self.end(run, Some("the document has changed"));
+        Ok(begun)
+    }
+
+    /// A session that has not ended by now.
+    fn living(&mut self, run: RunNo) -> Result<Option<Look>, BackendError> {
+        if !self.store().row(run).is_ok_and(|row| !row.status.is_final()) {
+            return Ok(None);
+        }
+        let mut look = self.look(run)?;
+        if look.state.timers().any(|(_, due_ms)| due_ms <= self.now_ms()) {
+            // If another process drives it, the event that follows ends it there.
+            let _ = self.wake(run)?;
+            look = self.look(run)?;
+        }
+        Ok((!look.status().is_final()).then_some(look))
+    }
+
+    /// Opens a new session that continues with a remembered state.
+    pub(crate) fn begin(
+        &mut self,
+        session: &Session,
+        instead_of: Option<RunNo>,
+        state: Value,
+    ) -> Result<RunNo, BackendError> {
+        let id = format!("session-{}", new_id(self.now_ms())?);
+        let Taken { run, .. } = self.start(Start::new(session.workflow, id, input(&session.options, state)?))??;
+        if self.store().keep_session(&session.document, &session.name, run, instead_of)? {
+            return Ok(run);
+        }
+        // Another process was faster, and its session counts.
+        self.end(run, None);
+        let known = self.store().session(&session.document, &session.name)?;
+        known.ok_or_else(|| Trouble::Missing(format!("session `{}`", session.name)).into())
+    }
+
+    /// Ends a session that another one replaces. It may have ended already.
+    fn end(&mut self, run: RunNo, reason: Option<&str>) {
+        let _ = self.send(run, &Event::Cancel { reason: reason.map(Into::into) });
+    }
+}
+
+fn remembered(view: &Value) -> Value {
+    let part = |key: &str| Some((Arc::from(key), view.get(key)?.clone()));
+    Value::from(REMEMBERED.iter().filter_map(|key| part(key)).collect::<Object>())
+}
+
+/// The sessions of a document in a store, under a virtual clock: every request carries its time.
 pub struct KeptSessions<'p> {
-    host: Host,
+    clocked: ClockedHost,
     gate: Gate<'p>,
     workflow: WorkflowNo,
     /// The name of the document: sessions belong to it through all its versions.
@@ -59,178 +156,120 @@ impl std::fmt::Debug for KeptSessions<'_> {
 impl<'p> KeptSessions<'p> {
     /// The sessions of a workflow that the store has, under the name of its document.
     pub fn new(host: Host, gate: Gate<'p>, workflow: WorkflowNo, document: String) -> Self {
-        Self { host, gate, workflow, document }
+        Self { clocked: ClockedHost { host, now_ms: 0 }, gate, workflow, document }
     }
 
-    /// Hands a request to a session; see [`Gate::request`].
+    /// Sends a request to a session; see [`Gate::request`].
     pub fn request(
         &mut self,
         name: &str,
-        request: Request,
+        request: SessionRequest,
         key: Option<&str>,
         now_ms: i64,
         explain: bool,
-    ) -> Result<Answer, KeptTrouble> {
-        if name.is_empty() {
-            return Err(Refused::NoId.into());
-        }
-        let forgets = request == Request::Reset;
-        let event = event(request, key);
-        loop {
-            let run = self.open(name, now_ms, explain)?;
-            self.host.hand(run, event.clone(), Ticket(0));
-            let (outcome, notes) = self.turn(run, now_ms)?;
-            match outcome {
-                Ok(Taken { new, .. }) => {
-                    if forgets && new {
-                        self.host.store().forget_keys(run, key)?;
-                    }
-                    let answer = told(&self.host.look_at(run)?, &notes)?;
-                    return Ok(if new { answer } else { answer.unchanged() });
-                }
-                Err(host::Refused::Driven) => match self.send(run, &event, now_ms)? {
-                    Sent::Taken => {
-                        if forgets {
-                            self.host.store().forget_keys(run, key)?;
-                        }
-                        return told(&self.host.look_at(run)?, &[]);
-                    }
-                    Sent::Refused(refused) => is_expired(refused)?,
-                    Sent::Unheard => return Err(KeptTrouble::Unheard),
-                    Sent::Pending => return Err(KeptTrouble::Pending),
-                    Sent::Undriven => {}
-                },
-                Err(refused) => is_expired(refused)?,
-            }
-        }
+    ) -> Result<SessionAnswer, BackendError> {
+        let session = self.session(name);
+        self.at(now_ms).request(&session, request, key, explain)
     }
 
-    /// Sends an event to the process that drives a session. Meanwhile this one takes what is sent to it: that process may be
-    /// waiting for this one.
-    fn send(&mut self, run: RunNo, event: &Event, now_ms: i64) -> Result<Sent, Trouble> {
-        let item = self.host.store().post(run, event)?;
-        let since = Instant::now();
-        loop {
-            if let Some(sent) = self.host.store().outcome(item, run, since)? {
-                return Ok(sent);
-            }
-            self.tend(now_ms)?;
-            thread::sleep(NAP);
-        }
+    /// Opens a session anew, which continues with a remembered state: `{activeStep, recentlyUsedTools, sequenceIndex}`.
+    pub fn restore(&mut self, name: &str, state: Value, now_ms: i64) -> Result<(), BackendError> {
+        let session = self.session(name);
+        let known = self.clocked.host.store().session(&self.document, name)?;
+        self.at(now_ms).begin(&session, known, state).map(drop)
     }
 
-    /// Opens a session anew, going on from what a host has kept elsewhere: `{activeStep, recentlyUsedTools, sequenceIndex}`.
-    pub fn restore(&mut self, name: &str, kept: Value, now_ms: i64) -> Result<(), KeptTrouble> {
-        let known = self.host.store().session(&self.document, name)?;
-        self.begin(name, known, kept, now_ms, false).map(drop)
-    }
-
-    /// Takes what other processes have sent and what is due. Whoever waits for the next request calls it meanwhile.
+    /// Takes the requests of other processes and fires due timers.
     pub fn tend(&mut self, now_ms: i64) -> Result<(), Trouble> {
-        self.host.notice()?;
-        self.host.turn(now_ms).map(drop)
+        self.clocked.now_ms = now_ms;
+        self.clocked.tend()
     }
 
-    /// Lets go of all sessions, so that another process can go on with them.
+    /// Releases all sessions, so that another process can continue them.
     pub fn close(self) -> Result<(), Trouble> {
-        self.host.close()
+        self.clocked.host.close()
     }
 
-    /// The run of a session that lives: the one that is kept, or a new one. It may be told what happens in it.
-    pub fn open(&mut self, name: &str, now_ms: i64, explain: bool) -> Result<RunNo, KeptTrouble> {
-        let known = self.host.store().session(&self.document, name)?;
-        let Some(run) = known else { return self.begin(name, None, Value::Null, now_ms, explain) };
-        let Some(look) = self.living(run, now_ms, explain)? else {
-            return self.begin(name, Some(run), Value::Null, now_ms, explain);
-        };
-        if look.row.workflow == self.workflow {
-            return Ok(run);
-        }
-        // The document has changed since: what the session remembers goes on under the new one.
-        let remembered = look.view("session").map(|view| remembered(&view)).unwrap_or_default();
-        let begun = self.begin(name, Some(run), remembered, now_ms, explain)?;
-        let reason = Some("the document has changed".into());
-        self.host.hand(run, Event::Cancel { reason }, Ticket(0));
-        let _ = self.turn(run, now_ms)?;
-        Ok(begun)
+    fn session(&self, name: &str) -> Session {
+        let (document, options) = (self.document.clone(), self.gate.options().clone());
+        Session { name: name.to_owned(), document, workflow: self.workflow, options }
     }
 
-    /// A session that has not ended by now. Its timer is fired if it is due.
-    fn living(&mut self, run: RunNo, now_ms: i64, explain: bool) -> Result<Option<Look>, KeptTrouble> {
-        if self.host.store().row(run).is_ok_and(|row| !row.status.is_final()) {
-            // Another process may drive it; then it is sent to that one.
-            self.host.wake(run, explain, Ticket(0));
-            let _ = self.turn(run, now_ms)?;
-            let look = self.host.look_at(run)?;
-            return Ok((!look.status().is_final()).then_some(look));
-        }
-        Ok(None)
+    fn at(&mut self, now_ms: i64) -> &mut dyn SessionHost {
+        self.clocked.now_ms = now_ms;
+        &mut self.clocked
     }
+}
 
-    fn begin(
-        &mut self,
-        name: &str,
-        instead_of: Option<RunNo>,
-        state: Value,
-        now_ms: i64,
-        explain: bool,
-    ) -> Result<RunNo, KeptTrouble> {
-        let input = self.gate.input(state);
-        let id = format!("session-{}", new_id(now_ms)?);
-        self.host.start(Start { watched: explain, ..Start::new(self.workflow, id, input) }, Ticket(0));
-        let (outcome, _) = self.turn(RunNo(0), now_ms)?;
-        let run = outcome.map_err(KeptTrouble::Host)?.run;
-        if self.host.store().keep_session(&self.document, name, run, instead_of)? {
-            return Ok(run);
-        }
-        // Another process was faster, and its session is the one.
-        self.host.hand(run, Event::Cancel { reason: None }, Ticket(0));
-        let _ = self.turn(run, now_ms)?;
-        let known = self.host.store().session(&self.document, name)?;
-        known.ok_or_else(|| Trouble::Missing(format!("session `{name}`")).into())
-    }
+/// A host whose turns are all taken at one time.
+struct ClockedHost {
+    host: Host,
+    now_ms: i64,
+}
 
-    /// Takes what is queued, until the order that was just given is answered, and tells what happened in a run.
-    fn turn(&mut self, run: RunNo, now_ms: i64) -> Result<(Result<Taken, host::Refused>, Vec<Note>), Trouble> {
-        let (mut answered, mut told) = (None, Vec::new());
+impl ClockedHost {
+    /// Takes turns until the order that was just given is answered and nothing more is due.
+    fn answered(&mut self) -> Result<Handed, Trouble> {
+        let mut answered = None;
         // A run that was not finished with its last event takes this one some turns later.
-        while answered.is_none() || self.host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
-            for act in self.host.turn(now_ms)? {
-                match act {
-                    Act::Answered { outcome, .. } => answered = Some(outcome),
-                    Act::Told { run: of, notes } if of == run => told.extend(notes),
-                    _ => {}
+        while answered.is_none() || self.host.next_ms().is_some_and(|at_ms| at_ms <= self.now_ms) {
+            for act in self.host.turn(self.now_ms)? {
+                if let Act::Answered { outcome, .. } = act {
+                    answered = Some(outcome);
                 }
             }
         }
-        Ok((answered.unwrap_or(Err(host::Refused::NoRun)), told))
+        Ok(answered.unwrap_or(Err(Refused::NoRun)))
+    }
+
+    fn tend(&mut self) -> Result<(), Trouble> {
+        self.host.notice()?;
+        self.host.turn(self.now_ms).map(drop)
     }
 }
 
-/// A session that expired in this very turn is not an error: the next one is new.
-fn is_expired(refused: host::Refused) -> Result<(), KeptTrouble> {
-    match refused {
-        host::Refused::Rejected(Rejected::Ended) => Ok(()),
-        host::Refused::Rejected(rejected) => Err(Refused::Event(rejected).into()),
-        refused => Err(KeptTrouble::Host(refused)),
+impl SessionHost for ClockedHost {
+    fn store(&self) -> &Store {
+        self.host.store()
     }
-}
 
-/// How a session stands. What cannot be told is an error.
-fn told(look: &Look, notes: &[Note]) -> Result<Answer, KeptTrouble> {
-    let read = |name: &str| {
-        let id = named(&look.program, name).ok_or(Refused::NoSession)?;
-        view(&look.program, &look.state, id).map_err(Refused::View)
-    };
-    Ok(Answer { view: read("session")?, problems: read("problems")?, reasons: answer::reasons(notes) })
-}
+    fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
 
-fn named(program: &Program, name: &str) -> Option<ViewId> {
-    let found = program.views.iter().position(|view| &*view.name == name)?;
-    u32::try_from(found).ok().map(ViewId)
-}
+    fn start(&mut self, start: Start) -> Result<Handed, Trouble> {
+        self.host.start(start, Ticket(0));
+        self.answered()
+    }
 
-fn remembered(view: &Value) -> Value {
-    let part = |key: &str| Some((Arc::from(key), view.get(key)?.clone()));
-    Value::from(REMEMBERED.iter().filter_map(|key| part(key)).collect::<Object>())
+    fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError> {
+        loop {
+            self.host.hand(run, event.clone(), Ticket(0));
+            match self.answered()? {
+                Err(Refused::Driven) => {}
+                handed => return Ok(handed?.new),
+            }
+            let (item, since) = (self.host.store().post(run, event)?, Instant::now());
+            // Meanwhile this process takes what is sent to it: the other one may be waiting for it.
+            let sent = loop {
+                if let Some(sent) = self.host.store().outcome(item, run, since)? {
+                    break sent;
+                }
+                self.tend()?;
+                thread::sleep(NAP);
+            };
+            if sent != Sent::Undriven {
+                return sent.into_result().map(|()| true);
+            }
+        }
+    }
+
+    fn wake(&mut self, run: RunNo) -> Result<Handed, Trouble> {
+        self.host.wake(run, false, Ticket(0));
+        self.answered()
+    }
+
+    fn look(&mut self, run: RunNo) -> Result<Look, Trouble> {
+        self.host.look_at(run)
+    }
 }

@@ -10,62 +10,22 @@ mod sessions;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_core::ir::{Program, ViewId};
-use branchpoint_core::{Command, Event, Note, Rejected, Stamp, State, TimerNo, advance, carry, view};
-use branchpoint_expr::{EvalError, Object, Value};
-use branchpoint_runners::agent::Bounds;
+use branchpoint_core::ir::Program;
+use branchpoint_core::{Command, Event, Note, Rejected, Stamp, State, TimerNo, advance, carry};
+use branchpoint_expr::{Object, Value};
 
 use crate::host::MAX_OPS;
 
-pub use answer::Answer;
-pub use kept::{KeptSessions, KeptTrouble};
+pub use branchpoint_backend::{SESSION_TTL_S, SessionAnswer, SessionOptions, SessionRefused, SessionRequest};
+pub use kept::KeptSessions;
+pub(crate) use kept::SessionHost;
 pub use sessions::Sessions;
-
-/// How long a session lives that nobody touches, unless the host says otherwise.
-pub const TTL_S: i64 = 86_400;
-
-/// What a host says to a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// The user said something.
-    Message(Arc<str>),
-    /// A tool was used. A report is a fact, so it is never refused.
-    Tool(Arc<str>),
-    /// Which tools are offered?
-    Ask,
-    /// Forget everything.
-    Reset,
-}
-
-/// Why there is no gate, or no answer.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Refused {
-    /// The program is not that of an agent's session.
-    #[error("this workflow has no session: it does not say which tools are offered")]
-    NoSession,
-    /// A time to live is not negative.
-    #[error("a session cannot live for {0} seconds; 0 means that it never expires")]
-    BadTtl(i64),
-    /// A session id is not empty.
-    #[error("a session id is text that is not empty")]
-    NoId,
-    /// The run did not take the event.
-    #[error("the session did not take this: {0}")]
-    Event(#[from] Rejected),
-    /// What is offered could not be told. A gate must not open by accident.
-    #[error("what is offered now cannot be told: {}", .0.message)]
-    View(EvalError),
-}
 
 /// A document's gate. It is the same for all sessions.
 #[derive(Clone, Debug)]
 pub struct Gate<'p> {
     program: &'p Program,
-    session: ViewId,
-    problems: ViewId,
-    tools: Value,
-    ttl_ms: Value,
-    limits: Value,
+    options: SessionOptions,
 }
 
 /// One session.
@@ -83,40 +43,28 @@ pub struct Session {
 impl<'p> Gate<'p> {
     /// A gate with the tools that the host has; none leaves it to the document. Sessions expire after so many seconds
     /// without a request; 0 means never.
-    pub fn new(program: &'p Program, tools: Option<&[&str]>, ttl_s: i64) -> Result<Self, Refused> {
-        let named = |name: &str| {
-            let found = program.views.iter().position(|view| &*view.name == name);
-            found.and_then(|at| u32::try_from(at).ok()).map(ViewId).ok_or(Refused::NoSession)
-        };
-        if ttl_s < 0 {
-            return Err(Refused::BadTtl(ttl_s));
-        }
-        let tools = tools
-            .map_or(Value::Null, |tools| Value::from(tools.iter().map(|tool| Value::from(*tool)).collect::<Vec<_>>()));
-        let ttl_ms = Value::Int(ttl_s.saturating_mul(1_000));
-        Ok(Self {
-            program,
-            session: named("session")?,
-            problems: named("problems")?,
-            tools,
-            ttl_ms,
-            limits: Value::Null,
-        })
+    pub fn new(program: &'p Program, tools: Option<&[&str]>, ttl_s: i64) -> Result<Self, SessionRefused> {
+        let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
+        Self::with_options(program, SessionOptions { tools, ttl_s, ..SessionOptions::default() })
     }
 
-    /// The same with limits for each turn of a chat. A session keeps those that it was opened with.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Bounds) -> Self {
-        let limits = [("turns", limits.turns), ("tokens", limits.tokens), ("cost_micros", limits.cost_micros)];
-        let limits = limits.into_iter().filter_map(|(name, limit)| Some((name.into(), Value::Int(limit?))));
-        self.limits = Value::from(limits.collect::<Object>());
-        self
+    /// A gate whose sessions are opened with these options. A session keeps those that it was opened with.
+    pub fn with_options(program: &'p Program, options: SessionOptions) -> Result<Self, SessionRefused> {
+        answer::view_named(program, "session")?;
+        answer::view_named(program, "problems")?;
+        input(&options, Value::Null)?;
+        Ok(Self { program, options })
+    }
+
+    /// What sessions are opened with.
+    pub fn options(&self) -> &SessionOptions {
+        &self.options
     }
 
     /// A new session, or one that goes on from what a host has kept: `{activeStep, recentlyUsedTools, sequenceIndex}`.
-    pub fn open(&self, kept: Option<Value>, now_ms: i64) -> Result<Session, Refused> {
+    pub fn open(&self, kept: Option<Value>, now_ms: i64) -> Result<Session, SessionRefused> {
         let mut session = Session { state: State::new(), timer: None, keys: BTreeSet::new(), now_ms };
-        let input = self.input(kept.unwrap_or_default());
+        let input = input(&self.options, kept.unwrap_or_default())?;
         let stamp = Stamp { now_ms, ..Stamp::default() };
         session.take(
             self.program,
@@ -126,23 +74,15 @@ impl<'p> Gate<'p> {
         Ok(session)
     }
 
-    /// What a session is opened with.
-    fn input(&self, kept: Value) -> Value {
-        let input = [("tools", self.tools.clone()), ("ttl_ms", self.ttl_ms.clone()), ("state", kept)];
-        let limits = (self.limits != Value::Null).then(|| ("limits", self.limits.clone()));
-        let input = input.into_iter().chain(limits);
-        Value::from(input.map(|(key, value)| (key.into(), value)).collect::<Object>())
-    }
-
     /// Hands a request to a session. A report with a key that was seen before changes nothing.
     pub fn request(
         &self,
         session: &mut Session,
-        request: Request,
+        request: SessionRequest,
         key: Option<&str>,
         now_ms: i64,
         explain: bool,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<SessionAnswer, SessionRefused> {
         if session.expired(now_ms) {
             *session = self.open(None, now_ms)?;
         }
@@ -150,7 +90,7 @@ impl<'p> Gate<'p> {
             return Ok(self.answer(session, &[])?.unchanged());
         }
         let stamp = Stamp { now_ms: now_ms.max(session.now_ms), record: explain, ..Stamp::default() };
-        let forgets = request == Request::Reset;
+        let forgets = request == SessionRequest::Reset;
         let notes = session.take(self.program, &stamp, event(request, key))?;
         if forgets {
             session.keys.clear();
@@ -159,27 +99,16 @@ impl<'p> Gate<'p> {
         self.answer(session, &notes)
     }
 
-    /// The tools of the document that a host does not have. They are offered all the same, so whoever starts the agent
-    /// should say so.
-    pub fn missing_tools(&self, available: &[&str]) -> Vec<Arc<str>> {
-        let agent = self.program.views.iter().find(|view| &*view.name == "agent");
-        let agent = agent.and_then(|view| self.program.exprs[view.value.0 as usize].literal());
-        let tools = agent.and_then(|agent| agent.get("tools")).and_then(Value::as_list).unwrap_or_default();
-        tools.iter().filter_map(Value::as_str).filter(|tool| !available.contains(tool)).map(Arc::from).collect()
-    }
-
     /// A living session takes a changed document, and keeps what it remembers.
-    pub fn adopt(&self, session: &mut Session, changed: &Gate<'_>) -> Result<(), Refused> {
+    pub fn adopt(&self, session: &mut Session, changed: &Gate<'_>) -> Result<(), SessionRefused> {
         let carried = carry(self.program, changed.program, &session.state)?;
         let stamp = Stamp { now_ms: session.now_ms, ..Stamp::default() };
         session.take(changed.program, &stamp, Event::Adopt(Box::new(carried)))?;
         Ok(())
     }
 
-    fn answer(&self, session: &Session, notes: &[Note]) -> Result<Answer, Refused> {
-        let read = |id| view(self.program, &session.state, id).map_err(Refused::View);
-        let reasons = answer::reasons(notes);
-        Ok(Answer { view: read(self.session)?, problems: read(self.problems)?, reasons })
+    fn answer(&self, session: &Session, notes: &[Note]) -> Result<SessionAnswer, SessionRefused> {
+        answer::answer(self.program, &session.state, notes)
     }
 }
 
@@ -216,14 +145,33 @@ impl Session {
     }
 }
 
-fn event(request: Request, key: Option<&str>) -> Event {
+fn event(request: SessionRequest, key: Option<&str>) -> Event {
     let said =
         |key: &str, text: Arc<str>| Value::from([(Arc::from(key), Value::Str(text))].into_iter().collect::<Object>());
     let (name, payload) = match request {
-        Request::Message(text) => ("message", said("text", text)),
-        Request::Tool(tool) => ("tool", said("tool", tool)),
-        Request::Ask => ("ask", Value::Null),
-        Request::Reset => ("reset", Value::Null),
+        SessionRequest::Message(text) => ("message", said("text", text)),
+        SessionRequest::Tool(tool) => ("tool", said("tool", tool)),
+        SessionRequest::Ask => ("ask", Value::Null),
+        SessionRequest::Reset => ("reset", Value::Null),
     };
     Event::Signal { name: name.into(), payload, sender: None, key: key.map(Into::into) }
+}
+
+/// The input of the run of a session.
+fn input(options: &SessionOptions, state: Value) -> Result<Value, SessionRefused> {
+    let SessionOptions { tools, ttl_s, limits } = options;
+    if *ttl_s < 0 {
+        return Err(SessionRefused::BadTtl(*ttl_s));
+    }
+    let texts =
+        |texts: &Vec<String>| Value::from(texts.iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>());
+    let limits = [("turns", limits.turns), ("tokens", limits.tokens), ("cost_micros", limits.cost_micros)];
+    let limits = limits.into_iter().filter_map(|(name, limit)| Some((name.into(), Value::Int(limit?))));
+    let input = [
+        ("tools", tools.as_ref().map_or(Value::Null, texts)),
+        ("ttl_ms", Value::Int(ttl_s.saturating_mul(1_000))),
+        ("state", state),
+        ("limits", Value::from(limits.collect::<Object>())),
+    ];
+    Ok(Value::from(input.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>()))
 }

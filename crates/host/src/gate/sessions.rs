@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Answer, Gate, Refused, Request, Session};
+use super::{Gate, Session, SessionAnswer, SessionRefused, SessionRequest};
 
 /// The sessions of a gate. A request with a new id opens one, and one that has expired is opened anew.
 #[derive(Debug)]
@@ -22,13 +22,13 @@ impl<'p> Sessions<'p> {
     pub fn request(
         &mut self,
         id: &str,
-        request: Request,
+        request: SessionRequest,
         key: Option<&str>,
         now_ms: i64,
         explain: bool,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<SessionAnswer, SessionRefused> {
         if id.is_empty() {
-            return Err(Refused::NoId);
+            return Err(SessionRefused::NoId);
         }
         if let Some(session) = self.open.get_mut(id) {
             return self.gate.request(session, request, key, now_ms, explain);
@@ -47,7 +47,7 @@ impl<'p> Sessions<'p> {
     }
 
     /// A changed document: living sessions take it at once, and keep what they remember.
-    pub fn adopt(&mut self, changed: Gate<'p>) -> Result<(), Refused> {
+    pub fn adopt(&mut self, changed: Gate<'p>) -> Result<(), SessionRefused> {
         for session in self.open.values_mut() {
             self.gate.adopt(session, &changed)?;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use branchpoint_backend::{RequestChange, RunEvent, RunEventKind};
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{
@@ -12,7 +13,7 @@ use branchpoint_expr::Kind;
 
 use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
-use super::{Act, Asker, Host, Order, People, Readiness, Refused, Taken};
+use super::{Act, Asker, Host, Order, Readiness, Refused, Taken};
 use crate::store::{Packed, RunNo, Trouble};
 use crate::zones::offsets_s;
 use branchpoint_runners::Secrets;
@@ -172,7 +173,7 @@ impl Host {
         let secrets = Secrets::from_values(open.packing.secrets.to_vec());
         self.current.resolved = resolved.filter(|_| self.settings.notifies).map(|output| secrets.mask_value(output));
         if open.watched && !outcome.trace.is_empty() {
-            self.current.acts.push(Act::Told { run, notes: outcome.trace });
+            self.report(run, RunEventKind::Notes(outcome.trace));
         }
         for command in outcome.commands {
             self.carry_out(run, command, now_ms)?;
@@ -246,7 +247,7 @@ impl Host {
                     open.questions.insert(request, spec.clone());
                 }
                 self.store.put_question(run, request, packed, now_ms);
-                self.tell_people(run, request, People::Asked(spec));
+                self.report_request(run, request, RequestChange::Opened(spec));
             }
             Command::Remind { request, users } => {
                 self.store.remind(run, request);
@@ -257,7 +258,7 @@ impl Host {
                 });
                 let next_due_ms = asked.and_then(|asked| asked.next_due_ms());
                 if next_due_ms.is_none_or(|due_ms| due_ms > self.current.now_ms) {
-                    self.tell_people(run, request, People::Reminded(users));
+                    self.report_request(run, request, RequestChange::Reminded(users));
                 }
             }
             Command::Retract { request } => {
@@ -265,7 +266,7 @@ impl Host {
                 self.store.close_question(run, request, now_ms);
                 // The question that an event settles is the first that it closes.
                 let outcome = self.current.resolved.take();
-                self.tell_people(run, request, People::Closed(outcome));
+                self.report_request(run, request, RequestChange::Closed(outcome));
             }
             Command::Finish { .. } => {
                 if open.parent.is_some() {
@@ -276,12 +277,11 @@ impl Host {
         Ok(())
     }
 
-    fn tell_people(&mut self, run: RunNo, request: RequestNo, what: People) {
+    fn report_request(&mut self, run: RunNo, request: RequestNo, change: RequestChange) {
         if self.settings.notifies {
-            self.store.keep_notice(self.owner.number, run, request, &what);
+            self.store.keep_notice(self.owner.number, run, request, &change);
         }
-        let id = self.open.get(&run).map(|open| open.id.clone()).unwrap_or_default();
-        self.current.acts.push(Act::People { run, id, request, what });
+        self.report(run, RunEventKind::Request(request, change));
     }
 
     fn clear_timer(&mut self, run: RunNo, timer: TimerNo) {
@@ -309,7 +309,8 @@ impl Host {
                 self.store.restate(run, seq, now_ms, status, driven.then_some(self.owner.number));
                 if status != open.row.0 {
                     let result = open.state.result().map(|(_, result)| result.clone());
-                    self.current.acts.push(Act::Stands { run, id: open.id.clone(), status, result });
+                    let (id, kind) = (open.id.clone(), RunEventKind::Status(status, result));
+                    self.current.acts.push(Act::Event(RunEvent { run, id, kind }));
                 }
                 open.row = (status, driven);
             }

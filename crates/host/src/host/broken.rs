@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use branchpoint_backend::{RunEvent, RunEventKind};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 
 use super::open::Open;
 use super::{Act, Drives, Host, Order, Refused, Taken};
-use crate::store::{Packing, RunNo, Trouble};
+use crate::store::{Packing, Run, RunNo, Trouble};
 
 /// How long runs that cannot be opened are left alone before some of them are tried again.
 const RETRY_MS: i64 = 60_000;
@@ -69,11 +70,16 @@ impl BrokenRuns {
 
 impl Host {
     /// A run that this process has claimed cannot be opened: it is released, and reported once.
-    pub(super) fn set_broken(&mut self, run: RunNo, why: String) {
-        self.store.let_go(run, self.owner.number);
-        if self.broken.add(run, self.current.now_ms) {
-            self.current.acts.push(Act::Broken { run, why });
+    pub(super) fn set_broken(&mut self, row: &Run, why: String) {
+        self.store.let_go(row.run, self.owner.number);
+        if self.broken.add(row.run, self.current.now_ms) {
+            self.report_row(row, RunEventKind::Broken(why));
         }
+    }
+
+    /// Reports an event of a run that is not open.
+    fn report_row(&mut self, row: &Run, kind: RunEventKind) {
+        self.current.acts.push(Act::Event(RunEvent { run: row.run, id: row.id.as_str().into(), kind }));
     }
 
     /// A run was opened. If it was broken before, its key is back or its bytes were restored; the others may have recovered too.
@@ -164,8 +170,7 @@ impl Host {
         if row.parent.is_some() {
             self.schedule.queue.push_back(Order::ChildEnded(run));
         }
-        let id: Arc<str> = row.id.as_str().into();
-        self.current.acts.push(Act::Stands { run, id, status: Status::Cancelled, result: None });
+        self.report_row(&row, RunEventKind::Status(Status::Cancelled, None));
         Ok(())
     }
 }

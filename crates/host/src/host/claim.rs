@@ -191,7 +191,7 @@ impl Host {
             Err(trouble) if trouble.is_of_one_run() => Refused::Broken(trouble.to_string()),
             Err(trouble) => return Err(trouble),
         };
-        self.set_broken(row.run, refused.to_string());
+        self.set_broken(row, refused.to_string());
         Ok(Err(refused))
     }
 

@@ -31,15 +31,15 @@ mod wind_down;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Event, TimerUse, Usage};
 use branchpoint_expr::Value;
 
 use crate::store::{Owner, Part, RunNo, Store, Trouble, WorkflowNo};
-pub use act::{Act, People, Ticket};
-pub use branchpoint_backend::{ContinueWith, Look, Refused, Replayed, Start, Taken};
+pub use act::{Act, Ticket};
+pub use branchpoint_backend::{ContinueWith, Look, Refused, Replayed, RunEvent, RunEventKind, Start, Taken};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::judge;
@@ -274,9 +274,22 @@ impl Host {
         !self.schedule.queue.is_empty()
     }
 
-    /// How many events runs have taken here, for whoever counts them from another thread.
-    pub fn events(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.counters.events)
+    /// How many events runs have taken here.
+    pub fn events(&self) -> u64 {
+        self.counters.events.load(Ordering::Relaxed)
+    }
+
+    /// Counts the events that runs take here in this counter, which other threads may read.
+    #[must_use]
+    pub fn counting_events(mut self, counter: Arc<AtomicU64>) -> Self {
+        self.counters.events = counter;
+        self
+    }
+
+    /// Drives every run of the store that no other process drives, from now on.
+    pub fn drive_all(&mut self) -> Result<(), Trouble> {
+        self.settings.drives = Drives::All;
+        self.look_around()
     }
 
     /// When the next turn is worth its while: at once, at that time, or when something is queued.

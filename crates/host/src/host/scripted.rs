@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use branchpoint_backend::{RunEvent, RunEventKind};
 use branchpoint_core::effect::Kind;
 use branchpoint_core::{Approval, ApprovalKey, Event, approvals};
 use branchpoint_expr::{Object, Value};
@@ -196,7 +197,7 @@ impl Host {
     fn note(&mut self, run: RunNo, text: &str) {
         let sealed = self.open.get(&run).map(|open| open.packing.secrets.to_vec()).unwrap_or_default();
         let secrets = Secrets::from_values(sealed.into_iter().chain(self.settings.private.values().iter().cloned()));
-        self.current.acts.push(Act::Noted { run, text: secrets.mask(text).into_owned() });
+        self.report(run, RunEventKind::Message(secrets.mask(text).into_owned()));
     }
 
     fn next_answer(&mut self, run: RunNo) -> Option<(ApprovalKey, Arc<str>, Event, String)> {
@@ -224,7 +225,8 @@ impl Host {
                     if scripted.script.recorded().is_some() {
                         let text =
                             format!("The recorded script has no answer to the question of step `{}`.", approval.step);
-                        self.current.acts.push(Act::Noted { run, text });
+                        let (id, kind) = (open.id.clone(), RunEventKind::Message(text));
+                        self.current.acts.push(Act::Event(RunEvent { run, id, kind }));
                     }
                     scripted.unanswered.insert(key);
                     continue;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use branchpoint_backend::BackendError;
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
@@ -17,7 +18,7 @@ use branchpoint_runners::Secrets;
 pub const MAX_OPS: u64 = 100_000_000;
 
 /// An id that no other run has: the time and chance, in letters and digits that people do not mistake for each other.
-pub fn new_id(now_ms: i64) -> Result<String, Trouble> {
+pub fn new_id(now_ms: i64) -> Result<String, BackendError> {
     const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let chance = u64::from_le_bytes(random()?);
     let mut id = String::new();

@@ -3,38 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
+use branchpoint_backend::Health;
 use branchpoint_core::ir::Status;
 
 use super::permissions::mode;
 use super::upkeep::beside;
-use super::{KeyState, Store, Trouble, schema};
-
-/// What is known about a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
-    /// The version of its tables.
-    pub version: usize,
-    /// What is wrong with the file, with programs, with large values and with the rows of runs; nothing, if the store is whole.
-    pub damage: Vec<String>,
-    /// The key of sealed secrets.
-    pub key: KeyState,
-    /// Files of the store that others than their owner may use, each with its rights.
-    pub open_files: Vec<(PathBuf, u32)>,
-    /// How many bytes the file has.
-    pub file_bytes: u64,
-    /// How many bytes of it are free.
-    pub free_bytes: u64,
-    /// How many bytes the log has.
-    pub log_bytes: u64,
-    /// How many bytes are free on its disk; none if that cannot be told.
-    pub disk_bytes: Option<u64>,
-    /// How many runs have events of the future: the clock was set back.
-    pub future_runs: u64,
-    /// How many timers are overdue.
-    pub overdue: u64,
-    /// How many runs could go on and are driven by nobody.
-    pub adrift: u64,
-}
+use super::{Store, Trouble, schema};
 
 impl Store {
     /// Looks at everything. It reads the whole file. What is late by less than the patience is not late.
@@ -53,7 +27,7 @@ impl Store {
             damage = self.damaged_rows()?;
         }
         // A process that was killed is still among the owners until another looks around.
-        let alive: Vec<String> = self.owners()?.iter().map(|(owner, ..)| owner.to_string()).collect();
+        let alive: Vec<String> = self.owners()?.iter().map(|driver| driver.owner.to_string()).collect();
         let adrift = format!(
             "SELECT count(*) FROM runs WHERE status = ?1 AND (owner IS NULL OR owner NOT IN ({}))",
             alive.join(", ")

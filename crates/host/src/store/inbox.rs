@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use branchpoint_backend::BackendError;
 use branchpoint_core::{Event, Stamp};
 use rusqlite::{OptionalExtension, params};
 
@@ -29,6 +30,18 @@ pub enum Sent {
     Unheard,
     /// A living process has claimed the event and has not applied it yet. It stays in the inbox.
     Pending,
+}
+
+impl Sent {
+    /// The outcome for the sender. It is an error that no process drives the run, too: the sender may try again.
+    pub(crate) fn into_result(self) -> Result<(), BackendError> {
+        match self {
+            Self::Taken => Ok(()),
+            Self::Refused(refused) => Err(refused.into()),
+            Self::Undriven | Self::Unheard => Err(BackendError::NoResponse),
+            Self::Pending => Err(BackendError::Pending),
+        }
+    }
 }
 
 impl Store {

@@ -251,23 +251,6 @@ impl Store {
         rows.into_iter().map(|row| self.question(row)).collect()
     }
 
-    /// A question as anybody may see it: secrets of its run are masked.
-    pub fn question_masked(&self, run: RunNo, request: RequestNo) -> Result<Option<Question>, Trouble> {
-        let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
-            WHERE run = ?1 AND request = ?2";
-        let mut found = self.db.prepare_cached(sql)?;
-        let Some((mut question, packed, bytes)) =
-            found.query_row(params![run.0, request.0], question_row).optional()?
-        else {
-            return Ok(None);
-        };
-        question.spec = codec::decode_value(&bytes).map_err(|error| damaged(run, error))?;
-        if packed {
-            self.unpack_value(&Packing::default(), &mut question.spec)?;
-        }
-        Ok(Some(question))
-    }
-
     fn question(&self, (mut question, packed, bytes): (Question, bool, Vec<u8>)) -> Result<Question, Trouble> {
         question.spec = codec::decode_value(&bytes).map_err(|error| damaged(question.run, error))?;
         if packed {

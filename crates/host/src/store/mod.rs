@@ -51,19 +51,16 @@ use rusqlite::{Connection, OpenFlags};
 
 use batch::Batch;
 pub use branchpoint_backend::{
-    Document, Exported, Filter, Imported, KeptSession, Listed, OpenApproval, OpenApprovals, Parent, Part, Prune,
-    Pruned, Question, Run, RunNo, Workflow, WorkflowNo,
+    Document, Exported, Filter, Health, Imported, KeptSession, KeyState, Listed, Notice, OpenApproval, OpenApprovals,
+    Parent, Part, Prune, Pruned, Question, Run, RunNo, Workflow, WorkflowNo,
 };
 pub use exchange::{ExchangeTrouble, FORMAT, ImportLimits};
-pub use health::Health;
 pub use inbox::Sent;
 pub(crate) use journal::Pending;
-pub use notices::Notice;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 use permissions::{private_file, private_folder};
 pub(crate) use scripts::{Taker, UsedEntry};
-pub use seal::KeyState;
 pub(crate) use seal::{Key, random};
 
 /// How long a process waits for another that is writing.

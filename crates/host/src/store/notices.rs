@@ -3,35 +3,19 @@
 
 use std::sync::Arc;
 
+use branchpoint_backend::{Notice, RequestChange};
 use branchpoint_core::RequestNo;
 use branchpoint_expr::Value;
 use rusqlite::params;
 
 use super::{RunNo, Store, Trouble};
-use crate::host::People;
-
-/// Something that people outside are to be told.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Notice {
-    number: i64,
-    /// The run that asks.
-    pub run: RunNo,
-    /// The question.
-    pub request: RequestNo,
-    /// What happened: `asked`, `reminded` or `ended`.
-    pub event: String,
-    /// Who was reminded.
-    pub users: Vec<Arc<str>>,
-    /// How a question that has ended was settled; none if it was withdrawn.
-    pub outcome: Option<Value>,
-}
 
 impl Store {
-    pub(crate) fn keep_notice(&self, owner: i64, run: RunNo, request: RequestNo, what: &People) {
-        let (event, users, outcome) = match what {
-            People::Asked(_) => ("asked", &[][..], None),
-            People::Reminded(users) => ("reminded", users.as_slice(), None),
-            People::Closed(outcome) => ("ended", &[][..], outcome.as_ref()),
+    pub(crate) fn keep_notice(&self, owner: i64, run: RunNo, request: RequestNo, change: &RequestChange) {
+        let (event, users, outcome) = match change {
+            RequestChange::Opened(_) => ("asked", &[][..], None),
+            RequestChange::Reminded(users) => ("reminded", users.as_slice(), None),
+            RequestChange::Closed(outcome) => ("ended", &[][..], outcome.as_ref()),
         };
         let users = Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>());
         let (users, outcome) = (format!("{users:?}"), outcome.map(|outcome| format!("{outcome:?}")));

@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use branchpoint_backend::DriverProcess;
 use rusqlite::params;
 
 use super::permissions::{lock_file, lock_folder};
@@ -63,12 +64,14 @@ impl Store {
         Ok(())
     }
 
-    /// The processes that drive runs: number, process id, what they are, since when.
-    pub fn owners(&self) -> Result<Vec<(i64, u32, String, i64)>, Trouble> {
+    /// The processes that drive runs.
+    pub fn owners(&self) -> Result<Vec<DriverProcess>, Trouble> {
         let mut found = self.db.prepare_cached("SELECT owner, pid, what, since_ms FROM owners ORDER BY owner")?;
-        let rows = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-        let rows: Vec<(i64, u32, String, i64)> = rows.collect::<Result<_, _>>()?;
-        Ok(rows.into_iter().filter(|(owner, ..)| self.is_alive(*owner)).collect())
+        let rows = found.query_map([], |row| {
+            Ok(DriverProcess { owner: row.get(0)?, pid: row.get(1)?, command: row.get(2)?, since_ms: row.get(3)? })
+        })?;
+        let drivers: Vec<DriverProcess> = rows.collect::<Result<_, _>>()?;
+        Ok(drivers.into_iter().filter(|driver| self.is_alive(driver.owner)).collect())
     }
 
     /// Whether the process lives: nobody else can take the lock of one that does.

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use branchpoint_backend::KeyState;
 use chacha20poly1305::aead::{Aead, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use rusqlite::{OptionalExtension, params};
@@ -30,17 +31,6 @@ impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(***)")
     }
-}
-
-/// The key of a store, as a check found it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyState {
-    /// Nothing is sealed, and there is no key.
-    None,
-    /// The key opens what is sealed.
-    Fits,
-    /// The key cannot be used; the text says why.
-    Unusable(String),
 }
 
 impl Key {

@@ -118,20 +118,19 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.query_row([run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 
-    /// Moves the log into the file and empties it. False: somebody reads what would be overwritten, so some is left.
-    pub fn checkpoint(&self) -> Result<bool, Trouble> {
+    /// Moves the log into the file and empties it, after rewriting the file without the space of removed runs if that is wanted.
+    /// False: somebody reads the log, so a part of it is left.
+    pub fn compact(&self, rewrite: bool) -> Result<bool, Trouble> {
+        if rewrite {
+            self.db.execute_batch("VACUUM")?;
+        }
         let busy: i64 = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         Ok(busy == 0)
     }
 
-    /// Writes the file anew without the room that forgotten runs have left. Nobody can write meanwhile.
-    pub fn vacuum(&self) -> Result<(), Trouble> {
-        Ok(self.db.execute_batch("VACUUM")?)
-    }
-
-    /// Copies the store into a new file, as it stands at one moment. Others may go on writing meanwhile. The key of sealed
-    /// secrets is no part of the store, so it is no part of the copy.
-    pub fn backup(&self, to: &Path) -> Result<(), Trouble> {
+    /// Copies the store into a new file, as it is at one moment. Others may write meanwhile. Whether there is a key of sealed
+    /// secrets, which is not part of the copy.
+    pub fn backup(&self, to: &Path) -> Result<bool, Trouble> {
         let trouble = |error| Trouble::File { path: to.into(), error };
         if to.exists() {
             return Err(trouble(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
@@ -143,7 +142,7 @@ impl Store {
             // It is of no use to anybody.
             let _ = fs::remove_file(&unfinished);
         }
-        copied
+        copied.map(|()| self.key_path().is_some_and(|key| key.is_file()))
     }
 
     fn copy_to(&self, path: &Path) -> Result<(), Trouble> {

@@ -9,15 +9,15 @@ mod rehearsed;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
+use branchpoint_backend::{RequestChange, RunEventKind};
 use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{
     Approval, ApprovalKey, Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, approvals, status, view,
 };
 use branchpoint_expr::{Object, Value};
 
-use crate::host::{Act, Drives, Host, People, Refused, Start, Taken, Ticket};
+use crate::host::{Act, Drives, Host, Refused, Start, Taken, Ticket};
 use crate::recordings::Past;
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call};
@@ -386,7 +386,7 @@ impl<'p> VirtualDriver<'p> {
     /// After a turn, a run that is not in memory any more is looked at; a process that is killed after every event comes back first.
     fn turned(&mut self) {
         let Some(run) = self.run else { return };
-        if let Some(file) = self.crashing.clone().filter(|_| self.host.events().load(Ordering::Relaxed) > 0) {
+        if let Some(file) = self.crashing.clone().filter(|_| self.host.events() > 0) {
             // The old host goes first: with it, the lock of its process.
             self.host = host(Store::in_memory().expect("there is memory for a small database"), self.now_ms);
             self.host = host(open(&file), self.now_ms);
@@ -407,36 +407,35 @@ impl<'p> VirtualDriver<'p> {
             }
             Act::Withdraw { id, effect, .. } => self.calls.withdraw(&id, effect),
             Act::Answered { outcome, .. } => self.answered = Some(outcome),
-            Act::Told { run, notes } => {
-                // The first notes come before the number of the run is known.
-                if self.run.is_none_or(|own| own == run) {
-                    match &mut self.listener {
-                        Some(listener) => notes.iter().for_each(listener),
-                        None => self.notes.extend(notes),
-                    }
-                }
-            }
-            Act::People { run, request, what, .. } => {
-                if self.run.is_none_or(|own| own == run) {
-                    self.people(request, what);
-                }
-            }
-            Act::Broken { why, .. } => panic!("what was written can be read, and the host said: {why}"),
-            Act::Stands { .. } | Act::Noted { .. } => {}
+            // The first events come before the number of the run is known.
+            Act::Event(event) if self.run.is_none_or(|own| own == event.run) => self.note(event.kind),
+            Act::Event(_) => {}
         }
     }
 
-    fn people(&mut self, request: RequestNo, what: People) {
+    fn note(&mut self, event: RunEventKind) {
+        match event {
+            RunEventKind::Notes(notes) => match &mut self.listener {
+                Some(listener) => notes.iter().for_each(listener),
+                None => self.notes.extend(notes),
+            },
+            RunEventKind::Request(request, change) => self.note_request(request, change),
+            RunEventKind::Broken(why) => panic!("what was written can be read, and the host said: {why}"),
+            _ => {}
+        }
+    }
+
+    fn note_request(&mut self, request: RequestNo, change: RequestChange) {
         let now_ms = self.now_ms;
         let question = self.questions.iter_mut().find(|question| question.request == request);
-        match (what, question) {
-            (People::Asked(spec), None) => {
+        match (change, question) {
+            (RequestChange::Opened(spec), None) => {
                 let question = Question { request, spec, asked_ms: now_ms, reminded_ms: Vec::new(), open: true };
                 self.questions.push(question);
             }
-            (People::Reminded(_), Some(question)) => question.reminded_ms.push(now_ms),
-            (People::Closed(_), Some(question)) => question.open = false,
-            (People::Asked(_), Some(_)) | (People::Reminded(_) | People::Closed(_), None) => {}
+            (RequestChange::Reminded(_), Some(question)) => question.reminded_ms.push(now_ms),
+            (RequestChange::Closed(_), Some(question)) => question.open = false,
+            _ => {}
         }
     }
 }

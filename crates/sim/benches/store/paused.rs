@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use branchpoint_core::{ApprovalKey, Offer, offers};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Act, Drives, Start, Ticket};
+use branchpoint_host::host::{Act, Drives, RunEventKind, Start, Ticket};
 
 use super::{Folder, host, resident_mb, saved};
 
@@ -52,7 +52,8 @@ fn resumed(folder: &Folder, runs: usize) {
         let approval = ApprovalKey::Request(request.expect("it asks"));
         host.hand(run, approval.answer(Some("anna"), &Value::from("approve"), None), Ticket::default());
         let acts = host.turn(2).expect("the store is fine");
-        let ended = acts.iter().any(|act| matches!(act, Act::Stands { status, .. } if status.is_final()));
+        let is_end = |kind: &RunEventKind| matches!(kind, RunEventKind::Status(status, _) if status.is_final());
+        let ended = acts.iter().any(|act| matches!(act, Act::Event(event) if is_end(&event.kind)));
         assert!(ended, "the vote ends the run: {acts:?}");
         took.push(begin.elapsed().as_secs_f64() * 1e3);
         // People answer now and then, and a driver rests in between.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Act, Drives, Start};
+use branchpoint_host::host::{Drives, RunEvent, RunEventKind, Start};
 use branchpoint_host::{Driver, Limits};
 use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
@@ -64,14 +64,15 @@ fn driven(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
     let workflow = saved(host.store(), &document());
     let outside = Arc::new(Timed::default());
     let (told, ended) = channel();
-    let listener = Box::new(move |act: &Act| {
-        if let Act::Stands { status, .. } = act
+    let driver = Driver::new(host, outside.clone(), Limits::default());
+    let listener = Box::new(move |event: &RunEvent| {
+        if let RunEventKind::Status(status, _) = event.kind
             && status.is_final()
         {
-            let _ = told.send(*status);
+            let _ = told.send(status);
         }
     });
-    let driver = Driver::new(host, outside.clone(), Limits::default(), listener);
+    driver.listen(listener).expect("it drives");
     let start = |number: usize| {
         let side = if number.is_multiple_of(2) { "left" } else { "right" };
         drop(driver.begin(Start::new(workflow, format!("run-{number:012}"), Value::from(side))).expect("it drives"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_core::{State, ir::Program, view};
 use branchpoint_dialects::{Loaded, load as load_document};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_host::gate::{Answer, Gate, KeptSessions, Request, Session, TTL_S};
+use branchpoint_host::gate::{Gate, KeptSessions, SESSION_TTL_S, Session, SessionAnswer, SessionRequest};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
@@ -36,7 +36,7 @@ pub(super) fn run(vector: &Value) -> Verdict {
 /// The view after the last event, and what was told after each.
 fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
     let tools: Vec<&str> = list(vector, "allTools").iter().filter_map(Value::as_str).collect();
-    let gate = Gate::new(program, Some(&tools), TTL_S).map_err(|refused| refused.to_string())?;
+    let gate = Gate::new(program, Some(&tools), SESSION_TTL_S).map_err(|refused| refused.to_string())?;
     let mut now_ms = 0;
     let mut player = Player::new(gate, program, vector.get("initialState").cloned())?;
     let mut trace = Vec::new();
@@ -44,15 +44,15 @@ fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
     for event in list(vector, "events") {
         match request(event) {
             Some(request) => drop(player.ask(request, now_ms)?),
-            None => now_ms += TTL_S * HOUR_MS,
+            None => now_ms += SESSION_TTL_S * HOUR_MS,
         }
-        let answer = player.ask(Request::Ask, now_ms)?;
+        let answer = player.ask(SessionRequest::Ask, now_ms)?;
         trace.push(part(&answer, &["activeStep", "allowedTools"]));
         last = Some(answer);
     }
     let last = match last {
         Some(last) => last,
-        None => player.ask(Request::Ask, now_ms)?,
+        None => player.ask(SessionRequest::Ask, now_ms)?,
     };
     Ok((part(&last, &["activeStep", "allowedTools", "recentlyUsedTools", "sequenceIndex"]), Value::from(trace)))
 }
@@ -77,7 +77,7 @@ impl<'p> Player<'p> {
         Ok(Self::Kept { gate, program, folder, sessions: Some(Box::new(sessions)) })
     }
 
-    fn ask(&mut self, request: Request, now_ms: i64) -> Result<Answer, String> {
+    fn ask(&mut self, request: SessionRequest, now_ms: i64) -> Result<SessionAnswer, String> {
         match self {
             Self::VirtualDriver(gate, session) => {
                 gate.request(session, request, None, now_ms, false).map_err(|refused| refused.to_string())
@@ -108,18 +108,18 @@ fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, n
 }
 
 /// What an event says; none is the time running out.
-fn request(event: &Value) -> Option<Request> {
+fn request(event: &Value) -> Option<SessionRequest> {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     if let Some(message) = text("message") {
-        return Some(Request::Message(message.into()));
+        return Some(SessionRequest::Message(message.into()));
     }
     if let Some(tool) = text("tool") {
-        return Some(Request::Tool(tool.into()));
+        return Some(SessionRequest::Tool(tool.into()));
     }
-    event.get("reset").map(|_| Request::Reset)
+    event.get("reset").map(|_| SessionRequest::Reset)
 }
 
-fn part(answer: &Answer, keys: &[&str]) -> Value {
+fn part(answer: &SessionAnswer, keys: &[&str]) -> Value {
     let view = answer.view("vector");
     let parts = keys.iter().map(|key| ((*key).into(), view.get(key).cloned().unwrap_or_default()));
     Value::from(parts.collect::<Object>())

@@ -21,7 +21,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::Reply;
-use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused, Start, Taken, Ticket};
+use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused, RunEvent, RunEventKind, Start, Taken, Ticket};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_runners::{Answer, Call};
 
@@ -104,7 +104,9 @@ impl Heard {
                         self.calls.retain(|(_, call)| call.run != id || call.effect != effect);
                     }
                     Act::Answered { outcome, .. } => self.answers.push(outcome),
-                    Act::Stands { id, status, result, .. } if status.is_final() => {
+                    Act::Event(RunEvent { id, kind: RunEventKind::Status(status, result), .. })
+                        if status.is_final() =>
+                    {
                         self.ended.insert(id.to_string(), (status, result.unwrap_or_default()));
                     }
                     _ => {}

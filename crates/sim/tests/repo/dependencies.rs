@@ -45,7 +45,14 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     (
         "branchpoint-sim",
-        &["branchpoint-expr", "branchpoint-core", "branchpoint-dialects", "branchpoint-runners", "branchpoint-host"],
+        &[
+            "branchpoint-expr",
+            "branchpoint-core",
+            "branchpoint-dialects",
+            "branchpoint-runners",
+            "branchpoint-backend",
+            "branchpoint-host",
+        ],
     ),
 ];
 

@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
+use branchpoint_backend::{Backend, Session, SessionOptions};
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::gate::{Gate, KeptSessions, Request, Sessions};
+use branchpoint_host::gate::{Gate, KeptSessions, SessionAnswer, SessionRequest, Sessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
+use branchpoint_host::{Driver, Embedded, Limits};
+use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 /// How long a session lives here that nobody touches.
 const TTL_S: i64 = 60;
@@ -33,13 +37,13 @@ fn kept<'p>(folder: &Path, program: &'p Program, tools: Option<&[&str]>, now_ms:
     KeptSessions::new(host, Gate::new(program, tools, TTL_S).expect("it has a session"), workflow, "agent".into())
 }
 
-fn request(event: &Value) -> Request {
+fn request(event: &Value) -> SessionRequest {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     match (text("message"), text("tool"), event.get("ask")) {
-        (Some(message), ..) => Request::Message(message.into()),
-        (_, Some(tool), _) => Request::Tool(tool.into()),
-        (.., Some(_)) => Request::Ask,
-        _ => Request::Reset,
+        (Some(message), ..) => SessionRequest::Message(message.into()),
+        (_, Some(tool), _) => SessionRequest::Tool(tool.into()),
+        (.., Some(_)) => SessionRequest::Ask,
+        _ => SessionRequest::Reset,
     }
 }
 
@@ -66,8 +70,7 @@ fn every_example_is_answered_alike_with_a_crash_after_each_request() {
             let expected = sessions.request("s", request(event), Some(&key), now_ms, explain).expect("it is taken");
             let mut kept = kept(folder.path(), &program, tools.as_deref(), now_ms);
             let answer = kept.request("s", request(event), Some(&key), now_ms, explain).expect("it is taken");
-            let told =
-                |answer: &branchpoint_host::gate::Answer| format!("{:?} {:?}", answer.view("s"), answer.reasons());
+            let told = |answer: &SessionAnswer| format!("{:?} {:?}", answer.view("s"), answer.reasons);
             assert_eq!(told(&answer), told(&expected), "{}: event {index}", path.display());
             // The process dies here: nothing is closed.
             drop(kept);
@@ -81,13 +84,13 @@ fn two_processes_share_a_session() {
     let program = program(&fs::read_to_string(&path).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let mut one = kept(folder.path(), &program, None, 0);
-    one.request("s", Request::Tool("search".into()), None, 0, false).expect("it is taken");
+    one.request("s", SessionRequest::Tool("search".into()), None, 0, false).expect("it is taken");
     one.close().expect("the store can be written");
     let mut two = kept(folder.path(), &program, None, 1);
-    let answer = two.request("s", Request::Tool("think".into()), None, 1, false).expect("it is taken");
+    let answer = two.request("s", SessionRequest::Tool("think".into()), None, 1, false).expect("it is taken");
     let used = answer.view("s").get("recentlyUsedTools").cloned().unwrap_or_default();
     assert_eq!(used.as_list().map(<[Value]>::len), Some(2), "{used:?}");
-    assert!(two.request("", Request::Ask, None, 1, false).is_err(), "a session has a name");
+    assert!(two.request("", SessionRequest::Ask, None, 1, false).is_err(), "a session has a name");
 }
 
 #[test]
@@ -102,10 +105,10 @@ fn two_processes_that_wait_for_each_other_go_on() {
             let (opened, answered, program) = (&opened, &answered, &program);
             threads.spawn(move || {
                 let mut kept = kept(folder, program, None, 0);
-                kept.request(own, Request::Ask, None, 0, false).expect("it is taken");
+                kept.request(own, SessionRequest::Ask, None, 0, false).expect("it is taken");
                 opened.wait();
                 // Each drives what the other asks for, and waits for the other's answer.
-                let taken = kept.request(other, Request::Message("hello".into()), None, 0, false);
+                let taken = kept.request(other, SessionRequest::Message("hello".into()), None, 0, false);
                 answered.fetch_add(1, Ordering::SeqCst);
                 while answered.load(Ordering::SeqCst) < 2 {
                     kept.tend(0).expect("the store is fine");
@@ -114,4 +117,51 @@ fn two_processes_that_wait_for_each_other_go_on() {
             });
         }
     });
+}
+
+/// Calls nothing: sessions need no calls.
+struct NoCalls;
+
+impl Runner for NoCalls {
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+        Box::pin(std::future::ready(Answer::Never))
+    }
+
+    fn fact(&self, _: &str) -> Value {
+        Value::Null
+    }
+}
+
+/// A process that drives sessions under the real clock.
+fn process(folder: &Path) -> Embedded {
+    let store = || Store::open(&folder.join("store.db"), Durability::Normal).expect("a store can be made");
+    let host = Host::new(store(), "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("a host can be made");
+    Embedded::driving(store(), Driver::new(host, Arc::new(NoCalls), Limits::default()))
+}
+
+#[test]
+fn a_backend_answers_and_explains_a_request_that_another_process_handles() {
+    let path = examples().into_iter().next().expect("there are examples");
+    let (program, folder) = (program(&fs::read_to_string(&path).unwrap()), tempfile::tempdir().unwrap());
+    let (mut one, two) = (process(folder.path()), process(folder.path()));
+    let (document, options) = ("agent".to_owned(), SessionOptions::default());
+    let saved = Document { name: document.clone(), ..Document::default() };
+    let workflow = Workflow { document: &saved, program: &program, children: &BTreeMap::new() };
+    let workflow = one.save(workflow, 0).expect("it is saved");
+    let session = Session { name: "s".into(), document, workflow, options };
+    let request = |backend: &dyn Backend, tool: &str, key: &str| {
+        let request = SessionRequest::Tool(tool.into());
+        backend.request_session(&session, request, Some(key), true).expect("it is accepted")
+    };
+    let used = |answer: &SessionAnswer| answer.state.get("recentlyUsedTools").cloned().unwrap_or_default();
+    let first = request(&one, "search", "a");
+    let run = one.open_session(&session).expect("it lives");
+    // The first process drives the session.
+    let second = request(&two, "think", "b");
+    assert_eq!(used(&second), Value::from(["search", "think"].map(Value::from).to_vec()));
+    assert!(!first.reasons.is_empty() && !second.reasons.is_empty(), "{first:?} {second:?}");
+    one.leave(Duration::ZERO).expect("it closes");
+    let repeated = request(&two, "think", "b");
+    assert_eq!((used(&repeated), repeated.state.get("changed")), (used(&second), Some(&Value::Bool(false))));
+    assert_eq!(two.open_session(&session).expect("it lives"), run, "both have asked one session");
 }

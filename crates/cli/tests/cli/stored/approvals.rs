@@ -132,7 +132,7 @@ fn a_run_that_another_process_drives_is_answered_there() {
     let host = Host::new(bench.store(), "worker", Drives::Named, Arc::new(|_| Value::Null), now_ms);
     let host = host.expect("a host can be made");
     let run = host.store().run("letter").expect("the store can be read").expect("it is there").run;
-    let worker = Driver::new(host, Arc::new(Nowhere), Limits::default(), Box::new(|_| {}));
+    let worker = Driver::new(host, Arc::new(Nowhere), Limits::default());
     worker.wake(run).expect("the worker lives").expect("nobody else drives the run");
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["driven by", "(worker)"]);
     has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);

@@ -14,8 +14,12 @@ use branchpoint_expr::Value;
 use super::{OPS_PER_EVENT, OPS_PER_TURN};
 use crate::host::apply::SNAPSHOT_OPS;
 use crate::host::testing::{Place, answered, calling, open, ops, parent, save, save_with, spinning, start, waiting};
-use crate::host::{Act, Drives, Facts, Host, Start, Taken, Ticket};
+use crate::host::{Act, Drives, Facts, Host, RunEventKind, Start, Taken, Ticket};
 use crate::store::{Filter, Packing, RunNo, Sent};
+
+fn is_completed(act: &Act) -> bool {
+    matches!(act, Act::Event(event) if matches!(event.kind, RunEventKind::Status(Status::Completed, _)))
+}
 
 /// A run that never rests, and tells of each op.
 fn marked() -> Program {
@@ -87,7 +91,7 @@ fn runs_that_only_compute_share_turns_and_hold_nobody_up() {
     let (run, call) = call.expect("a call comes out in the very turn of its start");
     host.settle(run, &call, branchpoint_runners::Answer::data(Value::Null));
     let acts = host.turn(0).expect("the store works");
-    assert!(acts.iter().any(|act| matches!(act, Act::Stands { status: Status::Completed, .. })), "{acts:?}");
+    assert!(acts.iter().any(|act| is_completed(act)), "{acts:?}");
     for _ in 0..10 {
         host.turn(0).expect("the store works");
     }
@@ -107,9 +111,9 @@ fn many_starts_do_not_make_one_endless_turn() {
     for number in 0..100 {
         host.start(Start::new(workflow, format!("run-{number}"), Value::Null), Ticket(number));
     }
-    let before = host.events().load(std::sync::atomic::Ordering::Relaxed);
+    let before = host.events();
     host.turn(0).expect("the store works");
-    let taken = host.events().load(std::sync::atomic::Ordering::Relaxed) - before;
+    let taken = host.events() - before;
     assert!(taken <= 2 * (OPS_PER_TURN / u64::from(OPS_PER_EVENT)) + 2, "{taken} events in one turn");
 }
 
@@ -293,7 +297,7 @@ fn timers_are_not_put_off_by_many_orders() {
         host.start(Start::new(spinning, format!("run-{number}"), Value::Null), Ticket(number));
     }
     let acts = host.turn(20).expect("the store works");
-    let is_end = |act: &Act| matches!(act, Act::Stands { run: of, status: Status::Completed, .. } if *of == run);
+    let is_end = |act: &Act| is_completed(act) && act.run() == Some(run);
     assert!(acts.iter().any(is_end), "{acts:?}");
     assert!(host.has_orders(), "there was more to do than fits into a turn");
 }
