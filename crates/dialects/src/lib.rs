@@ -3,6 +3,7 @@
 //! [`load`] does it all: [`read`], the one reader for YAML and JSON, then the dialect's own grammar and rules, then lowering.
 
 mod agent;
+mod agent_loop;
 mod calls;
 mod environment;
 mod flow;
@@ -12,6 +13,7 @@ mod help;
 mod inputs;
 mod kind;
 mod load;
+mod lowering;
 mod machine;
 mod output;
 mod picture;

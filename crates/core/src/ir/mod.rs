@@ -30,7 +30,7 @@ pub use validate::{Invalid, Odd, Warning, Wrong, validate};
 pub const SEMANTICS: u16 = 1;
 
 /// A lowered document. It never changes after it was validated; a run is pinned to its bytes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Program {
     /// The code.
     pub places: Vec<Place>,

@@ -22,6 +22,7 @@ use branchpoint_expr::{
 
 use super::raw::{Flow, Step, Test, What};
 use crate::inputs::Declared;
+use crate::lowering::{Lowering, Names};
 use crate::report::unlowered;
 
 /// The program of a flow, and what was found while its conditions and templates were compiled. A flow that was refused
@@ -54,16 +55,22 @@ struct Lower {
     b: Builder,
     findings: Vec<Diagnostic>,
     flow_id: Value,
-    /// All variables, as an object.
-    vars: SlotId,
-    /// The data of the step that is about to end.
-    data: SlotId,
-    /// The error of the step that has failed.
-    error: SlotId,
-    /// What a step works on between two ops.
-    work: SlotId,
-    /// The rounds that loops have lost; none in a flow whose loops lose none.
-    lost: Option<Lost>,
+    slots: Names,
+    /// Whether loops may lose rounds to errors. The slots `warnings` and `lost` list and count these rounds then.
+    loses_rounds: bool,
+}
+
+impl Lowering for Lower {
+    const GRAMMAR: Dialect = Dialect::Flow;
+    const ERROR: &'static str = "error";
+
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    fn names(&self) -> &Names {
+        &self.slots
+    }
 }
 
 /// At most this many rounds that loops have lost are listed in the result; the rest is counted.
@@ -71,21 +78,6 @@ const MOST_WARNINGS: usize = 100;
 
 /// How much of an error's message a warning repeats, in characters.
 const WARNING_CHARS: usize = 1_000;
-
-/// The rounds that loops have lost to errors.
-#[derive(Clone, Copy)]
-struct Lost {
-    /// A warning for each, as `[{kind, step, round, error, message}]`.
-    warnings: SlotId,
-    /// How many there are.
-    count: SlotId,
-}
-
-impl Lost {
-    fn slots(self) -> [(&'static str, SlotId); 2] {
-        [("warnings", self.warnings), ("lost", self.count)]
-    }
-}
 
 /// What a step finds around it.
 #[derive(Clone)]
@@ -125,30 +117,37 @@ struct Ways {
 impl Lower {
     fn new(flow: &Flow<'_>) -> Self {
         let mut b = Builder::new();
-        let empty = Value::from(branchpoint_expr::Object::default());
-        let vars = b.slot(ROOT, "variables", Some(empty));
-        let [data, error, work] = ["data", "error", "work"].map(|name| b.slot(ROOT, name, Some(Value::Null)));
-        b.name(ROOT, &[], vars);
+        let mut slots = Names::default();
+        let shared = [
+            // All variables, as an object.
+            ("variables", Some(Value::from(branchpoint_expr::Object::default()))),
+            // The data of the step that is about to end.
+            ("data", Some(Value::Null)),
+            // The error of the step that has failed.
+            ("error", Some(Value::Null)),
+            // What a step works on between two ops.
+            ("work", Some(Value::Null)),
+        ];
+        slots.add_to_root(&mut b, shared);
+        b.name(ROOT, &[], slots["variables"]);
         for step in flow.all() {
             b.step(&step.name, &step.ty, step.parent.map(StepId), (step.span.start, step.span.end));
         }
-        let loses_rounds = |step: &&Step<'_>| matches!(&step.what, What::Loop(repeat) if !repeat.fails);
-        let lost = flow.all().iter().any(loses_rounds).then(|| Lost {
-            warnings: b.slot(ROOT, "warnings", Some(Value::from(Vec::new()))),
-            count: b.slot(ROOT, "lost", Some(Value::Int(0))),
-        });
+        let loses_rounds = flow.all().iter().any(|step| matches!(&step.what, What::Loop(repeat) if !repeat.fails));
+        if loses_rounds {
+            // A warning for each lost round, as `[{kind, step, round, error, message}]`, and how many there are.
+            slots.add_to_root(&mut b, [("warnings", Some(Value::from(Vec::new()))), ("lost", Some(Value::Int(0)))]);
+        }
         let flow_id = flow.uuid.clone().map_or(Value::Null, Value::Str);
-        Self { b, findings: Vec::new(), flow_id, vars, data, error, work, lost }
+        Self { b, findings: Vec::new(), flow_id, slots, loses_rounds }
     }
 
     /// The run inputs are the first variables.
     fn start(&mut self, first: PlaceId, error: PlaceId) -> PlaceId {
         let input = self.b.input();
-        let nested = self.b.formula("nested($input)", Dialect::Flow, &[("input", input)]);
-        let told = self.formula(r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#);
-        let told = self.b.set([Write::Put(self.error, told)], error, None);
-        let fail = Failure { to: told, error: Some(self.error) };
-        self.b.set([Write::Put(self.vars, nested)], first, Some(fail))
+        let nested = self.formula_with("nested($input)", &[("input", input)], &[]);
+        let told = self.assign("error", r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#, error);
+        self.b.set([Write::Put(self.slots["variables"], nested)], first, self.fail_to(told))
     }
 
     /// Fills in the defaults of declared inputs and checks all of them; a run with wrong inputs ends before its first step.
@@ -157,13 +156,15 @@ impl Lower {
             "error": {"kind": $work[0].kind, "step": nil, "message": join(map($work, #.message), "; ")}}"#;
         let rejected = self.formula(rejected);
         let rejected = self.b.close(Status::Failed, rejected);
-        let wrong = self.b.test("len($work) > 0", Dialect::Flow, &[("work", self.work)]);
+        let wrong = self.test("len($work) > 0");
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let constants = [("declared", declared.list.clone())];
-        let values = self.formula_of_values("withDefaults($variables, $declared)", &[], &constants);
-        let problems = self.formula_of_values("inputProblems($variables, $declared)", &[], &constants);
+        let writes = [
+            self.put_with("variables", "withDefaults($variables, $declared)", &[], &constants),
+            self.put_with("work", "inputProblems($variables, $declared)", &[], &constants),
+        ];
         declared.add_views(&mut self.b);
-        self.b.set([Write::Put(self.vars, values), Write::Put(self.work, problems)], checked, None)
+        self.b.set(writes, checked, None)
     }
 
     /// A run that cannot even tell its variables, because they are nested too deeply, still tells its error.
@@ -172,8 +173,7 @@ impl Lower {
         let result = format!(r#"{{"status": "ERROR", "variables": {{}}, "output": nil, "error": {error}}}"#);
         let result = self.formula(&result);
         let to = self.b.close(Status::Failed, result);
-        let fail = Some(Failure { to, error: Some(self.error) });
-        self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
+        self.b.root(ScopeSpec { fail: self.fail_to(to), ..ScopeSpec::default() });
     }
 
     fn finish(mut self, refused: bool, span: Span) -> (Option<Program>, Vec<Diagnostic>) {
@@ -203,7 +203,7 @@ impl Lower {
         let ways = Ways { step: id, end, fail, failed };
         let begin = match &step.what {
             What::Declare(declarations) => self.declare(declarations, around, ways),
-            What::Assign(assignments) => self.assign(assignments, around, ways),
+            What::Assign(assignments) => self.assign_all(assignments, around, ways),
             What::Conditional { condition, yes, no } => self.conditional(*condition, [yes, no], around, ways),
             What::Switch { variable, cases, otherwise } => self.switch(variable, cases, otherwise, around, ways),
             What::Loop(repeat) => self.repeat(repeat, &step.name, around, ways),
@@ -224,14 +224,14 @@ impl Lower {
         let mut set = set_by(step);
         set.retain(|name| around.local(name).is_none());
         let told = r#"{"data": $data, "variables": pick($variables, $set)}"#;
-        let told = self.formula_of_values(told, &[], &[("set", listed(&set))]);
+        let told = self.formula_with(told, &[], &[("set", listed(&set))]);
         let mut place = self.b.set([], next, None);
         self.b.mark(place, Mark::End(id, Some(told)));
         if step.direct {
             let close = self.close(Status::Completed, "DIRECT_OUTPUT", "$data", "nil");
             self.b.mark(close, Mark::End(id, Some(told)));
             self.ended(close, around);
-            let given = self.b.test("$data != nil", Dialect::Flow, &[("data", self.data)]);
+            let given = self.test("$data != nil");
             place = self.b.decide([(given, close)], place, None);
         }
         if let Some(name) = &step.result {
@@ -257,50 +257,33 @@ impl Lower {
     /// Where an op of a step goes when it fails: the error is told under the step's name.
     fn failing(&mut self, name: &str, failed: PlaceId) -> Failure {
         let error = r#"{"kind": $error.kind, "step": $step, "message": $error.message}"#;
-        let error = self.formula_of_values(error, &[], &[("step", Value::from(name))]);
-        let to = self.b.set([Write::Put(self.error, error)], failed, None);
-        Failure { to, error: Some(self.error) }
+        let to = self.assign_with("error", error, &[], &[("step", Value::from(name))], failed);
+        Failure { to, error: Some(self.slots["error"]) }
     }
 
     /// A step fails, with the error that was told already.
     fn failed(&mut self, step: StepId, next: PlaceId) -> PlaceId {
         let place = self.b.set([], next, None);
-        let error = self.b.read(self.error);
+        let error = self.b.read(self.slots["error"]);
         self.b.mark(place, Mark::Fail(step, error));
         place
     }
 
     fn close(&mut self, status: Status, word: &str, output: &str, error: &str) -> PlaceId {
-        let warnings = self.lost.map_or(String::new(), |_| {
+        let warnings = if self.loses_rounds {
             let more = format!(
                 r#"[{{"kind": "{}", "step": nil, "message": toString($lost - {MOST_WARNINGS}) + " more rounds failed"}}]"#,
                 Kind::FailedRounds
             );
             format!(r#", "warnings": $lost > {MOST_WARNINGS} ? concat($warnings, {more}) : $warnings"#)
-        });
+        } else {
+            String::new()
+        };
         let result = format!(
             r#"{{"status": "{word}", "variables": $variables, "output": {output}, "error": {error}{warnings}}}"#
         );
-        let slots = self.lost.map(Lost::slots);
-        let result = self.formula_with(&result, slots.as_ref().map_or(&[], |slots| &slots[..]));
+        let result = self.formula(&result);
         self.b.close(status, result)
-    }
-
-    /// An expression of our own over the slots that all steps share.
-    fn formula(&mut self, text: &str) -> ExprId {
-        self.formula_with(text, &[])
-    }
-
-    /// The same over some more slots.
-    fn formula_with(&mut self, text: &str, more: &[(&str, SlotId)]) -> ExprId {
-        self.formula_of_values(text, more, &[])
-    }
-
-    /// The same with names for values of the document.
-    fn formula_of_values(&mut self, text: &str, more: &[(&str, SlotId)], values: &[(&str, Value)]) -> ExprId {
-        let shared = [("variables", self.vars), ("data", self.data), ("error", self.error), ("work", self.work)];
-        let slots: Vec<_> = shared.iter().chain(more).copied().collect();
-        self.b.formula_with(text, Dialect::Flow, &slots, values)
     }
 
     /// A value of the document in which every text may hold placeholders.
@@ -308,10 +291,10 @@ impl Lower {
         self.b.template(scope, located, Dialect::Flow).unwrap_or_else(|problems| self.refused(problems))
     }
 
-    fn test(&mut self, scope: ScopeId, test: Test<'_>) -> ConditionId {
+    fn condition(&mut self, scope: ScopeId, test: Test<'_>) -> ConditionId {
         if let Test::Both(group, condition) = test {
-            self.test(scope, Test::Group(group));
-            return self.test(scope, Test::If(condition));
+            self.condition(scope, Test::Group(group));
+            return self.condition(scope, Test::If(condition));
         }
         let compiled = self.b.condition_with(scope, Dialect::Flow, |options| match test {
             Test::Group(group) => Condition::group(group, options),
@@ -319,7 +302,7 @@ impl Lower {
         });
         compiled.unwrap_or_else(|problems| {
             self.refused(problems);
-            self.b.test("false", Dialect::Flow, &[])
+            self.test("false")
         })
     }
 

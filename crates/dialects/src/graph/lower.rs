@@ -11,10 +11,11 @@ mod lines;
 use std::collections::BTreeSet;
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
-use branchpoint_core::ir::{ConditionId, ExprId, PlaceId, Program, ScopeId, SlotId, StepId, Write};
+use branchpoint_core::ir::{ConditionId, PlaceId, Program, ScopeId, StepId, Write};
 use branchpoint_expr::{Condition, Dialect, Object, Severity, Value};
 
 use super::raw::{Graph, What};
+use crate::lowering::{Lowering, Names};
 use crate::report::{Report, unlowered};
 
 /// The program of a graph, unless something in it is refused.
@@ -37,9 +38,7 @@ pub(super) fn lower(graph: &Graph, report: &mut Report) -> Option<Program> {
 struct Lower<'g> {
     graph: &'g Graph,
     b: Builder,
-    /// What the formulas call the slots.
-    known: Vec<(&'static str, SlotId)>,
-    slots: Slots,
+    slots: Names,
     /// The scope that holds every live line.
     live: ScopeId,
     /// Where a line of it ends.
@@ -52,89 +51,70 @@ struct Lower<'g> {
     conditions: Vec<Vec<ConditionId>>,
 }
 
-/// What a run remembers, and what each line carries.
-struct Slots {
-    /// `running`, `paused`, `failed` or `completed`.
-    mode: SlotId,
-    /// Outputs by node, `previous_output`, and decisions.
-    state: SlotId,
-    logs: SlotId,
-    /// Approvals that wait: `{nodeId, previousOutput, front}`; front says whether a person was told that it is current.
-    waiting: SlotId,
-    /// Nodes that are still to run: `{nodeId, previousOutput}`.
-    deferred: SlotId,
-    /// How many nodes have run.
-    runs: SlotId,
-    error: SlotId,
-    /// Which node the scope is entered for, and how: `run`, `approve` or `reject`.
-    begin: SlotId,
-    /// Calls of subagents that have not ended.
-    calls: SlotId,
-    /// What the run was started with in place of the text of its start.
-    started: SlotId,
-    /// The output that a line carries.
-    prev: SlotId,
-    /// Whether the line has not forked yet.
-    clean: SlotId,
-    /// Whether the fan-out that the line belongs to was begun by a run that was not paused.
-    under_way: SlotId,
-    /// The text of the output, in lower case.
-    text: SlotId,
-    /// What an agent is asked.
-    content: SlotId,
-    /// Why a call or a condition failed.
-    failure: SlotId,
+impl Lowering for Lower<'_> {
+    const GRAMMAR: Dialect = Dialect::Graph;
+    const ERROR: &'static str = "failure";
+
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    fn names(&self) -> &Names {
+        &self.slots
+    }
 }
 
 impl<'g> Lower<'g> {
     fn new(graph: &'g Graph) -> Self {
         let mut b = Builder::new();
+        let mut slots = Names::default();
         let empty = || Some(Value::from(Vec::new()));
-        let slots = Slots {
-            mode: b.slot(ROOT, "mode", Some(Value::from("running"))),
-            state: b.slot(ROOT, "state", Some(Value::from(Object::default()))),
-            logs: b.slot(ROOT, "logs", empty()),
-            waiting: b.slot(ROOT, "waiting", empty()),
-            deferred: b.slot(ROOT, "deferred", empty()),
-            runs: b.slot(ROOT, "runs", Some(Value::Int(0))),
-            error: b.slot(ROOT, "error", None),
-            begin: b.slot(ROOT, "begin", None),
-            calls: b.slot(ROOT, "calls", empty()),
-            started: b.slot(ROOT, "started", None),
-            prev: b.local("prev"),
-            clean: b.local("clean"),
-            under_way: b.local("under_way"),
-            text: b.local("text"),
-            content: b.local("content"),
-            failure: b.local("failure"),
-        };
-        let mut known = vec![
-            ("mode", slots.mode),
-            ("state", slots.state),
-            ("logs", slots.logs),
-            ("waiting", slots.waiting),
-            ("deferred", slots.deferred),
-            ("runs", slots.runs),
-            ("error", slots.error),
-            ("begin", slots.begin),
-            ("calls", slots.calls),
-            ("started", slots.started),
-            ("prev", slots.prev),
-            ("clean", slots.clean),
-            ("under_way", slots.under_way),
-            ("text", slots.text),
-            ("content", slots.content),
-            ("failure", slots.failure),
+        let of_the_run = [
+            // `running`, `paused`, `failed` or `completed`.
+            ("mode", Some(Value::from("running"))),
+            // Outputs by node, `previous_output`, and decisions.
+            ("state", Some(Value::from(Object::default()))),
+            ("logs", empty()),
+            // Approvals that wait: `{nodeId, previousOutput, front}`; front says whether a person was told that it is current.
+            ("waiting", empty()),
+            // Nodes that are still to run: `{nodeId, previousOutput}`.
+            ("deferred", empty()),
+            // How many nodes have run.
+            ("runs", Some(Value::Int(0))),
+            ("error", None),
+            // Which node the scope is entered for, and how: `run`, `approve` or `reject`.
+            ("begin", None),
+            // Calls of subagents that have not ended.
+            ("calls", empty()),
+            // What the run was started with in place of the text of its start.
+            ("started", None),
         ];
-        known.extend([("given", b.input()), ("time", b.now())]);
-        b.name(ROOT, &["input"], slots.prev);
-        b.name(ROOT, &["text"], slots.text);
+        slots.add_to_root(&mut b, of_the_run);
+        let of_a_line = [
+            // The output that a line carries.
+            "prev",
+            // Whether the line has not forked yet.
+            "clean",
+            // Whether the fan-out that the line belongs to was begun by a run that was not paused.
+            "under_way",
+            // The text of the output, in lower case.
+            "text",
+            // What an agent is asked.
+            "content",
+            // Why a call or a condition failed.
+            "failure",
+        ];
+        slots.add_locals(&mut b, of_a_line);
+        slots.add("given", b.input());
+        slots.add("time", b.now());
+        b.name(ROOT, &["input"], slots["prev"]);
+        b.name(ROOT, &["text"], slots["text"]);
         let live = b.scope(ROOT, ScopeSpec::default());
         let end = b.leave(live, branchpoint_core::ir::Exit::Done(None));
         let entries = graph.nodes.iter().map(|_| b.reserve()).collect();
         let steps = graph.nodes.iter().map(|node| b.step(&node.id, node.kind, None, (node.span.start, node.span.end)));
         let steps = steps.collect();
-        Self { graph, b, known, slots, live, end, entries, steps, conditions: Vec::new() }
+        Self { graph, b, slots, live, end, entries, steps, conditions: Vec::new() }
     }
 
     /// Compiles the conditions of every `if`, also of those that nothing leads to: what is wrong is refused anyway.
@@ -167,28 +147,16 @@ impl<'g> Lower<'g> {
         }
     }
 
-    fn formula(&mut self, text: &str, said: &[(&str, Value)]) -> ExprId {
-        self.b.formula_with(text, Dialect::Graph, &self.known, said)
-    }
-
-    fn test(&mut self, text: &str, said: &[(&str, Value)]) -> ConditionId {
-        self.b.test_with(text, Dialect::Graph, &self.known, said)
-    }
-
-    fn put(&mut self, slot: SlotId, text: &str, said: &[(&str, Value)]) -> Write {
-        Write::Put(slot, self.formula(text, said))
-    }
-
     /// An entry of the log. The formula of its content sees the slots and what is said.
     fn log(&mut self, kind: &str, content: &str, said: &[(&str, Value)]) -> Write {
         let entry = format!("{{timestamp: time, nodeId: id, type: '{kind}', content: {content}}}");
-        Write::Push(self.slots.logs, self.formula(&entry, said))
+        Write::Push(self.slots["logs"], self.formula_with(&entry, &[], said))
     }
 
     /// The run has failed, unless it has already.
     fn fail(&mut self, kind: &str, message: &str, said: &[(&str, Value)]) -> [Write; 2] {
         let error = format!("error ?? {{kind: {kind}, message: {message}, nodeId: id}}");
-        [self.put(self.slots.error, &error, said), self.put(self.slots.mode, "'failed'", &[])]
+        [self.put_with("error", &error, &[], said), self.put("mode", "'failed'")]
     }
 
     /// A node's id, as formulas name it.

@@ -9,10 +9,11 @@ mod evaluate;
 use std::sync::Arc;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{Arm, ConditionId, Early, ExprId, PlaceId, Program, SlotId, Status, Write};
+use branchpoint_core::ir::{Arm, Early, PlaceId, Program, Status, Write};
 use branchpoint_expr::{Dialect, Object, Span, Value};
 
 use super::raw::Agent;
+use crate::lowering::{Lowering, Names, object};
 use crate::report::{Report, unlowered};
 
 /// How many tool uses a session remembers.
@@ -38,127 +39,84 @@ pub(super) fn lower(agent: &Agent<'_>, span: Span, report: &mut Report) -> Optio
 struct Lower<'a, 'd> {
     agent: &'a Agent<'d>,
     b: Builder,
-    slots: Slots,
-    /// What the formulas call the slots.
-    known: Vec<(&'static str, SlotId)>,
-    /// What the formulas call what the document says.
-    said: Vec<(&'static str, Value)>,
+    slots: Names,
     /// Where the session waits for its next event.
     rest: PlaceId,
     /// Where the steps are evaluated.
     evaluate: PlaceId,
-    /// Where it goes on when they are.
+    /// Where it continues when they are.
     evaluated: PlaceId,
     /// Where a tool use is recorded.
     record: PlaceId,
 }
 
-/// What a session remembers. Their names are what a changed document finds them by.
-struct Slots {
-    /// What the session was opened with: `{tools, ttl_ms, state}`.
-    input: SlotId,
-    /// The tools the host gave; none if the template brings its own.
-    given: SlotId,
-    ttl_ms: SlotId,
-    active: SlotId,
-    history: SlotId,
-    index: SlotId,
-    message: SlotId,
-    /// The active step before the event.
-    before: SlotId,
-    why: SlotId,
-    /// Conditions that could not be evaluated during the event.
-    problems: SlotId,
-    problem: SlotId,
-    /// What the event brought.
-    got: SlotId,
-    /// The tool that is being recorded.
-    used: SlotId,
-    after: SlotId,
-    back: SlotId,
+impl Lowering for Lower<'_, '_> {
+    const GRAMMAR: Dialect = Dialect::Session;
+    const ERROR: &'static str = "error";
+
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    fn names(&self) -> &Names {
+        &self.slots
+    }
 }
 
 impl<'a, 'd> Lower<'a, 'd> {
     fn new(agent: &'a Agent<'d>) -> Self {
         let mut b = Builder::new();
         let empty = || Some(Value::from(Vec::new()));
-        let slots = Slots {
-            input: b.input(),
-            given: b.slot(ROOT, "given", None),
-            ttl_ms: b.slot(ROOT, "ttl_ms", None),
-            active: b.slot(ROOT, "active", None),
-            history: b.slot(ROOT, "history", empty()),
-            index: b.slot(ROOT, "index", Some(Value::Int(0))),
-            message: b.slot(ROOT, "message", None),
-            before: b.slot(ROOT, "before", None),
-            why: b.slot(ROOT, "why", Some(Value::from("nothing has happened yet"))),
-            problems: b.slot(ROOT, "problems", empty()),
-            problem: b.slot(ROOT, "problem", None),
-            got: b.slot(ROOT, "got", None),
-            used: b.slot(ROOT, "used", None),
-            after: b.slot(ROOT, "after", None),
-            back: b.slot(ROOT, "back", None),
-        };
-        let seen = [
-            ("message", slots.message),
-            ("tools", slots.history),
-            ("step", slots.active),
-            ("sequence_index", slots.index),
+        let mut slots = Names { values: said(agent), ..Names::default() };
+        // What the session was opened with: `{tools, ttl_ms, state}`.
+        slots.add("input", b.input());
+        // A changed document finds these slots by their names.
+        let remembered = [
+            // The tools the host gave; none if the template brings its own.
+            ("given", None),
+            ("ttl_ms", None),
+            ("active", None),
+            ("history", empty()),
+            ("index", Some(Value::Int(0))),
+            ("message", None),
+            // The active step before the event.
+            ("before", None),
+            ("why", Some(Value::from("nothing has happened yet"))),
+            // Conditions that could not be evaluated during the event, and the latest.
+            ("problems", empty()),
+            ("problem", None),
+            // What the event brought.
+            ("got", None),
+            // The tool that is being recorded.
+            ("used", None),
+            ("after", None),
+            ("back", None),
         ];
-        for (name, slot) in seen {
-            b.name(ROOT, &[name], slot);
+        slots.add_to_root(&mut b, remembered);
+        if agent.template.is_some() {
+            slots.add_to_root(&mut b, chat::slots());
         }
-        let known = vec![
-            ("input", slots.input),
-            ("given", slots.given),
-            ("ttl_ms", slots.ttl_ms),
-            ("active", slots.active),
-            ("history", slots.history),
-            ("index", slots.index),
-            ("message", slots.message),
-            ("before", slots.before),
-            ("why", slots.why),
-            ("problems", slots.problems),
-            ("problem", slots.problem),
-            ("got", slots.got),
-            ("used", slots.used),
-            ("after", slots.after),
-            ("back", slots.back),
-        ];
+        let seen = [("message", "message"), ("tools", "history"), ("step", "active"), ("sequence_index", "index")];
+        for (name, slot) in seen {
+            b.name(ROOT, &[name], slots[slot]);
+        }
         let [rest, evaluate, evaluated, record] = [(); 4].map(|()| b.reserve());
-        Self { agent, b, slots, known, said: said(agent), rest, evaluate, evaluated, record }
-    }
-
-    fn formula(&mut self, text: &str) -> ExprId {
-        self.b.formula_with(text, Dialect::Session, &self.known, &self.said)
-    }
-
-    fn test(&mut self, text: &str) -> ConditionId {
-        self.b.test_with(text, Dialect::Session, &self.known, &self.said)
-    }
-
-    fn put(&mut self, slot: SlotId, text: &str) -> Write {
-        Write::Put(slot, self.formula(text))
-    }
-
-    fn set(&mut self, writes: &[(SlotId, &str)], next: PlaceId) -> PlaceId {
-        let writes: Vec<_> = writes.iter().map(|(slot, text)| self.put(*slot, text)).collect();
-        self.b.set(writes, next, None)
+        Self { agent, b, slots, rest, evaluate, evaluated, record }
     }
 
     /// A session may begin with what a host has kept of an earlier one.
     fn start(&mut self) -> PlaceId {
-        let Slots { given, ttl_ms, active, history, index, .. } = self.slots;
         let newest = format!("(input.state.recentlyUsedTools ?? [])[-{HISTORY}:]");
         let writes = [
-            (given, "input.tools"),
-            (ttl_ms, "input.ttl_ms"),
-            (active, "input.state.activeStep"),
-            (history, newest.as_str()),
-            (index, "input.state.sequenceIndex ?? 0"),
+            ("given", "input.tools"),
+            ("ttl_ms", "input.ttl_ms"),
+            ("active", "input.state.activeStep"),
+            ("history", newest.as_str()),
+            ("index", "input.state.sequenceIndex ?? 0"),
         ];
-        let mut writes: Vec<Write> = writes.iter().map(|(slot, text)| self.put(*slot, text)).collect();
-        writes.extend(self.keep_limits());
+        // The limits of the operator that a session was opened with bind its turns.
+        let limits = self.agent.template.as_ref().map(|_| ("limits", "input.limits"));
+        let writes: Vec<Write> = writes.into_iter().chain(limits).map(|(slot, text)| self.put(slot, text)).collect();
         self.b.set(writes, self.rest, None)
     }
 
@@ -174,7 +132,7 @@ impl<'a, 'd> Lower<'a, 'd> {
             ("reset", None, self.on_reset()),
         ];
         let turn = self.agent.template.is_some().then(|| ("turn", Some(text), self.on_turn()));
-        let into = Some(self.slots.got);
+        let into = Some(self.slots["got"]);
         let delay_ms = self.formula("ttl_ms > 0 ? ttl_ms : nil");
         let gone = self.b.value(object([("expired", Value::Bool(true))]));
         let next = self.b.close(Status::Completed, gone);
@@ -191,31 +149,31 @@ impl<'a, 'd> Lower<'a, 'd> {
     /// Every event begins with a clean slate to report on.
     fn begin(&mut self, back: &str) -> Vec<Write> {
         let back = self.b.value(back);
-        let before = self.b.read(self.slots.active);
+        let before = self.b.read(self.slots["active"]);
         vec![
-            Write::Put(self.slots.before, before),
-            Write::Clear(self.slots.problems),
-            Write::Put(self.slots.back, back),
-            Write::Clear(self.slots.after),
+            Write::Put(self.slots["before"], before),
+            Write::Clear(self.slots["problems"]),
+            Write::Put(self.slots["back"], back),
+            Write::Clear(self.slots["after"]),
         ]
     }
 
     fn on_message(&mut self) -> PlaceId {
         let mut writes = self.begin("rest");
-        writes.push(self.put(self.slots.message, "got.text"));
+        writes.push(self.put("message", "got.text"));
         self.b.set(writes, self.evaluate, None)
     }
 
     fn on_tool(&mut self) -> PlaceId {
         let mut writes = self.begin("rest");
-        writes.push(self.put(self.slots.used, "got.tool"));
+        writes.push(self.put("used", "got.tool"));
         let next = self.use_tool();
         self.b.set(writes, next, None)
     }
 
     /// A tool use counts for the active step, so there must be one first.
     fn use_tool(&mut self) -> PlaceId {
-        let evaluate_first = self.set(&[(self.slots.after, "'record'")], self.evaluate);
+        let evaluate_first = self.assign("after", "'record'", self.evaluate);
         let exists = self.test("active in names");
         self.b.decide([(exists, self.record)], evaluate_first, None)
     }
@@ -229,24 +187,23 @@ impl<'a, 'd> Lower<'a, 'd> {
 
     /// Forgets everything and evaluates, as for a question: without an active step every tool would be offered.
     fn on_reset(&mut self) -> PlaceId {
-        let Slots { active, history, index, message, .. } = self.slots;
+        let forgotten = ["active", "history", "index", "message"].into_iter();
+        let forgotten = forgotten.chain(self.agent.template.iter().flat_map(|_| chat::FORGOTTEN));
         let mut writes = self.begin("rest");
-        writes.extend([active, history, index, message].map(Write::Clear));
-        writes.extend(self.forget_chat());
-        writes.push(self.put(self.slots.why, "'the session was reset'"));
+        writes.extend(forgotten.map(|slot| Write::Clear(self.slots[slot])));
+        writes.push(self.put("why", "'the session was reset'"));
         self.b.set(writes, self.evaluate, None)
     }
 
     /// The tool goes into the history, whatever it is; if it fits the position of the sequence, that moves on.
     fn record(&mut self) {
-        let Slots { history, index, after, .. } = self.slots;
         let used = self.formula("used");
         let writes = [
-            Write::Clear(after),
-            Write::Push(history, used),
-            self.put(history, &format!("len(history) > {HISTORY} ? history[-{HISTORY}:] : history")),
+            Write::Clear(self.slots["after"]),
+            Write::Push(self.slots["history"], used),
+            self.put("history", &format!("len(history) > {HISTORY} ? history[-{HISTORY}:] : history")),
             self.put(
-                index,
+                "index",
                 "let sequence = get(rules, active)?.sequence ?? []; \
                  index < len(sequence) && used in sequence[index] ? index + 1 : index",
             ),
@@ -260,14 +217,14 @@ impl<'a, 'd> Lower<'a, 'd> {
              recentlyUsedTools: history, sequenceIndex: index, changed: before != active, why: why}",
         );
         self.b.view("session", view);
-        let problems = self.b.read(self.slots.problems);
+        let problems = self.b.read(self.slots["problems"]);
         self.b.view("problems", problems);
         let agent = self.b.value(described(self.agent));
         self.b.view("agent", agent);
     }
 }
 
-/// What the document says, by the names that formulas use.
+/// Values of the document, by the names that formulas use.
 fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     let texts = |list: &[Arc<str>]| Value::from(list.iter().cloned().map(Value::Str).collect::<Vec<_>>());
     let rules = agent.steps.iter().map(|step| {
@@ -290,8 +247,4 @@ fn described(agent: &Agent<'_>) -> Value {
     let mut described: Object = [(Arc::from("defaultStep"), default)].into_iter().collect();
     described.extend(agent.template.iter().flat_map(chat::described));
     Value::from(described)
-}
-
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::from(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }

@@ -287,7 +287,7 @@ fn arguments_that_are_no_object_reach_no_tool_and_the_model_is_told() {
     run(agent_program(), &call("model", "{}", STEP), &mut world);
     assert!(world.tools.is_empty());
     let since = world.asked[1].get("since").and_then(Value::as_list).expect("what was said since");
-    let told = "the arguments of `echo` are no JSON object, so it was not called: ";
+    let told = "the arguments of `echo` are not a JSON object, so it was not called: ";
     assert_eq!(text(&since[1], "error"), format!("{told}{{\"n\": 1, oo"));
     assert_eq!(text(&since[2], "error"), format!("{told}[1]"));
 }

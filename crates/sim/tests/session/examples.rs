@@ -250,6 +250,21 @@ fn a_turn_looks_at_each_call_when_its_turn_comes() {
 }
 
 #[test]
+fn a_turn_refuses_unreadable_arguments_and_keeps_the_thoughts_of_a_reply() {
+    let program = researcher();
+    let mut host = VirtualDriver::new(&program, 0);
+    host.start(Value::Null, Object::default()).unwrap();
+    let unreadable = r#"{"text": "", "thoughts": ["deep"],
+        "toolCalls": [{"id": "1", "name": "search", "arguments": "{\"q\": 1, oo"}]}"#;
+    let model = turn(&mut host, "tides?", &[unreadable, r#"{"text": "done"}"#]);
+    assert!(model.ran.is_empty());
+    let sent = model.asked[1].get("messages").and_then(Value::as_list).unwrap();
+    assert_eq!(sent[1].get("thoughts"), Some(&json(r#"["deep"]"#)));
+    let error = sent[2].get("error").map(ToString::to_string).unwrap_or_default();
+    assert_eq!(error, "the arguments of `search` are not a JSON object, so it was not called: {\"q\": 1, oo");
+}
+
+#[test]
 fn the_operator_limits_a_turn_and_each_turn_counts_anew() {
     let program = researcher();
     let again = r#"{"text": "again", "toolCalls": [{"id": "1", "name": "search", "arguments": {}}],

@@ -26,12 +26,9 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::Value;
-
 use super::super::validate::{Invalid, Wrong};
 use super::super::{
-    Attempt, Branch, ConditionId, Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, Items, PlaceId,
-    StepId, Unit,
+    Branch, ConditionId, Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, PlaceId, StepId, Unit,
 };
 use super::{Builder, count, push};
 
@@ -83,75 +80,32 @@ impl Builder {
         self.branch_mut(decision, branch).reason = Some(reason);
     }
 
-    /// The step that a branch leads to, where that is known only in the run: `target` gives its id, or nothing.
-    pub fn leads_to(&mut self, decision: DecisionId, branch: u32, target: ExprId) {
-        self.branch_mut(decision, branch).leads_to = Some(target);
-    }
-
-    /// A further step that a branch leads to.
-    pub fn also_leads_to(&mut self, decision: DecisionId, branch: u32, target: &str) {
-        self.branch_mut(decision, branch).targets.push(target.into());
-    }
-
-    /// The test of a branch that a rule takes. It is needed where other branches have conditions: a decision that is taken
-    /// again with other values may then take the rule.
-    pub fn rule_test(&mut self, decision: DecisionId, branch: u32, test: ConditionId) {
-        self.branch_mut(decision, branch).test = Some(test);
-    }
-
-    fn branch_mut(&mut self, decision: DecisionId, branch: u32) -> &mut Branch {
-        &mut self.program.decisions[decision.index()].branches[branch as usize]
+    /// A branch, for what only few of them have.
+    pub fn branch_mut(&mut self, decision: DecisionId, branch: u32) -> &mut Branch {
+        &mut self.decision_mut(decision).branches[branch as usize]
     }
 
     fn push_branch(&mut self, decision: DecisionId, branch: Branch) -> u32 {
         let text = branch.text.as_ref().map_or(0, |text| text.len());
         self.size.add(super::size::PLACE_BYTES + (branch.name.len() + text) as u64);
-        let branches = &mut self.program.decisions[decision.index()].branches;
+        let branches = &mut self.decision_mut(decision).branches;
         branches.push(branch);
         count(branches.len() - 1)
     }
 
     /// The names of what a join waits for, in the order of the merge's edges or of the scope's entries.
     pub fn inputs(&mut self, decision: DecisionId, names: impl IntoIterator<Item = impl Into<Arc<str>>>) {
-        self.program.decisions[decision.index()].inputs = names.into_iter().map(Into::into).collect();
+        self.decision_mut(decision).inputs = names.into_iter().map(Into::into).collect();
+    }
+
+    /// A decision, for what it shows beside its branches.
+    pub fn decision_mut(&mut self, decision: DecisionId) -> &mut Decision {
+        &mut self.program.decisions[decision.index()]
     }
 
     /// How many rounds, turns or retries were made before the decision, and the most there may be.
-    pub fn counts(&mut self, decision: DecisionId, unit: Unit, value: ExprId, limit: Option<u64>) {
-        let limit = limit.and_then(|limit| i64::try_from(limit).ok()).map(|limit| self.value(Value::Int(limit)));
-        self.program.decisions[decision.index()].count = Some(Count { value, limit, unit });
-    }
-
-    /// As [`Self::counts`], with a limit that is known only in the run.
-    pub fn counts_to(&mut self, decision: DecisionId, unit: Unit, value: ExprId, limit: ExprId) {
-        self.program.decisions[decision.index()].count = Some(Count { value, limit: Some(limit), unit });
-    }
-
-    /// How many items a loop goes over, and how many a limit leaves out.
-    pub fn items(&mut self, decision: DecisionId, count: ExprId, left_out: Option<ExprId>) {
-        self.program.decisions[decision.index()].items = Some(Items { count, left_out, failed: None });
-    }
-
-    /// The positions of the items that have failed, for a decision that has [`Self::items`]: `failed` gives a list of numbers.
-    pub fn failed_items(&mut self, decision: DecisionId, failed: ExprId) {
-        if let Some(items) = &mut self.program.decisions[decision.index()].items {
-            items.failed = Some(failed);
-        }
-    }
-
-    /// The number of the attempt that failed, and the most there may be.
-    pub fn attempt(&mut self, decision: DecisionId, number: ExprId, limit: ExprId) {
-        self.program.decisions[decision.index()].attempt = Some(Attempt { number, limit });
-    }
-
-    /// Why something failed, for a decision that follows from it: `{kind, message, step}`.
-    pub fn error(&mut self, decision: DecisionId, error: ExprId) {
-        self.program.decisions[decision.index()].error = Some(error);
-    }
-
-    /// The note of a person's answer, for a decision that an answer takes instead of conditions.
-    pub fn answer(&mut self, decision: DecisionId, note: ExprId) {
-        self.program.decisions[decision.index()].answer = Some(note);
+    pub fn counts(&mut self, decision: DecisionId, unit: Unit, value: ExprId, limit: ExprId) {
+        self.decision_mut(decision).count = Some(Count { value, limit: Some(limit), unit });
     }
 
     /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues

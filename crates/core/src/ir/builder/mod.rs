@@ -111,27 +111,7 @@ impl Default for Builder {
 impl Builder {
     /// A program with nothing but its root scope.
     pub fn new() -> Self {
-        let program = Program {
-            places: Vec::new(),
-            scopes: Vec::new(),
-            exprs: Vec::new(),
-            conditions: Vec::new(),
-            effects: Vec::new(),
-            slots: Vec::new(),
-            signals: Vec::new(),
-            views: Vec::new(),
-            steps: Vec::new(),
-            decisions: Vec::new(),
-            limits: Limits::default(),
-            facts: Vec::new(),
-            input_slot: None,
-            facts_slot: None,
-            zones: Vec::new(),
-            fuel: FUEL,
-            on_cancel: None,
-            semantics: SEMANTICS,
-            reach: std::sync::OnceLock::new(),
-        };
+        let program = Program { fuel: FUEL, semantics: SEMANTICS, ..Program::default() };
         let mut builder = Self {
             program,
             labels: Vec::new(),

@@ -7,6 +7,7 @@ use branchpoint_expr::{Condition, Dialect, Kind, Located, Shape, Value};
 
 use super::super::raw::{Case, Step, Test};
 use super::{Around, Lower, Ways, literal};
+use crate::lowering::Lowering;
 
 use crate::DocumentKinds as _;
 
@@ -23,7 +24,7 @@ impl Lower {
             let data = self.formula(&format!(r#"{{"condition_result": {result}}}"#));
             self.way(blocks, if result { "true" } else { "false" }, data, around, ways)
         });
-        let condition = condition.map(|condition| self.test(around.scope, condition));
+        let condition = condition.map(|condition| self.condition(around.scope, condition));
         let arms: Vec<_> = condition.iter().map(|condition| (*condition, yes)).collect();
         let decision = self.b.decision(ways.step, DecisionKind::Branch);
         let taken = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), targets[0])));
@@ -51,9 +52,9 @@ impl Lower {
             let matched = format!(
                 r#"{{"condition_result": {index}, "matched_case": $cases[{index}] == nil ? "case_null" : "case_" + toString($cases[{index}])}}"#
             );
-            let data = self.formula_with(&matched, &slots);
+            let data = self.formula_with(&matched, &slots, &[]);
             let way = self.way(&case.blocks, &marker(case, index), data, around, ways);
-            let same = self.b.test(&format!("sameAs($subject, $cases[{index}])"), Dialect::Flow, &slots);
+            let same = self.test_with(&format!("sameAs($subject, $cases[{index}])"), &slots, &[]);
             arms.push((same, way));
             let case_test = case.value.and_then(|value| self.case_test(around, variable, value));
             exits.push(Some(self.b.branch(decision, &marker(case, index), case_test, first_id(&case.blocks))));
@@ -103,7 +104,7 @@ impl Lower {
 
     /// The blocks of one way, and the data of the step after them.
     fn way(&mut self, blocks: &[Step<'_>], marker: &str, data: ExprId, around: &Around, ways: Ways) -> PlaceId {
-        let done = self.b.set([Write::Put(self.data, data)], ways.end, None);
+        let done = self.b.set([Write::Put(self.slots["data"], data)], ways.end, None);
         let mut inside = Around { fail: ways.failed, ..around.clone() };
         inside.steps.push(ways.step);
         let blocks = self.chain(blocks, &inside, done);
@@ -122,16 +123,16 @@ impl Lower {
     ) -> PlaceId {
         let nothing = Located { shape: Shape::Null, span: branchpoint_expr::Span::default() };
         let message = self.template(around.scope, message.unwrap_or(&nothing));
-        let mut writes = vec![Write::Clear(self.work), Write::Push(self.work, message)];
+        let mut writes = vec![Write::Clear(self.slots["work"]), Write::Push(self.slots["work"], message)];
         let mut custom = "";
         if let Some(data) = data {
-            writes.push(Write::Push(self.work, self.template(around.scope, data)));
+            writes.push(Write::Push(self.slots["work"], self.template(around.scope, data)));
             custom = r#", "custom_data": $work[1]"#;
         }
         let output = format!(r#"{{"message": $work[0], "terminated_at_step": $step, "flow_id": $flow{custom}}}"#);
         let values = [("step", Value::from(name)), ("flow", self.flow_id.clone())];
-        let output = self.formula_of_values(&output, &[], &values);
-        writes.push(Write::Put(self.data, output));
+        let output = self.formula_with(&output, &[], &values);
+        writes.push(Write::Put(self.slots["data"], output));
         self.b.set(writes, ways.end, Some(ways.fail))
     }
 }

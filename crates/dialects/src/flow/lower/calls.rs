@@ -7,6 +7,7 @@ use branchpoint_expr::{Dialect, Kind, Reference};
 
 use super::super::raw::{Asked, Call};
 use super::{Around, Lower, Ways};
+use crate::lowering::Lowering;
 use crate::substitution::check_arguments;
 
 /// The pause before the first retry; before the n-th it is n times as long, up to the last bound.
@@ -26,11 +27,11 @@ impl Lower {
             attempt_limit_ms: call.timeout_s.map(milliseconds),
             step: Some(ways.step),
         });
-        let input = self.b.read(self.work);
-        let ask = self.b.do_(effect, input, Some(self.data), ways.end, Some(ways.fail));
-        let mut writes = vec![Write::Put(self.work, self.template(around.scope, &request.parts))];
+        let input = self.b.read(self.slots["work"]);
+        let ask = self.b.do_(effect, input, Some(self.slots["data"]), ways.end, Some(ways.fail));
+        let mut writes = vec![Write::Put(self.slots["work"], self.template(around.scope, &request.parts))];
         for change in &request.changes {
-            writes.push(Write::Put(self.work, self.formula(change)));
+            writes.push(self.put("work", change));
         }
         self.b.set(writes, ask, Some(ways.fail))
     }

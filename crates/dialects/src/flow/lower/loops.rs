@@ -5,13 +5,14 @@ use std::sync::Arc;
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{
-    self, ConditionId, DecisionId, DecisionKind, Exit, Failure, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
+    self, ConditionId, DecisionId, DecisionKind, Exit, Failure, Items, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
 };
-use branchpoint_expr::{Dialect, Kind, Located, Value};
+use branchpoint_expr::{Kind, Located, Value};
 
 use super::super::raw::{Loop, Rounds};
 use super::branches::first_id;
-use super::{Around, Lost, Lower, MOST_WARNINGS, WARNING_CHARS, Ways, literal};
+use super::{Around, Lower, MOST_WARNINGS, WARNING_CHARS, Ways, literal};
+use crate::lowering::{Lowering, Names};
 
 /// A loop over numbers or a list without a cap of its own has at most so many rounds.
 const MOST_ROUNDS: i64 = 10_000;
@@ -28,24 +29,9 @@ struct Cycle<'a> {
     scope: ScopeId,
     around: &'a Around,
     ways: Ways,
-    /// How many rounds have begun.
-    round: SlotId,
-    /// The position of the round that runs, counted from 0.
-    index: SlotId,
-    /// How many there are to be, in loops that know.
-    total: SlotId,
-    /// The cap.
-    most: SlotId,
-    /// What the loop goes by: where it stands, or its items.
-    at: SlotId,
-    step: SlotId,
-    /// The last number of a loop over numbers.
-    last: SlotId,
+    /// What formulas of the body know: not the slots of the loop.
+    outer: Names,
     entries: SlotId,
-    touched: SlotId,
-    /// The positions of the rounds that failed, the first twenty, and the first error; for explanations.
-    failed: SlotId,
-    first_error: SlotId,
     locals: Vec<(Arc<str>, SlotId)>,
     /// Out of the loop, after its own settings or condition have failed.
     fail: Failure,
@@ -66,8 +52,8 @@ impl Lower {
         let cycle = self.cycle(&repeat.rounds, name, around, ways);
         let round = self.round(repeat, &cycle);
         let (continues, fail) = match &repeat.rounds {
-            Rounds::While(test) => (self.test(around.scope, *test), Some(cycle.fail)),
-            Rounds::For { .. } | Rounds::Each { .. } => (self.of(&cycle, "$round < $total"), None),
+            Rounds::While(test) => (self.condition(around.scope, *test), Some(cycle.fail)),
+            Rounds::For { .. } | Rounds::Each { .. } => (self.test("$round < $total"), None),
         };
         let declared = self.declare_loop(repeat, &cycle, continues);
         let due = self.due(repeat, &cycle, round, &declared);
@@ -78,14 +64,15 @@ impl Lower {
         self.b.decides(head, declared.decision, [first, Some(declared.end)]);
         let start = self.settings(repeat, &cycle);
         self.b.begin(cycle.scope, &[start]);
+        self.slots = cycle.outer;
         self.b.enter(cycle.scope)
     }
 
     fn cycle<'a>(&mut self, rounds: &Rounds<'_>, name: &Arc<str>, around: &'a Around, ways: Ways) -> Cycle<'a> {
         // The entries outlive the loop, until they are the step's data.
         let entries = self.b.slot(around.scope, "entries", Some(Value::from(Vec::new())));
-        let data = self.formula_with("$entries", &[("entries", entries)]);
-        let after = self.b.set([Write::Put(self.data, data), Write::Clear(entries)], ways.end, None);
+        let data = self.put_with("data", "$entries", &[("entries", entries)], &[]);
+        let after = self.b.set([data, Write::Clear(entries)], ways.end, None);
         // For explanations: which round it is, and its item. They are slots of the scope around, which is known before the loop's.
         let index = self.b.slot(around.scope, "loop_index", Some(Value::Int(0)));
         let items = matches!(rounds, Rounds::Each { .. })
@@ -99,7 +86,6 @@ impl Lower {
                 ..ScopeSpec::default()
             },
         );
-        let slot = |lower: &mut Self, name, first| lower.b.slot(scope, name, Some(first));
         let names: Vec<&Arc<str>> = match rounds {
             Rounds::For { counter, .. } => vec![counter],
             Rounds::Each { item, index, .. } => std::iter::once(item).chain(index).collect(),
@@ -107,79 +93,86 @@ impl Lower {
         };
         let mut locals = Vec::new();
         for name in names {
-            let local = slot(self, name, Value::Null);
+            let local = self.b.slot(scope, name, Some(Value::Null));
             self.b.name(scope, &[name], local);
             locals.push((name.clone(), local));
         }
         let out = self.b.leave(scope, Exit::Goto(ways.fail.to));
-        let empty = Value::from(branchpoint_expr::Object::default());
-        Cycle {
-            name: name.clone(),
-            scope,
-            around,
-            ways,
-            round: slot(self, "round", Value::Int(0)),
-            total: slot(self, "total", Value::Int(0)),
-            most: slot(self, "most", Value::Null),
-            index,
-            at: items.unwrap_or_else(|| slot(self, "at", Value::Null)),
-            step: slot(self, "step", Value::Int(1)),
-            last: slot(self, "last", Value::Null),
-            entries,
-            touched: slot(self, "touched", empty),
-            failed: slot(self, "failed", Value::from(Vec::new())),
-            first_error: slot(self, "first_error", Value::Null),
-            locals,
-            fail: Failure { to: out, error: Some(self.error) },
-            head: self.b.reserve(),
+        let outer = self.slots.clone();
+        let empty = || Value::from(Vec::new());
+        let own = [
+            // How many rounds have begun, how many there are to be in loops that know, and the cap.
+            ("round", Value::Int(0)),
+            ("total", Value::Int(0)),
+            ("most", Value::Null),
+            // What the loop goes by: where it stands, or its items.
+            ("at", Value::Null),
+            ("step", Value::Int(1)),
+            // The last number of a loop over numbers.
+            ("last", Value::Null),
+            // Which variables were set in the round.
+            ("touched", Value::from(branchpoint_expr::Object::default())),
+            // The positions of the rounds that failed, the first twenty, and the first error; for explanations.
+            ("failed", empty()),
+            ("first_error", Value::Null),
+        ];
+        for (name, first) in own {
+            let slot = items.filter(|_| name == "at");
+            self.slots.add(name, slot.unwrap_or_else(|| self.b.slot(scope, name, Some(first))));
         }
+        self.slots.add("index", index);
+        let fail = Failure { to: out, error: Some(self.slots["error"]) };
+        let head = self.b.reserve();
+        Cycle { name: name.clone(), scope, around, ways, outer, entries, locals, fail, head }
     }
 
     /// One round: loop variables, blocks, and the entry of the round, however it ended.
     fn round(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>) -> PlaceId {
-        let picked = self.formula_of(cycle, "pick($variables, keys($touched))");
+        let picked = self.formula("pick($variables, keys($touched))");
         let done = self.b.set([Write::Push(cycle.entries, picked)], cycle.head, None);
-        let failed = match self.lost {
-            Some(lost) if !repeat.fails => self.lost_round(lost, cycle),
-            _ => self.b.leave(cycle.scope, Exit::Goto(cycle.ways.failed)),
+        let failed = if repeat.fails {
+            self.b.leave(cycle.scope, Exit::Goto(cycle.ways.failed))
+        } else {
+            self.lost_round(cycle)
         };
         let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.around.clone() };
         inside.steps.push(cycle.ways.step);
-        inside.touched.push(cycle.touched);
+        inside.touched.push(self.slots["touched"]);
         inside.locals.extend(cycle.locals.iter().cloned());
         inside.counters.extend(match &repeat.rounds {
             Rounds::For { counter, .. } => Some(counter.clone()),
             Rounds::Each { index, .. } => index.clone(),
             Rounds::While(_) => None,
         });
+        let own = std::mem::replace(&mut self.slots, cycle.outer.clone());
         let blocks = self.chain(&repeat.blocks, &inside, done);
-        let mut writes = vec![Write::Clear(cycle.touched)];
+        self.slots = own;
+        let mut writes = vec![Write::Clear(self.slots["touched"])];
         let locals: Vec<SlotId> = cycle.locals.iter().map(|(_, slot)| *slot).collect();
         match (&repeat.rounds, &locals[..]) {
             (Rounds::For { .. }, [counter]) => {
                 // The place is kept apart from the counter, which a block may set.
-                let at = self.formula_of(cycle, "$round == 0 ? $at : $at + $step");
-                let now = self.formula_of(cycle, "$at");
-                writes.extend([Write::Put(cycle.at, at), Write::Put(*counter, now)]);
+                let at = self.formula("$round == 0 ? $at : $at + $step");
+                let now = self.formula("$at");
+                writes.extend([Write::Put(self.slots["at"], at), Write::Put(*counter, now)]);
             }
             (Rounds::Each { .. }, [item, index @ ..]) => {
-                let now = self.formula_of(cycle, "$at[$round]");
-                let position = self.formula_of(cycle, "$round");
+                let now = self.formula("$at[$round]");
+                let position = self.formula("$round");
                 writes.push(Write::Put(*item, now));
                 writes.extend(index.iter().map(|index| Write::Put(*index, position)));
             }
             _ => {}
         }
-        let position = self.formula_of(cycle, "$round");
-        let next = self.formula_of(cycle, "$round + 1");
-        writes.extend([Write::Put(cycle.index, position), Write::Put(cycle.round, next)]);
+        let position = self.formula("$round");
+        let next = self.formula("$round + 1");
+        writes.extend([Write::Put(self.slots["index"], position), Write::Put(self.slots["round"], next)]);
         self.b.set(writes, blocks, None)
     }
 
     /// A round has failed: its entry and a warning say so, and the loop continues.
-    fn lost_round(&mut self, lost: Lost, cycle: &Cycle<'_>) -> PlaceId {
+    fn lost_round(&mut self, cycle: &Cycle<'_>) -> PlaceId {
         let entry = self.formula(r#"{"success": false, "error": $error}"#);
-        let slots: Vec<_> = cycle.slots().into_iter().chain(lost.slots()).collect();
         // The entry has the whole error. A warning that repeated a long one could exceed the limit of a value and fail the loop.
         let reason = format!("toString($error.message)[:{WARNING_CHARS}]");
         let message = format!(
@@ -192,18 +185,13 @@ impl Lower {
             Kind::FailedRounds
         );
         let warnings = format!("len($warnings) < {MOST_WARNINGS} ? concat($warnings, [{warning}]) : $warnings");
-        let name = Value::Str(cycle.name.clone());
-        let warnings = self.formula_of_values(&warnings, &slots, &[("loop", name)]);
-        let count = self.formula_with("$lost + 1", &slots);
-        let failed =
-            self.formula_with(&format!("len($failed) < {LISTED} ? concat($failed, [$round - 1]) : $failed"), &slots);
-        let first = self.formula_of(cycle, &format!("$first_error ?? {error}"));
+        let failed = format!("len($failed) < {LISTED} ? concat($failed, [$round - 1]) : $failed");
         let writes = [
             Write::Push(cycle.entries, entry),
-            Write::Put(lost.warnings, warnings),
-            Write::Put(lost.count, count),
-            Write::Put(cycle.failed, failed),
-            Write::Put(cycle.first_error, first),
+            self.put_with("warnings", &warnings, &[], &[("loop", Value::Str(cycle.name.clone()))]),
+            self.put("lost", "$lost + 1"),
+            self.put("failed", &failed),
+            self.put("first_error", &format!("$first_error ?? {error}")),
         ];
         self.b.set(writes, cycle.head, None)
     }
@@ -237,8 +225,8 @@ impl Lower {
                         + ($step < 0 ? "is below" : "exceeds") + " endValue " + toString($last)"#
                 );
                 (
-                    self.ruled(decision, ("continue", "numbers are left"), (&reason, &values), target, cycle),
-                    self.ruled(decision, ("end", "no numbers are left"), (&end, &values), None, cycle),
+                    self.ruled(decision, ("continue", "numbers are left"), (&reason, &values), target),
+                    self.ruled(decision, ("end", "no numbers are left"), (&end, &values), None),
                 )
             }
             Rounds::Each { .. } => {
@@ -257,8 +245,8 @@ impl Lower {
                         + ($total - $round == 1 ? " items is left" : " items are left") : nil"#
                 );
                 (
-                    self.ruled(decision, ("continue", more), (&left, &[]), target, cycle),
-                    self.ruled(decision, ("end", "no items are left"), (&none, &[]), None, cycle),
+                    self.ruled(decision, ("continue", more), (&left, &[]), target),
+                    self.ruled(decision, ("end", "no items are left"), (&none, &[]), None),
                 )
             }
         };
@@ -271,20 +259,19 @@ impl Lower {
                 r#""the limit of " + toString($most) + ($most == 1 ? " round" : " rounds") + " (maxIterations) is reached"{}"#,
                 if is_while { "" } else { &rest },
             );
-            self.ruled(decision, ("limit", "the limit of rounds is reached"), (&rule, &[]), None, cycle)
+            self.ruled(decision, ("limit", "the limit of rounds is reached"), (&rule, &[]), None)
         });
-        let round = self.b.read(cycle.round);
-        let most = self.formula_of(cycle, most_text);
-        self.b.counts_to(decision, Unit::Round, round, most);
+        let round = self.b.read(self.slots["round"]);
+        let most = self.formula(most_text);
+        self.b.counts(decision, Unit::Round, round, most);
         if matches!(repeat.rounds, Rounds::Each { .. }) {
             let left_out = if repeat.is_capped() { "max(0, $total - $most)" } else { "0" };
-            let left_out = self.formula_of(cycle, left_out);
-            self.b.items(decision, most, Some(left_out));
-            let failed = self.b.read(cycle.failed);
-            self.b.failed_items(decision, failed);
+            let left_out = self.formula(left_out);
+            let failed = Some(self.b.read(self.slots["failed"]));
+            self.b.decision_mut(decision).items = Some(Items { count: most, left_out: Some(left_out), failed });
             // Only a loop that ends has an error of its own.
-            let error = self.formula_of(cycle, &format!("$round < {most_text} ? nil : $first_error"));
-            self.b.error(decision, error);
+            let error = self.formula(&format!("$round < {most_text} ? nil : $first_error"));
+            self.b.decision_mut(decision).error = Some(error);
         }
         Declared { decision, again, limit, end }
     }
@@ -296,10 +283,9 @@ impl Lower {
         (name, rule): (&str, &str),
         (reason, values): (&str, &[(&str, Value)]),
         target: Option<&str>,
-        cycle: &Cycle<'_>,
     ) -> u32 {
         let branch = self.b.rule_branch(decision, name, rule, target);
-        let reason = self.formula_of_values(reason, &cycle.slots(), values);
+        let reason = self.formula_with(reason, &[], values);
         self.b.reason(decision, branch, reason);
         branch
     }
@@ -311,7 +297,7 @@ impl Lower {
         }
         let capped = self.b.leave(cycle.scope, Exit::Done(None));
         self.b.mark(capped, Mark::Warn(cycle.ways.step, Kind::MaxIterations.as_str().into()));
-        let over = self.of(cycle, "$round >= $most");
+        let over = self.test("$round >= $most");
         let decide = self.b.decide([(over, capped)], round, None);
         self.b.decides(decide, declared.decision, [declared.limit, Some(declared.again)]);
         decide
@@ -332,18 +318,18 @@ impl Lower {
     }
 
     fn bounds(&mut self, bounds: [Option<&Located>; 3], cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
-        for (located, slot) in bounds.into_iter().zip([cycle.at, cycle.step, cycle.total]) {
+        for (located, slot) in bounds.into_iter().zip([self.slots["at"], self.slots["step"], self.slots["total"]]) {
             let Some(located) = located else { continue };
             if let Some(literal) = literal(located) {
-                self.bound(located, &literal, slot == cycle.step);
+                self.bound(located, &literal, slot == self.slots["step"]);
             }
             let expr = self.template(cycle.around.scope, located);
             let whole = self.formula("wholeNumber($work)");
-            writes.extend([Write::Put(self.work, expr), Write::Put(slot, whole)]);
+            writes.extend([Write::Put(self.slots["work"], expr), Write::Put(slot, whole)]);
         }
-        let last = self.formula_of(cycle, "$total");
-        let total = self.formula_of(cycle, "rounds($at, $total, $step)");
-        writes.extend([Write::Put(cycle.last, last), Write::Put(cycle.total, total)]);
+        let last = self.formula("$total");
+        let total = self.formula("rounds($at, $total, $step)");
+        writes.extend([Write::Put(self.slots["last"], last), Write::Put(self.slots["total"], total)]);
     }
 
     /// A bound that is written in the document.
@@ -376,26 +362,30 @@ impl Lower {
         }
         let expr = self.template(cycle.around.scope, items);
         let listed = self.formula("listed($work)");
-        let total = self.formula_of(cycle, "len($at)");
-        writes.extend([Write::Put(self.work, expr), Write::Put(cycle.at, listed), Write::Put(cycle.total, total)]);
+        let total = self.formula("len($at)");
+        writes.extend([
+            Write::Put(self.slots["work"], expr),
+            Write::Put(self.slots["at"], listed),
+            Write::Put(self.slots["total"], total),
+        ]);
     }
 
     fn most(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
         let Some(most) = repeat.most else {
             let most = self.b.value(WHILE_ROUNDS);
-            writes.push(Write::Put(cycle.most, most));
+            writes.push(Write::Put(self.slots["most"], most));
             return;
         };
         let expr = self.template(cycle.around.scope, most);
         match literal(most) {
-            Some(Value::Int(1..=MOST_ROUNDS)) => writes.push(Write::Put(cycle.most, expr)),
+            Some(Value::Int(1..=MOST_ROUNDS)) => writes.push(Write::Put(self.slots["most"], expr)),
             Some(_) => {
                 let message = format!("`maxIterations` is an integer from 1 to {MOST_ROUNDS}");
                 self.error(Kind::InvalidConfig, most.span, message, "write a number in these bounds, or leave it out");
             }
             None => {
                 let checked = self.formula(&format!(r#"field($work, "integer", "maxIterations", 1, {MOST_ROUNDS})"#));
-                writes.extend([Write::Put(self.work, expr), Write::Put(cycle.most, checked)]);
+                writes.extend([Write::Put(self.slots["work"], expr), Write::Put(self.slots["most"], checked)]);
             }
         }
     }
@@ -403,18 +393,13 @@ impl Lower {
     /// A loop without a cap drops nothing: one that would be too long does not begin.
     fn too_many(&mut self, cycle: &Cycle<'_>) -> PlaceId {
         let message = format!("this loop has more than {MOST_ROUNDS} rounds");
-        let error = self.formula(&format!(r#"{{"kind": "{}", "message": "{message}"}}"#, Kind::TooManyRounds));
-        let told = self.b.set([Write::Put(self.error, error)], cycle.fail.to, None);
-        let over = self.of(cycle, &format!("$total > {MOST_ROUNDS}"));
+        let told = self.assign(
+            "error",
+            &format!(r#"{{"kind": "{}", "message": "{message}"}}"#, Kind::TooManyRounds),
+            cycle.fail.to,
+        );
+        let over = self.test(&format!("$total > {MOST_ROUNDS}"));
         self.b.decide([(over, told)], cycle.head, None)
-    }
-
-    fn of(&mut self, cycle: &Cycle<'_>, text: &str) -> ConditionId {
-        self.b.test(text, Dialect::Flow, &cycle.slots())
-    }
-
-    fn formula_of(&mut self, cycle: &Cycle<'_>, text: &str) -> branchpoint_core::ir::ExprId {
-        self.formula_with(text, &cycle.slots())
     }
 }
 
@@ -422,21 +407,5 @@ impl Loop<'_> {
     /// Whether it ends with a warning after a number of rounds. The others do not begin if they would be too long.
     fn is_capped(&self) -> bool {
         self.most.is_some() || matches!(self.rounds, Rounds::While(_))
-    }
-}
-
-impl Cycle<'_> {
-    fn slots(&self) -> [(&'static str, SlotId); 9] {
-        [
-            ("last", self.last),
-            ("round", self.round),
-            ("total", self.total),
-            ("most", self.most),
-            ("at", self.at),
-            ("step", self.step),
-            ("touched", self.touched),
-            ("failed", self.failed),
-            ("first_error", self.first_error),
-        ]
     }
 }

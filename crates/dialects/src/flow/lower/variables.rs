@@ -7,6 +7,7 @@ use branchpoint_expr::{Located, Typing, Value};
 
 use super::super::raw::{Assignment, Declaration};
 use super::{Around, Lower, Ways, listed, literal};
+use crate::lowering::Lowering;
 
 impl Lower {
     /// The settings of the step are expanded once, then each variable is made its type.
@@ -21,27 +22,27 @@ impl Lower {
                 None if declaration.ty == "string" => self.b.value(""),
                 None => self.b.value(Value::Null),
             };
-            writes.push(Write::Push(self.work, default));
+            writes.push(Write::Push(self.slots["work"], default));
         }
-        writes.insert(0, Write::Clear(self.work));
+        writes.insert(0, Write::Clear(self.slots["work"]));
         for (index, declaration) in declarations.iter().enumerate() {
             let exists = declaration.asked || declaration.default.is_some();
             let default = if exists { format!(", $work[{index}]") } else { String::new() };
             let declared = format!("declared($variables, $path, \"{}\"{default})", declaration.ty);
-            let declared = self.formula_of_values(&declared, &[], &[("path", listed(&declaration.path))]);
-            writes.push(Write::Put(self.vars, declared));
+            let declared = self.formula_with(&declared, &[], &[("path", listed(&declaration.path))]);
+            writes.push(Write::Put(self.slots["variables"], declared));
         }
         self.all_variables(around, &mut writes);
         self.b.set(writes, ways.end, Some(ways.fail))
     }
 
     /// In order, each seeing the ones before; all or nothing, as a `Set` is.
-    pub(super) fn assign(&mut self, assignments: &[Assignment<'_>], around: &Around, ways: Ways) -> PlaceId {
+    pub(super) fn assign_all(&mut self, assignments: &[Assignment<'_>], around: &Around, ways: Ways) -> PlaceId {
         let mut writes = Vec::new();
         for assignment in assignments {
             self.check(Typing::Assigned, assignment.value, assignment.ty);
             let value = self.template(around.scope, assignment.value);
-            writes.push(Write::Put(self.work, value));
+            writes.push(Write::Put(self.slots["work"], value));
             let typed = match assignment.ty {
                 "auto" => "$work".to_owned(),
                 ty => format!("assigned($work, \"{ty}\")"),
@@ -62,16 +63,16 @@ impl Lower {
                 _ => format!(r#"putPath({{"it": $local}}, $path, {value}).it"#),
             };
             let path = std::iter::once(Arc::from("it")).chain(rest.iter().cloned()).collect::<Vec<_>>();
-            let expr = self.formula_of_values(&text, &[("local", local)], &[("path", listed(&path))]);
+            let expr = self.formula_with(&text, &[("local", local)], &[("path", listed(&path))]);
             writes.push(Write::Put(local, expr));
             return;
         }
         let put = format!("putPath($variables, $path, {value})");
-        let put = self.formula_of_values(&put, &[], &[("path", listed(path))]);
-        writes.push(Write::Put(self.vars, put));
+        let put = self.formula_with(&put, &[], &[("path", listed(path))]);
+        writes.push(Write::Put(self.slots["variables"], put));
         for touched in &around.touched {
             let values = [("path", listed(&path[..1]))];
-            let expr = self.formula_of_values("putPath($touched, $path, true)", &[("touched", *touched)], &values);
+            let expr = self.formula_with("putPath($touched, $path, true)", &[("touched", *touched)], &values);
             writes.push(Write::Put(*touched, expr));
         }
     }
@@ -79,11 +80,11 @@ impl Lower {
     /// The data of a step that sets variables: all of them, loop variables as they hide others.
     fn all_variables(&mut self, around: &Around, writes: &mut Vec<Write>) {
         let all = self.formula("$variables");
-        writes.push(Write::Put(self.data, all));
+        writes.push(Write::Put(self.slots["data"], all));
         for (name, local) in &around.locals {
             let values = [("path", listed(std::slice::from_ref(name)))];
-            let with = self.formula_of_values("putPath($data, $path, $local)", &[("local", *local)], &values);
-            writes.push(Write::Put(self.data, with));
+            let with = self.formula_with("putPath($data, $path, $local)", &[("local", *local)], &values);
+            writes.push(Write::Put(self.slots["data"], with));
         }
     }
 

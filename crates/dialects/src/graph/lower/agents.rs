@@ -2,13 +2,14 @@
 
 use branchpoint_core::effect::{self, Response};
 use branchpoint_core::ir::builder::effect;
-use branchpoint_core::ir::{Arm, Early, Effect, ExprId, Failure, Mark, PlaceId, Write};
+use branchpoint_core::ir::{Arm, Early, Effect, ExprId, Mark, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::super::raw::{Agent, What};
 use super::super::subagents;
 use super::super::wiring::Way;
 use super::Lower;
+use crate::lowering::Lowering;
 
 /// What stands for the output of the node before.
 const TOKEN: &str = "{{PREVIOUS_OUTPUT}}";
@@ -32,8 +33,7 @@ impl Lower<'_> {
         let response = Response { missing_runner_kind: Some("no_llm".into()), ..Response::default() };
         let effect =
             self.b.effect(Effect { fixed, response, step: Some(self.steps[node]), ..effect(effect::Kind::Model) });
-        let fail = Failure { to: failed, error: Some(self.slots.failure) };
-        let ask = self.b.do_(effect, input, Some(self.slots.prev), answered, Some(fail));
+        let ask = self.b.do_(effect, input, Some(self.slots["prev"]), answered, self.fail_to(failed));
         let said = [
             self.id(node),
             ("prompt", agent.prompt.clone().map_or(Value::Null, Value::Str)),
@@ -45,7 +45,7 @@ impl Lower<'_> {
         };
         let writes = [
             self.begin_log(node),
-            self.put(self.slots.content, content, &said),
+            self.put_with("content", content, &[], &said),
             self.log("start_prompt", "content", &said),
         ];
         let place = self.b.set(writes, ask, None);
@@ -71,7 +71,7 @@ impl Lower<'_> {
             "let defaults = {defaults}; {{system: system, prompt: content, model: model ?? defaults.model, \
              reasoning_effort: effort ?? defaults.reasoning_effort{tools}{tree}}}"
         );
-        self.formula(&request, &said)
+        self.formula_with(&request, &[], &said)
     }
 
     /// An answer is kept even when the run has failed meanwhile; then nothing follows it. On a paused run, whatever
@@ -79,14 +79,14 @@ impl Lower<'_> {
     fn answered(&mut self, node: usize) -> PlaceId {
         let said = [self.id(node)];
         let next = self.follow(node, &Way::Every);
-        let failed = self.test("mode == 'failed'", &[]);
+        let failed = self.test("mode == 'failed'");
         let next = self.b.decide([(failed, self.end)], next, None);
         let mut writes = vec![self.log("llm_response", "string(prev ?? '')", &said)];
         writes.extend(self.keep_output(node));
-        writes.push(self.put(self.slots.under_way, "mode == 'running'", &[]));
-        writes.push(self.put(self.slots.calls, "filter(calls, .nodeId != id)", &said));
+        writes.push(self.put("under_way", "mode == 'running'"));
+        writes.push(self.put_with("calls", "filter(calls, .nodeId != id)", &[], &said));
         let place = self.b.set(writes, next, None);
-        let output = self.b.read(self.slots.prev);
+        let output = self.b.read(self.slots["prev"]);
         self.b.mark(place, Mark::End(self.steps[node], Some(output)));
         place
     }
@@ -97,13 +97,13 @@ impl Lower<'_> {
         let open = "map(filter(calls, .nodeId == id), ({timestamp: time, nodeId: id, type: 'subagent_call_error', \
                     content: toJSON(pick(callFailed(.event, failure.message), keys))}))";
         let mut writes = vec![
-            self.put(self.slots.logs, &format!("any(calls, .nodeId == id) ? concat(logs, {open}) : logs"), &said),
-            self.put(self.slots.calls, "filter(calls, .nodeId != id)", &said),
+            self.put_with("logs", &format!("any(calls, .nodeId == id) ? concat(logs, {open}) : logs"), &[], &said),
+            self.put_with("calls", "filter(calls, .nodeId != id)", &[], &said),
             self.log("llm_error", "failure.message", &said),
         ];
         writes.extend(self.fail("failure.kind == 'no_llm' ? 'no_llm' : 'llm_error'", "failure.message", &said));
         let place = self.b.set(writes, self.end, None);
-        let error = self.b.read(self.slots.failure);
+        let error = self.b.read(self.slots["failure"]);
         self.b.mark(place, Mark::Fail(self.steps[node], error));
         place
     }
@@ -120,21 +120,21 @@ impl Lower<'_> {
             &[("payload", payload)],
             &[("agents", agents)],
         );
-        let told = self.b.slot(branchpoint_core::ir::builder::ROOT, "told", None);
-        self.known.push(("told", told));
+        self.slots.add_to_root(&mut self.b, [("told", None)]);
         let said = [("keys", keys())];
-        let entry = self.formula(
+        let entry = self.formula_with(
             "let event = told.message == nil ? told.event : putPath(told.event, ['message'], told.message); \
              {timestamp: time, nodeId: told.nodeId, type: event.type, content: toJSON(pick(event, keys))}",
+            &[],
             &said,
         );
         let open = "told.event.type == 'subagent_call_start' ? concat(calls, [told]) : \
                     filter(calls, .nodeId != told.nodeId || .event.callId != told.event.callId)";
         let wait = self.b.reserve();
-        let writes = [Write::Push(self.slots.logs, entry), self.put(self.slots.calls, open, &[])];
+        let writes = [Write::Push(self.slots["logs"], entry), self.put("calls", open)];
         let next = self.b.set(writes, wait, None);
         let signal = self.b.signal("subagent", Early::Refuse);
-        self.b.at(wait).wait([Arm::Signal { signal, check: Some(check), into: Some(told), next }], None)
+        self.b.at(wait).wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["told"]), next }], None)
     }
 }
 

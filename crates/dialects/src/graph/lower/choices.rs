@@ -1,10 +1,11 @@
 //! Nodes that choose a way: `if` by what came before, approvals by a person.
 
-use branchpoint_core::ir::{DecisionId, DecisionKind, Failure, Mark, PlaceId, Write};
+use branchpoint_core::ir::{DecisionId, DecisionKind, Mark, PlaceId, Write};
 use branchpoint_expr::{Located, Value};
 
 use super::super::wiring::Way;
 use super::Lower;
+use crate::lowering::Lowering;
 
 impl Lower<'_> {
     /// Conditions in order; the first that holds wins. An error fails the run: it never picks a way.
@@ -24,7 +25,7 @@ impl Lower<'_> {
                 self.b.decides(next, decision, [u32::try_from(index).ok(), unmatched]);
             }
         }
-        let writes = [self.begin_log(node), self.put(self.slots.text, "lower(string(prev ?? ''))", &[])];
+        let writes = [self.begin_log(node), self.put("text", "lower(string(prev ?? ''))")];
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
         place
@@ -52,10 +53,10 @@ impl Lower<'_> {
         let graph = self.graph;
         let mut targets = graph.after(node, way).into_iter().peekable();
         if targets.peek().is_none() {
-            self.b.also_leads_to(decision, branch, "nothing follows (no connection)");
+            self.b.branch_mut(decision, branch).targets.push("nothing follows (no connection)".into());
         }
         for target in targets {
-            self.b.also_leads_to(decision, branch, &graph.nodes[target].id);
+            self.b.branch_mut(decision, branch).targets.push(graph.nodes[target].id.clone());
         }
     }
 
@@ -71,10 +72,9 @@ impl Lower<'_> {
         writes.push(self.log("error", "failure.message", &said));
         writes.extend(self.fail("'condition_error'", "failure.message", &said));
         let broken = self.b.set(writes, self.end, None);
-        let error = self.b.read(self.slots.failure);
+        let error = self.b.read(self.slots["failure"]);
         self.b.mark(broken, Mark::Fail(self.steps[node], error));
-        let fail = Failure { to: broken, error: Some(self.slots.failure) };
-        self.b.decide([(self.conditions[node][index], yes)], no, Some(fail))
+        self.b.decide([(self.conditions[node][index], yes)], no, self.fail_to(broken))
     }
 
     /// Tells which way a node went.
@@ -88,10 +88,10 @@ impl Lower<'_> {
     /// The first to wait pauses the run; one that comes while it is paused waits without being begun.
     pub(super) fn approval(&mut self, node: usize, prompt: &Value) -> PlaceId {
         let said = [self.id(node), ("prompt", prompt.clone())];
-        let waits = self.formula("{nodeId: id, previousOutput: prev, front: len(waiting) == 0}", &said);
+        let waits = self.formula_with("{nodeId: id, previousOutput: prev, front: len(waiting) == 0}", &[], &said);
         let asked = [
-            Write::Push(self.slots.waiting, waits),
-            self.put(self.slots.mode, "'paused'", &[]),
+            Write::Push(self.slots["waiting"], waits),
+            self.put("mode", "'paused'"),
             self.log("wait_input", "string(prompt ?? '')", &said),
         ];
         let asked = self.b.set(asked, self.end, None);
@@ -101,7 +101,7 @@ impl Lower<'_> {
         // One that waits behind another has begun for people who look at the run.
         let behind = self.b.set([], asked, None);
         self.begin_mark(node, behind);
-        let paused = self.test("mode == 'paused'", &[]);
+        let paused = self.test("mode == 'paused'");
         self.b.decide([(paused, behind)], begun, None)
     }
 
@@ -114,9 +114,9 @@ impl Lower<'_> {
             let next = self.follow(node, &way);
             (self.took(node, name, next), branch)
         });
-        let note = self.formula("get(state, id + '_approval').note", &[self.id(node)]);
-        self.b.answer(decision, note);
-        let approved = self.test("begin.how == 'approve'", &[]);
+        let note = self.formula_with("get(state, id + '_approval').note", &[], &[self.id(node)]);
+        self.b.decision_mut(decision).answer = Some(note);
+        let approved = self.test("begin.how == 'approve'");
         let decide = self.b.decide([(approved, approve.0)], reject.0, None);
         self.b.decides(decide, decision, [Some(approve.1), Some(reject.1)]);
         decide

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{Arm, Early, PlaceId, Status, Write};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use super::super::raw::What;
 use super::Lower;
 use crate::inputs::Declared;
+use crate::lowering::Lowering;
 
 impl Lower<'_> {
     /// The beginnings of the run: the driver, and the strand that takes what is told of subagents.
@@ -17,12 +17,12 @@ impl Lower<'_> {
         self.b.begin(self.live, &[dispatch]);
         let enter = self.b.enter(self.live);
         self.look_around(start, enter);
-        let begin = self.formula("{node: id, how: 'run'}", &[self.id(start)]);
-        let mut writes = vec![Write::Put(self.slots.begin, begin)];
+        let begin = self.formula_with("{node: id, how: 'run'}", &[], &[self.id(start)]);
+        let mut writes = vec![Write::Put(self.slots["begin"], begin)];
         writes.extend(self.fresh_line("nil"));
         let graph = self.graph;
         if graph.inputs.is_none() {
-            writes.push(self.put(self.slots.started, "given.input", &[]));
+            writes.push(self.put("started", "given.input"));
         }
         let first = self.b.set(writes, enter, None);
         let first = graph.inputs.as_ref().map_or(first, |declared| self.check_inputs(declared, first));
@@ -32,34 +32,25 @@ impl Lower<'_> {
     /// Fills in the default of a declared input and checks it; a run with wrong inputs ends before its start.
     fn check_inputs(&mut self, declared: &Declared, first: PlaceId) -> PlaceId {
         declared.add_views(&mut self.b);
-        let problems = self.b.slot(ROOT, "problems", None);
-        self.known.push(("problems", problems));
+        self.slots.add_to_root(&mut self.b, [("problems", None)]);
         let error = ", error: {kind: problems[0].kind, message: join(map(problems, .message), '; '), nodeId: nil}";
-        let rejected = self.formula(&result("'rejected'", "nil", "[]", "false", error), &[]);
+        let rejected = self.formula(&result("'rejected'", "nil", "[]", "false", error));
         let rejected = self.b.close(Status::Failed, rejected);
-        let wrong = self.test("len(problems) > 0", &[]);
+        let wrong = self.test("len(problems) > 0");
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let settings = Value::from(SETTINGS.map(Value::from).to_vec());
         let said = [("declared", declared.list.clone()), ("settings", settings)];
         let writes = [
-            self.put(self.slots.started, "withDefaults({input: given.input}, declared).input", &said),
-            self.put(
-                problems,
-                "inputProblems(putPath(fromPairs(filter(toPairs(given ?? {}), {not (#[0] in settings)})), ['input'], started), \
-                 declared)",
-                &said,
-            ),
+            self.put_with("started", "withDefaults({input: given.input}, declared).input", &[], &said),
+            self.put_with("problems", "inputProblems(putPath(fromPairs(filter(toPairs(given ?? {}), {not (#[0] in settings)})), ['input'], started), \
+                 declared)", &[], &said),
         ];
         self.b.set(writes, checked, None)
     }
 
     /// What a line that begins carries.
     fn fresh_line(&mut self, prev: &str) -> [Write; 3] {
-        [
-            self.put(self.slots.prev, prev, &[]),
-            self.put(self.slots.clean, "true", &[]),
-            self.put(self.slots.under_way, "true", &[]),
-        ]
+        [self.put("prev", prev), self.put("clean", "true"), self.put("under_way", "true")]
     }
 
     /// The scope is entered for one node, or for the answer to one.
@@ -67,9 +58,9 @@ impl Lower<'_> {
         let mut arms = Vec::new();
         for node in reached {
             let said = [self.id(*node)];
-            arms.push((self.test("begin.node == id && begin.how == 'run'", &said), self.entries[*node]));
+            arms.push((self.test_with("begin.node == id && begin.how == 'run'", &[], &said), self.entries[*node]));
             if matches!(self.graph.nodes[*node].what, What::Approval(_)) {
-                arms.push((self.test("begin.node == id", &said), self.settle_approval(*node)));
+                arms.push((self.test_with("begin.node == id", &[], &said), self.settle_approval(*node)));
             }
         }
         self.b.decide(arms, self.end, None)
@@ -78,16 +69,17 @@ impl Lower<'_> {
     /// All lines have ended: the run has failed, or goes on with what was deferred, or waits, or is complete.
     fn look_around(&mut self, start: usize, enter: PlaceId) {
         let said = [self.id(start)];
-        let failed = self.formula(&result("'failed'", "error.nodeId", "[]", "false", ", error: error"), &said);
+        let failed =
+            self.formula_with(&result("'failed'", "error.nodeId", "[]", "false", ", error: error"), &[], &said);
         let failed = self.b.close(Status::Failed, failed);
-        let completed = self.formula(&result("'completed'", "nil", "[]", "false", ""), &said);
+        let completed = self.formula_with(&result("'completed'", "nil", "[]", "false", ""), &[], &said);
         let completed = self.b.close(Status::Completed, completed);
         let deferred = self.go_on_with_deferred(enter);
         let paused = self.pause(enter);
         let arms = [
-            (self.test("mode == 'failed'", &[]), failed),
-            (self.test("mode == 'running' && len(deferred) > 0", &[]), deferred),
-            (self.test("len(waiting) > 0", &[]), paused),
+            (self.test("mode == 'failed'"), failed),
+            (self.test("mode == 'running' && len(deferred) > 0"), deferred),
+            (self.test("len(waiting) > 0"), paused),
         ];
         let around = self.b.next(self.live);
         self.b.at(around).decide(arms, completed, None);
@@ -96,14 +88,14 @@ impl Lower<'_> {
             result("mode", "error.nodeId", "[]", "false", ", error: error"),
             result("mode", "mode == 'paused' ? waiting[0].nodeId : id", WAITING, "mode == 'paused'", ""),
         );
-        let view = self.formula(&view, &said);
+        let view = self.formula_with(&view, &[], &said);
         self.b.view("result", view);
     }
 
     fn go_on_with_deferred(&mut self, enter: PlaceId) -> PlaceId {
-        let mut writes = vec![self.put(self.slots.begin, "{node: deferred[0].nodeId, how: 'run'}", &[])];
+        let mut writes = vec![self.put("begin", "{node: deferred[0].nodeId, how: 'run'}")];
         writes.extend(self.fresh_line("deferred[0].previousOutput"));
-        writes.push(self.put(self.slots.deferred, "deferred[1:]", &[]));
+        writes.push(self.put("deferred", "deferred[1:]"));
         self.b.set(writes, enter, None)
     }
 
@@ -115,54 +107,54 @@ impl Lower<'_> {
             _ => None,
         });
         let prompts = Value::from(prompts.collect::<Object>());
-        let open = self.formula(
+        let open = self.formula_with(
             "map(waiting, {{id: .nodeId, prompt: string(get(prompts, .nodeId) ?? '')}})",
+            &[],
             &[("prompts", prompts.clone())],
         );
         self.b.view("approvals", open);
-        let entry = self.formula(
+        let entry = self.formula_with(
             "{timestamp: time, nodeId: waiting[0].nodeId, type: 'wait_input', \
              content: string(get(prompts, waiting[0].nodeId) ?? '')}",
+            &[],
             &[("prompts", prompts)],
         );
         let front = "concat([{nodeId: waiting[0].nodeId, previousOutput: waiting[0].previousOutput, front: true}], waiting[1:])";
-        let again = [Write::Push(self.slots.logs, entry), self.put(self.slots.waiting, front, &[])];
+        let again = [Write::Push(self.slots["logs"], entry), self.put("waiting", front)];
         let again = self.b.set(again, wait, None);
-        let told = self.test("waiting[0].front", &[]);
+        let told = self.test("waiting[0].front");
         let next = self.b.decide([(told, wait)], again, None);
-        let paused = [self.put(self.slots.mode, "'paused'", &[])];
-        self.b.set(paused, next, None)
+        self.assign("mode", "'paused'", next)
     }
 
     /// Waits for `{input, id?}`. An answer that decides nothing, or to nobody who waits, is refused and changes nothing.
     fn wait(&mut self, enter: PlaceId) -> PlaceId {
-        let got = self.b.slot(branchpoint_core::ir::builder::ROOT, "got", None);
-        let chosen = self.b.local("chosen");
-        let answer = self.b.local("answer");
-        self.known.extend([("got", got), ("chosen", chosen), ("answer", answer)]);
+        self.slots.add_to_root(&mut self.b, [("got", None)]);
+        self.slots.add_locals(&mut self.b, ["chosen", "answer"]);
+
         let mut writes = vec![
-            self.put(answer, "approvalAnswer(got.input)", &[]),
-            self.put(chosen, "got.id == nil ? 0 : findIndex(waiting, .nodeId == got.id)", &[]),
-            self.put(self.slots.begin, "{node: waiting[chosen].nodeId, how: answer.decision}", &[]),
+            self.put("answer", "approvalAnswer(got.input)"),
+            self.put("chosen", "got.id == nil ? 0 : findIndex(waiting, .nodeId == got.id)"),
+            self.put("begin", "{node: waiting[chosen].nodeId, how: answer.decision}"),
         ];
         writes.extend(self.fresh_line("waiting[chosen].previousOutput"));
         let received =
-            self.formula("{timestamp: time, nodeId: begin.node, type: 'input_received', content: toJSON(answer)}", &[]);
+            self.formula("{timestamp: time, nodeId: begin.node, type: 'input_received', content: toJSON(answer)}");
         writes.extend([
-            self.put(self.slots.waiting, "concat(waiting[:chosen], waiting[chosen + 1:])", &[]),
-            self.put(self.slots.state, "putPath(state, [begin.node + '_approval'], answer)", &[]),
-            Write::Push(self.slots.logs, received),
-            self.put(self.slots.mode, "'running'", &[]),
+            self.put("waiting", "concat(waiting[:chosen], waiting[chosen + 1:])"),
+            self.put("state", "putPath(state, [begin.node + '_approval'], answer)"),
+            Write::Push(self.slots["logs"], received),
+            self.put("mode", "'running'"),
         ]);
         let next = self.b.set(writes, enter, None);
         let payload = self.b.payload();
         let check = self.b.test(
             "approvalAnswer(payload.input) != nil && (payload.id == nil || any(waiting, .nodeId == payload.id))",
             Dialect::Graph,
-            &[("payload", payload), ("waiting", self.slots.waiting)],
+            &[("payload", payload), ("waiting", self.slots["waiting"])],
         );
         let signal = self.b.signal("resume", Early::Refuse);
-        self.b.wait([Arm::Signal { signal, check: Some(check), into: Some(got), next }], None)
+        self.b.wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["got"]), next }], None)
     }
 }
 

@@ -6,6 +6,7 @@ use branchpoint_expr::Value;
 use super::super::raw::What;
 use super::super::wiring::Way;
 use super::Lower;
+use crate::lowering::Lowering;
 
 impl Lower<'_> {
     /// A node begins unless the run has failed; on a paused run it is deferred; at the limit the run fails.
@@ -23,7 +24,7 @@ impl Lower<'_> {
         // An approval of the fan-out that was under way when the run paused starts to wait too.
         let is_approval = matches!(graph.nodes[node].what, What::Approval(_));
         let paused = if is_approval { "mode == 'paused' && !under_way" } else { "mode == 'paused'" };
-        let arms = [(self.test("mode == 'failed'", &[]), self.end), (self.test(paused, &[]), deferred)];
+        let arms = [(self.test("mode == 'failed'"), self.end), (self.test(paused), deferred)];
         let entry = self.entries[node];
         self.b.at(entry).decide(arms, limited, None);
     }
@@ -33,30 +34,29 @@ impl Lower<'_> {
         let message = "'the run has reached its limit of ' + string(given.stepLimit ?? 10000) + ' node runs'";
         let mut writes = vec![self.log("error", message, &said)];
         writes.extend(self.fail("'step_limit'", message, &said));
-        let error = self.b.read(self.slots.error);
+        let error = self.b.read(self.slots["error"]);
         let told = self.b.set([], self.end, None);
         self.b.mark(told, Mark::Fail(self.steps[node], error));
         let over = self.b.set(writes, told, None);
-        let counted = [self.put(self.slots.runs, "runs + 1", &[])];
-        let counted = self.b.set(counted, begins, None);
-        let spent = self.test("runs >= (given.stepLimit ?? 10000)", &[]);
+        let counted = self.assign("runs", "runs + 1", begins);
+        let spent = self.test("runs >= (given.stepLimit ?? 10000)");
         self.b.decide([(spent, over)], counted, None)
     }
 
     fn defer(&mut self, node: usize) -> PlaceId {
-        let entry = self.formula("{nodeId: id, previousOutput: prev}", &[self.id(node)]);
-        self.b.set([Write::Push(self.slots.deferred, entry)], self.end, None)
+        let entry = self.formula_with("{nodeId: id, previousOutput: prev}", &[], &[self.id(node)]);
+        self.b.set([Write::Push(self.slots["deferred"], entry)], self.end, None)
     }
 
     /// The output of a start is what the run was started with, else what the document says, each time.
     fn start(&mut self, node: usize, initial: &Value) -> PlaceId {
         let said = [self.id(node), ("initial", initial.clone())];
-        let mut writes = vec![self.begin_log(node), self.put(self.slots.prev, "started ?? initial ?? ''", &said)];
+        let mut writes = vec![self.begin_log(node), self.put_with("prev", "started ?? initial ?? ''", &[], &said)];
         writes.extend(self.keep_output(node));
         let next = self.follow(node, &Way::Every);
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
-        let output = self.formula("started ?? initial ?? ''", &said);
+        let output = self.formula_with("started ?? initial ?? ''", &[], &said);
         self.b.mark(place, Mark::End(self.steps[node], Some(output)));
         place
     }
@@ -75,7 +75,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn begin_mark(&mut self, node: usize, place: PlaceId) {
-        let input = self.b.read(self.slots.prev);
+        let input = self.b.read(self.slots["prev"]);
         self.b.mark(place, Mark::Begin(self.steps[node], Some(input)));
     }
 
@@ -90,8 +90,8 @@ impl Lower<'_> {
     pub(super) fn keep_output(&mut self, node: usize) -> [Write; 2] {
         let said = [self.id(node)];
         [
-            self.put(self.slots.state, "putPath(state, [id], prev)", &said),
-            self.put(self.slots.state, "clean ? putPath(state, ['previous_output'], prev) : state", &[]),
+            self.put_with("state", "putPath(state, [id], prev)", &[], &said),
+            self.put("state", "clean ? putPath(state, ['previous_output'], prev) : state"),
         ]
     }
 
@@ -103,8 +103,7 @@ impl Lower<'_> {
             [only] => only,
             _ => {
                 let fork = self.b.fork(next);
-                let forked = [self.put(self.slots.clean, "false", &[])];
-                self.b.set(forked, fork, None)
+                self.assign("clean", "false", fork)
             }
         }
     }

@@ -8,6 +8,7 @@ use super::Lower;
 use super::commands::{report, written};
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
+use crate::lowering::Lowering;
 use crate::machine::raw::{Agent, Skill, Source, Text};
 
 /// The options of an agent, by the names that requests have for them.
@@ -33,20 +34,14 @@ impl<'d> Lower<'d> {
     pub(super) fn agent(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
         let outcomes = self.keep_session(here, agent, outcomes);
         let effect = agent_effect(here, agent);
-        let input = self.agent_input(agent, "request.prompt", earlier_session(agent), &[]);
+        let input = self.agent_input(agent, "request.prompt", earlier_session(agent));
         let call = self.call_outside(here, effect, input, outcomes);
         let call = self.need_session(agent, call, outcomes);
         self.asked(here, agent, call, outcomes)
     }
 
     /// What an agent is asked with.
-    pub(super) fn agent_input(
-        &mut self,
-        agent: &Agent,
-        message: &str,
-        history: &str,
-        more: &[(&str, branchpoint_core::ir::SlotId)],
-    ) -> ExprId {
+    pub(super) fn agent_input(&mut self, agent: &Agent, message: &str, history: &str) -> ExprId {
         let given = |own: &str| agent.options.get(own).filter(|value| **value != Value::Null).cloned();
         let options: Object = OPTIONS.iter().filter_map(|(name, own)| Some(((*name).into(), given(own)?))).collect();
         let fields = options.keys().map(|name| format!(r#", "{name}": OPTIONS.{name}"#)).collect::<Vec<_>>().concat();
@@ -54,7 +49,7 @@ impl<'d> Lower<'d> {
             r#"{{"provider": request.provider, "prompt": {message}, "before": before, "system": request.system_prompt,
                 "role": request.role, "dir": request.dir, "history": ({history} ?? {{}}).messages{fields}}}"#
         );
-        self.formula_with(&text, more, &[("OPTIONS", Value::from(options)), continued_from(agent)])
+        self.formula_with(&text, &[], &[("OPTIONS", Value::from(options)), continued_from(agent)])
     }
 
     /// Expands the texts of an agent into the slot `request`, and reads what goes before its prompt.
@@ -67,9 +62,8 @@ impl<'d> Lower<'d> {
         let next = self.skills(&agent.skills, next, outcomes);
         let next = match file {
             Some(file) => {
-                let prompt =
-                    self.put(self.slots.request, &format!(r#"putPath(request, ["prompt"], request.{FROM_FILE})"#), &[]);
-                let next = self.then(vec![prompt], next);
+                let prompt = self.put("request", &format!(r#"putPath(request, ["prompt"], request.{FROM_FILE})"#));
+                let next = self.b.set([prompt], next, None);
                 self.file_text(here, file, next, outcomes)
             }
             None => next,
@@ -81,23 +75,23 @@ impl<'d> Lower<'d> {
             ("role", plain(agent.role.as_ref())),
             ("dir", plain(here.state.dir.as_ref())),
         ]);
-        self.expand(self.scope(here.context), &template, self.slots.request, next, outcomes.unexpanded)
+        self.expand(self.scope(here.context), &template, self.slots["request"], next, outcomes.unexpanded)
     }
 
     fn skills(&mut self, skills: &[Skill], next: PlaceId, outcomes: Outcomes) -> PlaceId {
         let mut place = next;
         for skill in skills.iter().rev() {
-            let file = self.b.read(self.slots.file);
-            let kept = self.b.set([Write::Push(self.slots.before, file)], place, None);
+            let file = self.b.read(self.slots["file"]);
+            let kept = self.b.set([Write::Push(self.slots["before"], file)], place, None);
             let (operation, key, name) = match skill {
                 Skill::Name(name) => (FilesOperation::Skill, "skill", name.text().to_string()),
                 Skill::Path(folder) => (FilesOperation::Read, "path", format!("{}/SKILL.md", folder.text())),
             };
             let asked: Object = [(key.into(), Value::from(name))].into_iter().collect();
             let asked = self.b.value(Value::from(asked));
-            place = self.read(operation, asked, self.slots.file, kept, outcomes.unexpanded);
+            place = self.read(operation, asked, self.slots["file"], kept, outcomes.unexpanded);
         }
-        self.clear(self.slots.before, place)
+        self.clear(self.slots["before"], place)
     }
 
     /// A state that goes on with a session fails when there is none.
@@ -105,8 +99,7 @@ impl<'d> Lower<'d> {
         let Some(from) = continued(agent) else { return next };
         let constants = [("FROM", Value::from(from))];
         let answer = r#"{"error": {"kind": "agent", "message": "`" + FROM + "` has no session to continue"}}"#;
-        let answer = self.put_with(self.slots.answer, answer, &[], &constants);
-        let failed = self.then(vec![answer], outcomes.bad);
+        let failed = self.assign_with("answer", answer, &[], &constants, outcomes.bad);
         let missing = self.test_with("sessions[FROM] == nil", &[], &constants);
         self.b.decide([(missing, failed)], next, None)
     }
@@ -120,8 +113,8 @@ impl<'d> Lower<'d> {
             .replace("HISTORY", &format!("({} ?? {{}})", earlier_session(agent)))
             .replace("MESSAGE", "request.prompt");
         let text = format!("putPath(sessions, [STATE], {session})");
-        let kept = self.put_with(self.slots.sessions, &text, &[], &[here.name(), continued_from(agent)]);
-        Outcomes { ok: self.then(vec![kept], outcomes.ok), ..outcomes }
+        let kept = self.put_with("sessions", &text, &[], &[here.name(), continued_from(agent)]);
+        Outcomes { ok: self.b.set([kept], outcomes.ok, None), ..outcomes }
     }
 }
 

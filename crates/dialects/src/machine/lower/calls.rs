@@ -8,6 +8,7 @@ use super::Lower;
 use super::commands::report;
 use super::state::{Here, Outcomes};
 use super::templates::{effect_of, object};
+use crate::lowering::Lowering;
 use crate::machine::raw::Call;
 use crate::secrets;
 
@@ -28,7 +29,7 @@ impl<'d> Lower<'d> {
             ..effect_of(here, Kind::Run, report(here.state, "child"))
         };
         let input = r#"{"inputs": fromPairs(concat(toPairs(file ?? {}), toPairs(request)))}"#;
-        let input = self.formula(input, &[]);
+        let input = self.formula(input);
         let limit = here.state.timeout_ms.unwrap_or(LIMIT_MS);
         let called = self.call_within(here, effect, input, Some(limit), outcomes);
         // Texts are templates; everything else passes as it is.
@@ -39,12 +40,12 @@ impl<'d> Lower<'d> {
             .map(|input| (input.key.clone(), input.value.to_value()))
             .collect();
         let literal = self.b.value(Value::from(literal));
-        let called = self.b.set([Write::Put(self.slots.file, literal)], called, None);
+        let called = self.b.set([Write::Put(self.slots["file"], literal)], called, None);
         let texts = call.inputs.iter().filter(|input| input.value.text().is_some());
         let template = object(
             texts.map(|input| (&*input.key, Some(secrets::split(&input.value).unwrap_or_else(|| input.value.clone())))),
         );
-        self.expand(self.scope(here.context), &template, self.slots.request, called, outcomes.unexpanded)
+        self.expand(self.scope(here.context), &template, self.slots["request"], called, outcomes.unexpanded)
     }
 
     /// The outputs of the states that ran, under the names they are given: also after a failure.
@@ -59,8 +60,8 @@ impl<'d> Lower<'d> {
             1 => r#"putPath(answer, ["output"], answer.response[OUTPUTS[0][0]] ?? "")"#,
             _ => r#"putPath(answer, ["output"], toJSON(answer.response))"#,
         };
-        let response = self.put_with(self.slots.answer, response, &[], &constants);
-        let output = self.put_with(self.slots.answer, output, &[], &constants);
-        self.then(vec![response, output], next)
+        let response = self.put_with("answer", response, &[], &constants);
+        let output = self.put_with("answer", output, &[], &constants);
+        self.b.set([response, output], next, None)
     }
 }

@@ -2,12 +2,13 @@
 
 use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Backoff, DecisionId, DecisionKind, Effect, Exit, ExprId, PlaceId, Retry, Write};
+use branchpoint_core::ir::{Attempt, Backoff, DecisionId, DecisionKind, Effect, Exit, ExprId, PlaceId, Retry};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
+use crate::lowering::Lowering;
 use crate::machine::raw::{self, Command, Source, State};
 
 impl<'d> Lower<'d> {
@@ -30,21 +31,21 @@ impl<'d> Lower<'d> {
         let input = format!(
             r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "inputs": environment}}"#
         );
-        let input = self.formula(&input, &[]);
+        let input = self.formula(&input);
         let call = self.call_outside(here, effect, input, outcomes);
         let next = match file {
             Some(file) => self.file_text(here, file, call, outcomes),
             None => call,
         };
         let template = object([("command", text), ("dir", plain(here.state.dir.as_ref()))]);
-        self.expand(self.scope(here.context), &template, self.slots.request, next, outcomes.unexpanded)
+        self.expand(self.scope(here.context), &template, self.slots["request"], next, outcomes.unexpanded)
     }
 
     /// Reads a file and expands what it holds.
     pub(super) fn file_text(&mut self, here: Here<'d>, file: &raw::Text, next: PlaceId, outcomes: Outcomes) -> PlaceId {
         let expanded = self.expand_file(here, next, outcomes.unexpanded);
         let path = self.b.value(Value::Str(file.text().clone()));
-        self.read_file(path, self.slots.file, expanded, outcomes.unexpanded)
+        self.read_file(path, self.slots["file"], expanded, outcomes.unexpanded)
     }
 
     pub(super) fn call_outside(
@@ -70,31 +71,29 @@ impl<'d> Lower<'d> {
         let judged = if let Some(retry) = retry {
             self.last_attempt(here, retry, outcomes)
         } else {
-            let error = self.test("answer.error != nil", &[]);
+            let error = self.test("answer.error != nil");
             self.b.decide([(error, outcomes.bad)], outcomes.ok, None)
         };
         let kind = effect.response.failure_kind.as_deref().unwrap_or(EXIT_CODE);
         let unheard = self.timed_out_or(&format!(r#""{kind}""#), r#""""#, outcomes.bad);
         if limit.is_none() || retry.is_none() {
             let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
-            let fail = Some(self.fail_to(unheard));
-            return self.b.do_(what, input, Some(self.slots.answer), judged, fail);
+            return self.b.do_(what, input, Some(self.slots["answer"]), judged, self.fail_to(unheard));
         }
-        let heard = self.put(self.slots.answer, "got[0]", &[]);
-        let heard = self.b.set([heard], judged, None);
-        let fail = Some(self.fail_to(unheard));
+        let heard = self.assign("answer", "got[0]", judged);
+        let fail = self.fail_to(unheard);
         let spec = ScopeSpec {
             time_limit_ms: limit,
-            into: Some(self.slots.got),
+            into: Some(self.slots["got"]),
             next: Some(heard),
             fail,
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(self.scope(here.context), spec);
-        let answer = self.b.read(self.slots.answer);
+        let answer = self.b.read(self.slots["answer"]);
         let leave = self.b.leave(scope, Exit::Done(Some(answer)));
         let what = self.b.effect(Effect { retry, ..effect });
-        let inner = self.b.do_(what, input, Some(self.slots.answer), leave, None);
+        let inner = self.b.do_(what, input, Some(self.slots["answer"]), leave, None);
         self.b.begin(scope, &[inner]);
         self.b.enter(scope)
     }
@@ -102,9 +101,9 @@ impl<'d> Lower<'d> {
     /// Judges the answer of the last attempt. The core records the attempts before it; this one's failure is an answer.
     fn last_attempt(&mut self, here: Here<'d>, retry: Retry, outcomes: Outcomes) -> PlaceId {
         let tests = ["answer.error != nil && answer.attempt != nil", "answer.error != nil"];
-        let arms = tests.map(|test| (self.test(test, &[]), outcomes.bad));
+        let arms = tests.map(|test| (self.test(test), outcomes.bad));
         let decide = self.b.decide(arms, outcomes.ok, None);
-        let number = self.formula("answer.attempt", &[]);
+        let number = self.formula("answer.attempt");
         let codes = here.state.retry.as_ref().map_or(&[][..], |retry| &retry.exit_codes);
         let refused = match &here.state.what {
             raw::What::Command(_) if !codes.is_empty() => {
@@ -142,19 +141,14 @@ impl<'d> Lower<'d> {
     fn no_retry(&mut self, here: Here<'d>, retry: Retry, number: ExprId, rule: &str) -> (DecisionId, u32) {
         let decision = self.b.decision(here.step, DecisionKind::Retry);
         let most = self.b.value(Value::Int(retry.max_attempts.into()));
-        let error = self.formula("answer.error", &[]);
-        self.b.attempt(decision, number, most);
-        self.b.error(decision, error);
+        let error = self.formula("answer.error");
+        self.b.decision_mut(decision).attempt = Some(Attempt { number, limit: most });
+        self.b.decision_mut(decision).error = Some(error);
         self.b.rule_branch(decision, "retry", "an attempt is left, and the error allows another", None);
         let fail = self.b.rule_branch(decision, "fail", rule, None);
-        let fails = self.formula(r#""the step fails (" + answer.error.kind + ")""#, &[]);
-        self.b.leads_to(decision, fail, fails);
+        let fails = self.formula(r#""the step fails (" + answer.error.kind + ")""#);
+        self.b.branch_mut(decision, fail).leads_to = Some(fails);
         (decision, fail)
-    }
-
-    /// A place that does nothing but write.
-    pub(super) fn then(&mut self, writes: Vec<Write>, next: PlaceId) -> PlaceId {
-        self.b.set(writes, next, None)
     }
 }
 

@@ -24,28 +24,18 @@ pub(super) struct Context {
 #[derive(Clone, Copy)]
 pub(super) enum Within {
     Root,
-    /// The body of a loop: the state, the place after the last state of the body, and the slots of its rounds.
+    /// The body of a loop: the state, the place after the last state of the body, and the slots of the loop.
     Loop {
         state: usize,
         body_end: PlaceId,
-        rounds: Rounds,
+        slots: LoopSlots,
     },
     Branch,
 }
 
-/// The slots of a loop. They lie outside its scope, because its result is told after it is left.
-#[derive(Clone, Copy)]
-pub(super) struct Rounds {
-    /// What the document calls `loop`.
-    pub(super) round: SlotId,
-    pub(super) index: SlotId,
-    /// How many rounds were begun.
-    pub(super) begun: SlotId,
-    pub(super) items: SlotId,
-    pub(super) most: SlotId,
-    /// How many items `max_iterations` leaves out.
-    pub(super) left_out: SlotId,
-}
+/// The slots of a loop by name. They lie outside its scope, because its result is stored after it is left: `loop` as the document reads
+/// it, the `index` of the round, how many rounds have `begun`, the `items`, the `most` rounds, and how many items are `left_out`.
+pub(super) type LoopSlots = [(&'static str, SlotId); 6];
 
 impl Context {
     pub(super) fn root() -> Self {
@@ -71,8 +61,8 @@ impl Lower<'_> {
     pub(super) fn loop_around(&self, id: ContextId) -> Option<SlotId> {
         let mut at = Some(id);
         while let Some(context) = at.map(|at| self.context(at)) {
-            if let Within::Loop { rounds, .. } = context.within {
-                return Some(rounds.round);
+            if let Within::Loop { slots: [(_, slot), ..], .. } = context.within {
+                return Some(slot);
             }
             at = context.parent;
         }

@@ -7,6 +7,7 @@ use super::Lower;
 use super::context::ROOT_CONTEXT;
 use super::state::Here;
 use super::templates::plain;
+use crate::lowering::Lowering;
 use crate::machine::raw::{OnFailure, Terminal, Text};
 
 /// The exit status of the command line for a run that failed.
@@ -44,7 +45,7 @@ impl<'d> Lower<'d> {
         let close = self.b.close(Status::Failed, result);
         let step = (!document.hooks.error.is_empty()).then(|| self.hook_step("workflow_error"));
         let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.error, step, close, None));
-        let error = self.put(self.slots.error, "verdict.error", &[]);
+        let error = self.put("error", "verdict.error");
         let failed = self.ends.failed;
         self.b.at(failed).set([error], hooked, None);
         self.cancelled();
@@ -53,7 +54,7 @@ impl<'d> Lower<'d> {
     fn cancelled(&mut self) {
         let document = self.document;
         let result = format!(r#"{{"status": "cancelled", "exit_code": {FAILED}, "states": states}}"#);
-        let result = self.formula(&result, &[]);
+        let result = self.formula(&result);
         let close = self.b.close(Status::Cancelled, result);
         let step = (!document.hooks.cancel.is_empty()).then(|| self.hook_step("workflow_cancel"));
         let place = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.cancel, step, close, None));
@@ -62,13 +63,12 @@ impl<'d> Lower<'d> {
 
     /// Something failed that no state stands for: a value too deep to be kept, for one.
     pub(super) fn lost(&mut self) -> PlaceId {
-        let verdict = self.put(
-            self.slots.verdict,
+        self.assign(
+            "verdict",
             r#"{"kind": "step_failed", "message": failure.message, "error": {"Message": failure.message, "State": "",
                 "ExitCode": 1, "Type": failure.kind}}"#,
-            &[],
-        );
-        self.b.set([verdict], self.ends.failed, None)
+            self.ends.failed,
+        )
     }
 
     /// The run fails because of a state. `message` and `error` are formulas, in which STATE is its name; without an error it
@@ -79,7 +79,7 @@ impl<'d> Lower<'d> {
             r#"{{"kind": "{kind}", "message": {message}, "state": STATE,
                 "error": {error} ?? {{"Message": {message}, "State": STATE, "ExitCode": 1, "Type": "{of}"}}}}"#
         );
-        let verdict = self.put_with(self.slots.verdict, &text, &[], &[here.name()]);
+        let verdict = self.put_with("verdict", &text, &[], &[here.name()]);
         let end = self.leave_to_root(here.context, self.ends.failed);
         self.b.set([verdict], end, None)
     }
@@ -100,7 +100,7 @@ impl<'d> Lower<'d> {
 
     /// A terminal state that is a failure shows as one, with what the run fails with.
     fn ended_badly(&mut self, step: StepId, end: PlaceId) -> PlaceId {
-        let error = self.formula(r#"{"kind": "terminal_failure", "message": verdict.message}"#, &[]);
+        let error = self.formula(r#"{"kind": "terminal_failure", "message": verdict.message}"#);
         let failed = self.b.set([], end, None);
         self.b.mark(failed, Mark::Fail(step, error));
         failed
@@ -125,9 +125,9 @@ impl<'d> Lower<'d> {
     /// An end begins: `error` is for the transitions that led here, and its message is none of them.
     fn end_writes(&mut self, name: &str) -> Vec<Write> {
         let mut writes = self.begin_writes(name);
-        writes.push(self.put(self.slots.cause, "error", &[]));
+        writes.push(self.put("cause", "error"));
         let nothing = self.b.value(Value::Null);
-        writes.push(Write::Put(self.slots.error, nothing));
+        writes.push(Write::Put(self.slots["error"], nothing));
         writes
     }
 
@@ -147,8 +147,7 @@ impl<'d> Lower<'d> {
                         "Type": cause.Type ?? "exit_code"}}}}"#
             );
             let constants = [("STATE", Value::from(name)), ("RAW", raw)];
-            let write = self.put_with(self.slots.verdict, &text, &[], &constants);
-            self.b.set([write], end, None)
+            self.assign_with("verdict", &text, &[], &constants, end)
         };
         let Some(message) = message else {
             return verdict("RAW", default.map_or(Value::Null, Value::from));
@@ -156,7 +155,7 @@ impl<'d> Lower<'d> {
         let expanded = verdict("request", Value::Null);
         let raw = verdict("RAW", Value::Str(message.text().clone()));
         let template = plain(Some(message)).expect("a message was given");
-        self.expand(self.scope(here.context), &template, self.slots.request, expanded, raw)
+        self.expand(self.scope(here.context), &template, self.slots["request"], expanded, raw)
     }
 }
 

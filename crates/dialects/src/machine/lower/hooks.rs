@@ -9,6 +9,7 @@ use super::Lower;
 use super::commands::{EXIT_CODE, reported, user_shell};
 use super::context::ContextId;
 use super::templates::{call_text, object, plain, secret_texts};
+use crate::lowering::Lowering;
 use crate::machine::raw::Action;
 
 impl Lower<'_> {
@@ -41,9 +42,8 @@ impl Lower<'_> {
             self.b.mark(warned, Mark::Warn(step, "hook_failed".into()));
             warned
         });
-        let error = self.test("hooked.error != nil", &[]);
-        let told = self.put(self.slots.failure, "hooked.error", &[]);
-        let told = self.b.set([told], bad, None);
+        let error = self.test("hooked.error != nil");
+        let told = self.assign("failure", "hooked.error", bad);
         let judged = self.b.decide([(error, told)], next, None);
         let (kind, template, input) = match action {
             Action::Log(text) => (Kind::Notify, object([("message", plain(Some(text)))]), "request"),
@@ -60,10 +60,9 @@ impl Lower<'_> {
         // A hook of a state is no attempt of the state's work, so it is asked for without a step.
         let of = Some(step).filter(|step| self.run_hooks.contains(step));
         let what = self.b.effect(Effect { fixed, response, secrets, step: of, ..effect(kind) });
-        let input = self.formula(input, &[]);
-        let fail = Some(self.fail_to(bad));
-        let done = self.b.do_(what, input, Some(self.slots.hooked), judged, fail);
-        self.expand(self.scope(context), &template, self.slots.request, done, bad)
+        let input = self.formula(input);
+        let done = self.b.do_(what, input, Some(self.slots["hooked"]), judged, self.fail_to(bad));
+        self.expand(self.scope(context), &template, self.slots["request"], done, bad)
     }
 
     /// A failing hook at the start fails the run before any state.
@@ -72,18 +71,17 @@ impl Lower<'_> {
         if document.hooks.start.is_empty() {
             return first;
         }
-        let verdict = self.put(
-            self.slots.verdict,
+        let failed = self.assign(
+            "verdict",
             r#"{"kind": "hook_failed", "message": failure.message, "error": {"Message": failure.message,
                 "State": "", "ExitCode": 1, "Type": "exit_code"}}"#,
-            &[],
+            self.ends.failed,
         );
-        let failed = self.b.set([verdict], self.ends.failed, None);
         let step = self.hook_step("workflow_start");
         let hooked = self.hooks(super::ROOT_CONTEXT, &document.hooks.start, step, first, Some(failed));
         let mut writes = self.begin_writes("");
         let nothing = self.b.value(Value::Null);
-        writes.push(Write::Put(self.slots.error, nothing));
+        writes.push(Write::Put(self.slots["error"], nothing));
         self.b.set(writes, hooked, None)
     }
 

@@ -7,6 +7,7 @@ use branchpoint_core::ir::{PlaceId, SlotId, Status, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
+use crate::lowering::Lowering;
 use crate::machine::raw::{Input, InputType, Text};
 
 /// The texts that stand for a boolean.
@@ -25,7 +26,7 @@ impl Lower<'_> {
             r#"{{"status": "rejected", "kind": "{kind}", "message": join(request, "; "), "errors": request,
                 "exit_code": 1, "states": {{}}}}"#
         );
-        let rejected = self.formula(&rejected, &[]);
+        let rejected = self.formula(&rejected);
         let rejected = self.b.close(Status::Failed, rejected);
         let files: Vec<(&Input, SlotId)> = document
             .inputs
@@ -33,7 +34,7 @@ impl Lower<'_> {
             .filter(|input| input.file_exists)
             .map(|input| (input, self.b.slot(ROOT, &format!("file of {}", input.name.text()), None)))
             .collect();
-        let wrong = self.test("len(request) > 0", &[]);
+        let wrong = self.test("len(request) > 0");
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let errors = self.errors(&files);
         let mut place = self.b.set(errors, checked, None);
@@ -73,20 +74,20 @@ impl Lower<'_> {
             self.b.view("inputs", declared);
         }
         let mut writes = vec![
-            Write::Put(self.slots.inputs, defaults),
-            self.put(self.slots.inputs, "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))", &[]),
-            self.put(self.slots.environment, r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#, &[]),
+            Write::Put(self.slots["inputs"], defaults),
+            self.put("inputs", "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))"),
+            self.put("environment", r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#),
         ];
         if self.uses.workflow {
             self.b.fact("run_id");
-            writes.push(self.put(self.slots.started, "instantMs(now)", &[]));
+            writes.push(self.put("started", "instantMs(now)"));
         }
         if self.uses.context {
             for fact in ["working_dir", "user", "hostname"] {
                 self.b.fact(fact);
             }
             let text = r#"{"WorkingDir": facts.working_dir, "User": facts.user, "Hostname": facts.hostname}"#;
-            writes.push(self.put(self.slots.context, text, &[]));
+            writes.push(self.put("context", text));
         }
         if !self.uses.env.is_empty() {
             let mut names = Vec::new();
@@ -96,7 +97,7 @@ impl Lower<'_> {
                 names.push(Value::from(vec![Value::from(&**name), Value::from(fact)]));
             }
             let text = "fromPairs(filter(map(NAMES, {[#[0], facts[#[1]]]}), {#[1] != nil}))";
-            writes.push(self.put_with(self.slots.env, text, &[], &[("NAMES", Value::from(names))]));
+            writes.push(self.put_with("env", text, &[], &[("NAMES", Value::from(names))]));
         }
         writes
     }
@@ -113,19 +114,19 @@ impl Lower<'_> {
     /// Collects everything that is wrong with the inputs, as a list of texts in the slot `request`.
     fn errors(&mut self, files: &[(&Input, SlotId)]) -> Vec<Write> {
         let none = self.b.value(Value::from(Vec::new()));
-        let mut writes = vec![Write::Put(self.slots.request, none)];
+        let mut writes = vec![Write::Put(self.slots["request"], none)];
         for input in &self.document.inputs {
             let rule = |(wrong, message): &(String, &str)| format!("({wrong}) ? {message} : nil");
             let rules = rules(input).iter().map(rule).collect::<Vec<_>>().join(", ");
             let errors =
                 format!(r#"concat(request, map(filter([{rules}], {{# != nil}}), {{"input `" + NAME + "` " + #}}))"#);
             if !rules.is_empty() {
-                writes.push(self.put_with(self.slots.request, &errors, &[], &constants(input)));
+                writes.push(self.put_with("request", &errors, &[], &constants(input)));
             }
         }
         for (input, slot) in files {
             let missing = r#"found == false ? concat(request, ["input `" + NAME + "` names no file"]) : request"#;
-            writes.push(self.put_with(self.slots.request, missing, &[("found", *slot)], &[name(input)]));
+            writes.push(self.put_with("request", missing, &[("found", *slot)], &[name(input)]));
         }
         writes
     }

@@ -2,14 +2,15 @@
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{
-    self, ConditionId, DecisionId, DecisionKind, Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
+    self, ConditionId, DecisionId, DecisionKind, Exit, ExprId, Items, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
 };
 use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
-use super::context::{Context, ContextId, Rounds, Within};
+use super::context::{Context, ContextId, LoopSlots, Within};
 use super::state::{Here, Outcomes};
 use super::ways::LOOP_FAILS;
+use crate::lowering::Lowering;
 use crate::machine::raw::{Loop, Times};
 
 /// The rounds of a `while` loop that does not say, and the most that any loop may have.
@@ -25,56 +26,47 @@ pub(super) fn kind_or(kind: &str) -> String {
     format!("failure.kind in {known} ? failure.kind : {kind}")
 }
 
-impl Rounds {
-    pub(super) fn names(self) -> [(&'static str, SlotId); 6] {
-        [
-            ("left", self.left_out),
-            ("round", self.round),
-            ("index", self.index),
-            ("begun", self.begun),
-            ("items", self.items),
-            ("most", self.most),
-        ]
-    }
-}
-
 impl<'d> Lower<'d> {
     pub(super) fn looped(&mut self, here: Here<'d>, round: &'d Loop, outcomes: Outcomes) -> PlaceId {
         let outer = self.scope(here.context);
-        let mut slot = |name: &str| self.b.slot(outer, &format!("{}.{name}", here.state.name), None);
-        let rounds = Rounds {
-            round: slot("loop"),
-            index: slot("index"),
-            begun: slot("begun"),
-            items: slot("items"),
-            most: slot("most"),
-            left_out: slot("left_out"),
-        };
-        let done = self.put(self.slots.answer, &format!(r#"{{"output": {TOLD}}}"#), &rounds.names());
-        let done = self.then(vec![done], outcomes.ok);
-        let failed = self.loop_failed(here, rounds, outcomes);
+        let slots = ["loop", "index", "begun", "items", "most", "left_out"]
+            .map(|name| (name, self.b.slot(outer, &format!("{}.{name}", here.state.name), None)));
+        let around = self.slots.clone();
+        for (name, slot) in slots {
+            self.slots.add(name, slot);
+        }
+        let begin = self.named_loop(here, round, slots, outcomes);
+        self.slots = around;
+        begin
+    }
+
+    /// Lowers a loop whose slots formulas know.
+    fn named_loop(&mut self, here: Here<'d>, round: &'d Loop, slots: LoopSlots, outcomes: Outcomes) -> PlaceId {
+        let outer = self.scope(here.context);
+        let done = self.assign("answer", &format!(r#"{{"output": {TOLD}}}"#), outcomes.ok);
+        let failed = self.loop_failed(here, outcomes);
         let spec = ScopeSpec {
             time_limit_ms: here.state.timeout_ms,
             next: Some(done),
-            fail: Some(self.fail_to(failed)),
+            fail: self.fail_to(failed),
             rounds: Some(ir::Rounds {
                 step: here.step,
-                round: Some(rounds.index),
-                items: matches!(round.over, Times::Each(_)).then_some(rounds.items),
+                round: Some(self.slots["index"]),
+                items: matches!(round.over, Times::Each(_)).then_some(self.slots["items"]),
             }),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(outer, spec);
-        self.b.name(scope, &["loop"], rounds.round);
+        self.b.name(scope, &["loop"], self.slots["loop"]);
         let body_end = self.b.reserve();
-        let within = Within::Loop { state: here.at, body_end, rounds };
+        let within = Within::Loop { state: here.at, body_end, slots };
         let context = self.open(Context { parent: Some(here.context), scope, within, step: Some(here.step) });
-        let start = self.round(here, round, (context, scope), body_end, rounds);
+        let start = self.round(here, round, (context, scope), body_end);
         self.b.begin(scope, &[start]);
         let enter = self.b.enter(scope);
-        let first = vec![self.put(rounds.index, "0", &[]), self.put(rounds.begun, "0", &[])];
-        let enter = self.then(first, enter);
-        self.bounds(here, round, rounds, enter, outcomes)
+        let first = vec![self.put("index", "0"), self.put("begun", "0")];
+        let enter = self.b.set(first, enter, None);
+        self.bounds(here, round, enter, outcomes)
     }
 
     /// One round: the look ahead, the body, `break_when`, and back.
@@ -84,19 +76,17 @@ impl<'d> Lower<'d> {
         round: &'d Loop,
         (context, scope): (ContextId, ScopeId),
         body_end: PlaceId,
-        rounds: Rounds,
     ) -> PlaceId {
         let again = self.b.reserve();
         let done = self.b.leave(scope, Exit::Done(None));
         let [while_failed, break_failed] = ["while", "break_when"].map(|key| {
             let error = format!(r#"{{"kind": "condition", "message": "`{key}`: " + failure.message}}"#);
-            let error = self.formula(&error, &[]);
+            let error = self.formula(&error);
             let error = self.b.leave(scope, Exit::Fail(error));
-            Some(self.fail_to(error))
+            self.fail_to(error)
         });
 
-        let next = self.put(rounds.index, "index + 1", &rounds.names());
-        let next = self.then(vec![next], again);
+        let next = self.assign("index", "index + 1", again);
         match &round.break_when {
             Some(guard) => {
                 let guard = self.guard(scope, guard);
@@ -104,9 +94,9 @@ impl<'d> Lower<'d> {
                 let decision = self.b.decision(here.step, DecisionKind::Loop);
                 let stops = self.b.branch(decision, "break", Some(guard), None);
                 let continues = self.b.branch(decision, "no break", None, None);
-                let begun = self.b.read(rounds.begun);
-                let limit = self.round_limit(round, rounds);
-                self.b.counts_to(decision, Unit::Round, begun, limit);
+                let begun = self.b.read(self.slots["begun"]);
+                let limit = self.round_limit(round);
+                self.b.counts(decision, Unit::Round, begun, limit);
                 self.b.decides(body_end, decision, [Some(stops), Some(continues)]);
             }
             None => {
@@ -117,64 +107,57 @@ impl<'d> Lower<'d> {
         let document = self.document;
         let first = round.body.first().and_then(|name| document.state(name.text()));
         let body = first.map_or(done, |first| self.state_place(context, first));
-        let begin = self.put(rounds.begun, "begun + 1", &rounds.names());
-        let begin = self.then(vec![begin], body);
+        let begin = self.assign("begun", "begun + 1", body);
         let ahead = match &round.over {
-            Times::Each(_) => self.next_item(here, round, rounds, (begin, done)),
+            Times::Each(_) => self.next_item(here, round, (begin, done)),
             Times::While(guard) => {
                 let holds = match guard {
                     Some(guard) => self.guard(scope, guard),
-                    None => self.test("false", &[]),
+                    None => self.test("false"),
                 };
                 let look = self.b.decide([(holds, begin)], done, while_failed);
-                self.next_round(here, round, rounds, (holds, look, done))
+                self.next_round(here, round, (holds, look, done))
             }
         };
-        let told = self.loop_object(here, matches!(round.over, Times::Each(_)), rounds);
+        let told = self.loop_object(here, matches!(round.over, Times::Each(_)));
         self.b.at(again).set([told], ahead, None);
         again
     }
 
     /// Another round for as long as items are left.
-    fn next_item(
-        &mut self,
-        here: Here<'d>,
-        round: &Loop,
-        rounds: Rounds,
-        (begin, done): (PlaceId, PlaceId),
-    ) -> PlaceId {
-        let left = self.test("index < len(items)", &rounds.names());
-        let none = self.test("len(items) == 0", &rounds.names());
+    fn next_item(&mut self, here: Here<'d>, round: &Loop, (begin, done): (PlaceId, PlaceId)) -> PlaceId {
+        let left = self.test("index < len(items)");
+        let none = self.test("len(items) == 0");
         let decide = self.b.decide([(left, begin), (none, done)], done, None);
         let decision = self.b.decision(here.step, DecisionKind::Loop);
         let more = self.b.rule_branch(decision, "continue", "an item is left", first_of(round));
         let empty = self.b.rule_branch(decision, "empty", "there are no items", None);
         let end = self.b.rule_branch(decision, "end", "every item is done", None);
         if round.max_iterations.is_some() {
-            let reason = r#"(left ?? 0) == 0 ? "every item is done"
-                : "the allowed items are done, and max_iterations leaves out " + string(left)"#;
-            let reason = self.formula(reason, &rounds.names());
+            let reason = r#"(left_out ?? 0) == 0 ? "every item is done"
+                : "the allowed items are done, and max_iterations leaves out " + string(left_out)"#;
+            let reason = self.formula(reason);
             self.b.reason(decision, end, reason);
         }
-        let (index, count) = (self.b.read(rounds.index), self.round_limit(round, rounds));
-        self.b.counts_to(decision, Unit::Round, index, count);
-        self.items_of(decision, rounds);
+        let (index, count) = (self.b.read(self.slots["index"]), self.round_limit(round));
+        self.b.counts(decision, Unit::Round, index, count);
+        self.items_of(decision, &[], None);
         self.b.decides(decide, decision, [Some(more), Some(empty), Some(end)]);
         decide
     }
 
     /// The most rounds that a loop may have.
-    fn round_limit(&mut self, round: &Loop, rounds: Rounds) -> ExprId {
+    fn round_limit(&mut self, round: &Loop) -> ExprId {
         match round.over {
-            Times::Each(_) => self.formula("len(items)", &rounds.names()),
-            Times::While(_) => self.b.read(rounds.most),
+            Times::Each(_) => self.formula("len(items)"),
+            Times::While(_) => self.b.read(self.slots["most"]),
         }
     }
 
     /// Declares the items of a loop over items that has begun.
-    pub(super) fn items_of(&mut self, decision: DecisionId, rounds: Rounds) {
-        let [count, left_out] = ["len(items)", "left ?? 0"].map(|text| self.formula(text, &rounds.names()));
-        self.b.items(decision, count, Some(left_out));
+    pub(super) fn items_of(&mut self, decision: DecisionId, slots: &[(&str, SlotId)], failed: Option<ExprId>) {
+        let [count, left_out] = ["len(items)", "left_out ?? 0"].map(|text| self.formula_with(text, slots, &[]));
+        self.b.decision_mut(decision).items = Some(Items { count, left_out: Some(left_out), failed });
     }
 
     /// Another round for as long as the condition is true, which `look` decides, up to the limit.
@@ -182,30 +165,29 @@ impl<'d> Lower<'d> {
         &mut self,
         here: Here<'d>,
         round: &Loop,
-        rounds: Rounds,
         (holds, look, done): (ConditionId, PlaceId, PlaceId),
     ) -> PlaceId {
-        let capped = self.then(Vec::new(), done);
+        let capped = self.b.set([], done, None);
         self.b.mark(capped, Mark::Warn(here.step, "max_iterations".into()));
-        let over = self.test("index >= most", &rounds.names());
+        let over = self.test("index >= most");
         let decide = self.b.decide([(over, capped)], look, None);
         let decision = self.b.decision(here.step, DecisionKind::Loop);
         let limit = self.b.rule_branch(decision, "limit", &limit_rule(round), None);
         if round.max_iterations.as_ref().is_some_and(|most| most.text().trim().parse::<u32>().is_err()) {
-            let reason = self.formula(r#""max_iterations " + string(most) + " is reached""#, &rounds.names());
+            let reason = self.formula(r#""max_iterations " + string(most) + " is reached""#);
             self.b.reason(decision, limit, reason);
         }
         let more = self.b.branch(decision, "continue", Some(holds), first_of(round));
         let end = self.b.branch(decision, "end", None, None);
-        let (index, most) = (self.b.read(rounds.index), self.round_limit(round, rounds));
-        self.b.counts_to(decision, Unit::Round, index, most);
+        let (index, most) = (self.b.read(self.slots["index"]), self.round_limit(round));
+        self.b.counts(decision, Unit::Round, index, most);
         self.b.decides(decide, decision, [Some(limit), None]);
         self.b.decides(look, decision, [Some(more), Some(end)]);
         decide
     }
 
     /// What the document calls `loop` in a round.
-    fn loop_object(&mut self, here: Here<'d>, each: bool, rounds: Rounds) -> Write {
+    fn loop_object(&mut self, here: Here<'d>, each: bool) -> Write {
         let outer = self.loop_around(here.context);
         let parent = if outer.is_some() { "outer" } else { "nil" };
         let (item, length, last) =
@@ -214,114 +196,97 @@ impl<'d> Lower<'d> {
             r#"{{"Index": index, "Index1": index + 1, "Item": {item}, "Length": {length}, "First": index == 0,
                 "Last": {last}, "Parent": {parent}}}"#
         );
-        let mut names = rounds.names().to_vec();
-        names.extend(outer.map(|outer| ("outer", outer)));
-        self.put(rounds.round, &text, &names)
+        let outer: Vec<_> = outer.map(|outer| ("outer", outer)).into_iter().collect();
+        self.put_with("loop", &text, &outer, &[])
     }
 
     /// The loop could not go on.
-    fn loop_failed(&mut self, here: Here<'d>, rounds: Rounds, outcomes: Outcomes) -> PlaceId {
+    fn loop_failed(&mut self, here: Here<'d>, outcomes: Outcomes) -> PlaceId {
         let text = format!(
             r#"{{"output": {TOLD}, "exit_code": failure.kind == "timeout" ? -1 : 1,
                 "error": {{"kind": {}, "message": failure.message}}}}"#,
             kind_or(r#""loop""#),
         );
-        let answer = self.put(self.slots.answer, &text, &rounds.names());
-        let failed = self.then(vec![answer], outcomes.bad);
+        let failed = self.assign("answer", &text, outcomes.bad);
         if here.state.timeout_ms.is_none() {
             return failed;
         }
         let rule = format!("the loop exceeded its timeout of {}", duration_text(here.state.timeout_ms.unwrap_or(0)));
-        let error = self.formula("failure", &[]);
+        let error = self.formula("failure");
         let (late, _) =
             self.loop_ends(here.step, ("timeout", &rule), Some("the loop fails (timeout)"), Some(error), failed);
-        let is_late = self.test(r#"failure.kind == "timeout""#, &[]);
+        let is_late = self.test(r#"failure.kind == "timeout""#);
         self.b.decide([(is_late, late)], failed, None)
     }
 
     /// How often the loop goes round, and over what, before it begins.
-    fn bounds(
-        &mut self,
-        here: Here<'d>,
-        round: &'d Loop,
-        rounds: Rounds,
-        enter: PlaceId,
-        outcomes: Outcomes,
-    ) -> PlaceId {
+    fn bounds(&mut self, here: Here<'d>, round: &'d Loop, enter: PlaceId, outcomes: Outcomes) -> PlaceId {
         let scope = self.scope(here.context);
         let next = match &round.over {
             Times::While(_) => enter,
-            Times::Each(_) => self.cut(here, round.max_iterations.is_some(), rounds, enter, outcomes),
+            Times::Each(_) => self.cut(here, round.max_iterations.is_some(), enter, outcomes),
         };
         let next = match &round.max_iterations {
             None => {
                 let most = self.b.value(Value::Int(WHILE_ROUNDS.into()));
-                self.b.set([Write::Put(rounds.most, most)], next, None)
+                self.b.set([Write::Put(self.slots["most"], most)], next, None)
             }
             Some(written) => {
                 let range = format!("not a whole number from 1 to {MOST_ROUNDS}");
                 let reason = format!(r#""`max_iterations` is " + toJSON(request) + ", {range}""#);
                 let message = format!("`max_iterations` is {range}");
-                let refused = self.loop_refused(here, (&message, &reason), rounds, outcomes);
-                let sane = self.test(&format!("1 <= most && most <= {MOST_ROUNDS}"), &rounds.names());
+                let refused = self.loop_refused(here, (&message, &reason), outcomes);
+                let sane = self.test(&format!("1 <= most && most <= {MOST_ROUNDS}"));
                 let next = self.b.decide([(sane, next)], refused, None);
-                let most = self.put(rounds.most, "integerOf(request)", &[]);
-                let fail = Some(self.fail_to(refused));
-                let next = self.b.set([most], next, fail);
-                self.expand(scope, &written.0, self.slots.request, next, outcomes.unexpanded)
+                let most = self.put("most", "integerOf(request)");
+                let next = self.b.set([most], next, self.fail_to(refused));
+                self.expand(scope, &written.0, self.slots["request"], next, outcomes.unexpanded)
             }
         };
         let Times::Each(Some(items)) = &round.over else { return next };
-        let listed = self.put(rounds.items, "itemsOf(request)", &[]);
-        let fail = Some(self.fail_to(outcomes.unexpanded));
-        let next = self.b.set([listed], next, fail);
-        self.expand(scope, &items.0, self.slots.request, next, outcomes.unexpanded)
+        let listed = self.put("items", "itemsOf(request)");
+        let next = self.b.set([listed], next, self.fail_to(outcomes.unexpanded));
+        self.expand(scope, &items.0, self.slots["request"], next, outcomes.unexpanded)
     }
 
     /// More items than rounds: with a bound they are cut and that is told, without one they are too many.
-    fn cut(&mut self, here: Here<'d>, bounded: bool, rounds: Rounds, enter: PlaceId, outcomes: Outcomes) -> PlaceId {
+    fn cut(&mut self, here: Here<'d>, bounded: bool, enter: PlaceId, outcomes: Outcomes) -> PlaceId {
         if bounded {
-            let left_out = self.put(rounds.left_out, "len(items) - most", &rounds.names());
-            let cut = self.put(rounds.items, "take(items, most)", &rounds.names());
-            let cut = self.then(vec![left_out, cut], enter);
+            let left_out = self.put("left_out", "len(items) - most");
+            let cut = self.put("items", "take(items, most)");
+            let cut = self.b.set([left_out, cut], enter, None);
             self.b.mark(cut, Mark::Warn(here.step, "max_iterations".into()));
-            let over = self.test("len(items) > most", &rounds.names());
+            let over = self.test("len(items) > most");
             let decide = self.b.decide([(over, cut)], enter, None);
             let decision = self.b.decision(here.step, DecisionKind::Loop);
             let limit = self.b.rule_branch(decision, "cut", "max_iterations leaves items out", None);
             let reason =
                 r#"string(most) + " of " + string(len(items)) + " items run (max_iterations " + string(most) + ")""#;
-            let reason = self.formula(reason, &rounds.names());
+            let reason = self.formula(reason);
             self.b.reason(decision, limit, reason);
-            let (count, left_out) = (self.b.read(rounds.most), self.formula("len(items) - most", &rounds.names()));
-            self.b.items(decision, count, Some(left_out));
+            let (count, left_out) = (self.b.read(self.slots["most"]), self.formula("len(items) - most"));
+            self.b.decision_mut(decision).items = Some(Items { count, left_out: Some(left_out), failed: None });
             self.b.decides(decide, decision, [Some(limit), None]);
             // A loop that runs again must not remember what it left out before.
-            return self.b.set([Write::Clear(rounds.left_out)], decide, None);
+            return self.b.set([Write::Clear(self.slots["left_out"])], decide, None);
         }
         let message = format!("there are more than {MOST_ROUNDS} items");
         let reason = format!(r#""there are " + string(len(items)) + " items, more than the {MOST_ROUNDS} allowed""#);
-        let refused = self.loop_refused(here, (&message, &reason), rounds, outcomes);
-        let over = self.test(&format!("len(items) > {MOST_ROUNDS}"), &rounds.names());
+        let refused = self.loop_refused(here, (&message, &reason), outcomes);
+        let over = self.test(&format!("len(items) > {MOST_ROUNDS}"));
         self.b.decide([(over, refused)], enter, None)
     }
 
     /// A loop that cannot begin fails with a message. The reason is a formula that gives the same with the value.
-    fn loop_refused(
-        &mut self,
-        here: Here<'d>,
-        (message, reason): (&str, &str),
-        rounds: Rounds,
-        outcomes: Outcomes,
-    ) -> PlaceId {
+    fn loop_refused(&mut self, here: Here<'d>, (message, reason): (&str, &str), outcomes: Outcomes) -> PlaceId {
         let text = r#"{"output": "completed 0 iterations", "error": {"kind": "loop", "message": MESSAGE}}"#;
-        let answer = self.put_with(self.slots.answer, text, &[], &[("MESSAGE", Value::from(message))]);
+        let answer = self.put_with("answer", text, &[], &[("MESSAGE", Value::from(message))]);
         let error = self.formula_with(r#"putPath(answer.error, ["step"], STATE)"#, &[], &[here.name()]);
         let (failed, decision) =
             self.loop_ends(here.step, ("failed", message), Some(LOOP_FAILS), Some(error), outcomes.bad);
-        let reason = self.formula(reason, &rounds.names());
+        let reason = self.formula(reason);
         self.b.reason(decision, 0, reason);
-        self.then(vec![answer], failed)
+        self.b.set([answer], failed, None)
     }
 }
 

@@ -22,15 +22,15 @@ mod ways;
 use std::collections::BTreeMap;
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
-use branchpoint_core::ir::{Failure, Limits, PlaceId, Program, SignalId, StepId};
+use branchpoint_core::ir::{Limits, PlaceId, Program, SignalId, StepId};
 use branchpoint_expr::Diagnostic;
 
 use super::raw::Document;
 use super::rules::Uses;
+use crate::lowering::{Lowering, Names};
 use crate::report::unlowered;
 use context::{Context, ContextId, ROOT_CONTEXT};
 use ends::Ends;
-use slots::Slots;
 
 /// How deeply workflows may call each other.
 const MAX_CALLS: u32 = 10;
@@ -42,7 +42,7 @@ const MAX_CONTEXTS: usize = 2_000;
 pub(super) fn lower(document: &Document, uses: &Uses) -> Result<Program, Vec<Diagnostic>> {
     let mut builder = Builder::new();
     builder.limits(Limits { depth: MAX_CALLS, ..Limits::default() });
-    let slots = Slots::new(&mut builder, uses);
+    let slots = slots::slots(&mut builder, uses);
     let ends = Ends { completed: builder.reserve(), failed: builder.reserve() };
     let mut lower = Lower {
         document,
@@ -66,7 +66,7 @@ struct Lower<'d> {
     document: &'d Document,
     uses: &'d Uses,
     b: Builder,
-    slots: Slots,
+    slots: Names,
     ends: Ends,
     contexts: Vec<Context>,
     /// Where each state begins, by context and position in the document.
@@ -91,8 +91,7 @@ impl Lower<'_> {
         self.b.begin(ROOT, &[start]);
         self.ends();
         let lost = self.lost();
-        let fail = Some(Failure { to: lost, error: Some(self.slots.failure) });
-        self.b.root(ScopeSpec { fail, ..ScopeSpec::default() });
+        self.b.root(ScopeSpec { fail: self.fail_to(lost), ..ScopeSpec::default() });
         while let Some((context, state)) = self.queue.pop() {
             if self.b.is_too_large() {
                 return;

@@ -9,12 +9,12 @@ use super::Lower;
 use super::commands::retry;
 use super::context::{Context, ContextId, Within};
 use super::state::{Here, Outcomes};
+use crate::lowering::Lowering;
 use crate::machine::raw::{Parallel, Strategy};
 
 impl<'d> Lower<'d> {
     pub(super) fn parallel(&mut self, here: Here<'d>, parallel: &'d Parallel, outcomes: Outcomes) -> PlaceId {
-        let done = self.put(self.slots.answer, r#"{"output": ""}"#, &[]);
-        let done = self.then(vec![done], outcomes.ok);
+        let done = self.assign("answer", r#"{"output": ""}"#, outcomes.ok);
         let failed = self.parallel_failed(outcomes.bad);
         let (want, on_fail) = match parallel.strategy {
             Strategy::AllSucceed => (Want::All, OnFail::Stop),
@@ -28,7 +28,7 @@ impl<'d> Lower<'d> {
             retry: retry(here.state),
             time_limit_ms: here.state.timeout_ms,
             next: Some(done),
-            fail: Some(self.fail_to(failed)),
+            fail: self.fail_to(failed),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(self.scope(here.context), spec);
@@ -67,9 +67,8 @@ impl<'d> Lower<'d> {
     /// branch has the branch's kind, the state's own is `parallel`.
     fn parallel_failed(&mut self, bad: PlaceId) -> PlaceId {
         let failed = self.timed_out_or(r#""parallel""#, r#""""#, bad);
-        let own = self.put(self.slots.failure, r#"putPath(failure, ["kind"], "parallel")"#, &[]);
-        let of_branch = self.b.set([own], failed, None);
-        let names_step = self.test("failure.step != nil", &[]);
+        let of_branch = self.assign("failure", r#"putPath(failure, ["kind"], "parallel")"#, failed);
+        let names_step = self.test("failure.step != nil");
         self.b.decide([(names_step, of_branch)], failed, None)
     }
 

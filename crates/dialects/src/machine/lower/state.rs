@@ -1,10 +1,11 @@
 //! One state in one context: it begins, does its work, its result is stored, and the next state is chosen.
 
-use branchpoint_core::ir::{Failure, Mark, PlaceId, StepId, Write};
+use branchpoint_core::ir::{Mark, PlaceId, StepId, Write};
 use branchpoint_expr::Value;
 
 use super::context::ContextId;
 use super::{Lower, loops};
+use crate::lowering::Lowering;
 use crate::machine::raw::{State, What};
 
 /// Where the work of a state leads. The slot `answer` holds what came of it.
@@ -73,7 +74,7 @@ impl<'d> Lower<'d> {
         let hooked = self.hooks(context, &state.pre, here.step, work, None);
         let mut writes = self.begin_writes(&state.name);
         let nothing = self.b.value(Value::Null);
-        writes.push(Write::Put(self.slots.error, nothing));
+        writes.push(Write::Put(self.slots["error"], nothing));
         self.b.at(place).set(writes, hooked, None);
         self.b.mark(place, Mark::Begin(here.step, None));
     }
@@ -99,7 +100,7 @@ impl<'d> Lower<'d> {
         let text = r#"{"ID": facts.run_id, "Name": NAME, "CurrentState": STATE,
             "Duration": elapsedText(started, instantMs(now))}"#;
         let constants = [("NAME", Value::from(name)), ("STATE", Value::from(state))];
-        vec![self.put_with(self.slots.workflow, text, &[], &constants)]
+        vec![self.put_with("workflow", text, &[], &constants)]
     }
 
     /// Stores the result, runs the hooks after it, and chooses the next state.
@@ -111,8 +112,7 @@ impl<'d> Lower<'d> {
         let chosen = self.after_failure(here);
         let error = r#"{"Message": answer.error.message, "State": STATE, "ExitCode": answer.exit_code ?? 1,
             "Type": answer.error.kind}"#;
-        let error = self.put_with(self.slots.error, error, &[], &[here.name()]);
-        let told = self.b.set([error], chosen, None);
+        let told = self.assign_with("error", error, &[], &[here.name()], chosen);
         let told = self.hooks(here.context, &here.state.post, here.step, told, None);
         let bad = self.stored(here, false, told);
         let unexpanded = self.not_retried(here, bad);
@@ -124,13 +124,13 @@ impl<'d> Lower<'d> {
         let (exit, status) = if ok { ("0", "\"completed\"") } else { ("answer.exit_code ?? 1", "\"failed\"") };
         let result = RESULT.replace("EXIT", exit).replace("STATUS_WORD", status);
         let stored = format!("putPath(states, [STATE], {result})");
-        let mut writes = vec![self.put_with(self.slots.states, &stored, &[], &[here.name()])];
+        let mut writes = vec![self.put_with("states", &stored, &[], &[here.name()])];
         writes.extend(self.begin_writes(&here.state.name));
         let place = self.b.set(writes, next, None);
         let mark = if ok {
-            Mark::End(here.step, Some(self.formula("answer.output", &[])))
+            Mark::End(here.step, Some(self.formula("answer.output")))
         } else {
-            Mark::Fail(here.step, self.formula("answer.error", &[]))
+            Mark::Fail(here.step, self.formula("answer.error"))
         };
         self.b.mark(place, mark);
         place
@@ -139,8 +139,7 @@ impl<'d> Lower<'d> {
     /// The slot `failure` becomes an answer that failed, of a kind that is known here.
     pub(super) fn failed_with(&mut self, kind: &str, bad: PlaceId) -> PlaceId {
         let text = format!(r#"{{"error": {{"kind": "{kind}", "message": failure.message}}}}"#);
-        let answer = self.put(self.slots.answer, &text, &[]);
-        self.b.set([answer], bad, None)
+        self.assign("answer", &text, bad)
     }
 
     /// The slot `failure` becomes an answer that failed: a timeout, or of the kind that a formula gives.
@@ -150,13 +149,7 @@ impl<'d> Lower<'d> {
                 "error": {{"kind": {}, "message": failure.message}}}}"#,
             loops::kind_or(kind),
         );
-        let answer = self.put(self.slots.answer, &text, &[]);
-        self.b.set([answer], bad, None)
-    }
-
-    /// A failure goes to a place, and what it was to the slot `failure`.
-    pub(super) fn fail_to(&self, to: PlaceId) -> Failure {
-        Failure { to, error: Some(self.slots.failure) }
+        self.assign("answer", &text, bad)
     }
 }
 

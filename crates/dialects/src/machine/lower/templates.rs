@@ -7,6 +7,7 @@ use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Obj
 
 use super::Lower;
 use super::state::Here;
+use crate::lowering::Lowering;
 use crate::machine::raw::{Guard, Text};
 use crate::secrets;
 
@@ -17,7 +18,7 @@ impl Lower<'_> {
             Ok(condition) => condition,
             Err(problems) => {
                 self.refused(problems);
-                self.test("false", &[])
+                self.test("false")
             }
         }
     }
@@ -39,8 +40,7 @@ impl Lower<'_> {
             Ok(expression)
         });
         let value = self.compiled(compiled);
-        let fail = Some(self.fail_to(bad));
-        let mut place = self.b.set([Write::Put(into, value)], next, fail);
+        let mut place = self.b.set([Write::Put(into, value)], next, self.fail_to(bad));
         for (name, slot) in names.into_iter().zip(files).rev() {
             let name = self.b.expr_with(scope, Dialect::Machine, |_| Ok(name));
             let name = self.compiled(name);
@@ -50,10 +50,9 @@ impl Lower<'_> {
     }
 
     pub(super) fn read_file(&mut self, name: ExprId, into: SlotId, next: PlaceId, bad: PlaceId) -> PlaceId {
-        let path = self.formula(r#"{"path": name}"#, &[("name", into)]);
+        let path = self.formula_with(r#"{"path": name}"#, &[("name", into)], &[]);
         let read = self.read(FilesOperation::Read, path, into, next, bad);
-        let fail = Some(self.fail_to(bad));
-        self.b.set([Write::Put(into, name)], read, fail)
+        self.b.set([Write::Put(into, name)], read, self.fail_to(bad))
     }
 
     /// Reads something of the machine into a slot.
@@ -67,8 +66,7 @@ impl Lower<'_> {
     ) -> PlaceId {
         let fixed = [("operation".into(), operation.into())].into_iter().collect();
         let read = self.b.effect(Effect { fixed, ..effect(Kind::Files) });
-        let fail = Some(self.fail_to(bad));
-        self.b.do_(read, input, Some(into), next, fail)
+        self.b.do_(read, input, Some(into), next, self.fail_to(bad))
     }
 
     /// A slot for each file that the template may read.
@@ -87,14 +85,13 @@ impl Lower<'_> {
     /// kept with the run, only the variables are asked for that the text reads.
     pub(super) fn expand_file(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
         let expanded = self.expand_text(here, next, bad);
-        let asked = self.formula(r#"{"names": request.asked}"#, &[]);
-        let ask = self.read(FilesOperation::Environment, asked, self.slots.variables, expanded, bad);
-        let any = self.test("len(request.asked) > 0", &[]);
+        let asked = self.formula(r#"{"names": request.asked}"#);
+        let ask = self.read(FilesOperation::Environment, asked, self.slots["variables"], expanded, bad);
+        let any = self.test("len(request.asked) > 0");
         let asked = self.b.decide([(any, ask)], expanded, None);
-        let names = self.put(self.slots.request, r#"putPath(request, ["asked"], environmentNames(file))"#, &[]);
+        let names = self.put("request", r#"putPath(request, ["asked"], environmentNames(file))"#);
         let none = self.b.value(Value::from(Object::default()));
-        let fail = Some(self.fail_to(bad));
-        self.b.set([Write::Put(self.slots.variables, none), names], asked, fail)
+        self.b.set([Write::Put(self.slots["variables"], none), names], asked, self.fail_to(bad))
     }
 
     fn expand_text(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
@@ -105,9 +102,8 @@ impl Lower<'_> {
                 "env": fromPairs(concat(toPairs(env), toPairs(variables))), "loop": {}, "error": error, "context": context}}))"#,
             if more.is_empty() { "nil" } else { "round" },
         );
-        let request = self.put(self.slots.request, &text, &more);
-        let fail = Some(self.fail_to(bad));
-        self.b.set([request], next, fail)
+        let request = self.put_with("request", &text, &more, &[]);
+        self.b.set([request], next, self.fail_to(bad))
     }
 
     pub(super) fn compiled(&mut self, compiled: Result<ExprId, Problems>) -> ExprId {

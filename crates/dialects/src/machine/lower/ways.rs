@@ -8,6 +8,7 @@ use branchpoint_expr::{Object, Value};
 use super::context::{ContextId, Within};
 use super::state::Here;
 use super::{Lower, loops};
+use crate::lowering::Lowering;
 use crate::machine::raw::{OnFailure, Text, Times};
 
 /// The branch of a state whose failure ends the loop around it, and where that leads.
@@ -105,8 +106,8 @@ impl<'d> Lower<'d> {
             let place = self.go(here.context, here.at, target, true);
             let decide = self.b.decide([], place, None);
             self.b.decides(decide, decision, [Some(branch)]);
-            let holds = self.test("true", &[]);
-            self.b.rule_test(decision, branch, holds);
+            let holds = self.test("true");
+            self.b.branch_mut(decision, branch).test = Some(holds);
             return decide;
         }
         let (default, name, target) = default.expect("a state succeeds or fails");
@@ -120,7 +121,7 @@ impl<'d> Lower<'d> {
             otherwise = self.branch_mark(here.step, name, otherwise);
             let kind = branchpoint_expr::Kind::ConditionError.as_str();
             let error = self.failed_run(here, kind, "failure.message", "nil");
-            fail = Some(self.fail_to(error));
+            fail = self.fail_to(error);
         }
         let arms: Vec<_> = arms
             .into_iter()
@@ -200,10 +201,10 @@ impl<'d> Lower<'d> {
     /// Declares the error of the state that failed, for a decision that ends the run or the loop with it.
     fn declare_error(&mut self, here: Here<'d>, (decision, branch): (DecisionId, u32), outcome: &str, key: &str) {
         let text = format!(r#""{outcome} (" + answer.error.message + "), and there is no {key}""#);
-        let reason = self.formula(&text, &[]);
+        let reason = self.formula(&text);
         self.b.reason(decision, branch, reason);
         let error = self.formula_with(r#"putPath(answer.error, ["step"], STATE)"#, &[], &[here.name()]);
-        self.b.error(decision, error);
+        self.b.decision_mut(decision).error = Some(error);
     }
 
     /// What follows where the document names nothing under `key`.
@@ -249,12 +250,11 @@ impl<'d> Lower<'d> {
         let text = r#""`" + STATE + "` failed (" + answer.error.message + ") and has no on_failure""#;
         let reason = self.formula_with(text, &[], &[here.name()]);
         self.b.reason(decision, 0, reason);
-        if let Within::Loop { state, rounds, .. } = within
+        if let Within::Loop { state, slots, .. } = within
             && self.document.states[state].as_loop().is_some_and(|round| matches!(round.over, Times::Each(_)))
         {
-            self.items_of(decision, rounds);
-            let failed = self.formula("[index]", &rounds.names());
-            self.b.failed_items(decision, failed);
+            let failed = self.formula_with("[index]", &slots, &[]);
+            self.items_of(decision, &slots, Some(failed));
         }
         place
     }
@@ -270,7 +270,7 @@ impl<'d> Lower<'d> {
     ) -> (PlaceId, DecisionId) {
         let decision = self.b.decision(step, DecisionKind::Loop);
         if let Some(error) = error {
-            self.b.error(decision, error);
+            self.b.decision_mut(decision).error = Some(error);
         }
         let branch = self.b.rule_branch(decision, name, rule, target);
         let decide = self.b.decide([], next, None);
@@ -332,7 +332,7 @@ impl<'d> Lower<'d> {
         target: Target,
         ok: bool,
     ) -> PlaceId {
-        let Within::Loop { rounds, .. } = self.context(context).within else {
+        let Within::Loop { slots, .. } = self.context(context).within else {
             unreachable!("only the body of a loop leaves one");
         };
         let (scope, around) = (self.scope(context), self.context(context).parent.expect("a loop stands somewhere"));
@@ -348,8 +348,7 @@ impl<'d> Lower<'d> {
             loops::TOLD,
         );
         let names = [("STATE", Value::from(&*left.name))];
-        let stored = self.put_with(self.slots.states, &text, &[("begun", rounds.begun)], &names);
-        let outside = self.b.set([stored], hooked, None);
+        let outside = self.assign_with("states", &text, &slots, &names, hooked);
         let mark = if ok { Mark::End(step, None) } else { self.left_failed(step, &left.name, from) };
         self.b.mark(outside, mark);
         let name = self.target_name(target);

@@ -4,127 +4,128 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::effect::{Format, Kind, Response, Task};
-use branchpoint_core::ir::builder::{ROOT, effect};
-use branchpoint_core::ir::{
-    ConditionId, DecisionKind, Effect, EffectId, Failure, Mark, PlaceId, SlotId, StepId, Unit, Write,
-};
-use branchpoint_expr::Value;
+use branchpoint_core::ir::{ConditionId, DecisionKind, Mark, PlaceId, StepId, Unit, Write};
+use branchpoint_expr::{Object, Value};
 
 use super::super::raw::{Agent, Policy, Step, Template};
 use super::Lower;
+use crate::agent_loop::{self, AgentLoop};
+use crate::lowering::Lowering;
 
-/// What a turn remembers beside the session. Empty slots where there is no template, and so no turn.
-struct Turn {
-    /// Everything that was said.
-    chat: SlotId,
-    /// The positions of the user's messages in it.
-    users: SlotId,
-    /// The position where this turn began.
-    from: SlotId,
-    /// How many model calls this turn has made.
-    made: SlotId,
-    reply: SlotId,
-    /// The position in the reply's calls.
-    at: SlotId,
-    result: SlotId,
-    error: SlotId,
-    tokens: SlotId,
-    cost: SlotId,
-    /// The tokens and the cost before this turn.
-    used_before: SlotId,
-    /// What the operator allows a turn: `{turns, tokens, cost_micros}`.
-    limits: SlotId,
-    outcome: SlotId,
+/// What a turn remembers beside the session.
+pub(super) fn slots() -> Vec<(&'static str, Option<Value>)> {
+    let empty = || Some(Value::from(Vec::new()));
+    let zero = || Some(Value::Int(0));
+    vec![
+        // Everything that was said.
+        ("chat", empty()),
+        // The positions of the user's messages in it, and the one where this turn began.
+        ("users", empty()),
+        ("from", None),
+        // How many model calls this turn has made.
+        ("made", zero()),
+        ("reply", None),
+        // The position in the reply's calls, and the call there.
+        ("at", None),
+        ("call", None),
+        ("result", None),
+        ("error", None),
+        ("tokens", zero()),
+        ("cost", zero()),
+        // The tokens and the cost before this turn.
+        ("used_before", None),
+        // What the operator allows a turn: `{turns, tokens, cost_micros}`.
+        ("limits", None),
+        ("outcome", None),
+    ]
 }
 
-/// The slots that a reset forgets, by name.
-const FORGOTTEN: [&str; 3] = ["chat", "users", "outcome"];
+/// The slots of a turn that a reset clears.
+pub(super) const FORGOTTEN: [&str; 3] = ["chat", "users", "outcome"];
 
 impl Lower<'_, '_> {
     /// The event that begins a turn.
     pub(super) fn on_turn(&mut self) -> PlaceId {
-        let turn = self.turn_slots();
         let said = self.formula("{role: 'user', content: got.text}");
         let position = self.formula("len(chat)");
         let mut writes = self.begin("turn");
         writes.extend([
-            self.put(self.slots.message, "got.text"),
-            Write::Put(turn.from, position),
-            Write::Push(turn.users, position),
-            Write::Push(turn.chat, said),
-            Write::Clear(turn.made),
-            Write::Clear(turn.reply),
-            Write::Clear(turn.outcome),
-            self.put(turn.used_before, "{tokens: tokens, cost: cost}"),
+            self.put("message", "got.text"),
+            Write::Put(self.slots["from"], position),
+            Write::Push(self.slots["users"], position),
+            Write::Push(self.slots["chat"], said),
         ]);
+        writes.extend(["made", "reply", "outcome"].map(|slot| Write::Clear(self.slots[slot])));
+        writes.push(self.put("used_before", "{tokens: tokens, cost: cost}"));
         self.b.set(writes, self.evaluate, None)
     }
 
-    /// Where evaluation leads when no tool is left to record: back to who began.
-    pub(super) fn went_on(&mut self) -> PlaceId {
+    /// Continues after the evaluation of an event, when no tool is left to record.
+    pub(super) fn after_evaluation(&mut self) -> PlaceId {
         let Some(template) = &self.agent.template else { return self.rest };
-        let turn = self.turn_slots();
         let step = self.b.step(&template.agent_id, "agent", None, (0, 0));
-        let [model, each] = [(); 2].map(|()| self.b.reserve());
-        for (name, slot) in [("turn", turn.outcome), ("chat", turn.chat), ("tokens", turn.tokens)] {
-            let value = self.b.read(slot);
+        for (name, slot) in [("turn", "outcome"), ("chat", "chat"), ("tokens", "tokens")] {
+            let value = self.b.read(self.slots[slot]);
             self.b.view(name, value);
         }
-        self.ask_model(&turn, template, step, model, each);
-        self.each_call(&turn, template, step, model, each);
-        let arms = [(self.test("back == 'turn'"), model), (self.test("back == 'call'"), each)];
-        let rest = self.rest;
-        self.b.decide(arms, rest, None)
+        let [next, each] = [(); 2].map(|()| self.b.reserve());
+        self.model_loop(template, step, next, each);
+        self.each_call(template, step, next, each);
+        let arms = [(self.test("back == 'turn'"), next), (self.test("back == 'call'"), each)];
+        self.b.decide(arms, self.rest, None)
     }
 
-    /// What a reset clears beside the session's own slots.
-    pub(super) fn forget_chat(&mut self) -> Vec<Write> {
-        if self.agent.template.is_none() {
-            return Vec::new();
-        }
-        self.turn_slots();
-        let forgotten = self.known.iter().filter(|(name, _)| FORGOTTEN.contains(name));
-        forgotten.map(|(_, slot)| Write::Clear(*slot)).collect()
-    }
-
-    /// The slots of a turn, made when they are asked for first.
-    fn turn_slots(&mut self) -> Turn {
-        let empty = || Some(Value::from(Vec::new()));
-        let mut slot = |name: &'static str, first: Option<Value>| {
-            if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == name) {
-                return *known;
-            }
-            let slot = self.b.slot(ROOT, name, first);
-            self.known.push((name, slot));
-            slot
+    /// The model calls of a turn. `each` performs the tool calls of a reply and leads to `next`.
+    fn model_loop(&mut self, template: &Template, step: StepId, next: PlaceId, each: PlaceId) {
+        let ended = self.end_turn("{text: reply.text ?? '', warnings: []}");
+        let has_calls = self.test(agent_loop::HAS_CALLS);
+        let work = self.b.decide([(has_calls, each)], ended, None);
+        let mut recorded = agent_loop::record_reply(self, "chat");
+        recorded.push(self.put("at", "0"));
+        let sampling = sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect::<String>();
+        let input = format!(
+            "{{system: system + (get(notes, active) ?? ''), messages: {}, tools: {OFFERED}{sampling}}}",
+            sent(template.chat.policy)
+        );
+        let input = self.formula(&input);
+        let (limits, reached) = self.limits(step);
+        let exits = limits.len();
+        let parts = AgentLoop {
+            ask: self.b.reserve(),
+            next,
+            call: (agent_loop::model_call(step, fixed(template)), input),
+            reply: self.slots["reply"],
+            count: self.put("made", "made + 1"),
+            refused: None,
+            shown: Some(step),
+            failed: self.end_turn("{text: reply.text ?? '', warnings: [], error: error}"),
+            recorded,
+            stops: Vec::new(),
+            broken: None,
+            work,
+            limits,
+            prepare: None,
         };
-        Turn {
-            chat: slot("chat", empty()),
-            users: slot("users", empty()),
-            from: slot("from", None),
-            made: slot("made", Some(Value::Int(0))),
-            reply: slot("reply", None),
-            at: slot("at", None),
-            result: slot("result", None),
-            error: slot("error", None),
-            tokens: slot("tokens", Some(Value::Int(0))),
-            cost: slot("cost", Some(Value::Int(0))),
-            used_before: slot("used_before", None),
-            limits: slot("limits", None),
-            outcome: slot("outcome", None),
-        }
+        let (replied, _) = parts.build(self);
+        let shown = self.formula(agent_loop::REPLY);
+        self.b.mark(replied, Mark::End(step, Some(shown)));
+        let decision = self.b.decision(step, DecisionKind::Loop);
+        let end = self.b.rule_branch(decision, "end", "the model replied without tool calls", None);
+        let limit = format!("maxSteps {} is reached", template.max_steps);
+        let limit = self.b.rule_branch(decision, "limit", &limit, None);
+        let reached = self.formula(&format!("({reached}).message"));
+        self.b.reason(decision, limit, reached);
+        let again = self.b.rule_branch(decision, "continue", "no limit of the turn is reached", None);
+        let made = self.b.read(self.slots["made"]);
+        let most = self.b.value(template.max_steps);
+        self.b.counts(decision, Unit::Round, made, most);
+        self.b.decides(work, decision, [None, Some(end)]);
+        let exits: Vec<_> = std::iter::repeat_n(Some(limit), exits).chain([Some(again)]).collect();
+        self.b.decides(next, decision, exits);
     }
 
-    /// Keeps the limits of the operator that a session was opened with.
-    pub(super) fn keep_limits(&mut self) -> Option<Write> {
-        self.agent.template.as_ref()?;
-        let limits = self.turn_slots().limits;
-        Some(self.put(limits, "input.limits"))
-    }
-
-    /// The limits of a turn in their order: what is tested, the warning, and why the turn ends.
-    fn turn_limits(&mut self, turn: &Turn, step: StepId) -> (Vec<(ConditionId, PlaceId)>, String) {
+    /// What ends a turn with a warning before another model call.
+    fn limits(&mut self, step: StepId) -> (Vec<(ConditionId, PlaceId)>, String) {
         let limits = [
             ("made >= most", "max_steps", "'maxSteps ' + string(most)"),
             ("limits.turns != nil && made >= limits.turns", "max_steps", "'agent_turns ' + string(limits.turns)"),
@@ -139,147 +140,72 @@ impl Lower<'_, '_> {
                 "'agent_cost_micros ' + string(limits.cost_micros)",
             ),
         ];
-        let (mut arms, mut reason) = (Vec::new(), "nil".to_owned());
-        for (test, warning, limit) in limits.into_iter().rev() {
-            let over = self.end_turn(turn, &format!("{{text: reply.text ?? '', warnings: ['{warning}']}}"));
-            self.b.mark(over, Mark::Warn(step, warning.into()));
-            arms.insert(0, (self.test(test), over));
-            reason = format!("{test} ? {limit} + ' is reached' : {reason}");
-        }
-        (arms, reason)
+        let limits = limits.map(|(test, warning, limit)| (test, warning, format!("{limit} + ' is reached'")));
+        agent_loop::limits(self, &limits, |lower, (_, warning, _)| {
+            let end = lower.end_turn(&format!("{{text: reply.text ?? '', warnings: ['{warning}']}}"));
+            lower.b.mark(end, Mark::Warn(step, (*warning).into()));
+            end
+        })
     }
 
-    /// One model call, unless the turn has made all it may.
-    fn ask_model(&mut self, turn: &Turn, template: &Template, step: StepId, model: PlaceId, each: PlaceId) {
-        let ended = self.end_turn(turn, "{text: reply.text ?? '', warnings: []}");
-        let broken = self.end_turn(turn, "{text: reply.text ?? '', warnings: [], error: error}");
-        let has_calls = self.test("len(reply.toolCalls ?? []) > 0");
-        let after = self.b.decide([(has_calls, each)], ended, None);
-        let said = self.formula("{role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}");
-        let replied = [
-            Write::Push(turn.chat, said),
-            Write::Clear(turn.at),
-            self.put(turn.at, "0"),
-            self.put(turn.tokens, "tokens + (reply.usage.tokens ?? 0)"),
-            self.put(turn.cost, "cost + (reply.usage.cost_micros ?? 0)"),
-        ];
-        let replied = self.b.set(replied, after, None);
-        let told = self.formula(
-            "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text",
-        );
-        self.b.mark(replied, Mark::End(step, Some(told)));
-        let error = self.b.read(turn.error);
-        self.b.mark(broken, Mark::Fail(step, error));
-        let (offered, sent) = (OFFERED, sent(template.chat.policy));
-        let sampling =
-            sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect::<Vec<_>>().concat();
-        let input =
-            format!("{{system: system + (get(notes, active) ?? ''), messages: {sent}, tools: {offered}{sampling}}}");
-        let input = self.formula(&input);
-        let chat = self.chat_effect(template, step);
-        let fail = Failure { to: broken, error: Some(turn.error) };
-        let ask = self.b.do_(chat, input, Some(turn.reply), replied, Some(fail));
-        let count = self.set(&[(turn.made, "made + 1")], ask);
-        self.b.mark(count, Mark::Begin(step, None));
-        let (limits, reached) = self.turn_limits(turn, step);
-        let count_of_limits = limits.len();
-        self.b.at(model).decide(limits, count, None);
-        let decision = self.b.decision(step, DecisionKind::Loop);
-        let end = self.b.rule_branch(decision, "end", "the model replied without tool calls", None);
-        let limit = format!("maxSteps {} is reached", template.max_steps);
-        let limit = self.b.rule_branch(decision, "limit", &limit, None);
-        let reached = self.formula(&reached);
-        self.b.reason(decision, limit, reached);
-        let again = self.b.rule_branch(decision, "continue", "no limit of the turn is reached", None);
-        let made = self.b.read(turn.made);
-        self.b.counts(decision, Unit::Round, made, u64::try_from(template.max_steps).ok());
-        self.b.decides(after, decision, [None, Some(end)]);
-        let mut exits = vec![Some(limit); count_of_limits];
-        exits.push(Some(again));
-        self.b.decides(model, decision, exits);
+    fn end_turn(&mut self, outcome: &str) -> PlaceId {
+        self.assign("outcome", outcome, self.rest)
     }
 
-    fn end_turn(&mut self, turn: &Turn, outcome: &str) -> PlaceId {
-        self.set(&[(turn.outcome, outcome)], self.rest)
-    }
-
-    /// The calls of a reply, in its order: one that is not offered at that moment is not run.
-    fn each_call(&mut self, turn: &Turn, template: &Template, step: StepId, model: PlaceId, each: PlaceId) {
-        let refusal = format!(
-            "{{role: 'tool', id: reply.toolCalls[at].id, name: reply.toolCalls[at].name, \
-             error: 'this tool is not offered now; offered are: ' + join({OFFERED}, ', ')}}"
-        );
-        let refused = self.formula(&refusal);
-        let refuse = [Write::Push(turn.chat, refused), self.put(turn.at, "at + 1")];
-        let refuse = self.b.set(refuse, each, None);
-        // A call is a step of its own for people, whether it runs or not.
-        let tool = self.b.step(&format!("{}.tool", template.agent_id), "tool", None, (0, 0));
-        let asked = self.formula("{tool: reply.toolCalls[at].name, arguments: reply.toolCalls[at].arguments}");
-        let error = self.formula("{message: 'this tool is not offered now'}");
-        self.b.mark(refuse, Mark::Begin(tool, Some(asked)));
-        self.b.mark(refuse, Mark::Fail(tool, error));
-        let run = self.run_call(turn, (step, tool));
-        self.b.mark(run, Mark::Begin(tool, Some(asked)));
-        let arms = [
-            (self.test("at >= len(reply.toolCalls)"), model),
-            (self.test(&format!("reply.toolCalls[at].name in {OFFERED}")), run),
-        ];
-        let gate = self.b.at(each).decide(arms, refuse, None);
-        let decision = self.b.decision(tool, DecisionKind::Gate);
+    /// The calls of a reply, in its order: one that is not offered at that moment is not performed.
+    fn each_call(&mut self, template: &Template, step: StepId, next: PlaceId, each: PlaceId) {
+        // A call is a step of its own for people, whether it is performed or not.
+        let shown = self.b.step(&format!("{}.tool", template.agent_id), "tool", None, (0, 0));
+        let refused = format!("'this tool is not offered now; offered are: ' + join({OFFERED}, ', ')");
+        let (is_unreadable, unreadable) = agent_loop::UNREADABLE;
+        let [refused, unreadable] = [&*refused, unreadable].map(|message| {
+            agent_loop::refuse_call(self, shown, message, |lower, came| {
+                let writes = lower.call_ended(came);
+                lower.b.set(writes, each, None)
+            })
+        });
+        // A call that was performed counts as used, whatever came back.
+        let used = self.use_tool();
+        let call = agent_loop::call_tool(self, (step, shown), "get(configurations, call.name)", |lower, came| {
+            let mut writes = lower.call_ended(came).to_vec();
+            writes.extend([lower.put("used", "call.name"), lower.put("back", "'call'")]);
+            lower.b.set(writes, used, None)
+        });
+        let is_unreadable = self.test(is_unreadable);
+        let offered = self.b.decide([(is_unreadable, unreadable)], call, None);
+        let is_offered = self.test(&format!("call.name in {OFFERED}"));
+        let gate = self.b.decide([(is_offered, offered)], refused, None);
+        let decision = self.b.decision(shown, DecisionKind::Gate);
         let [passed, blocked] = [("passed", "offers"), ("blocked", "does not offer")].map(|(name, verb)| {
             let branch = self.b.rule_branch(decision, name, &format!("the active step {verb} the tool"), None);
             let named = format!(
                 "(active in names ? 'step `' + active + '`' : 'the session without an active step') + ' {verb} tool `' \
-                 + string(reply.toolCalls[at].name) + '`'"
+                 + string(call.name) + '`'"
             );
             let reason = self.formula(&named);
             self.b.reason(decision, branch, reason);
             branch
         });
-        self.b.decides(gate, decision, [None, Some(passed), Some(blocked)]);
+        self.b.decides(gate, decision, [Some(passed), Some(blocked)]);
+        let call = self.assign("call", "reply.toolCalls[at]", gate);
+        let is_last = self.test("at >= len(reply.toolCalls)");
+        self.b.at(each).decide([(is_last, next)], call, None);
     }
 
-    /// A call that ran counts as used, whatever came back.
-    fn run_call(&mut self, turn: &Turn, (step, shown): (StepId, StepId)) -> PlaceId {
-        let next = self.use_tool();
-        let ran = self.call_done(turn, "content: result", next);
-        let failed = self.call_done(turn, "error: error.message", next);
-        let (result, error) = (self.b.read(turn.result), self.b.read(turn.error));
-        self.b.mark(ran, Mark::End(shown, Some(result)));
-        self.b.mark(failed, Mark::Fail(shown, error));
-        let tool = self.b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
-        let input = self.formula(
-            "let call = reply.toolCalls[at]; \
-             {id: call.id, tool: call.name, arguments: call.arguments, configuration: get(configurations, call.name)}",
-        );
-        self.b.do_(tool, input, Some(turn.result), ran, Some(Failure { to: failed, error: Some(turn.error) }))
+    /// What every call leaves: the message for the model, and the position of the next call.
+    fn call_ended(&mut self, came: &str) -> [Write; 2] {
+        let said = self.formula(&agent_loop::tool_message(came));
+        [Write::Push(self.slots["chat"], said), self.put("at", "at + 1")]
     }
+}
 
-    fn call_done(&mut self, turn: &Turn, came: &str, next: PlaceId) -> PlaceId {
-        let said = self
-            .formula(&format!("{{role: 'tool', id: reply.toolCalls[at].id, name: reply.toolCalls[at].name, {came}}}"));
-        let back = self.b.value("call");
-        let writes = [
-            Write::Push(turn.chat, said),
-            self.put(self.slots.used, "reply.toolCalls[at].name"),
-            self.put(turn.at, "at + 1"),
-            Write::Put(self.slots.back, back),
-        ];
-        self.b.set(writes, next, None)
-    }
-
-    fn chat_effect(&mut self, template: &Template, step: StepId) -> EffectId {
-        let provider = template.model.as_ref().and_then(|node| node.strip_prefix("llm.")).map(Value::from);
-        let model =
-            settings(template).and_then(|settings| settings.get("model")).filter(|model| model.as_str().is_some());
-        // Its tools are looked for before the first turn.
-        let uses = Value::from(template.tools.iter().cloned().map(Value::Str).collect::<Vec<_>>());
-        let optional = [("provider", provider), ("model", model.cloned())];
-        let fixed = optional.into_iter().filter_map(|(key, value)| Some((key.into(), value?)));
-        let fixed = fixed.chain([("task".into(), Task::Reply.into()), ("uses".into(), uses)]).collect();
-        let response = Response { format: Format::Reply, ..Response::default() };
-        self.b.effect(Effect { fixed, response, step: Some(step), ..effect(Kind::Model) })
-    }
+/// What every model call has: where it goes, and the tools that are looked for before the first turn.
+fn fixed(template: &Template) -> Object {
+    let provider = template.model.as_ref().and_then(|node| node.strip_prefix("llm.")).map(Value::from);
+    let model = settings(template).and_then(|settings| settings.get("model")).filter(|model| model.as_str().is_some());
+    let uses = Value::from(template.tools.iter().cloned().map(Value::Str).collect::<Vec<_>>());
+    let fields = [("provider", provider), ("model", model.cloned()), ("uses", Some(uses))];
+    fields.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect()
 }
 
 /// The settings of the model.
@@ -288,7 +214,7 @@ fn settings(template: &Template) -> Option<&Value> {
 }
 
 /// The sampling options among the settings of the model, by the names that requests have for them.
-fn sampling(template: &Template) -> branchpoint_expr::Object {
+fn sampling(template: &Template) -> Object {
     let names = [
         ("temperature", "temperature"),
         ("topP", "top_p"),
@@ -316,7 +242,7 @@ fn sent(policy: Policy) -> String {
     }
 }
 
-/// What a template says, by the names that formulas use.
+/// Values of a template, by the names that formulas use.
 pub(super) fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     let Some(template) = &agent.template else { return Vec::new() };
     let notes =
@@ -330,7 +256,7 @@ pub(super) fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     }
     vec![
         ("system", Value::from(system)),
-        ("notes", Value::from(notes.collect::<branchpoint_expr::Object>())),
+        ("notes", Value::from(notes.collect::<Object>())),
         ("most", Value::Int(template.max_steps)),
         ("configurations", template.configurations.clone()),
         ("sampling", Value::from(sampling(template))),

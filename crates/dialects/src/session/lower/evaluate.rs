@@ -6,6 +6,7 @@ use branchpoint_expr::{Condition, Dialect, Located, Value};
 
 use super::super::raw::Step;
 use super::Lower;
+use crate::lowering::Lowering;
 use crate::report::Report;
 
 /// The id of the step that stands for the session as a whole in traces: it decides which of the document's steps is active.
@@ -36,12 +37,12 @@ impl Lower<'_, '_> {
         for (at, candidate) in candidates.into_iter().enumerate().rev() {
             next = self.candidate(candidate, (session, decision), first(at, self.evaluate), next);
         }
-        let event = self.b.read(self.slots.got);
+        let event = self.b.read(self.slots["got"]);
         self.b.mark(self.evaluate, Mark::Begin(session, Some(event)));
-        let active = self.b.read(self.slots.active);
+        let active = self.b.read(self.slots["active"]);
         let evaluated = self.evaluated;
         self.b.mark(evaluated, Mark::End(session, Some(active)));
-        let (record, recorded) = (self.record, self.went_on());
+        let (record, recorded) = (self.record, self.after_evaluation());
         let is_tool = self.test("after == 'record'");
         self.b.at(evaluated).decide([(is_tool, record)], recorded, None);
     }
@@ -58,13 +59,12 @@ impl Lower<'_, '_> {
         place: Option<PlaceId>,
         next: PlaceId,
     ) -> PlaceId {
-        self.said.push(("name", Value::Str(step.name.clone())));
-        let noted = self.formula("{step: name, kind: problem.kind, message: problem.message}");
-        self.said.pop();
-        let failed = self.b.set([Write::Push(self.slots.problems, noted)], next, None);
+        let name = [("name", Value::Str(step.name.clone()))];
+        let noted = self.formula_with("{step: name, kind: problem.kind, message: problem.message}", &[], &name);
+        let failed = self.b.set([Write::Push(self.slots["problems"], noted)], next, None);
         self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
         let active = self.activate(step, session);
-        let fail = Failure { to: failed, error: Some(self.slots.problem) };
+        let fail = Failure { to: failed, error: Some(self.slots["problem"]) };
         let decide = self.begin_at(place).decide([(holds, active)], next, Some(fail));
         // The next step is asked after one that does not hold, and after one that cannot be evaluated.
         self.b.decides(decide, decision, [Some(branch), None, None]);
@@ -80,15 +80,10 @@ impl Lower<'_, '_> {
     }
 
     fn become_step(&mut self, name: Value, because: String) -> PlaceId {
-        let said = [("name", name), ("because", Value::from(because))];
-        let kept = self.said.len();
-        self.said.extend(said);
-        let writes = [
-            self.put(self.slots.index, "active == name ? index : 0"),
-            self.put(self.slots.why, "active == name ? why : because"),
-            self.put(self.slots.active, "name"),
-        ];
-        self.said.truncate(kept);
+        let values = [("name", name), ("because", Value::from(because))];
+        let writes =
+            [("index", "active == name ? index : 0"), ("why", "active == name ? why : because"), ("active", "name")];
+        let writes = writes.map(|(slot, text)| self.put_with(slot, text, &[], &values));
         self.b.set(writes, self.evaluated, None)
     }
 
@@ -114,8 +109,8 @@ impl Lower<'_, '_> {
         let reason = self.formula("active in names ? 'step `' + active + '` stays active' : 'a step is active'");
         let active = self.formula("active in names ? active : nil");
         self.b.reason(decision, stays, reason);
-        self.b.leads_to(decision, stays, active);
-        self.b.rule_test(decision, stays, exists);
+        self.b.branch_mut(decision, stays).leads_to = Some(active);
+        self.b.branch_mut(decision, stays).test = Some(exists);
         let reason =
             if target.is_some() { "no step is active" } else { "there is neither an active nor a default step" };
         let starts = self.b.default_branch(decision, start, reason, target.as_deref());

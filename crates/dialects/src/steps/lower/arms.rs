@@ -67,7 +67,7 @@ impl Lower<'_, '_> {
                     self.seeing(at, probe.is_some(), |lower| lower.condition(at.scope, &condition::of(step.located)));
                 let then = self.arm(no, Some("then".into()), Some(guard), 0);
                 let otherwise = self.arm(no, Some("else".into()), None, 1);
-                (probe.into_iter().map(|probe| Write::Put(self.l.probe, probe)).collect(), vec![then, otherwise])
+                (probe.into_iter().map(|probe| Write::Put(self.slots["probe"], probe)).collect(), vec![then, otherwise])
             }
             _ => {
                 let elifs = step.get("elif").and_then(Located::items).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Lower<'_, '_> {
         }
         let has_else = !self.steps_of(no, Role::Arm(cases.len())).is_empty();
         arms.push(self.arm(no, has_else.then(|| "else".into()), None, cases.len()));
-        (probe.into_iter().map(|probe| Write::Put(self.l.probe, probe)).collect(), arms)
+        (probe.into_iter().map(|probe| Write::Put(self.slots["probe"], probe)).collect(), arms)
     }
 
     fn arm(&self, no: No, marker: Option<String>, guard: Option<ConditionId>, position: usize) -> ArmOf {
@@ -111,11 +111,11 @@ impl Lower<'_, '_> {
     /// While a condition is compiled, `input` may be what was rendered for it instead of the step's input.
     fn seeing<T>(&mut self, at: Where, rendered: bool, compile: impl FnOnce(&mut Self) -> T) -> T {
         if rendered {
-            self.b.name(at.scope, &["input"], self.l.probe);
+            self.b.name(at.scope, &["input"], self.slots["probe"]);
         }
         let compiled = compile(self);
         if rendered {
-            self.b.name(at.scope, &["input"], self.l.value);
+            self.b.name(at.scope, &["input"], self.slots["value"]);
         }
         compiled
     }

@@ -4,6 +4,7 @@ use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Write};
 
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
@@ -46,18 +47,14 @@ impl Lower<'_, '_> {
 
     /// The end of a chain that was blocked: its tail is empty text, and nothing has come over this way.
     fn end_of_blocked(&mut self, next: PlaceId, skipped: Option<(i64, PlaceId)>) -> PlaceId {
-        let (nothing, plain) = (self.text_value(""), self.text_value("text/plain"));
-        let gap = self.text_value("blocked");
-        let mut writes =
-            vec![Write::Put(self.l.value, nothing), Write::Put(self.l.kind, plain), Write::Put(self.l.gap, gap)];
-        if self.plan.has_revivals() {
-            writes.push(Write::Clear(self.l.skipping));
-        }
+        let mut writes = self.hold_nothing();
+        writes.push(self.put("gap", r#""blocked""#));
+        writes.extend(self.not_skipping());
         let end = self.b.set(writes, next, None);
         match skipped {
             // Those who began to skip in this chain end with it; those who came in skipping go on so.
             Some((level, skipped)) => {
-                let began_here = self.when_with("s == level", &[("s", self.l.skipping)], &[("level", level.into())]);
+                let began_here = self.test_with("skipping == level", &[], &[("level", level.into())]);
                 self.b.decide([(began_here, end)], skipped, None)
             }
             None => end,
@@ -78,7 +75,7 @@ impl Lower<'_, '_> {
         }
         let revives = steps.iter().any(|step| self.plan.revives[*step]);
         let tail = self.tail(to, revives);
-        let spec = ScopeSpec { into: Some(self.l.answer), next: Some(tail), ..ScopeSpec::default() };
+        let spec = ScopeSpec { into: Some(self.slots["answer"]), next: Some(tail), ..ScopeSpec::default() };
         let scope = self.scope_in(at, spec);
         self.edges_in(scope, Some(no));
         let inside = Where { scope, ..at };
@@ -109,7 +106,7 @@ impl Lower<'_, '_> {
         for part in parts {
             let (begin, skipped, revived) = lower(self, part, nothing);
             let entry = if revives {
-                let skips = self.when("s != nil", &[("s", self.l.skipping)]);
+                let skips = self.test("skipping != nil");
                 self.b.decide([(skips, if revived { skipped } else { nothing })], begin, None)
             } else {
                 begin
@@ -134,44 +131,38 @@ impl Lower<'_, '_> {
             let value = self.at_hand("");
             return self.b.leave(scope, Exit::Done(Some(value)));
         }
-        let names = [("g", self.l.gap)];
         let value = self.at_hand(r#""d": true, "#);
-        let nothing = self.inner(r#"{"j": g == "joined"}"#, &names);
+        let nothing = self.formula(r#"{"j": gap == "joined"}"#);
         let value = self.b.leave(scope, Exit::Done(Some(value)));
         let nothing = self.b.leave(scope, Exit::Done(Some(nothing)));
-        let gap = self.when("g != nil", &names);
+        let gap = self.test("gap != nil");
         self.b.decide([(gap, nothing)], value, None)
     }
 
     /// After a fan-out: the value of the last branch that delivered; else that of the step above, which is still at hand.
     fn tail(&mut self, to: To, revives: bool) -> PlaceId {
-        let names = [("r", self.l.answer), ("s", self.l.skipping)];
-        let newest = if self.plan.has_gaps { "findLast(r, .d == true)" } else { "r[-1]" };
-        let newest = self.inner(newest, &names);
-        let mut writes = vec![Write::Put(self.l.answer, newest)];
-        writes.extend(self.take_up(self.l.answer));
+        let newest = if self.plan.has_gaps { "findLast(answer, .d == true)" } else { "answer[-1]" };
+        let mut writes = vec![self.put("answer", newest)];
+        writes.extend(self.take_up(self.slots["answer"]));
         writes.extend(self.no_gap());
-        if self.plan.has_revivals() {
-            writes.push(Write::Clear(self.l.skipping));
-        }
+        writes.extend(self.not_skipping());
         let pick = self.b.set(writes, to.next, None);
         if !self.plan.has_gaps {
             return pick;
         }
-        let joined = self.text_value("joined");
-        let joined = self.b.set([Write::Put(self.l.gap, joined)], to.next, None);
-        let mut arms = vec![(self.when("any(r, .d == true)", &names), pick)];
+        let joined = self.assign("gap", r#""joined""#, to.next);
+        let mut arms = vec![(self.test("any(answer, .d == true)"), pick)];
         if revives {
-            arms.push((self.when("s != nil", &names), to.blocked));
+            arms.push((self.test("skipping != nil"), to.blocked));
         }
-        arms.push((self.when("any(r, .j == true)", &names), joined));
+        arms.push((self.test("any(answer, .j == true)"), joined));
         self.b.decide(arms, to.next, None)
     }
 
     /// Defines where a step begins: what it began with is kept if something asks for it. Lists below it begin with its
     /// value, so what has not come over the way to it is no matter any more.
     pub(super) fn begin(&mut self, no: No, next: PlaceId) {
-        let input = self.b.read(self.l.value);
+        let input = self.b.read(self.slots["value"]);
         let mut writes = self.begin_writes(no);
         writes.extend(self.no_gap());
         writes.extend(self.selected_by(no));
@@ -186,7 +177,7 @@ impl Lower<'_, '_> {
     /// What a step that a retry goes back to has to remember.
     pub(super) fn begin_writes(&mut self, no: No) -> Vec<Write> {
         let Some(slot) = self.again.get(&no).copied() else { return Vec::new() };
-        let input = self.at_hand(r#""g": g, "#);
+        let input = self.at_hand(r#""g": gap, "#);
         vec![Write::Put(slot, input)]
     }
 
@@ -198,11 +189,11 @@ impl Lower<'_, '_> {
 
     /// From here on there is a value at hand again.
     pub(super) fn no_gap(&self) -> Option<Write> {
-        self.plan.has_gaps.then_some(Write::Clear(self.l.gap))
+        self.plan.has_gaps.then_some(Write::Clear(self.slots["gap"]))
     }
 
     pub(super) fn finish_with(&mut self, no: No, mut writes: Vec<Write>, next: PlaceId) -> PlaceId {
-        let output = self.b.read(self.l.value);
+        let output = self.b.read(self.slots["value"]);
         if let Some(kept) = self.kept.get(&no) {
             writes.push(Write::Put(kept.output, output));
         }
@@ -213,24 +204,30 @@ impl Lower<'_, '_> {
 
     /// What a strand carries, as an object: the value, its content type, attachments. `more` are further fields.
     pub(super) fn at_hand(&mut self, more: &str) -> ExprId {
-        let files = if self.plan.has_files { r#", "f": f"# } else { "" };
-        let names = [("v", self.l.value), ("k", self.l.kind), ("f", self.l.files), ("g", self.l.gap)];
-        self.inner(&format!(r#"{{{more}"v": v, "k": k{files}}}"#), &names)
+        let files = if self.plan.has_files { r#", "f": files"# } else { "" };
+        self.formula(&format!(r#"{{{more}"v": value, "k": kind{files}}}"#))
     }
 
     /// Writes that take up what [`Self::at_hand`] made, from a slot that holds it.
     pub(super) fn take_up(&mut self, from: SlotId) -> Vec<Write> {
-        let mut carried = vec![("v", self.l.value), ("k", self.l.kind)];
-        if self.plan.has_files {
-            carried.push(("f", self.l.files));
-        }
-        let names = [("r", from)];
-        carried.into_iter().map(|(key, slot)| Write::Put(slot, self.inner(&format!("r.{key}"), &names))).collect()
+        let files = self.plan.has_files.then_some(("files", "from.f"));
+        let carried = [("value", "from.v"), ("kind", "from.k")].into_iter().chain(files);
+        carried.map(|(slot, text)| self.put_with(slot, text, &[("from", from)], &[])).collect()
     }
 
     /// Writes that make a value the one at hand, with the content type that such values have.
     pub(super) fn hold(&mut self, value: ExprId) -> Vec<Write> {
-        let kind = self.inner(r#"type(v) == "string" ? "text/plain" : "application/json""#, &[("v", self.l.value)]);
-        vec![Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)]
+        let kind = self.put("kind", r#"type(value) == "string" ? "text/plain" : "application/json""#);
+        vec![Write::Put(self.slots["value"], value), kind]
+    }
+
+    /// Writes that make empty text the value at hand.
+    pub(super) fn hold_nothing(&mut self) -> Vec<Write> {
+        vec![self.put("value", r#""""#), self.put("kind", r#""text/plain""#)]
+    }
+
+    /// From here on nothing is skipped.
+    pub(super) fn not_skipping(&self) -> Option<Write> {
+        self.plan.has_revivals().then_some(Write::Clear(self.slots["skipping"]))
     }
 }

@@ -5,6 +5,7 @@ use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
 use branchpoint_expr::{Dialect, Expression, Field, Form, Located, Shape, Value};
 
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::request::Request;
 use crate::steps::tree::No;
 use crate::steps::{condition, effect, guard};
@@ -31,14 +32,14 @@ impl Lower<'_, '_> {
         let checks = request.checks();
         let fields = self.asked_with(no, at, request);
         let ask = if checks.is_empty() {
-            self.b.do_(effect, fields, Some(self.l.answer), answered, Some(failure))
+            self.b.do_(effect, fields, Some(self.slots["answer"]), answered, Some(failure))
         } else {
-            let names = [("p", self.l.probe)];
-            let input = self.inner("p", &names);
-            let ask = self.b.do_(effect, input, Some(self.l.answer), answered, Some(failure));
-            let mut writes = vec![Write::Put(self.l.probe, fields)];
+            let names = [("p", self.slots["probe"])];
+            let input = self.b.read(self.slots["probe"]);
+            let ask = self.b.do_(effect, input, Some(self.slots["answer"]), answered, Some(failure));
+            let mut writes = vec![Write::Put(self.slots["probe"], fields)];
             let checks = checks.iter().map(|check| self.b.formula(check, Dialect::Steps, &names));
-            writes.extend(checks.map(|checked| Write::Put(self.l.probe, checked)));
+            writes.extend(checks.map(|checked| Write::Put(self.slots["probe"], checked)));
             self.b.set(writes, ask, Some(failure))
         };
         let step = &self.document.steps[no];
@@ -55,10 +56,11 @@ impl Lower<'_, '_> {
             return ask;
         }
         let value = self.written(at.scope, |options| Expression::formed(to, Form::Value, options));
-        let nobody = r#"p == nil || type(p) == "string" && trim(p) == "" || type(p) == "array" && len(p) == 0"#;
-        let nobody = self.when(nobody, &[("p", self.l.probe)]);
+        let nobody = self.test(
+            r#"probe == nil || type(probe) == "string" && trim(probe) == "" || type(probe) == "array" && len(probe) == 0"#,
+        );
         let decide = self.b.decide([(nobody, lost)], ask, None);
-        self.b.set([Write::Put(self.l.probe, value)], decide, Some(failure))
+        self.b.set([Write::Put(self.slots["probe"], value)], decide, Some(failure))
     }
 
     fn effect_of(&mut self, no: No, kind: Kind, request: &Request) -> EffectId {
@@ -84,22 +86,15 @@ impl Lower<'_, '_> {
     }
 
     fn answered(&mut self, no: No, finish: PlaceId) -> PlaceId {
-        let names = [("a", self.l.answer), ("f", self.l.files)];
-        let (value, kind) = (self.inner("a.output", &names), self.inner("a.content_type", &names));
-        let mut writes = vec![Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)];
+        let mut writes = vec![self.put("value", "answer.output"), self.put("kind", "answer.content_type")];
         if self.plan.has_files {
-            let files = self.inner("a.attachments ?? f", &names);
-            writes.push(Write::Put(self.l.files, files));
+            writes.push(self.put("files", "answer.attachments ?? files"));
         }
         if let Some(kept) = self.kept.get(&no).copied() {
             for (fact, slot) in kept.facts.into_iter().flatten() {
-                let value = self.inner(&format!("a.{fact}"), &names);
-                writes.push(Write::Put(slot, value));
+                writes.push(self.put(slot, &format!("answer.{fact}")));
             }
-            if let Some(slot) = kept.files {
-                let files = self.inner("a.attachments", &names);
-                writes.push(Write::Put(slot, files));
-            }
+            writes.extend(kept.files.map(|slot| self.put(slot, "answer.attachments")));
         }
         self.b.set(writes, finish, None)
     }

@@ -1,10 +1,13 @@
 //! Loops over items: a frame for each iteration, with slots of its own.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, Failure, Mark, OnFail, PlaceId, Rounds, ScopeId, Write};
+use branchpoint_core::ir::{
+    DecisionId, DecisionKind, Exit, Failure, Items, Mark, OnFail, PlaceId, Rounds, ScopeId, Write,
+};
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::tree::{No, Role, Step};
 use crate::steps::{attachments, guard};
 
@@ -19,12 +22,12 @@ impl Lower<'_, '_> {
         let (children, skipped) = self.children(no, at, to);
         let finish = self.finish(no, children);
         let failure = self.failure(no, at, Some(finish));
-        let results = self.b.read(self.l.answer);
+        let results = self.b.read(self.slots["answer"]);
         let writes = self.hold(results);
         let after = self.b.set(writes, finish, None);
         self.counters_around(no, at);
         let scope = self.iterations(no, at, after, failure);
-        let items = self.b.read(self.l.probe);
+        let items = self.b.read(self.slots["probe"]);
         let place = self.iteration(no, at, scope);
         let (item, index) = (self.items[&no], self.rounds[&no]);
         self.b.each(scope, items, item, index, place);
@@ -56,7 +59,7 @@ impl Lower<'_, '_> {
             ScopeSpec {
                 width: u32::try_from(width).unwrap_or(u32::MAX),
                 on_fail: keep.then_some(OnFail::Keep),
-                into: Some(self.l.answer),
+                into: Some(self.slots["answer"]),
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
@@ -82,7 +85,7 @@ impl Lower<'_, '_> {
         self.edges_in(scope, Some(no));
         let inside = Where { scope, home: scope };
         debug_assert!(inside.home != at.home, "an iteration is a home of its own");
-        let tail = self.b.read(self.l.value);
+        let tail = self.b.read(self.slots["value"]);
         let done = self.b.leave(scope, Exit::Done(Some(tail)));
         let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, done, done);
         let item = self.b.read(item);
@@ -104,7 +107,7 @@ impl Lower<'_, '_> {
         let empty = if fails_on_empty(step) {
             let (kind, message) = ("for_each_empty", "there is nothing to loop over");
             let error = self.loop_error(kind, message, step);
-            self.b.error(decision, error);
+            self.b.decision_mut(decision).error = Some(error);
             self.fault(kind, message, failure)
         } else {
             let none = self.b.value(Value::from(Vec::new()));
@@ -115,19 +118,16 @@ impl Lower<'_, '_> {
             }
             place
         };
-        let names = [("p", self.l.probe)];
-        let error = self.inner(r#"{"kind": p.fault, "message": p.message}"#, &names);
-        let fault = self.b.set([Write::Put(self.l.failed, error)], failure.to, None);
-        let arms = [(self.when(r#"type(p) == "map""#, &names), fault), (self.when("len(p) == 0", &names), empty)];
+        let fault = self.assign("failed", r#"{"kind": probe.fault, "message": probe.message}"#, failure.to);
+        let arms = [(self.test(r#"type(probe) == "map""#), fault), (self.test("len(probe) == 0"), empty)];
         let decide = self.b.decide(arms, enter, Some(failure));
-        let count = self.inner(r#"type(p) == "array" ? len(p) : 0"#, &names);
-        self.b.items(decision, count, None);
+        let count = self.formula(r#"type(probe) == "array" ? len(probe) : 0"#);
+        self.b.decision_mut(decision).items = Some(Items { count, left_out: None, failed: None });
         self.b.decides(decide, decision, [None, Some(none), None]);
         let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
-        let items = format!("loopItems(p, {}, {})", bound("offset"), bound("limit"));
-        let items = self.inner(&items, &names);
+        let items = format!("loopItems(probe, {}, {})", bound("offset"), bound("limit"));
         let mut writes = self.listed(step, at);
-        writes.push(Write::Put(self.l.probe, items));
+        writes.push(self.put("probe", &items));
         self.b.set(writes, decide, Some(failure))
     }
 
@@ -136,22 +136,20 @@ impl Lower<'_, '_> {
         if !step.flag("iterate_attachments", false) {
             let listed = match step.get("input_template") {
                 Some(template) => self.template(at.scope, template),
-                None => self.b.read(self.l.value),
+                None => self.b.read(self.slots["value"]),
             };
-            return vec![Write::Put(self.l.probe, listed)];
+            return vec![Write::Put(self.slots["probe"], listed)];
         }
         let rules = attachments::rules(step);
         let mut writes = self.sources(&rules);
-        let picked = self.inner_with("pickAttachments(RULES, s)", &[("s", self.l.outcomes)], &[("RULES", rules)]);
-        writes.push(Write::Put(self.l.probe, picked));
+        writes.push(self.put_with("probe", "pickAttachments(RULES, outcomes)", &[], &[("RULES", rules)]));
         writes
     }
 
     /// Puts the lists that attachment rules choose from into the slot `outcomes`, as an object by source.
     fn sources(&mut self, rules: &Value) -> Vec<Write> {
-        let (given, sources) = (("a", self.named["attachments"]), ("s", self.l.outcomes));
-        let first = self.inner(r#"{"input": f, "agent": a.agent}"#, &[("f", self.l.files), given]);
-        let mut writes = vec![Write::Put(self.l.outcomes, first)];
+        let given = ("given", self.named["attachments"]);
+        let mut writes = vec![self.put_with("outcomes", r#"{"input": files, "agent": given.agent}"#, &[given], &[])];
         let mut seen = Vec::new();
         for rule in rules.as_list().unwrap_or_default() {
             let source = rule.get("source").and_then(Value::as_str).unwrap_or_default();
@@ -162,14 +160,11 @@ impl Lower<'_, '_> {
             seen.push(source);
             let made = self.document.find(id).and_then(|step| self.kept.get(&step)).and_then(|kept| kept.files);
             let source = [("SOURCE", Value::from(source))];
-            let with = match made {
-                Some(own) => {
-                    let names = [given, sources, ("own", own)];
-                    self.inner_with("putPath(s, [SOURCE], own ?? a[SOURCE])", &names, &source)
-                }
-                None => self.inner_with("putPath(s, [SOURCE], a[SOURCE])", &[given, sources], &source),
+            let (names, text) = match made {
+                Some(own) => (vec![given, ("own", own)], "putPath(outcomes, [SOURCE], own ?? given[SOURCE])"),
+                None => (vec![given], "putPath(outcomes, [SOURCE], given[SOURCE])"),
             };
-            writes.push(Write::Put(self.l.outcomes, with));
+            writes.push(self.put_with("outcomes", text, &names, &source));
         }
         writes
     }

@@ -1,9 +1,10 @@
 //! Where the error of a step goes: up, nowhere, or to the steps that handle it.
 
 use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Failure, Mark, PlaceId, Write};
-use branchpoint_expr::{Dialect, Located, Value};
+use branchpoint_expr::{Located, Value};
 
 use super::{Lower, Where};
+use crate::lowering::{Lowering, object};
 use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
@@ -22,7 +23,7 @@ impl Lower<'_, '_> {
         };
         self.b.mark(to, Mark::Fail(self.ids[no], error));
         let to = handling.map_or(to, |name| self.declare_handler(no, name, error, to));
-        Failure { to, error: Some(self.l.failed) }
+        Failure { to, error: Some(self.slots["failed"]) }
     }
 
     /// Declares that a failed step is handled, as a decision of the step.
@@ -31,10 +32,12 @@ impl Lower<'_, '_> {
         let first = self.steps_of(no, Role::OnError).first().map(|step| self.document.steps[*step].id.clone());
         let handled = self.b.rule_branch(decision, name, "the step failed (on_error)", first.as_deref());
         let handling = if name == "handle" { "its on_error steps follow" } else { "on_error is `continue`" };
-        let text = format!(r#""the step failed (" + string(e.kind) + ": " + string(e.message) + "), and {handling}""#);
-        let reason = self.inner(&text, &[("e", self.l.failed)]);
+        let text = format!(
+            r#""the step failed (" + string(failed.kind) + ": " + string(failed.message) + "), and {handling}""#
+        );
+        let reason = self.formula(&text);
         self.b.reason(decision, handled, reason);
-        self.b.error(decision, error);
+        self.b.decision_mut(decision).error = Some(error);
         let decide = self.b.decide([], to, None);
         self.b.decides(decide, decision, [Some(handled)]);
         decide
@@ -43,8 +46,8 @@ impl Lower<'_, '_> {
     /// The error with the innermost step that failed: this one, if none is named.
     fn error_of(&mut self, no: No) -> ExprId {
         let id = Value::Str(self.document.steps[no].id.clone());
-        let text = r#"{"kind": e.kind, "message": e.message, "step": e.step ?? id}"#;
-        self.b.formula_with(text, Dialect::Machine, &[("e", self.l.failed)], &[("id", id)])
+        let text = r#"{"kind": failed.kind, "message": failed.message, "step": failed.step ?? STEP}"#;
+        self.formula_with(text, &[], &[("STEP", id)])
     }
 
     fn gone_on(&mut self, no: No, error: ExprId, finish: PlaceId) -> PlaceId {
@@ -59,10 +62,10 @@ impl Lower<'_, '_> {
         let steps = self.steps_of(no, Role::OnError);
         let outer = self.b.local(&format!("{}.outer_error", self.document.steps[no].id));
         let restore = self.b.read(outer);
-        let end = self.b.set([Write::Put(self.l.error, restore)], finish, None);
+        let end = self.b.set([Write::Put(self.slots["error"], restore)], finish, None);
         let (begin, _) = self.chain(&steps, at, end, end);
-        let (around, handled) = (self.b.read(self.l.error), self.b.read(self.l.error));
-        let mut writes = vec![Write::Put(outer, around), Write::Put(self.l.error, error)];
+        let (around, handled) = (self.b.read(self.slots["error"]), self.b.read(self.slots["error"]));
+        let mut writes = vec![Write::Put(outer, around), Write::Put(self.slots["error"], error)];
         writes.extend(self.hold(handled));
         writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.error, handled)));
         self.b.set(writes, begin, None)
@@ -70,10 +73,8 @@ impl Lower<'_, '_> {
 
     /// The place that fails a step for a reason of its own, by the way of its handler.
     pub(super) fn fault(&mut self, kind: &str, message: &str, failure: Failure) -> PlaceId {
-        let object = [("kind", kind), ("message", message)];
-        let error = object.into_iter().map(|(key, text)| (key.into(), Value::from(text)));
-        let error = self.b.value(Value::from(error.collect::<branchpoint_expr::Object>()));
-        self.b.set([Write::Put(self.l.failed, error)], failure.to, None)
+        let error = self.b.value(object([("kind", Value::from(kind)), ("message", Value::from(message))]));
+        self.b.set([Write::Put(self.slots["failed"], error)], failure.to, None)
     }
 }
 

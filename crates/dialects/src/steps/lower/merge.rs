@@ -3,15 +3,16 @@
 use branchpoint_core::ir::{DecisionKind, Mark, PlaceId, Write};
 
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::tree::No;
 
 impl Lower<'_, '_> {
     /// A join hands its value to the merge; over its own way nothing goes on.
     pub(super) fn join(&mut self, no: No, to: To) -> PlaceId {
-        let joined = self.text_value("joined");
-        let finish = self.finish_with(no, vec![Write::Put(self.l.gap, joined)], to.next);
+        let joined = self.put("gap", r#""joined""#);
+        let finish = self.finish_with(no, vec![joined], to.next);
         let value = self.at_hand("");
-        let input = self.b.read(self.l.value);
+        let input = self.b.read(self.slots["value"]);
         let mut writes = self.begin_writes(no);
         writes.push(Write::Put(self.edges[&no], value));
         writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
@@ -47,7 +48,7 @@ impl Lower<'_, '_> {
         self.b.decides(meet, decision, exits);
         let value = self.at_hand("");
         self.b.at(own).set([Write::Put(self.edges[&no], value)], meet, None);
-        let empty_handed = self.when("g != nil", &[("g", self.l.gap)]);
+        let empty_handed = self.test("gap != nil");
         let arrive = self.b.decide([(empty_handed, meet)], own, None);
         let writes = self.begin_writes(no);
         self.b.at(self.begins[no]).set(writes, arrive, None);
@@ -61,24 +62,21 @@ impl Lower<'_, '_> {
         feeding.sort_unstable();
         let keys: Vec<String> = (0..feeding.len()).map(|at| format!("e{at}")).collect();
         let names: Vec<_> = keys.iter().zip(&feeding).map(|(key, from)| (&**key, self.edges[from])).collect();
-        let came = self.inner(&format!("filter([{}], # != nil)", keys.join(", ")), &names);
-        let names = [("c", self.l.probe)];
-        let value = self.inner("len(c) == 1 ? c[0].v : joinTexts(map(c, .v))", &names);
-        let kind = self.inner(r#"len(c) == 1 ? c[0].k : "text/plain""#, &names);
-        let input = self.b.read(self.l.value);
-        let mut begun = vec![Write::Clear(self.l.gap)];
+        let came = format!("filter([{}], # != nil)", keys.join(", "));
+        let mut writes = vec![
+            self.put_with("probe", &came, &names, &[]),
+            self.put("value", "len(probe) == 1 ? probe[0].v : joinTexts(map(probe, .v))"),
+            self.put("kind", r#"len(probe) == 1 ? probe[0].k : "text/plain""#),
+        ];
+        let input = self.b.read(self.slots["value"]);
+        let mut begun = vec![Write::Clear(self.slots["gap"])];
         begun.extend(self.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
         let begin = self.b.set(begun, run, None);
         self.b.mark(begin, Mark::Begin(self.ids[no], Some(input)));
-        let mut writes =
-            vec![Write::Put(self.l.probe, came), Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)];
         if self.plan.has_files {
-            let files = self.inner("len(c) == 1 ? c[0].f : nil", &names);
-            writes.push(Write::Put(self.l.files, files));
+            writes.push(self.put("files", "len(probe) == 1 ? probe[0].f : nil"));
         }
-        if self.plan.has_revivals() {
-            writes.push(Write::Clear(self.l.skipping));
-        }
+        writes.extend(self.not_skipping());
         self.b.set(writes, begin, None)
     }
 }

@@ -32,13 +32,14 @@ use branchpoint_core::ir::{Invalid, PlaceId, Program, ScopeId, SlotId, StepId};
 
 use super::tree::{Document, List, No, Role};
 use crate::load::LoadOptions;
+use crate::lowering::Names;
 use plan::Plan;
-use slots::{Kept, Locals};
+use slots::Kept;
 
 /// The program of a document that the rules have passed.
 pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Program, Vec<Invalid>> {
     let mut builder = Builder::new();
-    let locals = Locals::new(&mut builder);
+    let slots = slots::locals(&mut builder);
     let begins = document.steps.iter().map(|_| builder.reserve()).collect();
     let ids = enlist(&mut builder, document);
     let mut lower = Lower {
@@ -46,7 +47,7 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
         options,
         b: builder,
         plan: Plan::new(document),
-        l: locals,
+        slots,
         begins,
         ids,
         scopes: vec![ROOT; document.steps.len()],
@@ -81,7 +82,7 @@ struct Lower<'a, 'd> {
     options: &'a LoadOptions,
     b: Builder,
     plan: Plan<'d>,
-    l: Locals,
+    slots: Names,
     /// Where each step begins.
     begins: Vec<PlaceId>,
     ids: Vec<StepId>,

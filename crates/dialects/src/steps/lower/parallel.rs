@@ -5,6 +5,7 @@ use branchpoint_core::ir::{DecisionKind, Exit, ExprId, OnFail, PlaceId, ScopeId,
 use branchpoint_expr::{Located, Value};
 
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::guard;
 use crate::steps::tree::{No, Role};
 
@@ -39,8 +40,8 @@ impl Lower<'_, '_> {
                 width: u32::try_from(step.int("max_concurrency").unwrap_or(WIDTH)).unwrap_or(u32::MAX),
                 want: any.then_some(Want::First(1)),
                 on_fail: keep.then_some(OnFail::Keep),
-                into: Some(self.l.answer),
-                outcomes: Some(self.l.outcomes),
+                into: Some(self.slots["answer"]),
+                outcomes: Some(self.slots["outcomes"]),
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
@@ -79,20 +80,20 @@ impl Lower<'_, '_> {
 
     /// The end of a branch: it is noted if nothing came. Where the first to deliver wins, such a branch must not.
     fn branch_end(&mut self, scope: ScopeId, any: bool, gaps: Option<SlotId>) -> PlaceId {
-        let tail = self.b.read(self.l.value);
+        let tail = self.b.read(self.slots["value"]);
         let done = self.b.leave(scope, Exit::Done(Some(tail)));
         if !self.plan.has_gaps {
             return done;
         }
         let mut nothing = if any { self.b.leave(scope, Exit::Done(None)) } else { done };
         if let Some(gaps) = gaps {
-            let gap = self.b.read(self.l.gap);
+            let gap = self.b.read(self.slots["gap"]);
             nothing = self.b.set([Write::Push(gaps, gap)], nothing, None);
         }
         if nothing == done {
             return done;
         }
-        let gap = self.when("g != nil", &[("g", self.l.gap)]);
+        let gap = self.test("gap != nil");
         self.b.decide([(gap, nothing)], done, None)
     }
 
@@ -100,28 +101,26 @@ impl Lower<'_, '_> {
     fn branches_finish(&mut self, no: No, gaps: Option<SlotId>, branches: usize, next: PlaceId) -> PlaceId {
         let Some(gaps) = gaps else { return self.finish(no, next) };
         let text = format!(r#"len(gaps) == {branches} && "joined" in gaps ? "joined" : nil"#);
-        let gap = self.inner(&text, &[("gaps", gaps)]);
-        self.finish_with(no, vec![Write::Put(self.l.gap, gap)], next)
+        let gap = self.put_with("gap", &text, &[("gaps", gaps)], &[]);
+        self.finish_with(no, vec![gap], next)
     }
 
     /// The tails by the names of their branches: all of them, or that of the one which delivered.
     fn gathered(&mut self, branches: &[String], any: bool) -> ExprId {
-        let names = [("r", self.l.answer), ("o", self.l.outcomes)];
         let branch = |(at, name): (i64, &String)| Value::from(vec![Value::from(name.as_str()), Value::Int(at)]);
         let branches: Vec<Value> = (0..).zip(branches).map(branch).collect();
         let text = if any {
-            r#"fromPairs(map(take(filter(BRANCHES, {o[#[1]] == "done"}), 1), {[#[0], r[#[1]]]}))"#
+            r#"fromPairs(map(take(filter(BRANCHES, {outcomes[#[1]] == "done"}), 1), {[#[0], answer[#[1]]]}))"#
         } else {
-            "fromPairs(map(BRANCHES, {[#[0], r[#[1]]]}))"
+            "fromPairs(map(BRANCHES, {[#[0], answer[#[1]]]}))"
         };
-        self.inner_with(text, &names, &[("BRANCHES", Value::from(branches))])
+        self.formula_with(text, &[], &[("BRANCHES", Value::from(branches))])
     }
 
     /// A parallel step that was entered skipping is skipped, unless a merge in it has run.
     fn after_skipping(&mut self, after: PlaceId, skipped: PlaceId) -> PlaceId {
-        let names = [("s", self.l.skipping), ("o", self.l.outcomes)];
-        let resumed = self.b.set([Write::Clear(self.l.skipping)], after, None);
-        let ran = self.when(r#"s == nil || any(o, # == "done")"#, &names);
+        let resumed = self.b.set([Write::Clear(self.slots["skipping"])], after, None);
+        let ran = self.test(r#"skipping == nil || any(outcomes, # == "done")"#);
         self.b.decide([(ran, resumed)], skipped, None)
     }
 }

@@ -4,6 +4,7 @@ use branchpoint_core::ir::{Arm, DecisionKind, ExprId, PlaceId, Status, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value, seconds_ms};
 
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::tree::{No, Step};
 
 impl Lower<'_, '_> {
@@ -12,13 +13,14 @@ impl Lower<'_, '_> {
         let (children, skipped) = self.children(no, at, to);
         let finish = self.finish(no, children);
         let failure = self.failure(no, at, Some(finish));
-        let outcome = self.b.read(self.l.answer);
+        let outcome = self.b.read(self.slots["answer"]);
         let writes = self.hold(outcome);
         let resolved = self.b.set(writes, finish, None);
         let fails_run = step.text("timeout_outcome").is_some_and(|outcome| &**outcome == "fail_run");
         let expired = fails_run.then(|| self.run_fails(no));
         let (writes, spec) = self.question(no, at);
-        let wait = self.b.wait([Arm::Request { spec, into: Some(self.l.answer), next: resolved, expired }], None);
+        let wait =
+            self.b.wait([Arm::Request { spec, into: Some(self.slots["answer"]), next: resolved, expired }], None);
         let decision = self.b.decision(self.ids[no], DecisionKind::Approval);
         // Whatever was decided, the same steps follow; only a time limit may fail the run.
         let fails = fails_run.then_some("the run fails (hitl_timeout)");
@@ -33,23 +35,17 @@ impl Lower<'_, '_> {
 
     fn guarded(&mut self, wait: PlaceId, failure: branchpoint_core::ir::Failure) -> PlaceId {
         let nobody = self.fault("hitl_no_recipients", "there is nobody to ask", failure);
-        let asked = self.when("len(filter(q.recipients, # != nil)) > 0", &[("q", self.l.probe)]);
+        let asked = self.test("len(filter(probe.recipients, # != nil)) > 0");
         self.b.decide([(asked, wait)], nobody, Some(failure))
     }
 
     /// No handler catches a question that fails the run.
     fn run_fails(&mut self, no: No) -> PlaceId {
         let id = self.document.steps[no].id.clone();
-        let error = [
-            ("kind", Value::from("hitl_timeout")),
-            ("message", Value::from("nobody has decided in time")),
-            ("step", Value::from(&*id)),
-        ];
-        let error = error.into_iter().map(|(key, value)| (key.into(), value)).collect::<branchpoint_expr::Object>();
-        let error = self.b.value(Value::from(error));
+        let error = r#"{"kind": "hitl_timeout", "message": "nobody has decided in time", "step": STEP}"#;
         let result = self.failed_result();
         let close = self.b.close(Status::Failed, result);
-        self.b.set([Write::Put(self.l.failed, error)], close, None)
+        self.assign_with("failed", error, &[], &[("STEP", Value::Str(id))], close)
     }
 
     /// The question as an object, made step by step: recipients are known only when the step starts.
@@ -57,21 +53,18 @@ impl Lower<'_, '_> {
         let step = &self.document.steps[no];
         let fixed = fixed(step);
         let spec = self.written(at.scope, |options| Expression::formed(&fixed, Form::Text, options));
-        let account = self.account_slot();
-        let names = [("q", self.l.probe), ("a", account)];
         let recipients = match step.text("recipient_distribution").map(|text| &**text) {
-            Some("owner") => "[a.owner]",
-            Some("selected_members") => "q.recipients",
-            _ => "concat([a.owner], a.admins ?? [])",
+            Some("owner") => "[account.owner]",
+            Some("selected_members") => "probe.recipients",
+            _ => "concat([account.owner], account.admins ?? [])",
         };
         let text = format!(
-            r#"{{"step": q.step, "prompt": q.prompt, "recipients": filter({recipients}, # != nil), "choices": q.choices,
-               "required": q.required, "timeout_ms": q.timeout_ms, "reminder_ms": q.reminder_ms,
-               "reminder_max": q.reminder_max}}"#
+            r#"{{"step": probe.step, "prompt": probe.prompt, "recipients": filter({recipients}, # != nil),
+               "choices": probe.choices, "required": probe.required, "timeout_ms": probe.timeout_ms,
+               "reminder_ms": probe.reminder_ms, "reminder_max": probe.reminder_max}}"#
         );
-        let whole = self.inner(&text, &names);
-        let writes = vec![Write::Put(self.l.probe, spec), Write::Put(self.l.probe, whole)];
-        (writes, self.b.read(self.l.probe))
+        let whole = self.put_with("probe", &text, &[("account", self.named["account"])], &[]);
+        (vec![Write::Put(self.slots["probe"], spec), whole], self.b.read(self.slots["probe"]))
     }
 }
 

@@ -4,6 +4,7 @@ use branchpoint_core::ir::{Arm, DecisionKind, PlaceId, Write};
 use branchpoint_expr::{Expression, Value, duration_text};
 
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::guard;
 use crate::steps::tree::No;
 
@@ -29,8 +30,7 @@ impl Lower<'_, '_> {
 
     fn made(&mut self, no: No, at: Where, value: branchpoint_core::ir::ExprId, finish: PlaceId) -> PlaceId {
         let failure = self.failure(no, at, Some(finish));
-        let plain = self.text_value("text/plain");
-        let writes = [Write::Put(self.l.value, value), Write::Put(self.l.kind, plain)];
+        let writes = [Write::Put(self.slots["value"], value), self.put("kind", r#""text/plain""#)];
         self.b.set(writes, finish, Some(failure))
     }
 
@@ -57,10 +57,7 @@ impl Lower<'_, '_> {
     /// Keeps the value at hand as what the run shows.
     pub(super) fn shown(&mut self, no: No, next: PlaceId) -> PlaceId {
         let html = self.document.steps[no].flag("html_format", true);
-        let names = [("v", self.l.value), ("k", self.l.kind)];
-        let shown = self.inner(&format!(r#"{{"v": v, "k": k, "html": {html}}}"#), &names);
-        let slot = self.shown_slot();
-        self.b.set([Write::Put(slot, shown)], next, None)
+        self.assign(self.named["shown"], &format!(r#"{{"v": value, "k": kind, "html": {html}}}"#), next)
     }
 
     /// A wait passes its input on when the time has come.
@@ -78,9 +75,9 @@ impl Lower<'_, '_> {
         let time = match (literal, written) {
             (None, Some(written)) => {
                 let rendered = self.template(at.scope, written);
-                let read = self.inner(&format!("{builtin}(p)"), &[("p", self.l.probe)]);
-                writes = vec![Write::Put(self.l.probe, rendered), Write::Put(self.l.probe, read)];
-                self.b.read(self.l.probe)
+                let read = self.put("probe", &format!("{builtin}(probe)"));
+                writes = vec![Write::Put(self.slots["probe"], rendered), read];
+                self.b.read(self.slots["probe"])
             }
             (literal, _) => self.b.value(Value::Int(literal.unwrap_or(0))),
         };
@@ -109,7 +106,7 @@ impl Lower<'_, '_> {
         } else {
             let what = step.get("until").map_or("duration", |_| "date and time");
             let bad = self.fault("step_failed", &format!("what the wait was given is no {what}"), failure);
-            let unread = self.when("p == nil", &[("p", self.l.probe)]);
+            let unread = self.test("probe == nil");
             let decide = self.b.decide([(unread, bad)], wait, None);
             self.b.set(writes, decide, Some(failure))
         };

@@ -6,6 +6,7 @@ use branchpoint_expr::Value;
 
 use super::plan::{loops_around, owners};
 use super::{Lower, To, Where};
+use crate::lowering::Lowering;
 use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
@@ -20,9 +21,10 @@ impl Lower<'_, '_> {
         let rule = if most == 1 { "at most 1 retry".to_owned() } else { format!("at most {most} retries") };
         let again = self.b.rule_branch(decision, "retry", &rule, Some(&target));
         let end = self.b.branch(decision, "continue", None, None);
-        self.b.counts(decision, Unit::Retry, so_far, u64::try_from(most).ok());
+        let limit = self.b.value(most);
+        self.b.counts(decision, Unit::Retry, so_far, limit);
         self.b.decides(decide, decision, [Some(again), Some(end)]);
-        let input = self.b.read(self.l.value);
+        let input = self.b.read(self.slots["value"]);
         let mut writes = self.begin_writes(no);
         writes.push(count);
         writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
@@ -37,11 +39,11 @@ impl Lower<'_, '_> {
         let name = format!("{}.count", self.document.steps[no].id);
         let Some(repeated) = self.plan.repeated_loop.get(&no).copied() else {
             let slot = self.counter(no, at, &name, Value::Int(0));
-            let more = self.inner("n + 1", &[("n", slot)]);
-            let within = self.when(&format!("n <= {most}"), &[("n", slot)]);
+            let names = [("n", slot)];
+            let within = self.test_with(&format!("n <= {most}"), &names, &[]);
             // This retry is counted already.
-            let so_far = self.inner("n - 1", &[("n", slot)]);
-            return (Write::Put(slot, more), within, so_far);
+            let so_far = self.formula_with("n - 1", &names, &[]);
+            return (self.put_with(slot, "n + 1", &names, &[]), within, so_far);
         };
         let slot = self.counters[&no];
         let mut positions: Vec<SlotId> = Vec::new();
@@ -56,10 +58,10 @@ impl Lower<'_, '_> {
         let keys: Vec<String> = (0..positions.len()).map(|at| format!("p{at}")).collect();
         let mut names: Vec<_> = keys.iter().map(|key| &**key).zip(positions).collect();
         names.push(("n", slot));
-        let key = self.inner(&format!("[{}]", keys.join(", ")), &names);
+        let key = self.formula_with(&format!("[{}]", keys.join(", ")), &names, &[]);
         let so_far = format!("count(n, # == [{}])", keys.join(", "));
-        let within = self.when(&format!("{so_far} <= {most}"), &names);
-        let so_far = self.inner(&format!("{so_far} - 1"), &names);
+        let within = self.test_with(&format!("{so_far} <= {most}"), &names, &[]);
+        let so_far = self.formula_with(&format!("{so_far} - 1"), &names, &[]);
         (Write::Push(slot, key), within, so_far)
     }
 
@@ -101,8 +103,7 @@ impl Lower<'_, '_> {
         let began = self.again[&target];
         writes.extend(self.take_up(began));
         if self.plan.has_gaps {
-            let gap = self.inner(r#"r == nil ? "blocked" : r.g"#, &[("r", began)]);
-            writes.push(Write::Put(self.l.gap, gap));
+            writes.push(self.put_with("gap", r#"began == nil ? "blocked" : began.g"#, &[("began", began)], &[]));
         }
         let again = self.b.set(writes, self.begins[target], None);
         self.b.leads_back(again);

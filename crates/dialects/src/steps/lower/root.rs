@@ -1,14 +1,15 @@
 //! The run as a whole: what it begins with, what it gives, how it fails.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
-use branchpoint_core::ir::{ExprId, Failure, PlaceId, SlotId, Status, Write};
-use branchpoint_expr::{Located, Value};
+use branchpoint_core::ir::{ExprId, Failure, PlaceId, Status, Write};
+use branchpoint_expr::Located;
 
 use super::plan::mentions;
 use super::{Lower, Where};
 
 /// What a document may say the run's input is.
 const INPUT_TYPES: [&str; 4] = ["text/plain", "text/html", "application/json", "application/xml"];
+use crate::lowering::Lowering;
 
 impl Lower<'_, '_> {
     pub(super) fn root(&mut self) {
@@ -21,11 +22,8 @@ impl Lower<'_, '_> {
         let end = self.b.close(Status::Completed, result);
         let failed = self.failed_result();
         let failed = self.b.close(Status::Failed, failed);
-        let error = Some(self.l.failed);
-        self.b.root(ScopeSpec { fail: Some(Failure { to: failed, error }), ..ScopeSpec::default() });
-        let cancelled = [("status", Value::from("cancelled")), ("output", Value::Null), ("error", Value::Null)];
-        let cancelled = cancelled.into_iter().map(|(key, value)| (key.into(), value));
-        let cancelled = self.b.value(Value::from(cancelled.collect::<branchpoint_expr::Object>()));
+        self.b.root(ScopeSpec { fail: self.fail_to(failed), ..ScopeSpec::default() });
+        let cancelled = self.formula(r#"{"status": "cancelled", "output": nil, "error": nil}"#);
         let cancelled = self.b.close(Status::Cancelled, cancelled);
         self.b.on_cancel(cancelled);
         let steps = self.document.root.steps.clone();
@@ -43,9 +41,9 @@ impl Lower<'_, '_> {
         let named = self.document.located.get("name").filter(|name| !name.is_null()).map(Located::to_value);
         let name = self.b.slot(ROOT, "agent.name", named);
         let metadata = self.b.slot(ROOT, "metadata", None);
-        self.b.name(ROOT, &["input"], self.l.value);
-        self.b.name(ROOT, &["input_content_type"], self.l.kind);
-        self.b.name(ROOT, &["error"], self.l.error);
+        self.b.name(ROOT, &["input"], self.slots["value"]);
+        self.b.name(ROOT, &["input_content_type"], self.slots["kind"]);
+        self.b.name(ROOT, &["error"], self.slots["error"]);
         self.b.name(ROOT, &["agent", "input"], input);
         self.b.name(ROOT, &["agent", "name"], name);
         self.b.name(ROOT, &["metadata"], metadata);
@@ -79,21 +77,15 @@ impl Lower<'_, '_> {
     }
 
     fn start(&mut self, next: PlaceId) -> PlaceId {
-        let (input, facts) = (self.b.input(), self.b.facts());
-        let value = self.b.read(input);
-        let names = [("f", facts), ("v", self.l.value)];
-        let kind = self.inner(r#"f.content_type ?? (type(v) == "string" ? "text/plain" : "application/json")"#, &names);
-        let mut writes = vec![Write::Put(self.l.value, value), Write::Put(self.l.kind, kind)];
-        for (fact, slot) in self.named.clone() {
-            if fact != "shown" {
-                let given = self.inner(&format!("f.{fact}"), &names);
-                writes.push(Write::Put(slot, given));
-            }
-        }
+        let names = [("input", self.b.input()), ("facts", self.b.facts())];
+        let kind = r#"facts.content_type ?? (type(value) == "string" ? "text/plain" : "application/json")"#;
+        let mut puts = vec![(self.slots["value"], "input".to_owned()), (self.slots["kind"], kind.to_owned())];
+        let named = self.named.iter().filter(|(fact, _)| **fact != "shown");
+        puts.extend(named.map(|(fact, slot)| (*slot, format!("facts.{fact}"))));
         if self.plan.has_files {
-            let files = self.inner("f.attachments.input", &names);
-            writes.push(Write::Put(self.l.files, files));
+            puts.push((self.slots["files"], "facts.attachments.input".to_owned()));
         }
+        let writes: Vec<_> = puts.iter().map(|(slot, text)| self.put_with(*slot, text, &names, &[])).collect();
         self.b.set(writes, next, None)
     }
 
@@ -102,31 +94,35 @@ impl Lower<'_, '_> {
         let Some(declared) = &self.document.inputs else { return begin };
         declared.add_views(&mut self.b);
         let problems = self.b.slot(ROOT, "problems", None);
-        let (probe, input) = (self.l.probe, self.b.input());
-        let metadata = self.named["metadata"];
-        let names = [("v", self.l.value), ("k", self.l.kind), ("m", metadata), ("p", probe), ("problems", problems)];
-        let rejected = self.inner(
+        let (input, metadata) = (self.b.input(), self.named["metadata"]);
+        let names = [("metadata", metadata), ("problems", problems)];
+        let rejected = self.formula_with(
             r#"{"status": "rejected", "output": nil, "output_content_type": nil,
                 "error": {"kind": problems[0].kind, "message": join(map(problems, #.message), "; "), "step": nil}}"#,
             &names,
+            &[],
         );
         let rejected = self.b.close(Status::Failed, rejected);
-        let kind = self.inner(
-            r#"p.input == nil || v == p.input ? k : type(p.input) == "string" ? "text/plain" : "application/json""#,
-            &names,
-        );
-        let value = self.inner("p.input ?? v", &names);
-        let given = self.inner("p.metadata ?? {}", &names);
-        let writes = [(self.l.kind, kind), (self.l.value, value), (input, value), (metadata, given)];
-        let taken = self.b.set(writes.map(|(slot, value)| Write::Put(slot, value)), begin, None);
-        let wrong = self.when("len(problems) > 0", &names);
+        let kind = r#"probe.input == nil || value == probe.input ? kind
+            : type(probe.input) == "string" ? "text/plain" : "application/json""#;
+        let writes = [
+            self.put("kind", kind),
+            self.put("value", "probe.input ?? value"),
+            self.put(input, "value"),
+            self.put(metadata, "probe.metadata ?? {}"),
+        ];
+        let taken = self.b.set(writes, begin, None);
+        let wrong = self.test_with("len(problems) > 0", &names, &[]);
         let decide = self.b.decide([(wrong, rejected)], taken, None);
         let constants = [("declared", declared.list.clone())];
         // A run without an input starts with empty text, one without metadata with none.
-        let given = r#"withDefaults({"input": v == "" ? nil : v, "metadata": len(m ?? {}) == 0 ? nil : m}, declared)"#;
-        let values = self.inner_with(given, &names, &constants);
-        let found = self.inner_with("inputProblems(p, declared)", &names, &constants);
-        self.b.set([Write::Put(probe, values), Write::Put(problems, found)], decide, None)
+        let given = r#"withDefaults({"input": value == "" ? nil : value,
+            "metadata": len(metadata ?? {}) == 0 ? nil : metadata}, declared)"#;
+        let writes = [
+            self.put_with("probe", given, &names, &constants),
+            self.put_with(problems, "inputProblems(probe, declared)", &[], &constants),
+        ];
+        self.b.set(writes, decide, None)
     }
 
     /// The document may say what the input is; if that is nothing known, the run fails.
@@ -135,46 +131,33 @@ impl Lower<'_, '_> {
             return begin;
         };
         let resolved = self.template(ROOT, template);
-        let kind = self.b.read(self.l.probe);
-        let typed = self.b.set([Write::Put(self.l.kind, kind)], begin, None);
+        let typed = self.assign("kind", "probe", begin);
         let bad = self.fault(
             "input_content_type",
             "`input_content_type` gives no content type that a run can begin with",
             Failure { to: failed, error: None },
         );
-        let known: Vec<String> = INPUT_TYPES.iter().map(|known| format!("p == {known:?}")).collect();
-        let known = self.when(&known.join(" || "), &[("p", self.l.probe)]);
+        let known: Vec<String> = INPUT_TYPES.iter().map(|known| format!("probe == {known:?}")).collect();
+        let known = self.test(&known.join(" || "));
         let decide = self.b.decide([(known, typed)], bad, None);
-        self.b.set([Write::Put(self.l.probe, resolved)], decide, None)
+        self.b.set([Write::Put(self.slots["probe"], resolved)], decide, None)
     }
 
     /// The output is what was shown last, else the tail of the root chain.
     fn completed_result(&mut self) -> ExprId {
-        let (value, kind) = ("value", "kind");
-        let mut names = vec![(value, self.l.value), (kind, self.l.kind)];
         let Some(shown) = self.named.get("shown").copied() else {
-            let text = r#"{"status": "completed", "output": value, "output_content_type": kind, "error": nil}"#;
-            return self.inner(text, &names);
+            return self
+                .formula(r#"{"status": "completed", "output": value, "output_content_type": kind, "error": nil}"#);
         };
-        names.push(("shown", shown));
-        self.inner(
-            r#"{"status": "completed", "output": shown == nil ? value : shown.v,
-                "output_content_type": shown == nil ? kind : shown.k, "html_format": shown.html, "error": nil}"#,
-            &names,
-        )
+        let text = r#"{"status": "completed", "output": shown == nil ? value : shown.v,
+            "output_content_type": shown == nil ? kind : shown.k, "html_format": shown.html, "error": nil}"#;
+        self.formula_with(text, &[("shown", shown)], &[])
     }
 
     pub(super) fn failed_result(&mut self) -> ExprId {
-        let text = r#"{"status": "failed", "output": nil, "output_content_type": nil,
-                       "error": {"kind": e.kind, "message": e.message, "step": e.step}}"#;
-        self.inner(text, &[("e", self.l.failed)])
-    }
-
-    pub(super) fn shown_slot(&self) -> SlotId {
-        self.named["shown"]
-    }
-
-    pub(super) fn account_slot(&self) -> SlotId {
-        self.named["account"]
+        self.formula(
+            r#"{"status": "failed", "output": nil, "output_content_type": nil,
+                "error": {"kind": failed.kind, "message": failed.message, "step": failed.step}}"#,
+        )
     }
 }

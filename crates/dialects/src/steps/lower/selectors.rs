@@ -6,6 +6,7 @@ use branchpoint_core::ir::{ExprId, SlotId, Write};
 use branchpoint_expr::Value;
 
 use super::Lower;
+use crate::lowering::Lowering;
 use crate::steps::attachments;
 use crate::steps::tree::No;
 
@@ -49,7 +50,7 @@ impl Lower<'_, '_> {
             let local = self.b.local(text);
             self.b.name(ROOT, &[text], local);
             let now = self.b.now();
-            let value = self.inner(formula, &[("now", now)]);
+            let value = self.formula_with(formula, &[("now", now)], &[]);
             self.named_selectors.push(Selector { text: text.to_owned(), local, value });
         }
     }
@@ -75,7 +76,7 @@ impl Lower<'_, '_> {
             0..=MOST_KEYS => format!("pickAttachments(rules, {{\"input\": files}}){position}{rest} ?? \"\""),
             _ => "\"\"".to_owned(),
         };
-        let value = self.inner(&formula, &[("rules", rules), ("files", self.l.files)]);
+        let value = self.formula_with(&formula, &[("rules", rules)], &[]);
         self.named_selectors.push(Selector { text: text.to_owned(), local, value });
     }
 

@@ -1,9 +1,9 @@
 //! What becomes of a line that ends early: the rest is skipped, but for merges that joins elsewhere may feed.
 
 use branchpoint_core::ir::{Mark, PlaceId, Write};
-use branchpoint_expr::Value;
 
 use super::{Lower, To};
+use crate::lowering::Lowering;
 use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
@@ -11,12 +11,8 @@ impl Lower<'_, '_> {
     pub(super) fn give_up(&mut self, no: No, to: To, children_skipped: PlaceId, reason: &str) -> PlaceId {
         let mut writes = Vec::new();
         if self.plan.has_revivals() {
-            // Who skips already, goes on skipping from where that began.
-            let level = self.inner_with("s ?? level", &[("s", self.l.skipping)], &[("level", to.level.into())]);
-            let (nothing, plain) = (self.b.value(Value::from("")), self.b.value(Value::from("text/plain")));
-            writes.push(Write::Put(self.l.skipping, level));
-            writes.push(Write::Put(self.l.value, nothing));
-            writes.push(Write::Put(self.l.kind, plain));
+            writes.push(self.skip_from(to.level));
+            writes.extend(self.hold_nothing());
         }
         let children = self.steps_of(no, Role::Children);
         let revives = children.iter().any(|child| self.plan.revives[*child]);
@@ -26,5 +22,10 @@ impl Lower<'_, '_> {
             self.b.mark(place, Mark::Skip(self.ids[child], reason.into()));
         }
         place
+    }
+
+    /// Notes the list in which skipping begins, unless it has begun already.
+    pub(super) fn skip_from(&mut self, level: i64) -> Write {
+        self.put_with("skipping", "skipping ?? level", &[], &[("level", level.into())])
     }
 }

@@ -2,47 +2,40 @@
 
 use branchpoint_core::ir::builder::Builder;
 use branchpoint_core::ir::{ScopeId, SlotId};
+use branchpoint_expr::Dialect;
 
 use super::plan::Owner;
 use super::{Lower, Where};
+use crate::lowering::{Lowering, Names};
 use crate::steps::tree::No;
 
-/// What every strand carries.
-#[derive(Debug)]
-pub(super) struct Locals {
-    /// The value at hand, and its content type.
-    pub(super) value: SlotId,
-    pub(super) kind: SlotId,
-    /// The attachments that travel with it.
-    pub(super) files: SlotId,
-    /// Set while nothing has come over this way: `blocked` or `joined`.
-    pub(super) gap: SlotId,
-    /// Set while steps are skipped: the number of the list in which that began.
-    pub(super) skipping: SlotId,
-    /// The newest error, and the one that is being handled.
-    pub(super) failed: SlotId,
-    pub(super) error: SlotId,
-    /// What came back: from an effect, from the entries of a frame.
-    pub(super) answer: SlotId,
-    pub(super) outcomes: SlotId,
-    /// A value on the way: rendered texts, items.
-    pub(super) probe: SlotId,
+/// Declares what every strand carries.
+pub(super) fn locals(b: &mut Builder) -> Names {
+    let carried = [
+        // The value at hand, and its content type.
+        "value", "kind",     // The attachments that travel with it.
+        "files",    // Set while nothing has come over this way: `blocked` or `joined`.
+        "gap",      // Set while steps are skipped: the number of the list in which that began.
+        "skipping", // The newest error, and the one that is being handled.
+        "failed", "error", // What came back: from an effect, from the entries of a frame.
+        "answer", "outcomes", // A value on the way: rendered texts, items.
+        "probe",
+    ];
+    let mut locals = Names::default();
+    locals.add_locals(b, carried);
+    locals
 }
 
-impl Locals {
-    pub(super) fn new(b: &mut Builder) -> Self {
-        Self {
-            value: b.local("value"),
-            kind: b.local("kind"),
-            files: b.local("files"),
-            gap: b.local("gap"),
-            skipping: b.local("skipping"),
-            failed: b.local("failed"),
-            error: b.local("error"),
-            answer: b.local("answer"),
-            outcomes: b.local("outcomes"),
-            probe: b.local("probe"),
-        }
+impl Lowering for Lower<'_, '_> {
+    const GRAMMAR: Dialect = Dialect::Machine;
+    const ERROR: &'static str = "failed";
+
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    fn names(&self) -> &Names {
+        &self.slots
     }
 }
 

@@ -5,6 +5,7 @@ use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Mark, PlaceId, Rounds, Sc
 use branchpoint_expr::Value;
 
 use super::{Lower, To, Where};
+use crate::lowering::{Lowering, object};
 use crate::steps::tree::{No, Role, Step};
 use crate::steps::{condition, guard};
 
@@ -20,17 +21,15 @@ impl Lower<'_, '_> {
         let (children, skipped) = self.children(no, at, to);
         let finish = self.finish(no, children);
         let failure = self.failure(no, at, Some(finish));
-        let names = [("r", self.l.answer)];
-        let tail = self.inner("r[0]", &names);
-        let mut writes = vec![Write::Put(self.l.answer, tail)];
-        writes.extend(self.take_up(self.l.answer));
+        let mut writes = vec![self.put("answer", "answer[0]")];
+        writes.extend(self.take_up(self.slots["answer"]));
         let after = self.b.set(writes, finish, None);
         let (round, begun) = self.round_slot(no, at);
         self.counters_around(no, at);
         let scope = self.scope_in(
             at,
             ScopeSpec {
-                into: Some(self.l.answer),
+                into: Some(self.slots["answer"]),
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
@@ -46,7 +45,7 @@ impl Lower<'_, '_> {
         let limit = self.limit(step, no, scope, done);
         let holds = self.condition(scope, &condition::of(step.located));
         let most = step.int("max_iterations").unwrap_or(ROUNDS);
-        let over = self.when_with("i >= most", &[("i", round)], &[("most", Value::Int(most))]);
+        let over = self.test_with("i >= most", &[("i", round)], &[("most", Value::Int(most))]);
         let go_on = self.b.decide([(over, limit)], body, None);
         let inner_failure = self.failure(no, Where { scope, ..at }, None);
         self.b.at(start).decide([(holds, go_on)], done, Some(inner_failure));
@@ -58,7 +57,8 @@ impl Lower<'_, '_> {
         let end = self.b.branch(decision, "end", None, None);
         let limited = self.b.rule_branch(decision, "limit", &rule, fails_at_limit(step).then_some(LIMIT_FAILS));
         let count = self.b.read(round);
-        self.b.counts(decision, Unit::Round, count, u64::try_from(most).ok());
+        let limit = self.b.value(most);
+        self.b.counts(decision, Unit::Round, count, limit);
         self.b.decides(start, decision, [None, Some(end)]);
         self.b.decides(go_on, decision, [Some(limited), Some(more)]);
         self.b.begin(scope, &[start]);
@@ -86,7 +86,7 @@ impl Lower<'_, '_> {
         for skipped in self.steps_of(no, Role::Body) {
             self.b.mark(never, Mark::Skip(self.ids[skipped], "loop_empty".into()));
         }
-        let none = self.when("i == 0", &[("i", round)]);
+        let none = self.test_with("i == 0", &[("i", round)], &[]);
         self.b.decide([(none, never)], done, None)
     }
 
@@ -106,14 +106,12 @@ impl Lower<'_, '_> {
     /// The error of a loop that fails by a rule of its own.
     pub(super) fn loop_error(&mut self, kind: &str, message: &str, step: &Step<'_>) -> ExprId {
         let error = [("kind", kind), ("message", message), ("step", &*step.id)];
-        let error = error.map(|(key, text)| (key.into(), Value::from(text)));
-        self.b.value(Value::from(error.into_iter().collect::<branchpoint_expr::Object>()))
+        self.b.value(object(error.map(|(key, text)| (key, Value::from(text)))))
     }
 
     fn while_body(&mut self, no: No, scope: ScopeId, at: Where, start: PlaceId, round: SlotId) -> PlaceId {
         let inside = Where { scope, ..at };
-        let more = self.inner("i + 1", &[("i", round)]);
-        let mut ended = vec![Write::Put(round, more)];
+        let mut ended = vec![self.put_with(round, "i + 1", &[("i", round)], &[])];
         ended.extend(self.no_gap());
         let ended = self.b.set(ended, start, None);
         self.b.leads_back(ended);

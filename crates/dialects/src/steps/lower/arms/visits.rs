@@ -7,6 +7,7 @@ use branchpoint_core::ir::{Exit, PlaceId, SlotId, Write};
 use branchpoint_expr::Value;
 
 use super::ArmOf;
+use crate::lowering::Lowering;
 use crate::steps::lower::{Lower, Where};
 use crate::steps::tree::No;
 
@@ -28,9 +29,9 @@ impl Lower<'_, '_> {
         let taken: Vec<SlotId> = (0..arms.len()).map(|arm| self.b.local(&format!("{id}.taken.{arm}"))).collect();
         let after = self.after_visits(picked, beyond);
         // The arm that is taken goes first, since it may still retry, but must not keep up the others while it waits for them.
-        let spec = ScopeSpec { width: 1, into: Some(self.l.answer), next: Some(after), ..ScopeSpec::default() };
+        let spec = ScopeSpec { width: 1, into: Some(self.slots["answer"]), next: Some(after), ..ScopeSpec::default() };
         let scope = self.scope_in(at, spec);
-        let tail = self.at_hand(r#""g": g, "#);
+        let tail = self.at_hand(r#""g": gap, "#);
         let end = self.b.leave(scope, Exit::Done(Some(tail)));
         let nothing = self.b.leave(scope, Exit::Done(None));
         let level = self.level();
@@ -38,10 +39,11 @@ impl Lower<'_, '_> {
         let (mut runs, mut entries) = (Vec::new(), Vec::new());
         for (arm, taken) in arms.iter().zip(&taken) {
             let (begin, skipped) = self.chain(&arm.steps, inside, end, nothing);
-            let taken = self.when("t != nil", &[("t", *taken)]);
+            let taken = self.test_with("taken != nil", &[("taken", *taken)], &[]);
             runs.push((taken, begin));
             if arm.steps.iter().any(|step| self.plan.revives[*step]) {
-                let visit = self.visit(level, skipped);
+                let visit = [self.skip_from(level), self.put("gap", r#""blocked""#)];
+                let visit = self.b.set(visit, skipped, None);
                 entries.push(self.b.decide([(taken, nothing)], visit, None));
             }
         }
@@ -57,25 +59,15 @@ impl Lower<'_, '_> {
         (taken.iter().map(|arm| pick(Some(*arm))).collect(), pick(None))
     }
 
-    /// The way into an arm that is not taken. Who skips already, goes on skipping from where that began.
-    fn visit(&mut self, level: i64, skipped: PlaceId) -> PlaceId {
-        let level = self.inner_with("s ?? level", &[("s", self.l.skipping)], &[("level", level.into())]);
-        let gap = self.text_value("blocked");
-        self.b.set([Write::Put(self.l.skipping, level), Write::Put(self.l.gap, gap)], skipped, None)
-    }
-
     /// What the taken arm left is at hand. A step that was skipped stays so, unless a merge in one of its arms has run.
     fn after_visits(&mut self, picked: SlotId, beyond: Beyond) -> PlaceId {
-        let names = [("r", self.l.answer), ("p", picked)];
-        let ran = self.when("p != nil", &names);
+        let ran = self.test_with("picked != nil", &[("picked", picked)], &[]);
         let on = self.b.decide([(ran, beyond.finish)], beyond.children, None);
-        let mut writes = self.take_up(self.l.answer);
-        let gap = self.inner("r.g", &names);
-        writes.extend([Write::Put(self.l.gap, gap), Write::Clear(self.l.skipping)]);
+        let mut writes = self.take_up(self.slots["answer"]);
+        writes.extend([self.put("gap", "answer.g"), Write::Clear(self.slots["skipping"])]);
         let resumed = self.b.set(writes, on, None);
-        let came = self.when("r != nil", &names);
+        let came = self.test("answer != nil");
         let decide = self.b.decide([(came, resumed)], beyond.skipped, None);
-        let left = self.inner("find(r, # != nil)", &names);
-        self.b.set([Write::Put(self.l.answer, left)], decide, None)
+        self.assign("answer", "find(answer, # != nil)", decide)
     }
 }

@@ -1,0 +1,172 @@
+//! The loop of every agent: a call of the model, its reply, what stops the loop, the work that the reply asks for, and the limits before
+//! the next call. An agent's turn, a chat turn and a conversation differ in what they record, where they end, and how tools are gated.
+
+use branchpoint_core::effect::{Format, Kind, Response, Task};
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{ConditionId, Effect, ExprId, Failure, Mark, PlaceId, SlotId, StepId, Write};
+use branchpoint_expr::Object;
+
+use crate::lowering::Lowering;
+
+/// The parts of a loop. Its places are reserved by the front-end, because the parts lead to each other.
+pub(crate) struct AgentLoop {
+    /// Where the model is called.
+    pub(crate) ask: PlaceId,
+    /// Where the limits are checked, after the work of a reply.
+    pub(crate) next: PlaceId,
+    /// The call of the model, and its input.
+    pub(crate) call: (Effect, ExprId),
+    /// The slot of the reply.
+    pub(crate) reply: SlotId,
+    /// Counts the calls.
+    pub(crate) count: Write,
+    /// Whether a reply is an error, and where it leads then.
+    pub(crate) refused: Option<(ConditionId, PlaceId)>,
+    /// The step that people see for each call, if the call is one.
+    pub(crate) shown: Option<StepId>,
+    /// Where a call that failed leads. Its error is in the slot for errors.
+    pub(crate) failed: PlaceId,
+    /// What is recorded of a reply.
+    pub(crate) recorded: Vec<Write>,
+    /// Conditions of the document that end the loop after a reply, and where one leads that cannot be evaluated.
+    pub(crate) stops: Vec<(ConditionId, PlaceId)>,
+    pub(crate) broken: Option<Failure>,
+    /// What follows a reply that no condition stops. It leads to `next`.
+    pub(crate) work: PlaceId,
+    /// The limits, and where a loop ends that has reached one.
+    pub(crate) limits: Vec<(ConditionId, PlaceId)>,
+    /// What comes between the limits and the call. It leads to `ask`.
+    pub(crate) prepare: Option<PlaceId>,
+}
+
+impl AgentLoop {
+    /// Lays the loop out. Gives the place where a reply is recorded, and the one where stop conditions are evaluated.
+    pub(crate) fn build(self, lower: &mut impl Lowering) -> (PlaceId, PlaceId) {
+        let fail = lower.fail_to(self.failed);
+        let error = fail.and_then(|fail| fail.error);
+        let b = lower.builder();
+        let stops = if self.stops.is_empty() { self.work } else { b.decide(self.stops, self.work, self.broken) };
+        let replied = b.set(self.recorded, stops, None);
+        let judged = self.refused.map_or(replied, |refused| b.decide([refused], replied, None));
+        let call = b.effect(self.call.0);
+        let call = b.do_(call, self.call.1, Some(self.reply), judged, fail);
+        b.at(self.ask).set([self.count], call, None);
+        if let (Some(step), Some(error)) = (self.shown, error) {
+            let error = b.read(error);
+            b.mark(self.ask, Mark::Begin(step, None));
+            b.mark(self.failed, Mark::Fail(step, error));
+        }
+        b.at(self.next).decide(self.limits, self.prepare.unwrap_or(self.ask), None);
+        (replied, stops)
+    }
+}
+
+/// A limit of a loop: the test whether it is reached, the kind of the error or warning, and a formula of the message.
+pub(crate) type Limit<'l> = (&'l str, &'l str, String);
+
+/// The arms that check limits in order, and a formula of `{kind, message}` of the first that is reached. `end` gives the place where a loop
+/// ends at a limit.
+pub(crate) fn limits<L: Lowering>(
+    lower: &mut L,
+    limits: &[Limit<'_>],
+    mut end: impl FnMut(&mut L, &Limit<'_>) -> PlaceId,
+) -> (Vec<(ConditionId, PlaceId)>, String) {
+    let arms = limits.iter().map(|limit| (lower.test(limit.0), end(lower, limit))).collect();
+    let choose = |rest: String, (test, kind, message): &Limit<'_>| {
+        format!("{test} ? {{kind: '{kind}', message: {message}}} : {rest}")
+    };
+    (arms, limits.iter().rev().fold("nil".to_owned(), choose))
+}
+
+/// A call of a model whose reply may call tools.
+pub(crate) fn model_call(step: StepId, mut fixed: Object) -> Effect {
+    fixed.insert("task".into(), Task::Reply.into());
+    let response = Response { format: Format::Reply, ..Response::default() };
+    Effect { fixed, response, step: Some(step), ..effect(Kind::Model) }
+}
+
+/// Whether a reply calls tools.
+pub(crate) const HAS_CALLS: &str = "len(reply.toolCalls ?? []) > 0";
+
+/// What people see of a reply.
+pub(crate) const REPLY: &str =
+    "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text";
+
+/// Records a reply: what was said, and what it has used up.
+pub(crate) fn record_reply(lower: &mut impl Lowering, messages: &str) -> Vec<Write> {
+    let said = lower.formula(
+        "let plain = {role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}; \
+         reply.thoughts == nil ? plain : putPath(plain, ['thoughts'], reply.thoughts)",
+    );
+    vec![
+        Write::Push(lower.names()[messages], said),
+        lower.put("tokens", "tokens + (reply.usage.tokens ?? 0)"),
+        lower.put("cost", "cost + (reply.usage.cost_micros ?? 0)"),
+    ]
+}
+
+/// The formula of the message by which the model learns what came of the call in the slot `call`.
+pub(crate) fn tool_message(came: &str) -> String {
+    format!("{{role: 'tool', id: call.id, name: call.name, {came}}}")
+}
+
+/// Whether the arguments of a call cannot be read, and the formula of what the model is told then.
+pub(crate) const UNREADABLE: (&str, &str) = (
+    "call.arguments != nil && type(call.arguments) != 'map'",
+    "'the arguments of `' + string(call.name) + '` are not a JSON object, so it was not called: ' + \
+     (type(call.arguments) == 'string' ? call.arguments : toJSON(call.arguments))",
+);
+
+/// Performs the call in the slot `call` for a step, with its result in the slot `result`. `end` gives the place after it, for the part of
+/// the model's message that says what came of it. An error of a tool is reported to the model, which may know what to do.
+pub(crate) fn call_tool<L: Lowering>(
+    lower: &mut L,
+    (step, shown): (StepId, StepId),
+    configuration: &str,
+    mut end: impl FnMut(&mut L, &str) -> PlaceId,
+) -> PlaceId {
+    let input = "{id: call.id, tool: call.name, arguments: call.arguments, configuration: CONFIGURATION}";
+    let input = lower.formula(&input.replace("CONFIGURATION", configuration));
+    let (good, bad) = (end(lower, "content: result"), end(lower, "error: error.message"));
+    let (result, fail) = (lower.names()["result"], lower.fail_to(bad));
+    let tool = lower.builder().effect(Effect { step: Some(step), ..effect(Kind::Tool) });
+    let call = lower.builder().do_(tool, input, Some(result), good, fail);
+    show_call(lower, shown, call, (good, "result"), &[(bad, "error")]);
+    call
+}
+
+/// Shows people a call of a tool with what came of it.
+pub(crate) fn show_call(
+    lower: &mut impl Lowering,
+    shown: StepId,
+    call: PlaceId,
+    (good, output): (PlaceId, &str),
+    bad: &[(PlaceId, &str)],
+) {
+    begin_call(lower, shown, call);
+    let output = lower.formula(output);
+    lower.builder().mark(good, Mark::End(shown, Some(output)));
+    for (place, error) in bad {
+        let error = lower.formula(error);
+        lower.builder().mark(*place, Mark::Fail(shown, error));
+    }
+}
+
+/// Does not perform a call: the model and people see the message of a formula. `end` is as for [`call_tool`].
+pub(crate) fn refuse_call<L: Lowering>(
+    lower: &mut L,
+    shown: StepId,
+    message: &str,
+    mut end: impl FnMut(&mut L, &str) -> PlaceId,
+) -> PlaceId {
+    let refused = end(lower, &format!("error: {message}"));
+    let error = lower.formula(&format!("{{message: {message}}}"));
+    begin_call(lower, shown, refused);
+    lower.builder().mark(refused, Mark::Fail(shown, error));
+    refused
+}
+
+fn begin_call(lower: &mut impl Lowering, shown: StepId, place: PlaceId) {
+    let called = lower.formula("{tool: call.name, arguments: call.arguments}");
+    lower.builder().mark(place, Mark::Begin(shown, Some(called)));
+}

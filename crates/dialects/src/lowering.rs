@@ -1,0 +1,151 @@
+//! What all front-ends lower with: formulas that know slots and values of the document by name.
+
+use std::ops::Index;
+
+use branchpoint_core::ir::builder::{Builder, ROOT};
+use branchpoint_core::ir::{ConditionId, ExprId, Failure, PlaceId, SlotId, Write};
+use branchpoint_expr::{Dialect, Object, Value};
+
+/// The names that every formula of a program knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) slots: Vec<(&'static str, SlotId)>,
+    /// Values of the document.
+    pub(crate) values: Vec<(&'static str, Value)>,
+}
+
+impl Names {
+    /// Lets formulas name a slot. It hides one of the same name.
+    pub(crate) fn add(&mut self, name: &'static str, slot: SlotId) -> SlotId {
+        self.slots.retain(|(known, _)| *known != name);
+        self.slots.push((name, slot));
+        slot
+    }
+
+    /// Adds slots of the root under their own names, with what they hold at first.
+    pub(crate) fn add_to_root(
+        &mut self,
+        b: &mut Builder,
+        slots: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+    ) {
+        self.slots.extend(slots.into_iter().map(|(name, first)| (name, b.slot(ROOT, name, first))));
+    }
+
+    /// Adds slots that each strand has for itself.
+    pub(crate) fn add_locals(&mut self, b: &mut Builder, names: impl IntoIterator<Item = &'static str>) {
+        self.slots.extend(names.into_iter().map(|name| (name, b.local(name))));
+    }
+
+    /// All slots, and the values that a formula names: formulas without values are shared.
+    fn of<'n>(&self, text: &str, more: &[(&'n str, SlotId)], values: &[(&'n str, Value)]) -> Named<'n> {
+        let values = self.values.iter().chain(values).filter(|(name, _)| text.contains(name));
+        (self.slots.iter().chain(more).copied().collect(), values.cloned().collect())
+    }
+}
+
+type Named<'n> = (Vec<(&'n str, SlotId)>, Vec<(&'n str, Value)>);
+
+impl Index<&str> for Names {
+    type Output = SlotId;
+
+    fn index(&self, name: &str) -> &SlotId {
+        let known = self.slots.iter().find(|(known, _)| *known == name);
+        &known.unwrap_or_else(|| panic!("no slot is called `{name}`")).1
+    }
+}
+
+/// A program in the making.
+pub(crate) trait Lowering {
+    /// The dialect of the formulas; it decides nothing but their grammar.
+    const GRAMMAR: Dialect;
+
+    /// The slot in which failed ops leave their error.
+    const ERROR: &'static str;
+
+    fn builder(&mut self) -> &mut Builder;
+
+    fn names(&self) -> &Names;
+
+    /// A value that is computed from the slots.
+    #[track_caller]
+    fn formula(&mut self, text: &str) -> ExprId {
+        self.formula_with(text, &[], &[])
+    }
+
+    /// As [`Self::formula`], with more slots and values. Values never become a part of the text, whose size is limited.
+    #[track_caller]
+    fn formula_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ExprId {
+        let (slots, values) = self.names().of(text, slots, values);
+        self.builder().formula_with(text, Self::GRAMMAR, &slots, &values)
+    }
+
+    /// As [`Self::formula`], a condition.
+    #[track_caller]
+    fn test(&mut self, text: &str) -> ConditionId {
+        self.test_with(text, &[], &[])
+    }
+
+    /// As [`Self::formula_with`], a condition.
+    #[track_caller]
+    fn test_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ConditionId {
+        let (slots, values) = self.names().of(text, slots, values);
+        self.builder().test_with(text, Self::GRAMMAR, &slots, &values)
+    }
+
+    /// Puts the value of a formula into a slot.
+    #[track_caller]
+    fn put(&mut self, slot: impl Target, text: &str) -> Write {
+        self.put_with(slot, text, &[], &[])
+    }
+
+    #[track_caller]
+    fn put_with(&mut self, slot: impl Target, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> Write {
+        Write::Put(slot.find(self.names()), self.formula_with(text, slots, values))
+    }
+
+    /// A place that puts the value of a formula into a slot.
+    #[track_caller]
+    fn assign(&mut self, slot: impl Target, text: &str, next: PlaceId) -> PlaceId {
+        self.assign_with(slot, text, &[], &[], next)
+    }
+
+    #[track_caller]
+    fn assign_with(
+        &mut self,
+        slot: impl Target,
+        text: &str,
+        slots: &[(&str, SlotId)],
+        values: &[(&str, Value)],
+        next: PlaceId,
+    ) -> PlaceId {
+        let write = self.put_with(slot, text, slots, values);
+        self.builder().set([write], next, None)
+    }
+
+    /// A failure continues at a place, with its error in the slot for errors.
+    fn fail_to(&self, to: PlaceId) -> Option<Failure> {
+        Some(Failure { to, error: Some(self.names()[Self::ERROR]) })
+    }
+}
+
+/// A slot, or the name by which formulas know one.
+pub(crate) trait Target {
+    fn find(self, names: &Names) -> SlotId;
+}
+
+impl Target for SlotId {
+    fn find(self, _names: &Names) -> SlotId {
+        self
+    }
+}
+
+impl Target for &str {
+    fn find(self, names: &Names) -> SlotId {
+        names[self]
+    }
+}
+
+/// An object value.
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}
