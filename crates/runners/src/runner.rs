@@ -37,24 +37,6 @@ pub trait Runner: Send + Sync {
     }
 }
 
-impl<R: Runner + ?Sized> Runner for Arc<R> {
-    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
-        (**self).perform(call, cancel)
-    }
-
-    fn at_once(&self, call: &Call) -> Option<Answer> {
-        (**self).at_once(call)
-    }
-
-    fn fact(&self, name: &str) -> Value {
-        (**self).fact(name)
-    }
-
-    fn line(&self) -> Option<String> {
-        (**self).line()
-    }
-}
-
 /// One attempt of an effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {

@@ -1,8 +1,9 @@
 //! Programs as text, one for each construct: a change of lowering shows here.
 
+use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::print;
 use branchpoint_dialects::load;
-use branchpoint_expr::{Dialect, Severity};
+use branchpoint_expr::{Dialect, Severity, Value};
 
 use crate::machine;
 
@@ -21,6 +22,16 @@ macro_rules! snapshots {
             insta::assert_snapshot!(lowered($states));
         }
     )+};
+}
+
+/// What is known before a run is checked before it, so an address in the document must be.
+#[test]
+fn an_address_of_an_agent_is_a_fixed_field() {
+    let options = "provider: openai_compatible, options: {base_url: 'http://h/v1', model: m}";
+    let states = format!("  a: {{type: agent, prompt: hi, {options}, on_success: done}}\n");
+    let program = load(&machine(&states), Some(Dialect::Machine)).program.expect("it is a workflow");
+    let agent = program.effects.iter().find(|effect| effect.kind == Kind::Model).expect("it asks an agent");
+    assert_eq!(agent.fixed.get("base_url"), Some(&Value::from("http://h/v1")));
 }
 
 snapshots! {

@@ -24,7 +24,7 @@ pub(super) fn judge(call: &Call, http: HttpResponse) -> Result<Judged, Failed> {
 /// The failure of an answer with a status that was not wanted. Another attempt may get a better one, when the other side wants it.
 pub(super) fn unexpected(kind: &str, status: u16, headers: &Object) -> Failed {
     let wanted = retry_after::retry_after(|name| header(headers, name));
-    let message = format!("the answer has the status {status}{}", retry_after::told(wanted));
+    let message = format!("the answer has the status {status}{}", retry_after::in_words(wanted));
     Failed { again: retry_after::again(wanted), ..refused(kind, message) }
 }
 

@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use branchpoint_core::effect::{FilesOperation, FilesRequest, ProcessRequest, Request, Stream};
 use branchpoint_expr::{Object, Value};
+use tempfile::TempPath;
 use tokio_util::sync::CancellationToken;
 
 use crate::bounded_read::read_regular_file;
-use crate::local::script_file::{Written, interpreted};
+use crate::local::script_file::{interpreted, write_temporary};
 use crate::local::shell::environment::{self, Divided};
 use crate::local::shell::{Listener, Shell, key, max_output};
 use crate::runner::{Answer, Call, PreparedCall};
@@ -163,15 +164,15 @@ const INPUTS_FILE: &str = "BRANCHPOINT_INPUTS";
 
 /// Passes the inputs of the run to a command: as environment variables, or, where that is not safe or not possible, in a JSON file
 /// named by `BRANCHPOINT_INPUTS`, with a warning.
-fn pass_inputs(inputs: &Object, shell: &mut Shell, listener: &Listener) -> io::Result<Option<Written>> {
+fn pass_inputs(inputs: &Object, shell: &mut Shell, listener: &Listener) -> io::Result<Option<TempPath>> {
     let Divided { variables, left_out } = environment::divide(inputs);
     // What the call itself sets comes last and wins.
     shell.env.splice(0..0, variables);
     if left_out.is_empty() {
         return Ok(None);
     }
-    let file = Written::new(&environment::as_json(inputs, &left_out))?;
-    shell.env.push((INPUTS_FILE.to_owned(), file.path().display().to_string()));
+    let file = write_temporary(&environment::as_json(inputs, &left_out))?;
+    shell.env.push((INPUTS_FILE.to_owned(), file.display().to_string()));
     for (name, reason) in left_out {
         let warning = format!(
             "warning: input {name:?} is not in the environment of this command: {reason}. Read it from the JSON file named by \

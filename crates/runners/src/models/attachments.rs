@@ -7,6 +7,7 @@ use branchpoint_core::Failed;
 use branchpoint_expr::Value;
 
 use crate::runner::Answer;
+use crate::shorten::shortened;
 use crate::tools::FilesSettings;
 
 /// An image or a file.
@@ -37,6 +38,7 @@ impl Attachment {
                 Ok(Self { mime, name, source: Source::Data(STANDARD.encode(stored(key, files)?)) })
             }
             (None, None, None) => {
+                let written = shortened(&written.to_string());
                 let message = format!(
                     "the attachment {written} has no content; give it `data` in base64, a `url`, or a `storage_key`"
                 );
@@ -54,7 +56,7 @@ impl Attachment {
             Value::Str(text) if text.is_empty() => None,
             other => {
                 let expected = "an attachment is an object such as {mime, name, url}";
-                let message = format!("`attachments` has {other}, but {expected}");
+                let message = format!("`attachments` has {}, but {expected}", shortened(&other.to_string()));
                 Some(Err(Answer::impossible("step_failed", message)))
             }
         };
@@ -76,7 +78,7 @@ impl Attachment {
 
     /// The error of a wire format that cannot carry it.
     pub(super) fn unsupported(&self) -> String {
-        let name = self.name.as_deref().unwrap_or("without a name");
+        let name = shortened(self.name.as_deref().unwrap_or("without a name"));
         let remedy = match &self.source {
             Source::Data(_) => "as data",
             Source::Url(_) => "by its address; attach it with `data` or `storage_key`",
@@ -99,7 +101,8 @@ fn base64(data: &str) -> Result<String, Answer> {
 fn stored(key: &str, files: Option<&FilesSettings>) -> Result<Vec<u8>, Answer> {
     let Some(files) = files else {
         let message = format!(
-            "the attachment `{key}` cannot be read: no folder is set for files of steps; add [files] with dir to the settings"
+            "the attachment `{}` cannot be read: no folder is set for files of steps; add [files] with dir to the settings",
+            shortened(key)
         );
         return Err(Answer::impossible("step_failed", message));
     };

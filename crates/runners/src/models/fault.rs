@@ -162,7 +162,7 @@ impl Fault {
             408 | 409 | 425 | 429 | 500..=599 => {
                 let header = |name: &str| headers.get(name)?.to_str().ok();
                 let wait = retry_after::retry_after(header).or_else(|| retry_delay(&body));
-                let pause = retry_after::told(wait);
+                let pause = retry_after::in_words(wait);
                 (format!("the provider is busy or broken ({status}){pause}: {said}"), Cure::Later(wait))
             }
             _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
@@ -216,8 +216,8 @@ fn param(body: &Value) -> Option<&str> {
 fn retry_delay(body: &Value) -> Option<Duration> {
     let details = body.pointer("/error/details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let seconds = delay.strip_suffix('s')?;
+    retry_after::retry_after(|name| (name == "retry-after").then_some(seconds))
 }
 
 /// The provider's own message.

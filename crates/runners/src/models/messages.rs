@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::attachments::Attachment;
 use crate::runner::Answer;
+use crate::shorten::shortened;
 use crate::tools::FilesSettings;
 
 /// A message.
@@ -131,7 +132,10 @@ fn role(message: &Value) -> Result<&str, Answer> {
         return Ok(role);
     }
     let roles = "`system`, `user`, `assistant` or `tool`";
-    let message = format!("a message must be an object with `content` and the role {roles}, but its role is `{role}`");
+    let message = format!(
+        "a message must be an object with `content` and the role {roles}, but its role is `{}`",
+        shortened(role)
+    );
     Err(Answer::impossible("step_failed", message))
 }
 
@@ -170,6 +174,7 @@ fn parts(content: &Value, files: Option<&FilesSettings>) -> Result<Vec<Part>, An
         "text" => Ok(Part::Text(part.get("text").map(plain).unwrap_or_default())),
         "image" | "file" => Attachment::read(part, files).map(Part::File),
         other => {
+            let other = shortened(other);
             let message = format!("`{other}` is not a type of message parts; use `text`, `image` or `file`");
             Err(Answer::impossible("step_failed", message))
         }

@@ -13,6 +13,7 @@ use super::{Models, tools};
 use crate::judge::schema;
 use crate::runner::{Answer, Call, PreparedCall};
 use crate::secrets::Secrets;
+use crate::shorten::shortened;
 use crate::tools::FilesSettings;
 
 /// A call that is ready to be sent, in any wire format.
@@ -219,7 +220,8 @@ fn with_options_of(target: &Target, mut request: ModelRequest) -> Result<ModelRe
     request.reasoning_effort = word.map(|word| if word == "zero" { "none".to_owned() } else { word });
     if let Some(word) = request.reasoning_effort.as_deref().filter(|word| !EFFORTS.contains(word)) {
         let message = format!(
-            "`reasoning_effort` must be `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`, but is `{word}`"
+            "`reasoning_effort` must be `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`, but is `{}`",
+            shortened(word)
         );
         return Err(Answer::impossible("step_failed", message));
     }

@@ -9,6 +9,7 @@ use url::Url;
 use super::Models;
 use super::fault::Fault;
 use super::formats::{self, Format};
+use crate::shorten::shortened;
 
 /// A provider that needs no settings. Its name is that of its wire format, or of a compatible one.
 struct Known {
@@ -109,6 +110,10 @@ impl Models {
         };
         let (provider, model) = match (provider, model) {
             (Some(provider), model) => {
+                let model = model.and_then(|model| match split(&model, self) {
+                    (Some(named), rest) if named == provider => rest,
+                    _ => Some(model),
+                });
                 let own = self.settings.providers.get(provider).and_then(|set| set.model.clone());
                 (Some(provider.to_owned()), model.or(own).or_else(|| self.default_of(provider)))
             }
@@ -174,13 +179,13 @@ impl Models {
             )));
         };
         if known.is_none() && set.is_none() && provider != COMPATIBLE {
-            let message =
-                format!("the provider `{provider}` is not known; describe it in `[models.providers.{provider}]`");
-            return Err(Lack(message));
+            let provider = shortened(provider);
+            return Err(Lack(format!("unknown provider `{provider}`; describe it in `[models.providers.{provider}]`")));
         }
         if format.endpoint().path.contains("{model}") && !fits_path(model) {
             return Err(Lack(format!(
-                "`{model}` is not a name of a model of `{provider}`: it is a part of the address, and must be letters, digits and `-._:@`"
+                "`{}` is not a name of a model of `{provider}`: it is a part of the address, and must be letters, digits and `-._:@`",
+                shortened(model)
             )));
         }
         let operators = elsewhere.as_deref().map(|url| slashed(url, format));
@@ -193,13 +198,13 @@ impl Models {
             )));
         };
         if !Url::parse(&url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
-            let shown = url.split('?').next().unwrap_or_default();
+            let shown = shortened(url.split('?').next().unwrap_or_default());
             return Err(Lack(format!(
                 "`{shown}` is not an address of a provider: it must begin with `http://` or `https://`"
             )));
         }
         let key = match &request.api_key {
-            Some(key) => Some(key.clone()),
+            Some(key) => Some(sendable(key.clone(), "`api_key`")?),
             None if foreign => None,
             None => self.key(provider, known, operators.is_some())?,
         };
@@ -213,10 +218,7 @@ impl Models {
         let name = set.or_else(|| known.and_then(Known::key_env)).filter(|name| !name.is_empty());
         let Some(name) = name else { return Ok(None) };
         match (self.environment)(&name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
-            Some(key) if HeaderValue::from_str(&key).is_err() => Err(Lack(format!(
-                "the key in the environment variable {name} has a character that cannot be sent, such as a line break"
-            ))),
-            Some(key) => Ok(Some(key)),
+            Some(key) => sendable(key, &format!("the environment variable {name}")).map(Some),
             None if elsewhere && !is_set => Ok(None),
             None => Err(Lack(format!(
                 "the provider `{provider}` needs a key; set the environment variable {name}, or name another by `key_env` in \
@@ -224,6 +226,12 @@ impl Models {
             ))),
         }
     }
+}
+
+/// A key, unless it cannot be the value of a header.
+fn sendable(key: String, place: &str) -> Result<String, Lack> {
+    let message = format!("the key in {place} has a character that cannot be sent, such as a line break; remove it");
+    if HeaderValue::from_str(&key).is_ok() { Ok(key) } else { Err(Lack(message)) }
 }
 
 /// Whether a name of a model can be part of a path, where some names would lead to another request.

@@ -14,30 +14,36 @@ const LONGEST: Duration = Duration::from_hours(24);
 
 /// When another attempt makes sense: not before the time that was named.
 pub(crate) fn again(wanted: Option<Duration>) -> Again {
-    let ms = |wait: Duration| u64::try_from(wait.min(LONGEST).as_millis()).unwrap_or(u64::MAX);
+    let ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     wanted.map_or(Again::Soon, |wait| Again::After(ms(wait)))
 }
 
-/// What people are told of a time that was named, as the end of a clause: a run without another attempt leaves the wait to them.
-pub(crate) fn told(wanted: Option<Duration>) -> String {
+/// The end of a clause that names the wait: a run without another attempt leaves it to people.
+pub(crate) fn in_words(wanted: Option<Duration>) -> String {
     let wait = wanted.filter(|wait| !wait.is_zero());
-    wait.map_or_else(String::new, |wait| format!(" and asks to be left alone for {wait:?}"))
+    wait.map_or_else(String::new, |wait| format!(" and asks to wait {wait:?}"))
 }
 
-/// `Retry-After` in seconds or as a date, or the header in milliseconds that OpenAI sends. A date is compared with that of the answer
-/// itself: so the clocks of two machines need not agree, and whoever reads the answer again reads the same.
+/// `Retry-After` in seconds or as a date, or the header in milliseconds that OpenAI sends. A date is compared with that of the response
+/// itself: so the clocks of two machines need not agree, and reading the response again gives the same wait.
 pub(crate) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Option<Duration> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    let date = |text: &str| rfc2822::parse(text.trim()).ok().map(|date| date.timestamp());
+    // Timestamps end one day before the year 9999 does. The day of the week would contradict another year.
+    let date = |text: &str| {
+        let text = text.trim().split_once(", ").map_or(text, |(_, date)| date).replace(" 9999 ", " 9998 ");
+        rfc2822::parse(&text).ok().map(|date| date.timestamp())
+    };
+    // A number of seconds that a duration cannot hold is longer than any limit.
+    let wait = |seconds: f64| Some(Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST));
     if let Some(ms) = header("retry-after-ms").and_then(number) {
-        return Duration::try_from_secs_f64(ms / 1_000.0).ok();
+        return wait(ms / 1_000.0);
     }
     let written = header("retry-after")?;
     if let Some(seconds) = number(written) {
-        return Duration::try_from_secs_f64(seconds).ok();
+        return wait(seconds);
     }
     let (at, now) = (date(written)?, date(header("date")?)?);
-    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default().min(LONGEST))
 }
 
 #[cfg(test)]
@@ -59,14 +65,17 @@ mod tests {
             ("retry-after", "Mon, 01 Jan 1990 00:00:00 GMT", Again::After(0)),
             ("retry-after", "86400", Again::After(86_400_000)),
             ("retry-after", "1e18", Again::After(86_400_000)),
+            ("retry-after", "18446744073709551615", Again::After(86_400_000)),
+            ("retry-after-ms", "1e300", Again::After(86_400_000)),
+            ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT", Again::After(86_400_000)),
             ("retry-after", "soon", Again::Soon),
             ("retry-after", "-1", Again::Soon),
             ("other", "7", Again::Soon),
         ] {
             assert_eq!(wait(name, value), expected, "{name}: {value}");
         }
-        assert_eq!(told(Some(Duration::from_hours(1))), " and asks to be left alone for 3600s");
-        assert_eq!((told(None), told(Some(Duration::ZERO))), (String::new(), String::new()));
+        assert_eq!(in_words(Some(Duration::from_hours(1))), " and asks to wait 3600s");
+        assert_eq!((in_words(None), in_words(Some(Duration::ZERO))), (String::new(), String::new()));
         let undated = retry_after(|name| (name == "retry-after").then_some("Mon, 01 Jan 2001 00:00:09 GMT"));
         assert_eq!(undated, None, "a date says nothing without another");
     }

@@ -20,6 +20,10 @@ use crate::hexadecimal::hexadecimal;
 use crate::runner::Answer;
 use crate::shorten::shortened;
 
+/// The most bytes of a key, and of one name in it.
+const MAX_KEY_BYTES: usize = 1024;
+const MAX_NAME_BYTES: usize = 255;
+
 /// Where metadata of contents are kept, below the folder.
 const METADATA: &str = "metadata";
 
@@ -156,6 +160,12 @@ fn keep(folder: &OwnedFd) -> Result<(), Errno> {
 
 /// The folders of a key, and the name of the file in the last of them.
 fn parts(key: &str) -> Result<(Vec<&OsStr>, &OsStr), Answer> {
+    if key.len() > MAX_KEY_BYTES || key.split('/').any(|name| name.len() > MAX_NAME_BYTES) {
+        return Err(impossible(format!(
+            "`{}` is too long for a file: a name has at most {MAX_NAME_BYTES} bytes, and a path {MAX_KEY_BYTES} bytes",
+            shortened(key)
+        )));
+    }
     let mut names = Vec::new();
     for part in Path::new(key).components() {
         match part {

@@ -126,45 +126,34 @@ pub struct FilesSettings {
 
 /// `[mcp.NAME]`: `command`, or `url`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct McpSettings {
     /// The program that is the server.
     pub command: Option<String>,
     /// Its arguments.
+    #[serde(default)]
     pub args: Vec<String>,
     /// Names and values that it finds in its environment.
+    #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Names that it finds in its environment, and under which name this process has the values.
+    #[serde(default)]
     pub env_from: BTreeMap<String, String>,
     /// Where it runs.
     pub dir: Option<PathBuf>,
     /// The address of the server.
     pub url: Option<String>,
     /// Headers of every request.
+    #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Headers of every request, and where their values are found.
+    #[serde(default)]
     pub headers_from: BTreeMap<String, String>,
     /// How long a call may take when the step has no limit.
     pub timeout_ms: Option<u64>,
     /// How many bytes one response may have.
+    #[serde(default = "max_mcp_response_bytes")]
     pub max_response_bytes: usize,
-}
-
-impl Default for McpSettings {
-    fn default() -> Self {
-        Self {
-            command: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            env_from: BTreeMap::new(),
-            dir: None,
-            url: None,
-            headers: BTreeMap::new(),
-            headers_from: BTreeMap::new(),
-            timeout_ms: None,
-            max_response_bytes: 10 * 1024 * 1024,
-        }
-    }
 }
 
 fn minute_ms() -> u64 {
@@ -172,5 +161,9 @@ fn minute_ms() -> u64 {
 }
 
 fn ten_mebibytes() -> u64 {
+    10 * 1024 * 1024
+}
+
+fn max_mcp_response_bytes() -> usize {
     10 * 1024 * 1024
 }

@@ -15,6 +15,7 @@ use super::settings::{HttpSettings, Redirects};
 use crate::network::clients::Clients;
 use crate::network::{Source, causes, refusal};
 use crate::runner::Answer;
+use crate::shorten::shortened;
 
 /// How many redirects one call follows.
 const MOST_HOPS: usize = 10;
@@ -94,17 +95,20 @@ impl Wire {
             return Ok(None);
         }
         let Some(location) = location(status, response.headers()) else { return Ok(None) };
-        let to = out.url.join(location).map_err(|_| refused("the answer redirects to something that is no address"))?;
+        let shown = shortened(location);
+        let to = out.url.join(location);
+        let to = to.map_err(|_| refused(format!("the answer redirects to `{shown}`, which is not an address")))?;
         let stays = stays(&out.url, &to);
         if !stays && self.redirects == Redirects::SameHost {
-            let host = to.host_str().unwrap_or_default();
             return Err(refused(format!(
-                "the answer redirects to another host, `{host}`; call that address, or set redirects = \"any\" under \
+                "the answer redirects to another host, `{shown}`; call that address, or set redirects = \"any\" under \
                  [http] in the settings"
             )));
         }
         if out.url.scheme() == "https" && to.scheme() != "https" {
-            return Err(refused("the answer redirects from https to an address that is not; that is not followed"));
+            let message =
+                format!("the answer redirects from https to `{shown}`, which is not followed; call https only");
+            return Err(refused(message));
         }
         Ok(Some(out.clone().redirected(status, to, stays)))
     }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use super::provider::{Does, Provider};
 use super::{call, perform, value};
-use branchpoint_core::Failed;
 use branchpoint_core::effect::ModelResult;
+use branchpoint_core::{Again, Failed};
 use branchpoint_expr::Value;
-use branchpoint_runners::models::{Piece, Provider as ProviderSettings, Settings};
+use branchpoint_runners::models::{Piece, Price, Provider as ProviderSettings, Settings};
 use branchpoint_runners::{Answer, Call, Models, judge};
 
 const KEY: &str = "sk-0123456789abcdef";
@@ -355,6 +355,59 @@ fn limits_that_nobody_lives_to_see_are_limits() {
     let failed = failed(perform(&models, &limited));
     assert!(failed.message.contains("429"), "{failed:?}");
     assert_eq!(provider.requests().len(), 2);
+}
+
+#[test]
+fn a_wait_that_is_too_large_to_count_ends_the_attempt() {
+    for wait in ["18446744073709551615", "1e300", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+        let headers: &'static [_] = vec![("retry-after", wait), ("date", "Mon, 01 Jan 2001 00:00:00 GMT")].leak();
+        let provider = Provider::new(vec![Does::Refuses(429, headers, "{}"), Does::Says("too early")]);
+        let failed = failed(perform(&models(&provider, "openai"), &plain()));
+        assert_eq!((failed.again, provider.requests().len()), (Again::After(86_400_000), 1), "{wait}: {failed:?}");
+    }
+}
+
+#[test]
+fn a_provider_before_the_name_of_its_own_model_is_removed() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let mut models = models(&provider, "openai");
+    models.settings.prices = BTreeMap::from([("gpt-5".to_owned(), Price { input: 1.0, output: 1.0, cached: None })]);
+    for (model, sent) in [("openai/gpt-5", "gpt-5"), ("openai::gpt-5", "gpt-5"), ("anthropic/gpt-5", "anthropic/gpt-5")]
+    {
+        let asked = format!(r#"{{"prompt": "hi", "provider": "openai", "model": "{model}"}}"#);
+        let answer = perform(&models, &call("model", "{}", &asked));
+        assert_eq!(provider.requests().pop().expect("it was asked").body["model"], sent);
+        assert_eq!(answer.usage().cost_micros > 0, sent == "gpt-5", "{model}: {answer:?}");
+    }
+}
+
+#[test]
+fn an_api_key_of_a_document_that_cannot_be_sent_is_rejected_at_once() {
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    let asked = call("model", "{}", r#"{"prompt": "hi", "api_key": "sk-two\nlines"}"#);
+    let failed = failed(perform(&models(&provider, "openai"), &asked));
+    assert!(failed.again == Again::Never && failed.message.contains("line break"), "{failed:?}");
+    assert!(!failed.message.contains("sk-two") && provider.requests().is_empty(), "{failed:?}");
+}
+
+#[test]
+fn messages_do_not_repeat_long_values() {
+    let long = "x".repeat(100_000);
+    let provider = Provider::new(vec![Does::Says("hi")]);
+    for input in [
+        format!(r#"{{"prompt": "hi", "reasoning_effort": "{long}"}}"#),
+        format!(r#"{{"prompt": "hi", "provider": "{long}", "model": "m"}}"#),
+        format!(r#"{{"prompt": "hi", "provider": "gemini", "model": "a/../{long}"}}"#),
+        format!(r#"{{"prompt": "hi", "base_url": "ftp://{long}"}}"#),
+        format!(r#"{{"prompt": "hi", "attachments": {{"name": "{long}"}}}}"#),
+        format!(r#"{{"prompt": "hi", "attachments": "{long}"}}"#),
+        format!(r#"{{"prompt": "hi", "attachments": {{"storage_key": "{long}"}}}}"#),
+        format!(r#"{{"messages": [{{"role": "{long}", "content": "hi"}}]}}"#),
+        format!(r#"{{"messages": [{{"role": "user", "content": [{{"type": "{long}"}}]}}]}}"#),
+    ] {
+        let failed = failed(perform(&models(&provider, "openai"), &call("model", "{}", &input)));
+        assert!(failed.message.len() < 1_000, "{:.60}: {} bytes", input, failed.message.len());
+    }
 }
 
 #[test]

@@ -130,6 +130,9 @@ fn an_effort_is_sent_as_the_model_takes_it() {
         ("anthropic/claude-opus-4-1", "none", "/max_tokens", json!(32_000)),
         ("anthropic/claude-opus-4-20250514", "none", "/max_tokens", json!(32_000)),
         ("gemini/gemini-2.5-pro", "medium", "/generationConfig/thinkingConfig", json!({"thinkingBudget": 8_000})),
+        ("gemini/gemini-2.5-flash", "none", "/generationConfig/thinkingConfig", json!({"thinkingBudget": 0})),
+        ("gemini/gemini-2.5-pro", "none", "/generationConfig/thinkingConfig", json!({"thinkingBudget": 128})),
+        ("gemini/gemini-3-flash", "none", "/generationConfig/thinkingConfig", json!({"thinkingLevel": "MINIMAL"})),
         ("gemini/gemini-3-pro", "max", "/generationConfig/thinkingConfig", json!({"thinkingLevel": "HIGH"})),
     ] {
         let (name, _) = model.split_once('/').expect("a provider and a model");
@@ -137,6 +140,18 @@ fn an_effort_is_sent_as_the_model_takes_it() {
         let body = sent(name, "{}", &input);
         assert_eq!(body.pointer(place), Some(&expected), "{model} {effort}: {body}");
     }
+}
+
+#[test]
+fn gemini_may_repeat_why_it_ends_in_every_event() {
+    const EVENTS: &str = concat!(
+        r#"data: {"candidates":[{"content":{"parts":[{"text":"one "}]},"finishReason":"STOP"}]}"#,
+        "\n\n",
+        r#"data: {"candidates":[{"content":{"parts":[{"text":"two"}]},"finishReason":"STOP"}]}"#,
+        "\n\n"
+    );
+    let provider = Provider::new(vec![Does::Streams(EVENTS)]);
+    says(&perform(&models(&provider, "gemini"), &call("model", "{}", r#"{"prompt": "hi"}"#)), "one two");
 }
 
 /// Asks for a reply with a tool call, and sends it back with the result of the tool.

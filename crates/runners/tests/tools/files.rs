@@ -93,6 +93,17 @@ fn files_have_a_largest_size_and_must_be_files() {
 }
 
 #[test]
+fn a_name_that_is_too_long_is_rejected_at_once() {
+    let (_dir, tools) = folder();
+    for (bucket, key) in [("b", "x".repeat(300)), ("b", "x/".repeat(2_000) + "x"), (&*"x".repeat(300), "k".into())] {
+        let input = format!(r#"{{"bucket": "{bucket}", "key": "{key}", "content": "c"}}"#);
+        let failed = failure(perform(&tools, &call("object_store", "{}", &input)));
+        assert!(!failed.again.is_worth_it() && failed.message.len() < 1_000, "{failed:?}");
+        assert!(failed.message.contains("1024 bytes") || failed.message.contains("255 bytes"), "{failed:?}");
+    }
+}
+
+#[test]
 fn a_folder_that_is_not_there_is_told_before_a_run() {
     let tools = tools("[files]\ndir = \"does-not-exist\"");
     assert!(

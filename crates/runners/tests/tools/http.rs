@@ -148,6 +148,15 @@ fn a_redirect_to_another_host_is_an_error_and_where_it_is_allowed_credentials_st
 }
 
 #[test]
+fn a_redirect_that_is_not_followed_is_reported_with_its_target() {
+    for (target, shown) in [("http://[nowhere".to_owned(), "http://[nowhere"), ("x:".repeat(5_000), "x:x:")] {
+        let peer = redirecting("302 Found", move || target.clone());
+        let failed = failure(perform(&tools(OPEN), &get(&peer, "/from")));
+        assert!(failed.message.contains(shown) && failed.message.len() < 1_000, "{failed:?}");
+    }
+}
+
+#[test]
 fn a_redirect_into_a_private_network_is_refused_even_from_a_trusted_host() {
     let other = Peer::saying("200 OK", "text/plain", "there");
     let to = other.url("/to");

@@ -124,12 +124,13 @@ pub(super) fn agent_effect(here: Here<'_>, agent: &Agent) -> Effect {
     // A provider that is known from the text is looked for before the run starts.
     let provider = agent.provider.as_ref().map(Text::text).filter(|provider| !provider.contains("{{"));
     let provider = provider.map(|provider| ("provider".into(), Value::Str(provider.clone())));
-    // So is a model.
-    let model = agent.options.get("model").filter(|model| model.as_str().is_some());
-    let model = model.map(|model| ("model".into(), model.clone()));
+    // So are a model and an address.
+    let option =
+        |name: &str| Some((name.into(), agent.options.get(name).filter(|text| text.as_str().is_some())?.clone()));
+    let options = ["model", "base_url"].into_iter().filter_map(option);
     let texts = [("prompt", written(agent.prompt.as_ref())), ("system", agent.system_prompt.as_ref())];
     Effect {
-        fixed: [("program".into(), Value::Bool(true))].into_iter().chain(provider).chain(model).collect(),
+        fixed: [("program".into(), Value::Bool(true))].into_iter().chain(provider).chain(options).collect(),
         secrets: secret_texts(texts),
         ..effect_of(here, Kind::Model, response)
     }

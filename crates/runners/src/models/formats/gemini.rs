@@ -36,7 +36,7 @@ impl Format for Gemini {
         let config = object([
             ("responseMimeType", json!(schema.as_ref().map(|_| "application/json"))),
             ("responseJsonSchema", json!(schema)),
-            ("thinkingConfig", json!(call.effort().and_then(|effort| thinking(effort, model)))),
+            ("thinkingConfig", json!(call.effort().map(|effort| thinking(effort, model)))),
             ("temperature", json!(request.temperature)),
             ("topP", json!(request.top_p)),
             ("maxOutputTokens", json!(request.max_tokens)),
@@ -65,8 +65,8 @@ impl Format for Gemini {
             read_part(part, reply)?;
         }
         if let Some(reason) = text(candidate, "/finishReason") {
+            // It does not mark the end: some models repeat it in every event.
             reply.stop_reason = Some(reason.to_owned());
-            reply.is_complete = true;
             reply.refusal.extend(text(candidate, "/finishMessage").filter(|_| is_declined(reason)));
         }
         Ok(())
@@ -123,17 +123,17 @@ fn result(result: &ToolResult) -> Value {
     json!({"functionResponse": object(fields)})
 }
 
-/// Newer models take a level, others a number of tokens.
-fn thinking(effort: &str, model: &str) -> Option<Value> {
+/// Newer models take a level, others a number of tokens. Some models cannot be kept from thinking: they think as little as they can.
+fn thinking(effort: &str, model: &str) -> Value {
     let (level, budget) = match effort {
-        "none" => return None,
+        "none" => ("MINIMAL", if model.contains("pro") { 128 } else { 0 }),
         "minimal" => ("MINIMAL", 1_000),
         "low" => ("LOW", 1_000),
         "medium" => ("MEDIUM", 8_000),
         _ => ("HIGH", 24_000),
     };
     let takes_levels = ["gemini-3", "gemma-4"].iter().any(|name| model.contains(name));
-    Some(if takes_levels { json!({"thinkingLevel": level}) } else { json!({"thinkingBudget": budget}) })
+    if takes_levels { json!({"thinkingLevel": level}) } else { json!({"thinkingBudget": budget}) }
 }
 
 fn read_part(part: &Value, reply: &mut Reply) -> Result<(), Fault> {

@@ -19,6 +19,7 @@ use super::trouble::Trouble;
 use crate::network::clients::Clients;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
+use crate::shorten::shortened;
 
 /// The time limit of calls whose step and server have none.
 const TIMEOUT_MS: u64 = 120_000;
@@ -97,7 +98,7 @@ impl Server {
         match serde_json::to_value(arguments) {
             Ok(serde_json::Value::Object(arguments)) => params = params.with_arguments(arguments),
             Ok(serde_json::Value::Null) => {}
-            _ => return Err(impossible(format!("the arguments of the tool `{tool}` must be an object"))),
+            _ => return Err(impossible(format!("the arguments of the tool `{}` must be an object", shortened(tool)))),
         }
         match Box::pin(connection.service.call_tool(params)).await {
             Ok(result) => answer(&result),
@@ -153,7 +154,7 @@ impl Server {
 
     /// Explains that it does not have a tool.
     pub(super) fn has_none(&self, tool: &str, tools: &ToolList) -> Trouble {
-        let names = near(tool, tools.names());
+        let (names, tool) = (near(tool, tools.names()), shortened(tool));
         Trouble::Permanent(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.config.name))
     }
 

@@ -14,41 +14,8 @@ const VOID: [&str; 14] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
 
 /// What stands on lines of its own.
-const BLOCKS: [&str; 33] = [
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "br",
-    "caption",
-    "dd",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "table",
-    "tr",
-    "ul",
-];
+const BLOCKS: &str = "address article aside blockquote body br caption dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 \
+    h6 header hr li main nav ol p pre section table tr ul";
 
 /// What stands in a head.
 const HEAD: [&str; 9] = ["base", "link", "meta", "noscript", "object", "script", "style", "template", "title"];
@@ -87,7 +54,7 @@ impl Element {
     }
 
     pub(super) fn is_block(&self) -> bool {
-        BLOCKS.contains(&self.name.as_str())
+        is_one_of(&self.name, BLOCKS)
     }
 }
 
@@ -177,10 +144,15 @@ impl Tree {
     }
 }
 
+/// Whether a name is one of these words.
+fn is_one_of(name: &str, words: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
+
 /// Whether an element that is still open ends where another begins.
 fn ends(open: &str, next: &str) -> bool {
     match open {
-        "p" => BLOCKS.contains(&next) && next != "br",
+        "p" => is_one_of(next, BLOCKS) && next != "br",
         "li" => next == "li",
         "dt" | "dd" => matches!(next, "dt" | "dd"),
         "td" | "th" => matches!(next, "td" | "th" | "tr" | "tbody" | "thead" | "tfoot"),
