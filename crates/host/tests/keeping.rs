@@ -235,7 +235,7 @@ fn lines_that_make_no_sense_are_told_with_their_number() {
     check_refused(r#"{"branchpoint": "runs", "format": 99}"#, 1, "format 99");
     let header = r#"{"branchpoint": "runs", "format": 1}"#;
     check_refused(&format!("{header}\n{{}}"), 2, "a line needs");
-    check_refused(&format!("{header}\n\n{{\"event\": {{}}}}"), 3, "before its run");
+    check_refused(&format!("{header}\n\n{{\"event\": {{\"mark\": 0, \"bytes\": \"\"}}}}"), 3, "before its run");
 }
 
 #[test]

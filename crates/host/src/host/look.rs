@@ -38,7 +38,7 @@ impl Store {
         };
         let first = from.unwrap_or(state.seq()).clamp(state.seq(), look.state.seq());
         let mut recorded_from = state.ops();
-        let rows = self.events_after(run, &packing, state.seq())?;
+        let (rows, _) = self.events_after(run, &packing, state.seq())?;
         let mut fold = Fold::new(&look.program, state, rows);
         // Another process may have written more since the run was looked at.
         while fold.state().seq() < look.state.seq() {

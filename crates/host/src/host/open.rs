@@ -11,7 +11,7 @@ use super::place::RunPlace;
 use super::timers::Timers;
 use super::wind_down::responds_to;
 use super::{Act, Asker, Host, Order, Refused};
-use crate::store::{Packing, Parent, Part, Pending, Run, RunNo, Store, Trouble, WorkflowNo};
+use crate::store::{Packing, Parent, Part, Run, RunNo, Store, Trouble, WorkflowNo};
 use branchpoint_runners::{Call, Secrets};
 
 /// A run in memory.
@@ -152,8 +152,8 @@ impl Host {
     }
 
     /// Performs the calls that a run waits for, except those whose response is recorded.
-    fn perform_again(&mut self, run: RunNo, pending: Vec<Pending>, recorded: &BTreeSet<(EffectNo, u32)>) {
-        for Pending(command) in pending {
+    fn perform_again(&mut self, run: RunNo, pending: Vec<Command>, recorded: &BTreeSet<(EffectNo, u32)>) {
+        for command in pending {
             let Some(open) = self.open.get_mut(&run) else { return };
             let Some(call) = open.call(command) else { continue };
             open.flights.insert(call.effect, Flight { attempt: call.attempt, child: None });

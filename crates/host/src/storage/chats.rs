@@ -12,15 +12,14 @@ use crate::store::Trouble;
 impl ChatHistory for SqliteStorage {
     fn add_turn(&self, write: &WriteId, chat: &str, role: Role, content: &str) -> Result<(), StorageError> {
         self.write_once(write, |store| {
-            let sql = "SELECT coalesce(max(turn), 0) FROM chat_turns WHERE chat = ?1";
-            let turns: u32 = store.db.prepare_cached(sql)?.query_row([chat], |row| row.get(0))?;
+            let turns: u32 = store.value("SELECT coalesce(max(turn), 0) FROM chat_turns WHERE chat = ?1", [chat])?;
             if turns >= MAX_TURNS {
                 let message = format!("the chat `{chat}` has {MAX_TURNS} turns, the most that one can have");
                 return Err(Trouble::StorageLimit(message + "; begin another chat"));
             }
             let sql = "INSERT INTO chat_turns (chat, turn, role, content, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
             let values = params![chat, turns + 1, role.as_str(), content, now_ms()];
-            Ok(store.db.prepare_cached(sql)?.execute(values).map(drop)?)
+            store.execute(sql, values).map(drop)
         })
     }
 

@@ -39,7 +39,7 @@ impl Retrieval for SqliteStorage {
                 if search.accepts(&metadata) {
                     let sql = "SELECT content FROM passages WHERE passage = ?1";
                     let passage: i64 = row.get(1)?;
-                    let content: String = store.db.prepare_cached(sql)?.query_row([passage], |row| row.get(0))?;
+                    let content: String = store.value(sql, [passage])?;
                     loaded.add(&[&content, row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?])?;
                     let (score, added_at) = (-row.get::<_, f64>(3)?, iso_utc(row.get(4)?).unwrap_or_default());
                     passages.push(Passage { document: row.get(0)?, content, metadata, score, added_at });
@@ -63,7 +63,7 @@ impl Retrieval for SqliteStorage {
                 "INSERT INTO knowledge_documents (knowledge_base, name, metadata, is_attachment, passages, added_ms)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let values = params![knowledge_base, document.name, metadata, document.is_attachment, passages, now_ms()];
-            store.db.prepare_cached(sql)?.execute(values)?;
+            store.execute(sql, values)?;
             let number = store.db.last_insert_rowid();
             let mut insert = store.db.prepare_cached("INSERT INTO passages (document, content) VALUES (?1, ?2)")?;
             for passage in &document.passages {
@@ -81,9 +81,9 @@ impl Retrieval for SqliteStorage {
 fn remove(store: &Store, knowledge_base: &str, name: &str) -> Result<bool, Trouble> {
     let sql = "DELETE FROM passages WHERE document =
         (SELECT document FROM knowledge_documents WHERE knowledge_base = ?1 AND name = ?2)";
-    store.db.prepare_cached(sql)?.execute([knowledge_base, name])?;
+    store.execute(sql, [knowledge_base, name])?;
     let sql = "DELETE FROM knowledge_documents WHERE knowledge_base = ?1 AND name = ?2";
-    Ok(store.db.prepare_cached(sql)?.execute([knowledge_base, name])? == 1)
+    Ok(store.execute(sql, [knowledge_base, name])? == 1)
 }
 
 fn check_sizes(knowledge_base: &str, document: &KnowledgeDocument, metadata: &str) -> Result<(), StorageError> {
@@ -104,7 +104,7 @@ fn check_sizes(knowledge_base: &str, document: &KnowledgeDocument, metadata: &st
 /// The number of new passages, if the knowledge base has room for them.
 fn check_count(store: &Store, knowledge_base: &str, new: usize) -> Result<u32, Trouble> {
     let sql = "SELECT coalesce(sum(passages), 0) FROM knowledge_documents WHERE knowledge_base = ?1";
-    let there: u32 = store.db.prepare_cached(sql)?.query_row([knowledge_base], |row| row.get(0))?;
+    let there: u32 = store.value(sql, [knowledge_base])?;
     let new = u32::try_from(new).ok().filter(|new| *new <= MAX_PASSAGES.saturating_sub(there));
     new.ok_or_else(|| {
         let message = format!("the knowledge base `{knowledge_base}` would have more than {MAX_PASSAGES} passages");

@@ -2,7 +2,7 @@
 
 use branchpoint_core::effect::{MemoryEntry, MemoryMatch};
 use branchpoint_runners::storage::{MAX_ENTRIES, Memory, StorageError, WriteId};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use super::full_text::any_word;
 use super::{LoadedBytes, SqliteStorage, metadata_text, read_metadata};
@@ -11,12 +11,11 @@ use crate::store::{Store, Trouble};
 impl Memory for SqliteStorage {
     fn add_entry(&self, write: &WriteId, collection: &str, entry: &MemoryEntry) -> Result<(), StorageError> {
         self.write_once(write, |store| {
-            let sql = "DELETE FROM memories WHERE collection = ?1 AND key = ?2";
-            store.db.prepare_cached(sql)?.execute([collection, &entry.key])?;
+            store.execute("DELETE FROM memories WHERE collection = ?1 AND key = ?2", [collection, &entry.key])?;
             check_count(store, collection)?;
             let sql = "INSERT INTO memories (collection, key, content, metadata) VALUES (?1, ?2, ?3, ?4)";
             let values = params![collection, entry.key, entry.content, metadata_text(&entry.metadata)];
-            Ok(store.db.prepare_cached(sql)?.execute(values).map(drop)?)
+            store.execute(sql, values).map(drop)
         })
     }
 
@@ -43,9 +42,7 @@ impl Memory for SqliteStorage {
         self.read(|store| {
             let sql = "SELECT content, metadata FROM memories WHERE collection = ?1 AND key = ?2";
             let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?));
-            let Some((content, metadata)) =
-                store.db.prepare_cached(sql)?.query_row([collection, key], row).optional()?
-            else {
+            let Some((content, metadata)) = store.first(sql, [collection, key], row)? else {
                 return Ok(None);
             };
             Ok(Some(MemoryEntry { key: key.to_owned(), content, metadata: read_metadata(&metadata)? }))
@@ -54,8 +51,7 @@ impl Memory for SqliteStorage {
 }
 
 fn check_count(store: &Store, collection: &str) -> Result<(), Trouble> {
-    let sql = "SELECT count(*) FROM memories WHERE collection = ?1";
-    let entries: u32 = store.db.prepare_cached(sql)?.query_row([collection], |row| row.get(0))?;
+    let entries: u32 = store.value("SELECT count(*) FROM memories WHERE collection = ?1", [collection])?;
     if entries < MAX_ENTRIES {
         return Ok(());
     }

@@ -49,7 +49,7 @@ impl SqliteStorage {
         self.write(|store| {
             let run = store.run(&id.run)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", id.run)))?.run;
             let sql = "INSERT OR IGNORE INTO storage_writes (run, effect) VALUES (?1, ?2)";
-            match store.db.prepare_cached(sql)?.execute(params![run.0, id.effect.0])? {
+            match store.execute(sql, params![run.0, id.effect.0])? {
                 0 => Ok(()),
                 _ => write(store),
             }

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use branchpoint_core::EffectNo;
 use branchpoint_core::ir::Status;
-use rusqlite::params_from_iter;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Params, params, params_from_iter};
 
 use super::{Packed, Run, RunNo, Store, Trouble};
 
@@ -74,43 +75,6 @@ impl Batch {
             && posts.is_empty()
     }
 
-    pub(super) fn append(&mut self, run: RunNo, seq: u64, mark: u32, packed: Packed) {
-        self.events.push(Event { run, seq, mark, packed });
-    }
-
-    pub(super) fn ask(&mut self, run: RunNo, effect: u64, packed: Packed) {
-        self.calls.insert((run.0, signed(effect)), Some(packed));
-    }
-
-    pub(super) fn answered(&mut self, run: RunNo, effect: u64) {
-        self.calls.insert((run.0, signed(effect)), None);
-    }
-
-    pub(super) fn insert_run(&mut self, run: Run, semantics: u16) {
-        self.new_runs.push((run, semantics));
-    }
-
-    pub(super) fn touch(&mut self, run: RunNo, seq: u64, touched_ms: i64) {
-        let stands = self.rows.get(&run.0).and_then(|change| change.stands);
-        self.rows.insert(run.0, RowChange { seq, touched_ms, stands });
-    }
-
-    pub(super) fn restate(&mut self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
-        self.rows.insert(run.0, RowChange { seq, touched_ms, stands: Some((status, owner)) });
-    }
-
-    pub(super) fn take_key(&mut self, run: RunNo, key: Arc<str>) {
-        self.keys.insert((run.0, key));
-    }
-
-    pub(super) fn has_key(&self, run: RunNo, key: &str) -> bool {
-        self.keys.contains(&(run.0, Arc::from(key)))
-    }
-
-    pub(super) fn post(&mut self, run: RunNo, event: Packed) {
-        self.posts.push((run, event));
-    }
-
     fn forget(&mut self, run: RunNo) {
         self.new_runs.retain(|(new, _)| new.run != run);
         self.events.retain(|event| event.run != run);
@@ -145,6 +109,59 @@ const TOUCH: Sql = Sql {
 };
 
 impl Store {
+    pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, packed: Packed) {
+        self.batch.borrow_mut().events.push(Event { run, seq, mark, packed });
+    }
+
+    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: Packed) {
+        self.batch.borrow_mut().calls.insert((run.0, signed(effect.0)), Some(command));
+    }
+
+    pub(crate) fn answered(&self, run: RunNo, effect: EffectNo) {
+        self.batch.borrow_mut().calls.insert((run.0, signed(effect.0)), None);
+    }
+
+    /// A new run under a number that was reserved for it, when the turn commits: see [`Store::write_new_runs`].
+    pub(crate) fn insert_run_later(&self, new: Run, semantics: u16) {
+        self.batch.borrow_mut().new_runs.push((new, semantics));
+    }
+
+    /// A run took events, and its status and owner stay.
+    pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) {
+        let rows = &mut self.batch.borrow_mut().rows;
+        let stands = rows.get(&run.0).and_then(|change| change.stands);
+        rows.insert(run.0, RowChange { seq, touched_ms, stands });
+    }
+
+    /// A run has another status or owner.
+    pub(crate) fn restate(&self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
+        let change = RowChange { seq, touched_ms, stands: Some((status, owner)) };
+        self.batch.borrow_mut().rows.insert(run.0, change);
+    }
+
+    /// From now on, the run has taken a signal of that key.
+    pub(crate) fn take_key(&self, run: RunNo, key: Arc<str>) {
+        self.batch.borrow_mut().keys.insert((run.0, key));
+    }
+
+    /// Whether a run has taken a signal of that key, in this turn or before.
+    pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, Trouble> {
+        if self.batch.borrow().keys.contains(&(run.0, Arc::from(key))) {
+            return Ok(true);
+        }
+        self.value("SELECT EXISTS (SELECT 1 FROM signals WHERE run = ?1 AND key = ?2)", params![run.0, key])
+    }
+
+    /// An event for another run: see [`Store::write_posts`].
+    pub(crate) fn post_packed(&self, run: RunNo, event: Packed) {
+        self.batch.borrow_mut().posts.push((run, event));
+    }
+
+    /// Executes a statement about a run when the turn commits.
+    pub(super) fn execute_later(&self, run: RunNo, sql: &'static str, values: impl Params + Send + 'static) {
+        self.defer(run, move |store| store.execute(sql, values).map(drop));
+    }
+
     /// Writes something of a run when the turn commits.
     pub(super) fn defer(&self, run: RunNo, write: impl FnOnce(&Self) -> Result<(), Trouble> + Send + 'static) {
         self.batch.borrow_mut().deferred.push(Deferred { run, write: Box::new(write) });
@@ -211,7 +228,7 @@ impl Store {
         })?;
         self.write_run_rows(&rows)?;
         for (run, key) in &keys {
-            self.insert_key(RunNo(*run), key)?;
+            self.execute("INSERT OR IGNORE INTO signals (run, key) VALUES (?1, ?2)", params![run, key])?;
         }
         deferred.into_iter().try_for_each(|deferred| (deferred.write)(self))
     }
@@ -243,12 +260,12 @@ impl Store {
             let row = format!("({})", vec!["?"; values(first).into_iter().count()].join(", "));
             let many = [sql.many[0], &vec![row.as_str(); AT_ONCE].join(", "), sql.many[1]].concat();
             for chunk in chunks {
-                self.db.prepare_cached(&many)?.execute(params_from_iter(chunk.iter().flat_map(&values)))?;
+                self.execute(&many, params_from_iter(chunk.iter().flat_map(&values)))?;
             }
         }
         // In order: an event that comes later has a higher position.
         for row in rest {
-            self.db.prepare_cached(sql.one)?.execute(params_from_iter(values(row)))?;
+            self.execute(sql.one, params_from_iter(values(row)))?;
         }
         Ok(())
     }

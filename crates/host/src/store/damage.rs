@@ -100,8 +100,7 @@ impl Store {
     }
 
     fn damaged_snapshot(&self, run: RunNo, packing: &Packing, events: u64) -> Result<Option<String>, Trouble> {
-        let sql = "SELECT seq, packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq";
-        self.first_in(sql, run, &mut |row| {
+        self.first_in("SELECT seq, packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq", run, &mut |row| {
             let (seq, bytes): (u64, Vec<u8>) = (row.get(0)?, row.get(2)?);
             if seq > events {
                 return Ok(Some(format!("there is a snapshot after event {seq}, but no such event")));

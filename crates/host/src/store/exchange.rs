@@ -8,19 +8,20 @@
 //! same end without it, and a run that has not ended cannot do without its secrets and stays.
 
 mod import;
+mod lines;
 mod rebuild;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Fold, FoldedEvent, JournalRow, State, codec};
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use super::{Document, Exported, Packing, Parent, Run, RunNo, Store, Trouble, UsedEntry, WorkflowNo};
 use crate::script::EntryKey;
-use branchpoint_runners::hexadecimal;
 pub use import::ImportLimits;
+use lines::{Bytes, EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine};
 
 /// The version of the lines. A reader refuses others.
 pub const FORMAT: u64 = 1;
@@ -75,7 +76,7 @@ impl Store {
     }
 
     fn export_all(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, ExchangeTrouble> {
-        line(out, &json!({"branchpoint": "runs", "format": FORMAT}))?;
+        write_line(out, &Header { branchpoint: "runs".into(), format: FORMAT })?;
         let mut exported = Exported::default();
         let (mut written, mut workflows) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = Vec::new();
@@ -93,7 +94,7 @@ impl Store {
             match self.told(&row)? {
                 Ok(journal) => {
                     if workflows.insert(row.workflow) {
-                        line(out, &json!({"workflow": self.workflow_line(row.workflow)?}))?;
+                        write_line(out, &Line::Workflow(self.workflow_line(row.workflow)?))?;
                     }
                     self.write_run(out, &row, &journal)?;
                     exported.runs += 1;
@@ -132,64 +133,59 @@ impl Store {
         Ok(refolded.ok_or_else(|| "what happened in it depends on a sealed secret".into()))
     }
 
-    fn workflow_line(&self, workflow: WorkflowNo) -> Result<Json, Trouble> {
+    fn workflow_line(&self, workflow: WorkflowNo) -> Result<WorkflowLine, Trouble> {
         let Document { name, dialect, origin, text } = self.document(workflow)?;
-        let sql = "SELECT name, lower(hex(bytes)) FROM parts JOIN programs ON hash = program WHERE workflow = ?1";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows = found.query_map([workflow.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let parts: BTreeMap<String, String> = rows.collect::<Result<_, _>>()?;
+        let sql = "SELECT name, bytes FROM parts JOIN programs ON hash = program WHERE workflow = ?1";
+        let programs = self.rows(sql, [workflow.0], |row| Ok((row.get(0)?, Bytes(row.get(1)?))))?;
         let hash = self.workflow_hash(workflow)?;
-        Ok(json!({"hash": hash, "name": name, "dialect": dialect, "origin": origin, "text": text, "programs": parts}))
+        Ok(WorkflowLine { hash, name, dialect, origin, text, programs: programs.into_iter().collect() })
     }
 
     fn workflow_hash(&self, workflow: WorkflowNo) -> Result<String, Trouble> {
-        let sql = "SELECT lower(hex(hash)) FROM workflows WHERE workflow = ?1";
-        Ok(self.db.prepare_cached(sql)?.query_row([workflow.0], |row| row.get(0))?)
+        self.value("SELECT lower(hex(hash)) FROM workflows WHERE workflow = ?1", [workflow.0])
     }
 
     /// The script of a root run, without its secrets, and the entries that are used.
-    fn script_part(&self, row: &Run) -> Result<Json, Trouble> {
-        if row.parent.is_some() {
-            return Ok(Json::Null);
-        }
-        let Some(bound) = self.script(row.run)? else { return Ok(Json::Null) };
+    fn script_line(&self, row: &Run) -> Result<Option<ScriptLine>, Trouble> {
+        let Some(bound) = self.script(row.run)?.filter(|_| row.parent.is_none()) else { return Ok(None) };
         let mut used = Vec::new();
         for UsedEntry { entry: EntryKey { step, path, index }, taker } in self.used_entries(row.run)? {
             let taker = match taker.run {
-                RunNo(0) => Json::Null,
+                RunNo(0) => None,
                 run => {
-                    json!({"run": self.row(run)?.id, "seq": taker.seq, "number": taker.number, "attempt": taker.attempt})
+                    let (seq, number, attempt) = (taker.seq, taker.number, taker.attempt);
+                    Some(TakerLine { run: self.row(run)?.id, seq, number, attempt })
                 }
             };
-            used.push(json!({"step": *step, "path": *path, "entry": index, "taker": taker}));
+            used.push(EntryLine { step: step.to_string(), path: path.to_string(), entry: index, taker });
         }
         let script = self.secrets(row.run)?.mask_value(&bound.script);
         let bytes = codec::encode_value(&script).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
-        Ok(json!({"bytes": hexadecimal(&bytes), "used": used, "live_ms": bound.live_ms}))
+        Ok(Some(ScriptLine { bytes: Bytes(bytes), used, live_ms: bound.live_ms }))
     }
 
     fn write_run(&self, out: &mut dyn Write, row: &Run, journal: &Journal) -> Result<(), ExchangeTrouble> {
         let parent = match row.parent {
-            Some(Parent { run, effect, attempt }) => {
-                json!({"id": self.row(run)?.id, "effect": effect, "attempt": attempt})
-            }
-            None => Json::Null,
+            Some(Parent { run, effect, attempt }) => Some(ParentLine { id: self.row(run)?.id, effect, attempt }),
+            None => None,
         };
-        let hash = self.workflow_hash(row.workflow)?;
-        line(
-            out,
-            &json!({"run": {"id": row.id, "workflow": hash, "part": row.part, "status": row.status.as_str(),
-                "folder": row.folder, "started_ms": row.started_ms, "parent": parent, "script": self.script_part(row)?,
-                "events": journal.len()}}),
-        )?;
+        let run = RunLine {
+            id: row.id.clone(),
+            workflow: self.workflow_hash(row.workflow)?,
+            part: row.part.clone(),
+            status: row.status.as_str(),
+            folder: row.folder.clone(),
+            started_ms: row.started_ms,
+            parent,
+            script: self.script_line(row)?,
+            events: journal.len(),
+        };
+        write_line(out, &Line::Run(run))?;
         for (stamp, event, mark) in journal {
             let bytes =
                 codec::encode_event(stamp, event).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
-            let kind = kind(event);
-            line(
-                out,
-                &json!({"event": {"at_ms": stamp.now_ms, "kind": kind, "mark": mark, "bytes": hexadecimal(&bytes)}}),
-            )?;
+            let (at_ms, kind) = (stamp.now_ms, kind(event));
+            write_line(out, &Line::Event(EventLine { at_ms, kind, mark: *mark, bytes: Bytes(bytes) }))?;
         }
         Ok(())
     }
@@ -203,8 +199,9 @@ fn refolded(program: &Program, journal: Journal, status: Status) -> Option<Journ
     (fold.state().result()?.0 == status).then_some(refolded)
 }
 
-fn line(out: &mut dyn Write, content: &Json) -> io::Result<()> {
-    writeln!(out, "{content}")
+fn write_line(out: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
 }
 
 fn kind(event: &Event) -> &'static str {

@@ -13,14 +13,13 @@ use super::{Store, Trouble, schema};
 impl Store {
     /// Looks at everything. It reads the whole file. What is late by less than the patience is not late.
     pub fn health(&self, now_ms: i64, patience_ms: i64) -> Result<Health, Trouble> {
-        let count = |sql: &str, value: i64| self.db.query_row(sql, [value], |row| row.get::<_, u64>(0));
+        let count = |sql: &str, value: i64| self.value::<u64>(sql, [value]);
         let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
         let length = |ending: &str| {
             let path = self.path().map(|path| beside(path, ending));
             path.and_then(|path| fs::metadata(path).ok()).map_or(0, |file| file.len())
         };
-        let mut found = self.db.prepare("PRAGMA quick_check(10)")?;
-        let mut damage: Vec<String> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let mut damage: Vec<String> = self.rows("PRAGMA quick_check(10)", [], |row| row.get(0))?;
         damage.retain(|line| line != "ok");
         // Where the file itself is damaged, its rows say nothing more.
         if damage.is_empty() {
@@ -43,7 +42,7 @@ impl Store {
             disk_bytes: self.disk_bytes(),
             future_runs: count("SELECT count(*) FROM runs WHERE touched_ms > ?1", now_ms.saturating_add(patience_ms))?,
             overdue: count("SELECT count(*) FROM timers WHERE due_ms < ?1", now_ms.saturating_sub(patience_ms))?,
-            adrift: self.db.query_row(&adrift, [Status::Running.as_str()], |row| row.get(0))?,
+            adrift: self.value(&adrift, [Status::Running.as_str()])?,
         })
     }
 

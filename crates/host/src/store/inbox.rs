@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use branchpoint_backend::BackendError;
 use branchpoint_core::{Event, Stamp};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Row, params};
 
 use super::journal::damaged;
 use super::{Packed, Packing, RunNo, Store, Trouble};
@@ -59,10 +59,9 @@ impl Store {
 
     /// What came of an event that was posted at that time; none while its sender has to wait.
     pub(crate) fn outcome(&self, item: i64, run: RunNo, since: Instant) -> Result<Option<Sent>, Trouble> {
-        let sql = "SELECT outcome FROM inbox WHERE item = ?1";
-        let outcome: Option<String> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
+        let outcome: Option<String> = self.value("SELECT outcome FROM inbox WHERE item = ?1", [item])?;
         if let Some(outcome) = outcome {
-            self.db.prepare_cached("DELETE FROM inbox WHERE item = ?1")?.execute([item])?;
+            self.execute("DELETE FROM inbox WHERE item = ?1", [item])?;
             return Ok(Some(match serde_json::from_str::<Result<(), Refused>>(&outcome) {
                 Ok(Ok(())) => Sent::Taken,
                 Ok(Err(refused)) => Sent::Refused(refused),
@@ -74,14 +73,13 @@ impl Store {
             return Ok(None);
         }
         // A living process that has claimed the item hands it to the run, or releases the claim.
-        let sql = "SELECT claimed_by FROM inbox WHERE item = ?1";
-        let claimed_by: Option<i64> = self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0))?;
+        let claimed_by: Option<i64> = self.value("SELECT claimed_by FROM inbox WHERE item = ?1", [item])?;
         if claimed_by.is_some_and(|owner| self.is_alive(owner)) {
             return Ok((since.elapsed() >= PATIENCE).then_some(Sent::Pending));
         }
         // It may be claimed in this very moment.
         let sql = "DELETE FROM inbox WHERE item = ?1 AND outcome IS NULL AND claimed_by IS ?2";
-        let taken_back = self.db.prepare_cached(sql)?.execute(params![item, claimed_by])? == 1;
+        let taken_back = self.execute(sql, params![item, claimed_by])? == 1;
         Ok(taken_back.then_some(if driven { Sent::Unheard } else { Sent::Undriven }))
     }
 
@@ -99,15 +97,11 @@ impl Store {
         Ok(())
     }
 
-    pub(crate) fn post_packed(&self, run: RunNo, event: Packed) {
-        self.batch.borrow_mut().post(run, event);
-    }
-
     pub(super) fn insert_item(&self, run: RunNo, packed: &Packed) -> Result<i64, Trouble> {
         // Whoever takes the item must find what it refers to.
         self.keep_apart(run, packed)?;
         let sql = "INSERT INTO inbox (run, packed, bytes) VALUES (?1, ?2, ?3)";
-        self.db.prepare_cached(sql)?.execute(params![run.0, packed.packed, packed.bytes])?;
+        self.execute(sql, params![run.0, packed.packed, packed.bytes])?;
         Ok(self.db.last_insert_rowid())
     }
 
@@ -115,20 +109,17 @@ impl Store {
     /// sender has done so, it has an outcome, or another living process has claimed it.
     pub(crate) fn claim_item(&self, item: i64, owner: i64) -> Result<bool, Trouble> {
         let sql = "SELECT claimed_by FROM inbox WHERE item = ?1 AND outcome IS NULL";
-        let claimed_by: Option<Option<i64>> =
-            self.db.prepare_cached(sql)?.query_row([item], |row| row.get(0)).optional()?;
-        let Some(claimed_by) = claimed_by else { return Ok(false) };
+        let Some(claimed_by) = self.first(sql, [item], |row| row.get::<_, Option<i64>>(0))? else { return Ok(false) };
         if claimed_by.is_some_and(|claimer| claimer != owner && self.is_alive(claimer)) {
             return Ok(false);
         }
-        let sql = "UPDATE inbox SET claimed_by = ?2 WHERE item = ?1";
-        Ok(self.db.prepare_cached(sql)?.execute(params![item, owner])? == 1)
+        Ok(self.execute("UPDATE inbox SET claimed_by = ?2 WHERE item = ?1", params![item, owner])? == 1)
     }
 
     /// Gives an item up that a process has claimed: another process drives its run.
     pub(crate) fn release_item(&self, item: i64, owner: i64) -> Result<(), Trouble> {
         let sql = "UPDATE inbox SET claimed_by = NULL WHERE item = ?1 AND claimed_by = ?2";
-        Ok(self.db.prepare_cached(sql)?.execute(params![item, owner]).map(drop)?)
+        self.execute(sql, params![item, owner]).map(drop)
     }
 
     /// What was sent to this process and not taken yet.
@@ -143,11 +134,9 @@ impl Store {
 
     fn waiting(&self, of: &str, number: i64) -> Result<Vec<(i64, RunNo, Event)>, Trouble> {
         let sql = format!("SELECT item, inbox.run, packed, bytes FROM inbox {of} AND outcome IS NULL ORDER BY item");
-        let mut found = self.db.prepare_cached(&sql)?;
-        let rows = found.query_map([number], |row| Ok((row.get(0)?, RunNo(row.get(1)?), row.get(2)?, row.get(3)?)))?;
-        let rows: Vec<(i64, RunNo, bool, Vec<u8>)> = rows.collect::<Result<_, _>>()?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, RunNo(row.get(1)?), row.get(2)?, row.get::<_, Vec<u8>>(3)?));
         let mut sent = Vec::new();
-        for (item, run, packed, bytes) in rows {
+        for (item, run, packed, bytes) in self.rows(&sql, [number], read)? {
             match self.packing(run).and_then(|packing| self.event(run, &packing, packed, &bytes)) {
                 Ok((_, event)) => sent.push((item, run, event)),
                 // Its sender gets to know; the others are taken.
@@ -160,9 +149,7 @@ impl Store {
 
     /// Removes an item that nobody waits for, when the turn commits.
     pub(crate) fn remove_item(&self, item: i64) {
-        self.defer(RunNo::default(), move |store| {
-            Ok(store.db.prepare_cached("DELETE FROM inbox WHERE item = ?1")?.execute([item]).map(drop)?)
-        });
+        self.execute_later(RunNo::default(), "DELETE FROM inbox WHERE item = ?1", [item]);
     }
 
     /// Writes what came of an item, when the turn commits.
@@ -174,7 +161,7 @@ impl Store {
 
     fn write_outcome(&self, item: i64, outcome: &str) -> Result<(), Trouble> {
         let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1 AND outcome IS NULL";
-        Ok(self.db.prepare_cached(sql)?.execute(params![item, outcome]).map(drop)?)
+        self.execute(sql, params![item, outcome]).map(drop)
     }
 }
 

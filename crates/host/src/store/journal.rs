@@ -1,10 +1,8 @@
 //! What happened in a run, and what is left of it to be done.
 
-use std::sync::Arc;
-
-use branchpoint_core::{Command, EffectNo, Event, RequestNo, Stamp, State, TimerNo, codec};
+use branchpoint_core::{Command, EffectNo, Event, JournalRow, RequestNo, Stamp, State, TimerNo, codec};
 use branchpoint_expr::Value;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 use super::pack::Packed;
 use super::{Packing, Question, RunNo, Store, Trouble};
@@ -16,50 +14,32 @@ pub(crate) struct Kept {
     pub(crate) state: State,
     /// How many bytes the snapshot has.
     pub(crate) snapshot_bytes: usize,
-    pub(crate) tail: Vec<(Stamp, Event, u32)>,
+    pub(crate) tail: Vec<JournalRow>,
     /// How many bytes the events after it have.
     pub(crate) tail_bytes: usize,
 }
 
-/// A call that a run waits for.
-#[derive(Debug)]
-pub(crate) struct Pending(pub(crate) Command);
-
 impl Store {
-    pub(crate) fn append(&self, run: RunNo, seq: u64, mark: u32, event: Packed) {
-        self.batch.borrow_mut().append(run, seq, mark, event);
-    }
-
     /// The state at the newest snapshot, or that of a run that has not begun, and the events since.
     pub(crate) fn kept(&self, run: RunNo, packing: &Packing) -> Result<Kept, Trouble> {
         let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1";
-        let found = self.db.prepare_cached(sql)?.query_row([run.0], packed_row).optional()?;
         let mut kept = Kept::default();
-        if let Some((packed, bytes)) = found {
+        if let Some((packed, bytes)) = self.first(sql, [run.0], packed_row)? {
             kept.snapshot_bytes = bytes.len();
             kept.state = self.state(run, packing, packed, &bytes)?;
         }
-        let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq";
-        let mut found = self.db.prepare_cached(sql)?;
-        let mut rows = found.query(params![run.0, kept.state.seq()])?;
-        while let Some(row) = rows.next()? {
-            let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-            kept.tail_bytes += bytes.len();
-            let (stamp, event) = self.event(run, packing, row.get(0)?, bytes)?;
-            kept.tail.push((stamp, event, row.get(2)?));
-        }
+        (kept.tail, kept.tail_bytes) = self.events_after(run, packing, kept.state.seq())?;
         Ok(kept)
     }
 
     /// Every event of a run, from the first on.
-    pub fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
-        let packing = self.packing(run)?;
-        self.journal_packed(run, &packing)
+    pub fn journal(&self, run: RunNo) -> Result<Vec<JournalRow>, Trouble> {
+        self.journal_packed(run, &self.packing(run)?)
     }
 
     /// The same, with secrets as that packing has them.
-    pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
-        self.events_after(run, packing, 0)
+    pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<JournalRow>, Trouble> {
+        self.events_after(run, packing, 0).map(|(events, _)| events)
     }
 
     /// The newest snapshot of a run that is as old as is asked for, or the state of a run that has not begun.
@@ -69,8 +49,8 @@ impl Store {
         packing: &Packing,
         is_old: impl Fn(&State) -> bool,
     ) -> Result<State, Trouble> {
-        let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC";
-        let mut found = self.db.prepare_cached(sql)?;
+        let mut found =
+            self.db.prepare_cached("SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC")?;
         let mut rows = found.query([run.0])?;
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -82,23 +62,24 @@ impl Store {
         Ok(State::new())
     }
 
-    /// The events of a run after one of them, with their check words.
+    /// The events of a run after one of them, with their check words, and the bytes that they have.
     pub(crate) fn events_after(
         &self,
         run: RunNo,
         packing: &Packing,
         seq: u64,
-    ) -> Result<Vec<(Stamp, Event, u32)>, Trouble> {
+    ) -> Result<(Vec<JournalRow>, usize), Trouble> {
         let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq";
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query(params![run.0, seq])?;
-        let mut events = Vec::new();
+        let (mut events, mut size) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            size += bytes.len();
             let (stamp, event) = self.event(run, packing, row.get(0)?, bytes)?;
             events.push((stamp, event, row.get(2)?));
         }
-        Ok(events)
+        Ok((events, size))
     }
 
     pub(super) fn event(
@@ -131,64 +112,47 @@ impl Store {
 
     fn write_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), Trouble> {
         let sql = "INSERT OR REPLACE INTO snapshots (run, seq, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
-        self.db.prepare_cached(sql)?.execute(params![run.0, seq, state.packed, state.bytes])?;
+        self.execute(sql, params![run.0, seq, state.packed, state.bytes])?;
         self.keep_apart(run, state)?;
         if first {
             return Ok(());
         }
         let sql = "SELECT seq FROM snapshots WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC";
-        let mut found = self.db.prepare_cached(sql)?;
-        let older: Vec<u64> = found.query_map(params![run.0, seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let older: Vec<u64> = self.rows(sql, params![run.0, seq], |row| row.get(0))?;
         for dropped in thinned(seq, &older) {
-            let sql = "DELETE FROM snapshots WHERE run = ?1 AND seq = ?2";
-            self.db.prepare_cached(sql)?.execute(params![run.0, dropped])?;
+            self.execute("DELETE FROM snapshots WHERE run = ?1 AND seq = ?2", params![run.0, dropped])?;
         }
         Ok(())
     }
 
-    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: Packed) {
-        self.batch.borrow_mut().ask(run, effect.0, command);
-    }
-
-    pub(crate) fn answered(&self, run: RunNo, effect: EffectNo) {
-        self.batch.borrow_mut().answered(run, effect.0);
-    }
-
     /// The calls that a run waits for.
-    pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Pending>, Trouble> {
+    pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Command>, Trouble> {
         let sql = "SELECT packed, bytes FROM outbox WHERE run = ?1 ORDER BY effect";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows: Vec<(bool, Vec<u8>)> = found.query_map([run.0], packed_row)?.collect::<Result<_, _>>()?;
         let read = |(packed, bytes): (bool, Vec<u8>)| {
             let mut command = codec::decode_command(&bytes).map_err(|error| damaged(run, error))?;
             if packed {
                 self.unpack_command(packing, &mut command)?;
             }
-            Ok(Pending(command))
+            Ok(command)
         };
-        rows.into_iter().map(read).collect()
+        self.rows(sql, [run.0], packed_row)?.into_iter().map(read).collect()
     }
 
     /// The command of a call that a run waits for. Values that are kept apart stay so.
     pub(crate) fn pending_effect(&self, run: RunNo, effect: EffectNo) -> Result<Option<Command>, Trouble> {
         let sql = "SELECT bytes FROM outbox WHERE run = ?1 AND effect = ?2";
-        let mut found = self.db.prepare_cached(sql)?;
-        let bytes: Option<Vec<u8>> = found.query_row(params![run.0, effect.0], |row| row.get(0)).optional()?;
+        let bytes: Option<Vec<u8>> = self.first(sql, params![run.0, effect.0], |row| row.get(0))?;
         bytes.map(|bytes| codec::decode_command(&bytes).map_err(|error| damaged(run, error))).transpose()
     }
 
     pub(crate) fn set_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) {
-        self.defer(run, move |store| {
-            let sql = "INSERT OR REPLACE INTO timers (due_ms, run, timer) VALUES (?1, ?2, ?3)";
-            Ok(store.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
-        });
+        let sql = "INSERT OR REPLACE INTO timers (due_ms, run, timer) VALUES (?1, ?2, ?3)";
+        self.execute_later(run, sql, (due_ms, run.0, timer.0));
     }
 
     pub(crate) fn clear_timer(&self, run: RunNo, timer: TimerNo, due_ms: i64) {
-        self.defer(run, move |store| {
-            let sql = "DELETE FROM timers WHERE due_ms = ?1 AND run = ?2 AND timer = ?3";
-            Ok(store.db.prepare_cached(sql)?.execute(params![due_ms, run.0, timer.0]).map(drop)?)
-        });
+        let sql = "DELETE FROM timers WHERE due_ms = ?1 AND run = ?2 AND timer = ?3";
+        self.execute_later(run, sql, (due_ms, run.0, timer.0));
     }
 
     /// Runs that nobody drives and that a timer wakes by then, the earliest first, without those in a JSON list of numbers.
@@ -197,86 +161,52 @@ impl Store {
             WHERE due_ms <= ?1 AND owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?2))
             ORDER BY due_ms LIMIT ?3";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut found = self.db.prepare_cached(sql)?;
-        let due =
-            found.query_map(params![by_ms, skipped, limit], |row| row.get(0).map(RunNo))?.collect::<Result<_, _>>()?;
-        Ok(due)
+        self.rows(sql, params![by_ms, skipped, limit], |row| row.get(0).map(RunNo))
     }
 
     /// When the first timer of a run that nobody drives is due, without those in a JSON list of numbers.
     pub(crate) fn first_due_ms(&self, skipped: &str) -> Result<Option<i64>, Trouble> {
         let sql = "SELECT due_ms FROM timers JOIN runs ON runs.run = timers.run
             WHERE owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?1)) ORDER BY due_ms LIMIT 1";
-        Ok(self.db.prepare_cached(sql)?.query_row([skipped], |row| row.get(0)).optional()?)
+        self.first(sql, [skipped], |row| row.get(0))
     }
 
     pub(crate) fn put_question(&self, run: RunNo, request: RequestNo, spec: Packed, now_ms: i64) {
         self.defer(run, move |store| {
             let sql =
                 "INSERT OR REPLACE INTO requests (run, request, spec, packed, asked_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
-            let values = params![run.0, request.0, spec.bytes, spec.packed, now_ms];
-            store.db.prepare_cached(sql)?.execute(values)?;
+            store.execute(sql, params![run.0, request.0, spec.bytes, spec.packed, now_ms])?;
             store.keep_apart(run, &spec)
         });
     }
 
     pub(crate) fn remind(&self, run: RunNo, request: RequestNo) {
-        self.defer(run, move |store| {
-            let sql = "UPDATE requests SET reminded = reminded + 1 WHERE run = ?1 AND request = ?2";
-            Ok(store.db.prepare_cached(sql)?.execute(params![run.0, request.0]).map(drop)?)
-        });
+        let sql = "UPDATE requests SET reminded = reminded + 1 WHERE run = ?1 AND request = ?2";
+        self.execute_later(run, sql, (run.0, request.0));
     }
 
     pub(crate) fn close_question(&self, run: RunNo, request: RequestNo, now_ms: i64) {
-        self.defer(run, move |store| {
-            let sql = "UPDATE requests SET closed_ms = ?3 WHERE run = ?1 AND request = ?2 AND closed_ms IS NULL";
-            Ok(store.db.prepare_cached(sql)?.execute(params![run.0, request.0, now_ms]).map(drop)?)
-        });
+        let sql = "UPDATE requests SET closed_ms = ?3 WHERE run = ?1 AND request = ?2 AND closed_ms IS NULL";
+        self.execute_later(run, sql, (run.0, request.0, now_ms));
     }
 
     /// The runs that have open questions. The questions themselves are not read: one may be damaged.
     pub(super) fn runs_with_open_questions(&self) -> Result<Vec<RunNo>, Trouble> {
-        let sql = "SELECT DISTINCT run FROM requests WHERE closed_ms IS NULL";
-        let mut found = self.db.prepare_cached(sql)?;
-        let runs = found.query_map([], |row| row.get(0).map(RunNo))?;
-        Ok(runs.collect::<Result<_, _>>()?)
+        self.rows("SELECT DISTINCT run FROM requests WHERE closed_ms IS NULL", [], |row| row.get(0).map(RunNo))
     }
 
     /// All questions of a run, in order.
     pub fn questions(&self, run: RunNo) -> Result<Vec<Question>, Trouble> {
         let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
             WHERE run = ?1 ORDER BY request";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows: Vec<_> = found.query_map([run.0], question_row)?.collect::<Result<_, _>>()?;
-        rows.into_iter().map(|row| self.question(row)).collect()
-    }
-
-    fn question(&self, (mut question, packed, bytes): (Question, bool, Vec<u8>)) -> Result<Question, Trouble> {
-        question.spec = codec::decode_value(&bytes).map_err(|error| damaged(question.run, error))?;
-        if packed {
-            let packing = self.packing(question.run)?;
-            self.unpack_value(&packing, &mut question.spec)?;
-        }
-        Ok(question)
-    }
-
-    /// From now on, the run has taken a signal of that key.
-    pub(crate) fn take_key(&self, run: RunNo, key: Arc<str>) {
-        self.batch.borrow_mut().take_key(run, key);
-    }
-
-    pub(super) fn insert_key(&self, run: RunNo, key: &str) -> Result<(), Trouble> {
-        let sql = "INSERT OR IGNORE INTO signals (run, key) VALUES (?1, ?2)";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, key]).map(drop)?)
-    }
-
-    /// Whether a run has taken a signal of that key, in this turn or before.
-    pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, Trouble> {
-        if self.batch.borrow().has_key(run, key) {
-            return Ok(true);
-        }
-        let sql = "SELECT EXISTS (SELECT 1 FROM signals WHERE run = ?1 AND key = ?2)";
-        Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, key], |row| row.get(0))?)
+        let read = |(mut question, packed, bytes): (Question, bool, Vec<u8>)| {
+            question.spec = codec::decode_value(&bytes).map_err(|error| damaged(run, error))?;
+            if packed {
+                self.unpack_value(&self.packing(run)?, &mut question.spec)?;
+            }
+            Ok(question)
+        };
+        self.rows(sql, [run.0], question_row)?.into_iter().map(read).collect()
     }
 
     /// What is sealed of a run, for whoever must not show it: secret inputs, and secrets of the environment that came up.

@@ -47,7 +47,8 @@ use std::time::{Duration, Instant};
 
 use branchpoint_core::FoldError;
 use branchpoint_core::codec::CodecError;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
 
 use batch::Batch;
 pub use branchpoint_backend::{
@@ -56,7 +57,6 @@ pub use branchpoint_backend::{
 };
 pub use exchange::{ExchangeTrouble, FORMAT, ImportLimits};
 pub use inbox::Sent;
-pub(crate) use journal::Pending;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 use permissions::{private_file, private_folder};
@@ -238,44 +238,63 @@ impl Store {
         // So much is left of the log after it was moved; a burst does not keep its disk space for ever.
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
         db.pragma_update(None, "cache_size", -32_000)?;
-        db.set_prepared_statement_cache_capacity(64);
         // The files beside it are those of the real file, by whatever name it was opened.
         let path = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        Ok(Self { db, path: Some(path), durability, batch: RefCell::default(), memory_key: OnceCell::new() })
+        Ok(Self::over(db, Some(path), durability))
     }
 
     /// A store that is gone with the process: for runs that are only tried.
     pub fn in_memory() -> Result<Self, Trouble> {
         let mut db = Connection::open_in_memory()?;
         schema::create_or_verify(&mut db)?;
-        db.set_prepared_statement_cache_capacity(64);
-        Ok(Self {
-            db,
-            path: None,
-            durability: Durability::Normal,
-            batch: RefCell::default(),
-            memory_key: OnceCell::new(),
-        })
+        Ok(Self::over(db, None, Durability::Normal))
     }
 
     /// Opens a store that is there, to look at it.
     pub fn read_only(path: &Path) -> Result<Self, Trouble> {
-        let mut db =
-            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-                .map_err(|_| Trouble::Missing(format!("file {}", path.display())))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let missing = |_| Trouble::Missing(format!("file {}", path.display()));
+        let mut db = Connection::open_with_flags(path, flags).map_err(missing)?;
         db.busy_handler(Some(wait_for_writer))?;
         let real = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
-        let store = Self {
-            db,
-            path: Some(real),
-            durability: Durability::Full,
-            batch: RefCell::default(),
-            memory_key: OnceCell::new(),
-        };
-        schema::verify(&store.db)?;
-        store.db.pragma_update(None, "query_only", true)?;
-        store.db.set_prepared_statement_cache_capacity(64);
-        Ok(store)
+        schema::verify(&db)?;
+        db.pragma_update(None, "query_only", true)?;
+        Ok(Self::over(db, Some(real), Durability::Full))
+    }
+
+    fn over(db: Connection, path: Option<PathBuf>, durability: Durability) -> Self {
+        db.set_prepared_statement_cache_capacity(64);
+        Self { db, path, durability, batch: RefCell::default(), memory_key: OnceCell::new() }
+    }
+
+    /// Executes a statement. Returns how many rows it changed.
+    pub(crate) fn execute(&self, sql: &str, values: impl Params) -> Result<usize, Trouble> {
+        Ok(self.db.prepare_cached(sql)?.execute(values)?)
+    }
+
+    /// The value of a query that has one.
+    pub(crate) fn value<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<T, Trouble> {
+        Ok(self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
+    }
+
+    /// The first row of a query, if it has one.
+    pub(crate) fn first<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, Trouble> {
+        Ok(self.db.prepare_cached(sql)?.query_row(values, read).optional()?)
+    }
+
+    /// All rows of a query.
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Trouble> {
+        Ok(self.db.prepare_cached(sql)?.query_map(values, read)?.collect::<Result<_, _>>()?)
     }
 
     /// The file, if it is one.
@@ -285,7 +304,7 @@ impl Store {
 
     /// A number that changes when another process has written.
     pub fn version(&self) -> Result<i64, Trouble> {
-        Ok(self.db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+        self.value("PRAGMA data_version", [])
     }
 
     /// Makes a change that concerns processes that live, such as which of them drives a run. It is not synced, because a loss of
@@ -331,13 +350,13 @@ impl Store {
 
     /// Begins a change of many rows. It is all or nothing.
     pub(crate) fn begin(&self) -> Result<(), Trouble> {
-        Ok(self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop)?)
+        self.execute("BEGIN IMMEDIATE", []).map(drop)
     }
 
     /// After this, what was written survives.
     pub(crate) fn commit(&self) -> Result<(), Trouble> {
         self.write_out()?;
-        Ok(self.db.prepare_cached("COMMIT")?.execute([]).map(drop)?)
+        self.execute("COMMIT", []).map(drop)
     }
 
     /// Moves the log into the file, as far as nobody is in the way.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use branchpoint_backend::{Notice, RequestChange};
 use branchpoint_core::RequestNo;
 use branchpoint_expr::Value;
-use rusqlite::params;
 
 use super::{RunNo, Store, Trouble};
 
@@ -19,21 +18,15 @@ impl Store {
         };
         let users = Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>());
         let (users, outcome) = (format!("{users:?}"), outcome.map(|outcome| format!("{outcome:?}")));
-        self.defer(run, move |store| {
-            let sql =
-                "INSERT INTO notices (owner, run, request, event, users, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-            let values = params![owner, run.0, request.0, event, users, outcome];
-            Ok(store.db.prepare_cached(sql)?.execute(values).map(drop)?)
-        });
+        let sql = "INSERT INTO notices (owner, run, request, event, users, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.execute_later(run, sql, (owner, run.0, request.0, event, users, outcome));
     }
 
     /// What a process has to tell, in order; what others have left behind is among it.
     pub fn notices(&self, owner: i64) -> Result<Vec<Notice>, Trouble> {
-        let sql = "UPDATE notices SET owner = ?1 WHERE owner NOT IN (SELECT owner FROM owners)";
-        self.db.prepare_cached(sql)?.execute([owner])?;
+        self.execute("UPDATE notices SET owner = ?1 WHERE owner NOT IN (SELECT owner FROM owners)", [owner])?;
         let sql = "SELECT notice, run, request, event, users, outcome FROM notices WHERE owner = ?1 ORDER BY notice";
-        let mut found = self.db.prepare_cached(sql)?;
-        let notices = found.query_map([owner], |row| {
+        self.rows(sql, [owner], |row| {
             let users: Vec<String> = serde_json::from_str(row.get_ref(4)?.as_str()?).unwrap_or_default();
             Ok(Notice {
                 number: row.get(0)?,
@@ -43,12 +36,11 @@ impl Store {
                 users: users.into_iter().map(Arc::from).collect(),
                 outcome: row.get::<_, Option<String>>(5)?.and_then(|outcome| serde_json::from_str(&outcome).ok()),
             })
-        })?;
-        Ok(notices.collect::<Result<_, _>>()?)
+        })
     }
 
     /// People were told.
     pub fn drop_notice(&self, notice: &Notice) -> Result<(), Trouble> {
-        Ok(self.db.prepare_cached("DELETE FROM notices WHERE notice = ?1")?.execute([notice.number]).map(drop)?)
+        self.execute("DELETE FROM notices WHERE notice = ?1", [notice.number]).map(drop)
     }
 }

@@ -44,8 +44,7 @@ impl Store {
 
     /// Lets go of what processes drove that are gone. True: there was one.
     pub(crate) fn bury_the_dead(&self, own: Option<i64>) -> Result<bool, Trouble> {
-        let mut found = self.db.prepare_cached("SELECT owner FROM owners")?;
-        let owners: Vec<i64> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let owners: Vec<i64> = self.rows("SELECT owner FROM owners", [], |row| row.get(0))?;
         let dead: Vec<i64> = owners.into_iter().filter(|owner| Some(*owner) != own && !self.is_alive(*owner)).collect();
         for owner in &dead {
             self.unsynced(|| self.free(*owner))?;
@@ -59,19 +58,18 @@ impl Store {
 
     /// What it drove belongs to nobody from now on.
     pub(crate) fn free(&self, owner: i64) -> Result<(), Trouble> {
-        self.db.prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?.execute([owner])?;
-        self.db.prepare_cached("DELETE FROM owners WHERE owner = ?1")?.execute([owner])?;
+        self.execute("UPDATE runs SET owner = NULL WHERE owner = ?1", [owner])?;
+        self.execute("DELETE FROM owners WHERE owner = ?1", [owner])?;
         Ok(())
     }
 
     /// The processes that drive runs.
     pub fn owners(&self) -> Result<Vec<DriverProcess>, Trouble> {
-        let mut found = self.db.prepare_cached("SELECT owner, pid, what, since_ms FROM owners ORDER BY owner")?;
-        let rows = found.query_map([], |row| {
+        let mut drivers = self.rows("SELECT owner, pid, what, since_ms FROM owners ORDER BY owner", [], |row| {
             Ok(DriverProcess { owner: row.get(0)?, pid: row.get(1)?, command: row.get(2)?, since_ms: row.get(3)? })
         })?;
-        let drivers: Vec<DriverProcess> = rows.collect::<Result<_, _>>()?;
-        Ok(drivers.into_iter().filter(|driver| self.is_alive(driver.owner)).collect())
+        drivers.retain(|driver| self.is_alive(driver.owner));
+        Ok(drivers)
     }
 
     /// Whether the process lives: nobody else can take the lock of one that does.

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use branchpoint_core::{Command, Event, State, codec};
 use branchpoint_expr::{Object, Value};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use super::workflows::hash;
 use super::{RunNo, Store, Trouble};
@@ -255,13 +255,13 @@ impl Packer<'_> {
 impl Store {
     /// Keeps the large values that a row refers to.
     pub(crate) fn keep_apart(&self, run: RunNo, packed: &Packed) -> std::result::Result<(), Trouble> {
-        for (hash, bytes) in &packed.blobs {
-            let sql = "INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)";
-            self.db.prepare_cached(sql)?.execute(params![hash, bytes])?;
-            let sql = "INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)";
-            self.db.prepare_cached(sql)?.execute(params![run.0, hash])?;
-        }
-        Ok(())
+        packed.blobs.iter().try_for_each(|(hash, bytes)| self.keep_blob(run, hash, bytes))
+    }
+
+    /// Keeps bytes of a run under their hash.
+    pub(super) fn keep_blob(&self, run: RunNo, hash: &[u8; 32], bytes: &[u8]) -> std::result::Result<(), Trouble> {
+        self.execute("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)", params![hash, bytes])?;
+        self.execute("INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)", params![run.0, hash]).map(drop)
     }
 
     /// Puts large values and secrets back in their places.
@@ -306,7 +306,7 @@ impl Store {
 
     fn blob(&self, hash: &str) -> std::result::Result<Value, Trouble> {
         let sql = "SELECT bytes FROM blobs WHERE hash = unhex(?1)";
-        let bytes: Option<Vec<u8>> = self.db.prepare_cached(sql)?.query_row([hash], |row| row.get(0)).optional()?;
+        let bytes: Option<Vec<u8>> = self.first(sql, [hash], |row| row.get(0))?;
         let bytes = bytes.ok_or_else(|| Trouble::Missing(format!("large value {hash}")))?;
         codec::decode_value(&bytes).map_err(|error| Trouble::Bytes { run: format!("large value {hash}"), error })
     }

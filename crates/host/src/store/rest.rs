@@ -14,8 +14,7 @@ impl Store {
         }
         let children: Vec<RunNo> =
             self.children(run)?.into_iter().filter(|child| !child.status.is_final()).map(|child| child.run).collect();
-        let sql = "SELECT count(*) FROM outbox WHERE run = ?1";
-        let calls: usize = self.db.prepare_cached(sql)?.query_row([run.0], |row| row.get(0))?;
+        let calls: usize = self.value("SELECT count(*) FROM outbox WHERE run = ?1", [run.0])?;
         if children.is_empty() || calls > children.len() {
             return Ok(Status::Running);
         }
@@ -44,6 +43,6 @@ impl Store {
         let sql = "WITH RECURSIVE tree (run) AS (
                 VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run
             ) SELECT min(due_ms) FROM timers WHERE run IN tree";
-        Ok(self.db.prepare_cached(sql)?.query_row([run.0], |row| row.get(0))?)
+        self.value(sql, [run.0])
     }
 }

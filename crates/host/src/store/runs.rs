@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use branchpoint_core::ir::Status;
 use rusqlite::types::ToSql;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 use super::{Filter, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
 
@@ -15,7 +15,7 @@ impl Store {
     /// The run of an id.
     pub fn run(&self, id: &str) -> Result<Option<Run>, Trouble> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
-        Ok(self.db.prepare_cached(&sql)?.query_row([id], read).optional()?)
+        self.first(&sql, [id], read)
     }
 
     /// The run of an id, or the one run whose id begins or ends so.
@@ -28,14 +28,13 @@ impl Store {
         );
         // What people type is taken by the letter.
         let literal: String = id.chars().filter(|letter| !"*?[]".contains(*letter)).collect();
-        let found = self.db.prepare_cached(&sql)?.query_map([literal], read)?.collect::<Result<_, _>>()?;
-        Ok(found)
+        self.rows(&sql, [literal], read)
     }
 
     /// The row of a run.
     pub fn row(&self, run: RunNo) -> Result<Run, Trouble> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
-        let found = self.db.prepare_cached(&sql)?.query_row([run.0], read).optional()?;
+        let found = self.first(&sql, [run.0], read)?;
         found.ok_or_else(|| Trouble::Missing(format!("run {}", run.0)))
     }
 
@@ -73,24 +72,19 @@ impl Store {
     /// The child runs of a run, in the order in which they were started.
     pub fn children(&self, parent: RunNo) -> Result<Vec<Run>, Trouble> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE parent = ?1 ORDER BY run");
-        let found = self.db.prepare_cached(&sql)?.query_map([parent.0], read)?.collect::<Result<_, _>>()?;
-        Ok(found)
+        self.rows(&sql, [parent.0], read)
     }
 
     /// The child runs of a call that have not ended.
     pub(crate) fn called_by(&self, parent: RunNo, effect: branchpoint_core::EffectNo) -> Result<Vec<RunNo>, Trouble> {
         let sql = "SELECT run FROM runs WHERE parent = ?1 AND effect = ?2
             AND status NOT IN ('completed', 'failed', 'cancelled')";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows = found.query_map(params![parent.0, effect.0], |row| row.get(0).map(RunNo))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.rows(sql, params![parent.0, effect.0], |row| row.get(0).map(RunNo))
     }
 
     /// How many runs stand how.
     pub fn counts(&self) -> Result<Vec<(String, u64)>, Trouble> {
-        let mut found = self.db.prepare_cached("SELECT status, count(*) FROM runs GROUP BY status")?;
-        let counts = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-        Ok(counts)
+        self.rows("SELECT status, count(*) FROM runs GROUP BY status", [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     /// Abandoned runs that could continue, without those in a JSON list of numbers.
@@ -98,9 +92,7 @@ impl Store {
         let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL
             AND run NOT IN (SELECT value FROM json_each(?1)) ORDER BY run LIMIT ?2";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut found = self.db.prepare_cached(sql)?;
-        let adrift = found.query_map(params![skipped, limit], |row| row.get(0).map(RunNo))?;
-        Ok(adrift.collect::<Result<_, _>>()?)
+        self.rows(sql, params![skipped, limit], |row| row.get(0).map(RunNo))
     }
 
     /// Reserves numbers for runs that this process will start, inside a transaction. No other process uses them, whether or not they
@@ -109,15 +101,10 @@ impl Store {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let sql = "INSERT INTO sqlite_sequence (name, seq)
             SELECT 'runs', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'runs')";
-        self.db.prepare_cached(sql)?.execute([])?;
+        self.execute(sql, [])?;
         let sql = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'runs' RETURNING seq";
-        let last: i64 = self.db.prepare_cached(sql)?.query_row([count], |row| row.get(0))?;
+        let last: i64 = self.value(sql, [count])?;
         Ok(last - count + 1..last + 1)
-    }
-
-    /// A new run under a number that was reserved for it, when the turn commits: see [`Store::write_new_runs`].
-    pub(crate) fn insert_run_later(&self, new: Run, semantics: u16) {
-        self.batch.borrow_mut().insert_run(new, semantics);
     }
 
     /// A new run, under its own number if it has one. None: there is a run of that id.
@@ -126,29 +113,31 @@ impl Store {
             (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING";
         let (parent, number) = (new.parent, Some(new.run.0).filter(|number| *number > 0));
-        let inserted = self.db.prepare_cached(sql)?.execute(params![
-            new.id,
-            new.workflow.0,
-            new.part,
-            semantics,
-            new.status.as_str(),
-            new.seq,
-            new.owner,
-            parent.map(|parent| parent.run.0),
-            parent.map(|parent| parent.effect),
-            parent.map(|parent| parent.attempt),
-            new.started_ms,
-            new.touched_ms,
-            new.folder,
-            number,
-        ])?;
+        let inserted = self.execute(
+            sql,
+            params![
+                new.id,
+                new.workflow.0,
+                new.part,
+                semantics,
+                new.status.as_str(),
+                new.seq,
+                new.owner,
+                parent.map(|parent| parent.run.0),
+                parent.map(|parent| parent.effect),
+                parent.map(|parent| parent.attempt),
+                new.started_ms,
+                new.touched_ms,
+                new.folder,
+                number,
+            ],
+        )?;
         Ok((inserted == 1).then(|| RunNo(self.db.last_insert_rowid())))
     }
 
     /// Which process drives a run.
     pub(crate) fn set_owner(&self, run: RunNo, owner: Option<i64>) -> Result<(), Trouble> {
-        let sql = "UPDATE runs SET owner = ?2 WHERE run = ?1";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, owner]).map(drop)?)
+        self.execute("UPDATE runs SET owner = ?2 WHERE run = ?1", params![run.0, owner]).map(drop)
     }
 
     /// A process that has claimed a run does not drive it, when the turn commits.
@@ -158,32 +147,21 @@ impl Store {
 
     /// The same, at once.
     pub(crate) fn release_run(&self, run: RunNo, owner: i64) -> Result<(), Trouble> {
-        let sql = "UPDATE runs SET owner = NULL WHERE run = ?1 AND owner = ?2";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, owner]).map(drop)?)
+        self.execute("UPDATE runs SET owner = NULL WHERE run = ?1 AND owner = ?2", params![run.0, owner]).map(drop)
     }
 
     /// Ends the rows of a run that cannot be opened, as cancelled, when the turn commits. Its journal stays as it is.
     pub(crate) fn end_rows(&self, run: RunNo, now_ms: i64) {
         self.defer(run, move |store| {
             for table in ["timers", "outbox", "notices"] {
-                store.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run.0])?;
+                store.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.0])?;
             }
             let sql = "UPDATE requests SET closed_ms = ?2 WHERE run = ?1 AND closed_ms IS NULL";
-            store.db.prepare_cached(sql)?.execute(params![run.0, now_ms])?;
+            store.execute(sql, params![run.0, now_ms])?;
             let sql = "UPDATE runs SET status = ?3, touched_ms = max(touched_ms, ?2), owner = NULL WHERE run = ?1";
             let values = params![run.0, now_ms, Status::Cancelled.as_str()];
-            Ok(store.db.prepare_cached(sql)?.execute(values).map(drop)?)
+            store.execute(sql, values).map(drop)
         });
-    }
-
-    /// A run took events, and its status and owner stay.
-    pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) {
-        self.batch.borrow_mut().touch(run, seq, touched_ms);
-    }
-
-    /// A run has another status or owner.
-    pub(crate) fn restate(&self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
-        self.batch.borrow_mut().restate(run, seq, touched_ms, status, owner);
     }
 
     pub(super) fn update_run(
@@ -196,7 +174,7 @@ impl Store {
     ) -> Result<(), Trouble> {
         let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5 WHERE run = ?1";
         let values = params![run.0, seq, touched_ms, status.as_str(), owner];
-        Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)
+        self.execute(sql, values).map(drop)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use branchpoint_backend::RunScript;
 use branchpoint_core::codec;
 use branchpoint_expr::Value;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use super::journal::damaged;
 use super::pack::Packed;
@@ -39,12 +39,12 @@ impl Store {
         let root = self.root_of(run)?;
         let sql = "SELECT run_scripts.hash, packed, live_ms, bytes
             FROM run_scripts JOIN blobs ON blobs.hash = run_scripts.hash WHERE run = ?1";
-        let found = self.db.prepare_cached(sql)?.query_row([root.0], |row| {
+        let found = self.first(sql, [root.0], |row| {
             let hash = hexadecimal(row.get_ref(0)?.as_blob()?);
             let script = RunScript { hash, script: Value::Null, is_recorded: false, live_ms: row.get(2)? };
             Ok((script, row.get::<_, bool>(1)?, row.get::<_, Vec<u8>>(3)?))
-        });
-        let Some((mut script, packed, bytes)) = found.optional()? else { return Ok(None) };
+        })?;
+        let Some((mut script, packed, bytes)) = found else { return Ok(None) };
         script.script = codec::decode_value(&bytes).map_err(|error| damaged(root, error))?;
         if packed {
             self.unpack_value(&self.packing(root)?, &mut script.script)?;
@@ -57,7 +57,7 @@ impl Store {
     pub fn is_scripted(&self, run: RunNo) -> Result<bool, Trouble> {
         let sql = "SELECT EXISTS (SELECT 1 FROM run_scripts WHERE run = ?1 AND live_ms IS NULL)";
         let root = self.root_of(run)?;
-        Ok(self.db.prepare_cached(sql)?.query_row([root.0], |row| row.get(0))?)
+        self.value(sql, [root.0])
     }
 
     /// Binds a script to a root run that is new in this turn, when the turn commits. These entries of it are used.
@@ -69,13 +69,10 @@ impl Store {
     pub(crate) fn write_script(&self, run: RunNo, script: &Packed, used: &[UsedEntry]) -> Result<(), Trouble> {
         self.keep_apart(run, script)?;
         let digest = hash([script.bytes.as_slice()]);
-        let sql = "INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)";
-        self.db.prepare_cached(sql)?.execute(params![digest, script.bytes])?;
-        let sql = "INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)";
-        self.db.prepare_cached(sql)?.execute(params![run.0, digest])?;
+        self.keep_blob(run, &digest, &script.bytes)?;
         let sql = "INSERT OR REPLACE INTO run_scripts (run, hash, packed) VALUES (?1, ?2, ?3)";
-        self.db.prepare_cached(sql)?.execute(params![run.0, digest, script.packed])?;
-        self.db.prepare_cached("DELETE FROM script_used WHERE run = ?1")?.execute([run.0])?;
+        self.execute(sql, params![run.0, digest, script.packed])?;
+        self.execute("DELETE FROM script_used WHERE run = ?1", [run.0])?;
         used.iter().try_for_each(|used| self.insert_used(run, used))
     }
 
@@ -90,7 +87,7 @@ impl Store {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let Taker { run, seq, number, attempt } = taker;
         let values = params![root.0, &*entry.step, &*entry.path, entry.index, run.0, seq, number, attempt];
-        Ok(self.db.prepare_cached(sql)?.execute(values).map(drop)?)
+        self.execute(sql, values).map(drop)
     }
 
     /// The used entries of the script of a root run.
@@ -119,14 +116,13 @@ impl Store {
 
     /// The place in the journal of all runs of an event of a run.
     pub(crate) fn position_of(&self, run: RunNo, seq: u64) -> Result<i64, Trouble> {
-        let sql = "SELECT coalesce(max(position), 0) FROM events WHERE run = ?1 AND seq <= ?2";
-        Ok(self.db.prepare_cached(sql)?.query_row(params![run.0, seq], |row| row.get(0))?)
+        self.value("SELECT coalesce(max(position), 0) FROM events WHERE run = ?1 AND seq <= ?2", params![run.0, seq])
     }
 
     /// From now on the calls of a scripted root run are executed. The script stays on record.
     pub(crate) fn set_live(&self, run: RunNo, now_ms: i64) -> Result<(), Trouble> {
         let sql = "UPDATE run_scripts SET live_ms = ?2 WHERE run = ?1 AND live_ms IS NULL";
-        Ok(self.db.prepare_cached(sql)?.execute(params![run.0, now_ms]).map(drop)?)
+        self.execute(sql, params![run.0, now_ms]).map(drop)
     }
 
     /// The same for a run that is new in this turn, when the turn commits.

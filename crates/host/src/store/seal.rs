@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use branchpoint_backend::KeyState;
 use chacha20poly1305::aead::{Aead, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
-use rusqlite::{OptionalExtension, params};
 
 use super::permissions::private_file;
 use super::upkeep::beside;
@@ -106,8 +105,7 @@ impl Key {
 
     /// Whether it opens the check value of a store; none if the store has none.
     fn fits_check(&self, store: &Store) -> Result<Option<bool>, Trouble> {
-        let sql = "SELECT bytes FROM key_check WHERE id = 1";
-        let sealed: Option<Vec<u8>> = store.db.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+        let sealed: Option<Vec<u8>> = store.first("SELECT bytes FROM key_check WHERE id = 1", [], |row| row.get(0))?;
         Ok(sealed.map(|sealed| self.open(&sealed).is_ok_and(|opened| opened == CHECK)))
     }
 
@@ -136,26 +134,19 @@ impl Store {
     pub(crate) fn seal(&self, key: &Key, run: RunNo, secrets: &[String]) -> Result<(), Trouble> {
         if !key.fits_check(self)?.unwrap_or(false) {
             let check = key.seal(CHECK)?;
-            self.defer(run, move |store| {
-                let sql = "INSERT OR REPLACE INTO key_check (id, bytes) VALUES (1, ?1)";
-                Ok(store.db.prepare_cached(sql)?.execute([check]).map(drop)?)
-            });
+            self.execute_later(run, "INSERT OR REPLACE INTO key_check (id, bytes) VALUES (1, ?1)", [check]);
         }
         for (number, secret) in (0_i64..).zip(secrets) {
             let sealed = key.seal(secret)?;
-            self.defer(run, move |store| {
-                let sql = "INSERT OR IGNORE INTO sealed (run, number, bytes) VALUES (?1, ?2, ?3)";
-                Ok(store.db.prepare_cached(sql)?.execute(params![run.0, number, sealed]).map(drop)?)
-            });
+            let sql = "INSERT OR IGNORE INTO sealed (run, number, bytes) VALUES (?1, ?2, ?3)";
+            self.execute_later(run, sql, (run.0, number, sealed));
         }
         Ok(())
     }
 
     /// The secrets of a run, as they were sealed.
     pub(crate) fn sealed(&self, run: RunNo) -> Result<Vec<Vec<u8>>, Trouble> {
-        let mut found = self.db.prepare_cached("SELECT bytes FROM sealed WHERE run = ?1 ORDER BY number")?;
-        let sealed = found.query_map([run.0], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(sealed)
+        self.rows("SELECT bytes FROM sealed WHERE run = ?1 ORDER BY number", [run.0], |row| row.get(0))
     }
 
     /// Whether the key of sealed secrets is there and fits.
@@ -177,11 +168,11 @@ impl Store {
     }
 
     fn has_sealed(&self) -> Result<bool, Trouble> {
-        Ok(self.db.query_row("SELECT EXISTS (SELECT 1 FROM sealed)", [], |row| row.get(0))?)
+        self.value("SELECT EXISTS (SELECT 1 FROM sealed)", [])
     }
 
     fn any_sealed(&self) -> Result<Option<Vec<u8>>, Trouble> {
-        Ok(self.db.query_row("SELECT bytes FROM sealed LIMIT 1", [], |row| row.get(0)).optional()?)
+        self.first("SELECT bytes FROM sealed LIMIT 1", [], |row| row.get(0))
     }
 }
 

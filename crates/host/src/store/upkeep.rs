@@ -50,9 +50,7 @@ impl Store {
             ORDER BY run LIMIT {RUNS_A_CHANGE}",
             words.join(", ")
         );
-        let mut found = self.db.prepare_cached(&sql)?;
-        let roots: Vec<i64> =
-            found.query_map(params![after.0, which.before_ms], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let roots: Vec<i64> = self.rows(&sql, params![after.0, which.before_ms], |row| row.get(0))?;
         for root in &roots {
             match self.ended_tree(*root)? {
                 Some(tree) => self.remove(&tree, which.dry_run, pruned)?,
@@ -61,7 +59,7 @@ impl Store {
         }
         if !roots.is_empty() && !which.dry_run {
             // All at once, because sessions are not found by their runs. A number may be given again to another run.
-            self.db.prepare_cached("DELETE FROM sessions WHERE run NOT IN (SELECT run FROM runs)")?.execute([])?;
+            self.execute("DELETE FROM sessions WHERE run NOT IN (SELECT run FROM runs)", [])?;
         }
         Ok(roots.last().copied().map(RunNo))
     }
@@ -71,51 +69,40 @@ impl Store {
         let sql = "WITH RECURSIVE tree (run) AS (
                 VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run
             ) SELECT tree.run, status IN ('completed', 'failed', 'cancelled') FROM tree JOIN runs ON runs.run = tree.run";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows = found.query_map([root], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?)))?;
-        let mut tree = Vec::new();
-        for row in rows {
-            let (run, ended) = row?;
-            if !ended {
-                return Ok(None);
-            }
-            tree.push(run);
-        }
-        Ok(Some(tree))
+        let tree = self.rows(sql, [root], |row| Ok(row.get::<_, bool>(1)?.then_some(row.get(0)?)))?;
+        Ok(tree.into_iter().collect())
     }
 
     fn remove(&self, tree: &[i64], dry_run: bool, pruned: &mut Pruned) -> Result<(), Trouble> {
         for run in tree {
             pruned.runs += 1;
             let sql = "SELECT count(*) FROM events WHERE run = ?1";
-            pruned.events += self.db.prepare_cached(sql)?.query_row([run], |row| row.get::<_, u64>(0))?;
+            pruned.events += self.value::<u64>(sql, [run])?;
             let used = self.blobs_of(*run)?;
             if dry_run {
                 continue;
             }
             for table in TABLES {
-                self.db.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run])?;
+                self.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
             }
-            self.db.prepare_cached("DELETE FROM runs WHERE run = ?1")?.execute([run])?;
+            self.execute("DELETE FROM runs WHERE run = ?1", [run])?;
             for hash in used {
                 let sql = "DELETE FROM blobs WHERE hash = ?1
                     AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.hash = ?1)";
-                pruned.blobs += self.db.prepare_cached(sql)?.execute([hash])? as u64;
+                pruned.blobs += self.execute(sql, [hash])? as u64;
             }
         }
         Ok(())
     }
 
     fn blobs_of(&self, run: i64) -> Result<Vec<Vec<u8>>, Trouble> {
-        let mut found = self.db.prepare_cached("SELECT hash FROM blob_uses WHERE run = ?1")?;
-        let used = found.query_map([run], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(used)
+        self.rows("SELECT hash FROM blob_uses WHERE run = ?1", [run], |row| row.get(0))
     }
 
     /// How many events a run has, and how many bytes they take.
     pub fn journal_size(&self, run: RunNo) -> Result<(u64, u64), Trouble> {
         let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM events WHERE run = ?1";
-        Ok(self.db.prepare_cached(sql)?.query_row([run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
+        Ok(self.db.query_row(sql, [run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 
     /// Moves the log into the file and empties it, after rewriting the file without the space of removed runs if that is wanted.
@@ -124,8 +111,7 @@ impl Store {
         if rewrite {
             self.db.execute_batch("VACUUM")?;
         }
-        let busy: i64 = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        Ok(busy == 0)
+        Ok(self.value::<i64>("PRAGMA wal_checkpoint(TRUNCATE)", [])? == 0)
     }
 
     /// Copies the store into a new file, as it is at one moment. Others may write meanwhile. Whether there is a key of sealed

@@ -2,7 +2,7 @@
 
 use branchpoint_core::codec;
 use branchpoint_core::ir::Program;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};
 
 use super::{Document, Listed, Part, Store, Trouble, Workflow, WorkflowNo};
@@ -40,8 +40,9 @@ impl Store {
     }
 
     fn known(&self, hash: &[u8; 32]) -> Result<Option<WorkflowNo>, Trouble> {
-        let mut found = self.db.prepare_cached("SELECT workflow FROM workflows WHERE hash = ?1")?;
-        Ok(found.query_row([hash.as_slice()], |row| row.get(0)).optional()?.map(WorkflowNo))
+        self.first("SELECT workflow FROM workflows WHERE hash = ?1", [hash.as_slice()], |row| {
+            row.get(0).map(WorkflowNo)
+        })
     }
 
     /// Stores a workflow within a change, once.
@@ -74,11 +75,8 @@ impl Store {
     /// A program of a workflow; none if it has no such part. Its bytes must have the hash that they are kept under.
     pub fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, Trouble> {
         let sql = "SELECT hash, bytes FROM parts JOIN programs ON hash = program WHERE workflow = ?1 AND name = ?2";
-        let found = self
-            .db
-            .prepare_cached(sql)?
-            .query_row(params![workflow.0, part], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?)));
-        let Some((expected, bytes)) = found.optional()? else { return Ok(None) };
+        let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?));
+        let Some((expected, bytes)) = self.first(sql, params![workflow.0, part], read)? else { return Ok(None) };
         if hash([bytes.as_slice()]).as_slice() != expected.as_slice() {
             return Err(Trouble::Missing(format!("undamaged program `{part}` of workflow {}", workflow.0)));
         }
@@ -88,18 +86,18 @@ impl Store {
 
     /// The names of the programs of a workflow.
     pub(crate) fn parts(&self, workflow: WorkflowNo) -> Result<Vec<Part>, Trouble> {
-        let mut found = self.db.prepare_cached("SELECT name FROM parts WHERE workflow = ?1 ORDER BY name")?;
-        let names = found.query_map([workflow.0], |row| row.get::<_, String>(0).map(Part::from))?;
-        Ok(names.collect::<Result<_, _>>()?)
+        self.rows("SELECT name FROM parts WHERE workflow = ?1 ORDER BY name", [workflow.0], |row| {
+            row.get::<_, String>(0).map(Part::from)
+        })
     }
 
     /// The document of a workflow.
     pub fn document(&self, workflow: WorkflowNo) -> Result<Document, Trouble> {
         let sql = "SELECT name, dialect, origin, text FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";
-        let found = self.db.prepare_cached(sql)?.query_row([workflow.0], |row| {
+        let found = self.first(sql, [workflow.0], |row| {
             Ok(Document { name: row.get(0)?, dialect: row.get(1)?, origin: row.get(2)?, text: row.get(3)? })
-        });
-        found.optional()?.ok_or_else(|| Trouble::Missing(format!("workflow {}", workflow.0)))
+        })?;
+        found.ok_or_else(|| Trouble::Missing(format!("workflow {}", workflow.0)))
     }
 
     /// The newest workflow of a name, or the one whose hash begins so.
@@ -119,9 +117,7 @@ impl Store {
             FROM workflows JOIN documents ON documents.hash = document
             LEFT JOIN (SELECT workflow AS of, count(*) AS count FROM runs GROUP BY workflow) ON of = workflow
             ORDER BY workflow";
-        let mut found = self.db.prepare_cached(sql)?;
-        let listed = found.query_map([], listed)?.collect::<Result<_, _>>()?;
-        Ok(listed)
+        self.rows(sql, [], listed)
     }
 }
 

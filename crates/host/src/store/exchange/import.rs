@@ -8,8 +8,8 @@ use std::io::BufRead;
 use branchpoint_core::ir::{Program, Status, validate};
 use branchpoint_core::{Event, JournalRow, codec};
 use branchpoint_expr::Value;
-use serde_json::Value as Json;
 
+use super::lines::{EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine};
 use super::rebuild::{OpsLeft, RebuiltRun};
 use super::{ExchangeTrouble, FORMAT, Journal};
 use crate::host::{MAX_OPS, child_id};
@@ -107,7 +107,7 @@ impl Store {
                 None => self.insert_parts(&part.document, &part.programs, now_ms)?,
             };
             workflows.insert(workflow, row.workflow);
-            row.parent = parent.map(|(id, effect, attempt)| Parent { run: numbers[&id], effect, attempt });
+            row.parent = parent.map(|ParentLine { id, effect, attempt }| Parent { run: numbers[&id], effect, attempt });
             let Some(run) = self.write_rebuilt(&row, rebuilt)? else {
                 let reason = "another process has just added a run with this id; import the file again".into();
                 return Err(ExchangeTrouble::Run { run: row.id, reason });
@@ -156,7 +156,7 @@ fn max_ops(journal: &Journal) -> u64 {
 /// A child run comes after its parent, under the id that its parent knows it by. A run of this store that only has the parent's id
 /// may be another run, so it must not become the parent.
 fn check_parent(run: &ImportRun, before: &BTreeSet<String>) -> Result<(), String> {
-    let Some((parent, effect, attempt)) = &run.parent else { return Ok(()) };
+    let Some(ParentLine { id: parent, effect, attempt }) = &run.parent else { return Ok(()) };
     if !before.contains(parent) {
         return Err(format!("its parent run `{parent}` does not come before it; export `{parent}`, which includes it"));
     }
@@ -178,7 +178,7 @@ enum PreparedRun {
     New {
         workflow: String,
         row: Run,
-        parent: Option<(String, u64, u32)>,
+        parent: Option<ParentLine>,
         script: Option<ImportScript>,
         rebuilt: RebuiltRun,
     },
@@ -202,7 +202,7 @@ struct ImportWorkflow {
 struct ImportRun {
     workflow: String,
     row: Run,
-    parent: Option<(String, u64, u32)>,
+    parent: Option<ParentLine>,
     script: Option<ImportScript>,
     journal: Journal,
 }
@@ -235,11 +235,12 @@ impl ImportFile {
                 continue;
             }
             let invalid = |reason: String| ExchangeTrouble::Line { line: number, reason };
-            let line: Json = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
             if has_header {
-                file.line(&line, &mut open, &mut ids).map_err(invalid)?;
+                let expected = |error| invalid(format!("a line needs a `workflow`, a `run` or an `event`: {error}"));
+                let line = serde_json::from_str(&text).map_err(expected)?;
+                file.line(line, &mut open, &mut ids).map_err(invalid)?;
             } else {
-                header(&line).map_err(invalid)?;
+                header(&text).map_err(invalid)?;
                 has_header = true;
             }
         }
@@ -252,33 +253,35 @@ impl ImportFile {
 
     fn line(
         &mut self,
-        line: &Json,
+        line: Line,
         open: &mut Option<(ImportRun, usize)>,
         ids: &mut BTreeSet<String>,
     ) -> Result<(), String> {
-        if let Some(event) = line.get("event") {
-            let (run, events) = open.as_mut().ok_or("an event comes before its run")?;
-            if run.journal.len() == *events {
-                return Err(format!("run `{}` has more events than the {events} that it declares", run.row.id));
+        match line {
+            Line::Event(event) => {
+                let (run, events) = open.as_mut().ok_or("an event comes before its run")?;
+                if run.journal.len() == *events {
+                    return Err(format!("run `{}` has more events than the {events} that it declares", run.row.id));
+                }
+                run.journal.push(event_of(&event)?);
             }
-            run.journal.push(event_of(event)?);
-            return Ok(());
+            Line::Workflow(workflow) => {
+                self.finish(open.take())?;
+                let (hash, workflow) = workflow_of(workflow)?;
+                self.workflows.insert(hash, workflow);
+            }
+            Line::Run(run) => {
+                self.finish(open.take())?;
+                let (run, events) = run_of(run)?;
+                if !self.workflows.contains_key(&run.workflow) {
+                    return Err(format!("the workflow of run `{}` does not come before the run", run.row.id));
+                }
+                if !ids.insert(run.row.id.clone()) {
+                    return Err(format!("run `{}` is a duplicate", run.row.id));
+                }
+                *open = Some((run, events));
+            }
         }
-        self.finish(open.take())?;
-        if let Some(workflow) = line.get("workflow") {
-            let (hash, workflow) = workflow_of(workflow)?;
-            self.workflows.insert(hash, workflow);
-            return Ok(());
-        }
-        let run = line.get("run").ok_or("a line needs a `workflow`, a `run` or an `event`")?;
-        let (run, events) = run_of(run)?;
-        if !self.workflows.contains_key(&run.workflow) {
-            return Err(format!("the workflow of run `{}` does not come before the run", run.row.id));
-        }
-        if !ids.insert(run.row.id.clone()) {
-            return Err(format!("run `{}` is a duplicate", run.row.id));
-        }
-        *open = Some((run, events));
         Ok(())
     }
 
@@ -305,46 +308,38 @@ fn next_line(lines: &mut impl BufRead, number: usize) -> Result<Option<String>, 
     })
 }
 
-fn header(line: &Json) -> Result<(), String> {
-    if line.get("branchpoint").and_then(Json::as_str) != Some("runs") {
+fn header(text: &str) -> Result<(), String> {
+    let Header { branchpoint, format } = serde_json::from_str(text).map_err(|error| {
+        format!("this is not a file of exported runs, which begins with {{\"branchpoint\": \"runs\", …}}: {error}")
+    })?;
+    if branchpoint != "runs" {
         return Err("this is not a file of exported runs: it does not begin with {\"branchpoint\": \"runs\", …}".into());
     }
-    match line.get("format").and_then(Json::as_u64) {
-        Some(FORMAT) => Ok(()),
-        Some(other) => Err(format!("the file has format {other}, and this build reads format {FORMAT}")),
-        None => Err("`format` is missing".into()),
+    if format != FORMAT {
+        return Err(format!("the file has format {format}, and this build reads format {FORMAT}"));
     }
+    Ok(())
 }
 
-fn workflow_of(line: &Json) -> Result<(String, ImportWorkflow), String> {
-    let document = Document {
-        name: text(line, "name")?,
-        dialect: text(line, "dialect")?,
-        origin: text(line, "origin")?,
-        text: text(line, "text")?,
-    };
-    let programs = line.get("programs").and_then(Json::as_object).ok_or("`programs` must be an object")?;
+fn workflow_of(line: WorkflowLine) -> Result<(String, ImportWorkflow), String> {
+    let WorkflowLine { hash, name, dialect, origin, text, programs } = line;
+    let document = Document { name, dialect, origin, text };
     if !programs.contains_key("") {
         return Err("the workflow has no program of its own".into());
     }
-    let (mut encoded, mut decoded) = (Vec::new(), BTreeMap::new());
-    for (name, bytes) in programs {
-        let (bytes, program) = program_of(bytes)?;
-        encoded.push((name.clone(), bytes));
-        decoded.insert(name.clone(), program);
-    }
-    encoded.sort();
-    let hash = text(line, "hash")?;
-    if Store::hash_of(&document, &encoded) != hash {
+    // In the order of names, as they were hashed.
+    let programs: Vec<(String, Vec<u8>)> = programs.into_iter().map(|(name, bytes)| (name, bytes.0)).collect();
+    let decoded = programs.iter().map(|(name, bytes)| Ok((name.clone(), program_of(bytes)?)));
+    let decoded = decoded.collect::<Result<_, String>>()?;
+    if Store::hash_of(&document, &programs) != hash {
         return Err("the content of the workflow does not match its hash; the file was changed".into());
     }
-    Ok((hash, ImportWorkflow { document, programs: encoded, decoded }))
+    Ok((hash, ImportWorkflow { document, programs, decoded }))
 }
 
-/// A program and its bytes. It must be as valid as one that a front-end has made.
-fn program_of(bytes: &Json) -> Result<(Vec<u8>, Program), String> {
-    let bytes = unhex(bytes.as_str().ok_or("a program must be text")?)?;
-    let program: Program = codec::decode_program(&bytes).map_err(|error| error.to_string())?;
+/// A program from its bytes. It must be as valid as one that a front-end has made.
+fn program_of(bytes: &[u8]) -> Result<Program, String> {
+    let program: Program = codec::decode_program(bytes).map_err(|error| error.to_string())?;
     validate(&program).map_err(|wrong| format!("a program is invalid: {wrong:?}"))?;
     if program.fuel > PROGRAM_FUEL {
         return Err(format!(
@@ -352,75 +347,49 @@ fn program_of(bytes: &Json) -> Result<(Vec<u8>, Program), String> {
             program.fuel
         ));
     }
-    Ok((bytes, program))
+    Ok(program)
 }
 
-fn run_of(line: &Json) -> Result<(ImportRun, usize), String> {
-    let started_ms = line.get("started_ms").and_then(Json::as_i64).ok_or("`started_ms` must be an integer")?;
-    let parent = line.get("parent").filter(|parent| !parent.is_null()).map(|parent| -> Result<_, String> {
-        let attempt = u32::try_from(number(parent, "attempt")?).map_err(|error| error.to_string())?;
-        Ok((text(parent, "id")?, number(parent, "effect")?, attempt))
-    });
-    let script = line.get("script").filter(|script| !script.is_null()).map(script_of);
+fn run_of(line: RunLine) -> Result<(ImportRun, usize), String> {
+    let RunLine { id, workflow, part, folder, started_ms, parent, script, events, .. } = line;
     let row = Run {
         run: RunNo(0),
-        id: text(line, "id")?,
+        id,
         workflow: WorkflowNo(0),
-        part: text(line, "part")?,
+        part,
         status: Status::Running,
         seq: 0,
         owner: None,
         parent: None,
-        folder: text(line, "folder")?,
+        folder,
         started_ms,
         touched_ms: started_ms,
     };
-    let events = usize::try_from(number(line, "events")?).map_err(|error| error.to_string())?;
-    let (workflow, parent, script) = (text(line, "workflow")?, parent.transpose()?, script.transpose()?);
+    let script = script.map(script_of).transpose()?;
     Ok((ImportRun { workflow, row, parent, script, journal: Vec::new() }, events))
 }
 
-fn script_of(line: &Json) -> Result<ImportScript, String> {
-    let script = codec::decode_value(&unhex(&text(line, "bytes")?)?).map_err(|error| error.to_string())?;
+fn script_of(line: ScriptLine) -> Result<ImportScript, String> {
+    let script = codec::decode_value(&line.bytes.0).map_err(|error| error.to_string())?;
     let mut read = crate::Script::read(&script).map_err(|wrong| format!("the script is invalid: {wrong}"))?;
-    let used = line.get("used").and_then(Json::as_array).ok_or("`used` must be a list")?;
-    let used: Vec<ImportEntry> = used.iter().map(used_of).collect::<Result<_, _>>()?;
+    let used: Vec<ImportEntry> = line.used.into_iter().map(ImportEntry::of).collect();
     if used.iter().any(|used| read.use_entry(&used.entry).is_none()) {
         return Err("`used` does not belong to the script".into());
     }
-    Ok(ImportScript { script, used, live_ms: line.get("live_ms").and_then(Json::as_i64) })
+    Ok(ImportScript { script, used, live_ms: line.live_ms })
 }
 
-fn used_of(line: &Json) -> Result<ImportEntry, String> {
-    let index = usize::try_from(number(line, "entry")?).map_err(|error| error.to_string())?;
-    let entry = EntryKey { step: text(line, "step")?.into(), path: text(line, "path")?.into(), index };
-    let taker = line.get("taker").filter(|taker| !taker.is_null()).map(|taker| {
-        let attempt = u32::try_from(number(taker, "attempt")?).map_err(|error| error.to_string())?;
-        let (seq, number) = (number(taker, "seq")?, number(taker, "number")?);
-        Ok::<_, String>((text(taker, "run")?, Taker { run: RunNo::default(), seq, number, attempt }))
-    });
-    Ok(ImportEntry { entry, taker: taker.transpose()? })
+impl ImportEntry {
+    fn of(line: EntryLine) -> Self {
+        let entry = EntryKey { step: line.step.into(), path: line.path.into(), index: line.entry };
+        let taker = line.taker.map(|TakerLine { run, seq, number, attempt }| {
+            (run, Taker { run: RunNo::default(), seq, number, attempt })
+        });
+        Self { entry, taker }
+    }
 }
 
-fn event_of(line: &Json) -> Result<JournalRow, String> {
-    let (stamp, event) = codec::decode_event(&unhex(&text(line, "bytes")?)?).map_err(|error| error.to_string())?;
-    let mark = u32::try_from(number(line, "mark")?).map_err(|error| error.to_string())?;
-    Ok((stamp, event, mark))
-}
-
-fn text(line: &Json, key: &str) -> Result<String, String> {
-    line.get(key).and_then(Json::as_str).map(ToOwned::to_owned).ok_or_else(|| format!("`{key}` must be text"))
-}
-
-fn number(line: &Json, key: &str) -> Result<u64, String> {
-    line.get(key).and_then(Json::as_u64).ok_or_else(|| format!("`{key}` must be a number from 0"))
-}
-
-fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
-        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-        _ => None,
-    });
-    pairs.collect::<Option<_>>().ok_or_else(|| "`bytes` must be hexadecimal".into())
+fn event_of(line: &EventLine) -> Result<JournalRow, String> {
+    let (stamp, event) = codec::decode_event(&line.bytes.0).map_err(|error| error.to_string())?;
+    Ok((stamp, event, line.mark))
 }
