@@ -6,7 +6,7 @@ use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{ConditionId, Effect, ExprId, Failure, Mark, PlaceId, SlotId, StepId, Write};
 use branchpoint_expr::Object;
 
-use crate::lowering::Lowering;
+use crate::lowering::Lower;
 
 /// The parts of a loop. Its places are reserved by the front-end, because the parts lead to each other.
 pub(crate) struct AgentLoop {
@@ -41,10 +41,10 @@ pub(crate) struct AgentLoop {
 
 impl AgentLoop {
     /// Lays the loop out. Gives the place where a reply is recorded, and the one where stop conditions are evaluated.
-    pub(crate) fn build(self, lower: &mut impl Lowering) -> (PlaceId, PlaceId) {
+    pub(crate) fn build<D>(self, lower: &mut Lower<D>) -> (PlaceId, PlaceId) {
         let fail = lower.fail_to(self.failed);
         let error = fail.and_then(|fail| fail.error);
-        let b = lower.builder();
+        let b = &mut lower.b;
         let stops = if self.stops.is_empty() { self.work } else { b.decide(self.stops, self.work, self.broken) };
         let replied = b.set(self.recorded, stops, None);
         let judged = self.refused.map_or(replied, |refused| b.decide([refused], replied, None));
@@ -66,10 +66,10 @@ pub(crate) type Limit<'l> = (&'l str, &'l str, String);
 
 /// The arms that check limits in order, and a formula of `{kind, message}` of the first that is reached. `end` gives the place where a loop
 /// ends at a limit.
-pub(crate) fn limits<L: Lowering>(
-    lower: &mut L,
+pub(crate) fn limits<D>(
+    lower: &mut Lower<D>,
     limits: &[Limit<'_>],
-    mut end: impl FnMut(&mut L, &Limit<'_>) -> PlaceId,
+    mut end: impl FnMut(&mut Lower<D>, &Limit<'_>) -> PlaceId,
 ) -> (Vec<(ConditionId, PlaceId)>, String) {
     let arms = limits.iter().map(|limit| (lower.test(limit.0), end(lower, limit))).collect();
     let choose = |rest: String, (test, kind, message): &Limit<'_>| {
@@ -93,13 +93,13 @@ pub(crate) const REPLY: &str =
     "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text";
 
 /// Records a reply: what was said, and what it has used up.
-pub(crate) fn record_reply(lower: &mut impl Lowering, messages: &str) -> Vec<Write> {
+pub(crate) fn record_reply<D>(lower: &mut Lower<D>, messages: &str) -> Vec<Write> {
     let said = lower.formula(
         "let plain = {role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}; \
          reply.thoughts == nil ? plain : putPath(plain, ['thoughts'], reply.thoughts)",
     );
     vec![
-        Write::Push(lower.names()[messages], said),
+        Write::Push(lower.slots[messages], said),
         lower.put("tokens", "tokens + (reply.usage.tokens ?? 0)"),
         lower.put("cost", "cost + (reply.usage.cost_micros ?? 0)"),
     ]
@@ -119,25 +119,25 @@ pub(crate) const UNREADABLE: (&str, &str) = (
 
 /// Performs the call in the slot `call` for a step, with its result in the slot `result`. `end` gives the place after it, for the part of
 /// the model's message that says what came of it. An error of a tool is reported to the model, which may know what to do.
-pub(crate) fn call_tool<L: Lowering>(
-    lower: &mut L,
+pub(crate) fn call_tool<D>(
+    lower: &mut Lower<D>,
     (step, shown): (StepId, StepId),
     configuration: &str,
-    mut end: impl FnMut(&mut L, &str) -> PlaceId,
+    mut end: impl FnMut(&mut Lower<D>, &str) -> PlaceId,
 ) -> PlaceId {
     let input = "{id: call.id, tool: call.name, arguments: call.arguments, configuration: CONFIGURATION}";
     let input = lower.formula(&input.replace("CONFIGURATION", configuration));
     let (good, bad) = (end(lower, "content: result"), end(lower, "error: error.message"));
-    let (result, fail) = (lower.names()["result"], lower.fail_to(bad));
-    let tool = lower.builder().effect(Effect { step: Some(step), ..effect(Kind::Tool) });
-    let call = lower.builder().do_(tool, input, Some(result), good, fail);
+    let (result, fail) = (lower.slots["result"], lower.fail_to(bad));
+    let tool = lower.b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
+    let call = lower.b.do_(tool, input, Some(result), good, fail);
     show_call(lower, shown, call, (good, "result"), &[(bad, "error")]);
     call
 }
 
 /// Shows people a call of a tool with what came of it.
-pub(crate) fn show_call(
-    lower: &mut impl Lowering,
+pub(crate) fn show_call<D>(
+    lower: &mut Lower<D>,
     shown: StepId,
     call: PlaceId,
     (good, output): (PlaceId, &str),
@@ -145,28 +145,28 @@ pub(crate) fn show_call(
 ) {
     begin_call(lower, shown, call);
     let output = lower.formula(output);
-    lower.builder().mark(good, Mark::End(shown, Some(output)));
+    lower.b.mark(good, Mark::End(shown, Some(output)));
     for (place, error) in bad {
         let error = lower.formula(error);
-        lower.builder().mark(*place, Mark::Fail(shown, error));
+        lower.b.mark(*place, Mark::Fail(shown, error));
     }
 }
 
 /// Does not perform a call: the model and people see the message of a formula. `end` is as for [`call_tool`].
-pub(crate) fn refuse_call<L: Lowering>(
-    lower: &mut L,
+pub(crate) fn refuse_call<D>(
+    lower: &mut Lower<D>,
     shown: StepId,
     message: &str,
-    mut end: impl FnMut(&mut L, &str) -> PlaceId,
+    mut end: impl FnMut(&mut Lower<D>, &str) -> PlaceId,
 ) -> PlaceId {
     let refused = end(lower, &format!("error: {message}"));
     let error = lower.formula(&format!("{{message: {message}}}"));
     begin_call(lower, shown, refused);
-    lower.builder().mark(refused, Mark::Fail(shown, error));
+    lower.b.mark(refused, Mark::Fail(shown, error));
     refused
 }
 
-fn begin_call(lower: &mut impl Lowering, shown: StepId, place: PlaceId) {
+fn begin_call<D>(lower: &mut Lower<D>, shown: StepId, place: PlaceId) {
     let called = lower.formula("{tool: call.name, arguments: call.arguments}");
-    lower.builder().mark(place, Mark::Begin(shown, Some(called)));
+    lower.b.mark(place, Mark::Begin(shown, Some(called)));
 }

@@ -3,7 +3,7 @@
 use std::ops::Index;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{ConditionId, ExprId, Failure, PlaceId, SlotId, Write};
+use branchpoint_core::ir::{ConditionId, ExprId, Failure, PlaceId, SlotId, Status, Write};
 use branchpoint_expr::{Dialect, Object, Value};
 
 /// The names that every formula of a program knows.
@@ -54,63 +54,70 @@ impl Index<&str> for Names {
     }
 }
 
-/// A program in the making.
-pub(crate) trait Lowering {
+/// A program in the making, with what its front-end knows.
+pub(crate) struct Lower<D> {
+    pub(crate) b: Builder,
+    pub(crate) slots: Names,
     /// The dialect of the formulas; it decides nothing but their grammar.
-    const GRAMMAR: Dialect;
-
+    pub(crate) grammar: Dialect,
     /// The slot in which failed ops leave their error.
-    const ERROR: &'static str;
+    pub(crate) error_slot: &'static str,
+    /// What only this front-end knows.
+    pub(crate) d: D,
+}
 
-    fn builder(&mut self) -> &mut Builder;
-
-    fn names(&self) -> &Names;
-
+impl<D> Lower<D> {
     /// A value that is computed from the slots.
     #[track_caller]
-    fn formula(&mut self, text: &str) -> ExprId {
+    pub(crate) fn formula(&mut self, text: &str) -> ExprId {
         self.formula_with(text, &[], &[])
     }
 
     /// As [`Self::formula`], with more slots and values. Values never become a part of the text, whose size is limited.
     #[track_caller]
-    fn formula_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ExprId {
-        let (slots, values) = self.names().of(text, slots, values);
-        self.builder().formula_with(text, Self::GRAMMAR, &slots, &values)
+    pub(crate) fn formula_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ExprId {
+        let (slots, values) = self.slots.of(text, slots, values);
+        self.b.formula_with(text, self.grammar, &slots, &values)
     }
 
     /// As [`Self::formula`], a condition.
     #[track_caller]
-    fn test(&mut self, text: &str) -> ConditionId {
+    pub(crate) fn test(&mut self, text: &str) -> ConditionId {
         self.test_with(text, &[], &[])
     }
 
     /// As [`Self::formula_with`], a condition.
     #[track_caller]
-    fn test_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ConditionId {
-        let (slots, values) = self.names().of(text, slots, values);
-        self.builder().test_with(text, Self::GRAMMAR, &slots, &values)
+    pub(crate) fn test_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ConditionId {
+        let (slots, values) = self.slots.of(text, slots, values);
+        self.b.test_with(text, self.grammar, &slots, &values)
     }
 
     /// Puts the value of a formula into a slot.
     #[track_caller]
-    fn put(&mut self, slot: impl Target, text: &str) -> Write {
+    pub(crate) fn put(&mut self, slot: impl Target, text: &str) -> Write {
         self.put_with(slot, text, &[], &[])
     }
 
     #[track_caller]
-    fn put_with(&mut self, slot: impl Target, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> Write {
-        Write::Put(slot.find(self.names()), self.formula_with(text, slots, values))
+    pub(crate) fn put_with(
+        &mut self,
+        slot: impl Target,
+        text: &str,
+        slots: &[(&str, SlotId)],
+        values: &[(&str, Value)],
+    ) -> Write {
+        Write::Put(slot.find(&self.slots), self.formula_with(text, slots, values))
     }
 
     /// A place that puts the value of a formula into a slot.
     #[track_caller]
-    fn assign(&mut self, slot: impl Target, text: &str, next: PlaceId) -> PlaceId {
+    pub(crate) fn assign(&mut self, slot: impl Target, text: &str, next: PlaceId) -> PlaceId {
         self.assign_with(slot, text, &[], &[], next)
     }
 
     #[track_caller]
-    fn assign_with(
+    pub(crate) fn assign_with(
         &mut self,
         slot: impl Target,
         text: &str,
@@ -119,12 +126,19 @@ pub(crate) trait Lowering {
         next: PlaceId,
     ) -> PlaceId {
         let write = self.put_with(slot, text, slots, values);
-        self.builder().set([write], next, None)
+        self.b.set([write], next, None)
+    }
+
+    /// A place that ends the run with the value of a formula.
+    #[track_caller]
+    pub(crate) fn close_with(&mut self, status: Status, text: &str) -> PlaceId {
+        let result = self.formula(text);
+        self.b.close(status, result)
     }
 
     /// A failure continues at a place, with its error in the slot for errors.
-    fn fail_to(&self, to: PlaceId) -> Option<Failure> {
-        Some(Failure { to, error: Some(self.names()[Self::ERROR]) })
+    pub(crate) fn fail_to(&self, to: PlaceId) -> Option<Failure> {
+        Some(Failure { to, error: Some(self.slots[self.error_slot]) })
     }
 }
 

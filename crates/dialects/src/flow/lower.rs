@@ -22,7 +22,7 @@ use branchpoint_expr::{
 
 use super::raw::{Flow, Step, Test, What};
 use crate::inputs::Declared;
-use crate::lowering::{Lowering, Names};
+use crate::lowering::{self, Names};
 use crate::report::unlowered;
 
 /// The program of a flow, and what was found while its conditions and templates were compiled. A flow that was refused
@@ -51,26 +51,13 @@ pub(super) fn lower(flow: &Flow<'_>, span: Span, refused: bool) -> (Option<Progr
     lower.finish(refused, span)
 }
 
-struct Lower {
-    b: Builder,
+type Lower = lowering::Lower<Steps>;
+
+struct Steps {
     findings: Vec<Diagnostic>,
     flow_id: Value,
-    slots: Names,
     /// Whether loops may lose rounds to errors. The slots `warnings` and `lost` list and count these rounds then.
     loses_rounds: bool,
-}
-
-impl Lowering for Lower {
-    const GRAMMAR: Dialect = Dialect::Flow;
-    const ERROR: &'static str = "error";
-
-    fn builder(&mut self) -> &mut Builder {
-        &mut self.b
-    }
-
-    fn names(&self) -> &Names {
-        &self.slots
-    }
 }
 
 /// At most this many rounds that loops have lost are listed in the result; the rest is counted.
@@ -139,7 +126,8 @@ impl Lower {
             slots.add_to_root(&mut b, [("warnings", Some(Value::from(Vec::new()))), ("lost", Some(Value::Int(0)))]);
         }
         let flow_id = flow.uuid.clone().map_or(Value::Null, Value::Str);
-        Self { b, findings: Vec::new(), flow_id, slots, loses_rounds }
+        let steps = Steps { findings: Vec::new(), flow_id, loses_rounds };
+        Self { b, slots, grammar: Dialect::Flow, error_slot: "error", d: steps }
     }
 
     /// The run inputs are the first variables.
@@ -154,8 +142,7 @@ impl Lower {
     fn check_inputs(&mut self, declared: &Declared, first: PlaceId) -> PlaceId {
         let rejected = r#"{"status": "REJECTED", "variables": {}, "output": nil,
             "error": {"kind": $work[0].kind, "step": nil, "message": join(map($work, #.message), "; ")}}"#;
-        let rejected = self.formula(rejected);
-        let rejected = self.b.close(Status::Failed, rejected);
+        let rejected = self.close_with(Status::Failed, rejected);
         let wrong = self.test("len($work) > 0");
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let constants = [("declared", declared.list.clone())];
@@ -171,21 +158,20 @@ impl Lower {
     fn last_resort(&mut self) {
         let error = r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#;
         let result = format!(r#"{{"status": "ERROR", "variables": {{}}, "output": nil, "error": {error}}}"#);
-        let result = self.formula(&result);
-        let to = self.b.close(Status::Failed, result);
+        let to = self.close_with(Status::Failed, &result);
         self.b.root(ScopeSpec { fail: self.fail_to(to), ..ScopeSpec::default() });
     }
 
     fn finish(mut self, refused: bool, span: Span) -> (Option<Program>, Vec<Diagnostic>) {
-        self.findings.extend_from_slice(self.b.warnings());
-        if refused || self.findings.iter().any(|finding| finding.severity == Severity::Error) {
-            return (None, self.findings);
+        self.d.findings.extend_from_slice(self.b.warnings());
+        if refused || self.d.findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return (None, self.d.findings);
         }
         match self.b.finish() {
-            Ok(program) => (Some(program), self.findings),
+            Ok(program) => (Some(program), self.d.findings),
             Err(wrong) => {
-                self.findings.push(unlowered(&wrong, span));
-                (None, self.findings)
+                self.d.findings.push(unlowered(&wrong, span));
+                (None, self.d.findings)
             }
         }
     }
@@ -214,8 +200,7 @@ impl Lower {
                 self.b.set([], blocks, None)
             }
         };
-        self.b.mark(begin, Mark::Begin(id, None));
-        begin
+        self.b.mark(begin, Mark::Begin(id, None))
     }
 
     /// The end of a step: its data is stored, told, and may end the flow.
@@ -251,7 +236,9 @@ impl Lower {
 
     /// A flow that ends inside other steps ends those too, from the inside out.
     fn ended(&mut self, place: PlaceId, around: &Around) {
-        around.steps.iter().rev().for_each(|step| self.b.mark(place, Mark::End(*step, None)));
+        for step in around.steps.iter().rev() {
+            self.b.mark(place, Mark::End(*step, None));
+        }
     }
 
     /// Where an op of a step goes when it fails: the error is told under the step's name.
@@ -265,12 +252,11 @@ impl Lower {
     fn failed(&mut self, step: StepId, next: PlaceId) -> PlaceId {
         let place = self.b.set([], next, None);
         let error = self.b.read(self.slots["error"]);
-        self.b.mark(place, Mark::Fail(step, error));
-        place
+        self.b.mark(place, Mark::Fail(step, error))
     }
 
     fn close(&mut self, status: Status, word: &str, output: &str, error: &str) -> PlaceId {
-        let warnings = if self.loses_rounds {
+        let warnings = if self.d.loses_rounds {
             let more = format!(
                 r#"[{{"kind": "{}", "step": nil, "message": toString($lost - {MOST_WARNINGS}) + " more rounds failed"}}]"#,
                 Kind::FailedRounds
@@ -282,8 +268,7 @@ impl Lower {
         let result = format!(
             r#"{{"status": "{word}", "variables": $variables, "output": {output}, "error": {error}{warnings}}}"#
         );
-        let result = self.formula(&result);
-        self.b.close(status, result)
+        self.close_with(status, &result)
     }
 
     /// A value of the document in which every text may hold placeholders.
@@ -308,13 +293,13 @@ impl Lower {
 
     /// Keeps problems, and gives something to go on with: more problems may be found.
     fn refused(&mut self, problems: Problems) -> ExprId {
-        self.findings.extend(problems.0);
+        self.d.findings.extend(problems.0);
         self.b.value(Value::Null)
     }
 
     /// Whoever refuses something says what to do about it.
     fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
-        self.findings.push(Diagnostic::error(kind, span, message).with_help(help));
+        self.d.findings.push(Diagnostic::error(kind, span, message).with_help(help));
     }
 }
 

@@ -15,7 +15,7 @@ use branchpoint_core::ir::{ConditionId, PlaceId, Program, ScopeId, StepId, Write
 use branchpoint_expr::{Condition, Dialect, Object, Severity, Value};
 
 use super::raw::{Graph, What};
-use crate::lowering::{Lowering, Names};
+use crate::lowering::{self, Names};
 use crate::report::{Report, unlowered};
 
 /// The program of a graph, unless something in it is refused.
@@ -34,11 +34,10 @@ pub(super) fn lower(graph: &Graph, report: &mut Report) -> Option<Program> {
     lower.b.finish().map_err(|wrong| report.findings.push(unlowered(&wrong, graph.span))).ok()
 }
 
-/// A program in the making.
-struct Lower<'g> {
+type Lower<'g> = lowering::Lower<Nodes<'g>>;
+
+struct Nodes<'g> {
     graph: &'g Graph,
-    b: Builder,
-    slots: Names,
     /// The scope that holds every live line.
     live: ScopeId,
     /// Where a line of it ends.
@@ -49,19 +48,6 @@ struct Lower<'g> {
     steps: Vec<StepId>,
     /// The conditions of each `if`.
     conditions: Vec<Vec<ConditionId>>,
-}
-
-impl Lowering for Lower<'_> {
-    const GRAMMAR: Dialect = Dialect::Graph;
-    const ERROR: &'static str = "failure";
-
-    fn builder(&mut self) -> &mut Builder {
-        &mut self.b
-    }
-
-    fn names(&self) -> &Names {
-        &self.slots
-    }
 }
 
 impl<'g> Lower<'g> {
@@ -114,35 +100,36 @@ impl<'g> Lower<'g> {
         let entries = graph.nodes.iter().map(|_| b.reserve()).collect();
         let steps = graph.nodes.iter().map(|node| b.step(&node.id, node.kind, None, (node.span.start, node.span.end)));
         let steps = steps.collect();
-        Self { graph, b, slots, live, end, entries, steps, conditions: Vec::new() }
+        let nodes = Nodes { graph, live, end, entries, steps, conditions: Vec::new() };
+        Self { b, slots, grammar: Dialect::Graph, error_slot: "failure", d: nodes }
     }
 
     /// Compiles the conditions of every `if`, also of those that nothing leads to: what is wrong is refused anyway.
     fn compile_conditions(&mut self, report: &mut Report) {
-        for node in &self.graph.nodes {
+        for node in &self.d.graph.nodes {
             let What::If(entries) = &node.what else {
-                self.conditions.push(Vec::new());
+                self.d.conditions.push(Vec::new());
                 continue;
             };
-            let live = self.live;
+            let live = self.d.live;
             let compiled = entries.iter().filter_map(|entry| {
                 let compile = |options: branchpoint_expr::Options<'_>| Condition::text_match(entry, options);
                 report.compiled(self.b.condition_with(live, Dialect::Graph, compile))
             });
             let compiled = compiled.collect();
-            self.conditions.push(compiled);
+            self.d.conditions.push(compiled);
         }
     }
 
     /// All lines that can run. What cannot be reached is not lowered.
     fn lines(&mut self, reached: &BTreeSet<usize>) {
-        for node in 0..self.graph.nodes.len() {
+        for node in 0..self.d.graph.nodes.len() {
             if reached.contains(&node) {
                 self.node(node);
             } else {
                 // Nothing leads there, and every place that was reserved must be something.
-                let entry = self.entries[node];
-                self.b.at(entry).leave(self.live, branchpoint_core::ir::Exit::Done(None));
+                let entry = self.d.entries[node];
+                self.b.at(entry).leave(self.d.live, branchpoint_core::ir::Exit::Done(None));
             }
         }
     }
@@ -161,6 +148,6 @@ impl<'g> Lower<'g> {
 
     /// A node's id, as formulas name it.
     fn id(&self, node: usize) -> (&'static str, Value) {
-        ("id", Value::Str(self.graph.nodes[node].id.clone()))
+        ("id", Value::Str(self.d.graph.nodes[node].id.clone()))
     }
 }

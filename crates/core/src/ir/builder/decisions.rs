@@ -109,14 +109,15 @@ impl Builder {
     }
 
     /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues
-    /// at a later place; see [`Decides::exits`].
-    pub fn decides(&mut self, place: PlaceId, decision: DecisionId, exits: impl Into<Vec<Option<u32>>>) {
+    /// at a later place; see [`Decides::exits`]. Gives the place.
+    pub fn decides(&mut self, place: PlaceId, decision: DecisionId, exits: impl Into<Vec<Option<u32>>>) -> PlaceId {
         if let Some(label) = self.labels.get_mut(place.index()) {
             label.decides = Some(Decides { decision, exits: exits.into() });
         } else {
             let message = "a decision names a place that does not exist";
             self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
         }
+        place
     }
 }
 

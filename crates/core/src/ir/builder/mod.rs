@@ -188,8 +188,8 @@ impl Builder {
         self.back.insert(place);
     }
 
-    /// What the trace is told before the op of a place happens. Marks add up, in order.
-    pub fn mark(&mut self, place: PlaceId, mark: Mark) {
+    /// Adds what the trace records before the op of a place. Marks add up, in order. Gives the place.
+    pub fn mark(&mut self, place: PlaceId, mark: Mark) -> PlaceId {
         match self.labels.get_mut(place.index()) {
             Some(label) => {
                 // Most places have one mark, and there are many places.
@@ -200,6 +200,7 @@ impl Builder {
                 self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), "a mark names a place that is not there"));
             }
         }
+        place
     }
 
     /// A kind of work outside; see [`effect`] for one without extras.

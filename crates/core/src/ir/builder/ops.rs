@@ -3,7 +3,7 @@
 //! `fail` is asked for wherever an op can fail, so that nobody forgets it: without one, a failure is that of the frame.
 
 use super::super::{
-    Arm, ConditionId, EffectId, Exit, ExprId, Failure, Op, PlaceId, ScopeId, SlotId, Status, Verdict, Write,
+    Arm, ConditionId, EffectId, Exit, ExprId, Failure, Mark, Op, PlaceId, ScopeId, SlotId, Status, Verdict, Write,
 };
 use super::{Builder, ROOT};
 
@@ -36,6 +36,13 @@ impl Builder {
     #[track_caller]
     pub fn set(&mut self, writes: impl Into<Vec<Write>>, next: PlaceId, fail: Option<Failure>) -> PlaceId {
         self.place(Op::Set { writes: writes.into(), next, fail })
+    }
+
+    /// A place that does nothing but add to the trace.
+    #[track_caller]
+    pub fn marked(&mut self, mark: Mark, next: PlaceId) -> PlaceId {
+        let place = self.set([], next, None);
+        self.mark(place, mark)
     }
 
     /// Parks until the first of its arms comes.

@@ -7,7 +7,6 @@ use branchpoint_expr::{Condition, Dialect, Kind, Located, Shape, Value};
 
 use super::super::raw::{Case, Step, Test};
 use super::{Around, Lower, Ways, literal};
-use crate::lowering::Lowering;
 
 use crate::DocumentKinds as _;
 
@@ -30,8 +29,7 @@ impl Lower {
         let taken = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), targets[0])));
         let otherwise = self.b.branch(decision, "false", None, targets[1]);
         let decide = self.b.decide(arms, no, Some(ways.fail));
-        self.b.decides(decide, decision, taken.into_iter().chain([Some(otherwise)]).collect::<Vec<_>>());
-        decide
+        self.b.decides(decide, decision, taken.into_iter().chain([Some(otherwise)]).collect::<Vec<_>>())
     }
 
     /// The first case that matches. All settings are expanded before the first is compared.
@@ -108,9 +106,7 @@ impl Lower {
         let mut inside = Around { fail: ways.failed, ..around.clone() };
         inside.steps.push(ways.step);
         let blocks = self.chain(blocks, &inside, done);
-        let taken = self.b.set([], blocks, None);
-        self.b.mark(taken, Mark::Branch(ways.step, marker.into()));
-        taken
+        self.b.marked(Mark::Branch(ways.step, marker.into()), blocks)
     }
 
     pub(super) fn finish_data(
@@ -130,7 +126,7 @@ impl Lower {
             custom = r#", "custom_data": $work[1]"#;
         }
         let output = format!(r#"{{"message": $work[0], "terminated_at_step": $step, "flow_id": $flow{custom}}}"#);
-        let values = [("step", Value::from(name)), ("flow", self.flow_id.clone())];
+        let values = [("step", Value::from(name)), ("flow", self.d.flow_id.clone())];
         let output = self.formula_with(&output, &[], &values);
         writes.push(Write::Put(self.slots["data"], output));
         self.b.set(writes, ways.end, Some(ways.fail))

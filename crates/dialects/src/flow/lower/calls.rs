@@ -7,7 +7,6 @@ use branchpoint_expr::{Dialect, Kind, Reference};
 
 use super::super::raw::{Asked, Call};
 use super::{Around, Lower, Ways};
-use crate::lowering::Lowering;
 use crate::substitution::check_arguments;
 
 /// The pause before the first retry; before the n-th it is n times as long, up to the last bound.
@@ -46,7 +45,7 @@ impl Lower {
             [name] => around.counters.contains(name),
             _ => false,
         };
-        self.findings.extend(check_arguments(&words, Dialect::Flow, is_counter));
+        self.d.findings.extend(check_arguments(&words, Dialect::Flow, is_counter));
     }
 }
 

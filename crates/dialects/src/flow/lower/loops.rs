@@ -12,7 +12,7 @@ use branchpoint_expr::{Kind, Located, Value};
 use super::super::raw::{Loop, Rounds};
 use super::branches::first_id;
 use super::{Around, Lower, MOST_WARNINGS, WARNING_CHARS, Ways, literal};
-use crate::lowering::{Lowering, Names};
+use crate::lowering::Names;
 
 /// A loop over numbers or a list without a cap of its own has at most so many rounds.
 const MOST_ROUNDS: i64 = 10_000;
@@ -299,8 +299,7 @@ impl Lower {
         self.b.mark(capped, Mark::Warn(cycle.ways.step, Kind::MaxIterations.as_str().into()));
         let over = self.test("$round >= $most");
         let decide = self.b.decide([(over, capped)], round, None);
-        self.b.decides(decide, declared.decision, [declared.limit, Some(declared.again)]);
-        decide
+        self.b.decides(decide, declared.decision, [declared.limit, Some(declared.again)])
     }
 
     /// The settings are expanded once, before the first round.

@@ -7,7 +7,6 @@ use branchpoint_expr::{Located, Typing, Value};
 
 use super::super::raw::{Assignment, Declaration};
 use super::{Around, Lower, Ways, listed, literal};
-use crate::lowering::Lowering;
 
 impl Lower {
     /// The settings of the step are expanded once, then each variable is made its type.

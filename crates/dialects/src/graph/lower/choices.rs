@@ -5,7 +5,6 @@ use branchpoint_expr::{Located, Value};
 
 use super::super::wiring::Way;
 use super::Lower;
-use crate::lowering::Lowering;
 
 impl Lower<'_> {
     /// Conditions in order; the first that holds wins. An error fails the run: it never picks a way.
@@ -34,11 +33,11 @@ impl Lower<'_> {
     /// Declares the branches of an `if` for its explanation: the decision, and the branch that is left when no condition is
     /// true. An `if` without conditions decides nothing.
     fn declare_choice(&mut self, node: usize) -> Option<(DecisionId, u32)> {
-        let conditions = self.conditions[node].clone();
+        let conditions = self.d.conditions[node].clone();
         if conditions.is_empty() {
             return None;
         }
-        let decision = self.b.decision(self.steps[node], DecisionKind::Branch);
+        let decision = self.b.decision(self.d.steps[node], DecisionKind::Branch);
         for (index, condition) in conditions.into_iter().enumerate() {
             let branch = self.b.branch(decision, &format!("condition-{index}"), Some(condition), None);
             self.add_targets(decision, branch, node, &Way::Condition(index));
@@ -50,7 +49,7 @@ impl Lower<'_> {
 
     /// Declares the nodes that a branch leads to, or that nothing follows it.
     fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, way: &Way) {
-        let graph = self.graph;
+        let graph = self.d.graph;
         let mut targets = graph.after(node, way).into_iter().peekable();
         if targets.peek().is_none() {
             self.b.branch_mut(decision, branch).targets.push("nothing follows (no connection)".into());
@@ -71,18 +70,16 @@ impl Lower<'_> {
         let mut writes = vec![self.log("logic_check", "asked + ': error'", &said)];
         writes.push(self.log("error", "failure.message", &said));
         writes.extend(self.fail("'condition_error'", "failure.message", &said));
-        let broken = self.b.set(writes, self.end, None);
+        let broken = self.b.set(writes, self.d.end, None);
         let error = self.b.read(self.slots["failure"]);
-        self.b.mark(broken, Mark::Fail(self.steps[node], error));
-        self.b.decide([(self.conditions[node][index], yes)], no, self.fail_to(broken))
+        self.b.mark(broken, Mark::Fail(self.d.steps[node], error));
+        self.b.decide([(self.d.conditions[node][index], yes)], no, self.fail_to(broken))
     }
 
     /// Tells which way a node went.
     fn took(&mut self, node: usize, way: &str, next: PlaceId) -> PlaceId {
-        let place = self.b.set([], next, None);
-        self.b.mark(place, Mark::Branch(self.steps[node], way.into()));
-        self.b.mark(place, Mark::End(self.steps[node], None));
-        place
+        let place = self.b.marked(Mark::Branch(self.d.steps[node], way.into()), next);
+        self.b.mark(place, Mark::End(self.d.steps[node], None))
     }
 
     /// The first to wait pauses the run; one that comes while it is paused waits without being begun.
@@ -94,7 +91,7 @@ impl Lower<'_> {
             self.put("mode", "'paused'"),
             self.log("wait_input", "string(prompt ?? '')", &said),
         ];
-        let asked = self.b.set(asked, self.end, None);
+        let asked = self.b.set(asked, self.d.end, None);
         let begun = [self.begin_log(node)];
         let begun = self.b.set(begun, asked, None);
         self.begin_mark(node, begun);
@@ -107,7 +104,7 @@ impl Lower<'_> {
 
     /// Continues after a person's answer to an approval: `begin.how` says whether it approves.
     pub(super) fn settle_approval(&mut self, node: usize) -> PlaceId {
-        let decision = self.b.decision(self.steps[node], DecisionKind::Approval);
+        let decision = self.b.decision(self.d.steps[node], DecisionKind::Approval);
         let [approve, reject] = [(Way::Approve, "approve"), (Way::Reject, "reject")].map(|(way, name)| {
             let branch = self.b.rule_branch(decision, name, &format!("the answer is {name}"), None);
             self.add_targets(decision, branch, node, &way);
@@ -118,8 +115,7 @@ impl Lower<'_> {
         self.b.decision_mut(decision).answer = Some(note);
         let approved = self.test("begin.how == 'approve'");
         let decide = self.b.decide([(approved, approve.0)], reject.0, None);
-        self.b.decides(decide, decision, [Some(approve.1), Some(reject.1)]);
-        decide
+        self.b.decides(decide, decision, [Some(approve.1), Some(reject.1)])
     }
 }
 

@@ -8,19 +8,18 @@ use branchpoint_expr::{Dialect, Object, Value};
 use super::super::raw::What;
 use super::Lower;
 use crate::inputs::Declared;
-use crate::lowering::Lowering;
 
 impl Lower<'_> {
     /// The beginnings of the run: the driver, and the strand that takes what is told of subagents.
     pub(super) fn driver(&mut self, start: usize, reached: &BTreeSet<usize>) -> [PlaceId; 2] {
         let dispatch = self.dispatch(reached);
-        self.b.begin(self.live, &[dispatch]);
-        let enter = self.b.enter(self.live);
+        self.b.begin(self.d.live, &[dispatch]);
+        let enter = self.b.enter(self.d.live);
         self.look_around(start, enter);
         let begin = self.formula_with("{node: id, how: 'run'}", &[], &[self.id(start)]);
         let mut writes = vec![Write::Put(self.slots["begin"], begin)];
         writes.extend(self.fresh_line("nil"));
-        let graph = self.graph;
+        let graph = self.d.graph;
         if graph.inputs.is_none() {
             writes.push(self.put("started", "given.input"));
         }
@@ -34,8 +33,7 @@ impl Lower<'_> {
         declared.add_views(&mut self.b);
         self.slots.add_to_root(&mut self.b, [("problems", None)]);
         let error = ", error: {kind: problems[0].kind, message: join(map(problems, .message), '; '), nodeId: nil}";
-        let rejected = self.formula(&result("'rejected'", "nil", "[]", "false", error));
-        let rejected = self.b.close(Status::Failed, rejected);
+        let rejected = self.close_with(Status::Failed, &result("'rejected'", "nil", "[]", "false", error));
         let wrong = self.test("len(problems) > 0");
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let settings = Value::from(SETTINGS.map(Value::from).to_vec());
@@ -58,12 +56,12 @@ impl Lower<'_> {
         let mut arms = Vec::new();
         for node in reached {
             let said = [self.id(*node)];
-            arms.push((self.test_with("begin.node == id && begin.how == 'run'", &[], &said), self.entries[*node]));
-            if matches!(self.graph.nodes[*node].what, What::Approval(_)) {
+            arms.push((self.test_with("begin.node == id && begin.how == 'run'", &[], &said), self.d.entries[*node]));
+            if matches!(self.d.graph.nodes[*node].what, What::Approval(_)) {
                 arms.push((self.test_with("begin.node == id", &[], &said), self.settle_approval(*node)));
             }
         }
-        self.b.decide(arms, self.end, None)
+        self.b.decide(arms, self.d.end, None)
     }
 
     /// All lines have ended: the run has failed, or goes on with what was deferred, or waits, or is complete.
@@ -81,7 +79,7 @@ impl Lower<'_> {
             (self.test("mode == 'running' && len(deferred) > 0"), deferred),
             (self.test("len(waiting) > 0"), paused),
         ];
-        let around = self.b.next(self.live);
+        let around = self.b.next(self.d.live);
         self.b.at(around).decide(arms, completed, None);
         let view = format!(
             "mode == 'failed' ? {} : {}",
@@ -102,7 +100,7 @@ impl Lower<'_> {
     /// The oldest that waits is current. One that had waited behind another is told again when it becomes so.
     fn pause(&mut self, enter: PlaceId) -> PlaceId {
         let wait = self.wait(enter);
-        let prompts = self.graph.nodes.iter().filter_map(|node| match &node.what {
+        let prompts = self.d.graph.nodes.iter().filter_map(|node| match &node.what {
             What::Approval(prompt) => Some((node.id.clone(), prompt.clone())),
             _ => None,
         });

@@ -8,7 +8,6 @@ use super::Lower;
 use super::commands::{report, written};
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
-use crate::lowering::Lowering;
 use crate::machine::raw::{Agent, Skill, Source, Text};
 
 /// The options of an agent, by the names that requests have for them.
@@ -35,7 +34,7 @@ impl<'d> Lower<'d> {
         let outcomes = self.keep_session(here, agent, outcomes);
         let effect = agent_effect(here, agent);
         let input = self.agent_input(agent, "request.prompt", earlier_session(agent));
-        let call = self.call_outside(here, effect, input, outcomes);
+        let call = self.call_within(here, effect, input, here.state.timeout_ms, outcomes);
         let call = self.need_session(agent, call, outcomes);
         self.asked(here, agent, call, outcomes)
     }

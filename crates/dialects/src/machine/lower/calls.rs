@@ -8,7 +8,6 @@ use super::Lower;
 use super::commands::report;
 use super::state::{Here, Outcomes};
 use super::templates::{effect_of, object};
-use crate::lowering::Lowering;
 use crate::machine::raw::Call;
 use crate::secrets;
 

@@ -8,7 +8,6 @@ use branchpoint_expr::{Object, Value};
 use super::Lower;
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
-use crate::lowering::Lowering;
 use crate::machine::raw::{self, Command, Source, State};
 
 impl<'d> Lower<'d> {
@@ -32,7 +31,7 @@ impl<'d> Lower<'d> {
             r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "inputs": environment}}"#
         );
         let input = self.formula(&input);
-        let call = self.call_outside(here, effect, input, outcomes);
+        let call = self.call_within(here, effect, input, here.state.timeout_ms, outcomes);
         let next = match file {
             Some(file) => self.file_text(here, file, call, outcomes),
             None => call,
@@ -46,16 +45,6 @@ impl<'d> Lower<'d> {
         let expanded = self.expand_file(here, next, outcomes.unexpanded);
         let path = self.b.value(Value::Str(file.text().clone()));
         self.read_file(path, self.slots["file"], expanded, outcomes.unexpanded)
-    }
-
-    pub(super) fn call_outside(
-        &mut self,
-        here: Here<'d>,
-        effect: Effect,
-        input: ExprId,
-        outcomes: Outcomes,
-    ) -> PlaceId {
-        self.call_within(here, effect, input, here.state.timeout_ms, outcomes)
     }
 
     /// Asks the outside. One attempt is limited by whoever makes it; several attempts together need a frame.
@@ -117,8 +106,7 @@ impl<'d> Lower<'d> {
         let text = format!("answer.attempt < {} ? REFUSED : LAST", retry.max_attempts);
         let reason = self.formula_with(&text, &[], &texts);
         self.b.reason(decision, fail, reason);
-        self.b.decides(decide, decision, [Some(fail), None, None]);
-        decide
+        self.b.decides(decide, decision, [Some(fail), None, None])
     }
 
     /// Records that a text of the state cannot be expanded, which is never retried. The first attempt has not begun then.
@@ -132,8 +120,7 @@ impl<'d> Lower<'d> {
         let decide = self.b.decide([], bad, None);
         let first = self.b.value(Value::Int(1));
         let (decision, fail) = self.no_retry(here, retry, first, "template errors are not retried");
-        self.b.decides(decide, decision, [Some(fail)]);
-        decide
+        self.b.decides(decide, decision, [Some(fail)])
     }
 
     /// Declares that no attempt follows the one of that number, which failed with the error in the slot `answer`. Gives the

@@ -45,12 +45,12 @@ impl Context {
 
 impl Lower<'_> {
     pub(super) fn context(&self, id: ContextId) -> &Context {
-        &self.contexts[id.0]
+        &self.d.contexts[id.0]
     }
 
     pub(super) fn open(&mut self, context: Context) -> ContextId {
-        self.contexts.push(context);
-        ContextId(self.contexts.len() - 1)
+        self.d.contexts.push(context);
+        ContextId(self.d.contexts.len() - 1)
     }
 
     pub(super) fn scope(&self, id: ContextId) -> ScopeId {

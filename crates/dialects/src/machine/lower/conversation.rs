@@ -9,7 +9,6 @@ use super::agents::{SESSION, agent_effect, continued_from, earlier_session};
 use super::commands::retry;
 use super::state::{Here, Outcomes};
 use crate::agent_loop::AgentLoop;
-use crate::lowering::Lowering;
 use crate::machine::raw::Agent;
 
 /// The turns of a conversation that does not say.
@@ -197,11 +196,11 @@ impl<'d> Lower<'d> {
     }
 
     fn user_line(&mut self, here: Here<'d>, ask: PlaceId, done: PlaceId) -> PlaceId {
-        let signal = match self.line {
+        let signal = match self.d.line {
             Some(signal) => signal,
             None => self.b.signal("line", Early::Refuse),
         };
-        self.line = Some(signal);
+        self.d.line = Some(signal);
         // A line is text, whatever was sent: only the document says where secrets stand.
         let said = self.assign("message", "string(line)", ask);
         let blank = self.test(r#"line == nil || trim(string(line)) == """#);

@@ -7,7 +7,6 @@ use super::Lower;
 use super::context::ROOT_CONTEXT;
 use super::state::Here;
 use super::templates::plain;
-use crate::lowering::Lowering;
 use crate::machine::raw::{OnFailure, Terminal, Text};
 
 /// The exit status of the command line for a run that failed.
@@ -20,45 +19,39 @@ pub(super) struct Ends {
 }
 
 impl<'d> Lower<'d> {
-    /// The last hooks and the last word.
+    /// The ends of a run, each with its hooks.
     pub(super) fn ends(&mut self) {
-        let document = self.document;
+        let hooks = &self.d.document.hooks;
         // Undeclared inputs are accepted, with a warning.
         let names = self.input_names();
         let more = if names.is_empty() { "" } else { r#", "warnings": inputProblems(given, DECLARED)"# };
-        let constants = [("DECLARED", Value::from(names))];
-        let result = format!(
+        let declared = [("DECLARED", Value::from(names))];
+        let completed = format!(
             r#"{{"status": "completed", "message": verdict.message, "exit_code": 0, "state": verdict.state, "states": states{more}}}"#
         );
-        let result = self.formula_with(&result, &[], &constants);
-        let close = self.b.close(Status::Completed, result);
-        let step = (!document.hooks.end.is_empty()).then(|| self.hook_step("workflow_end"));
-        let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.end, step, close, None));
-        let completed = self.ends.completed;
-        self.b.at(completed).set([], hooked, None);
-
-        let result = format!(
+        let failed = format!(
             r#"{{"status": "failed", "kind": verdict.kind, "message": verdict.message,
                 "exit_code": verdict.exit_code ?? {FAILED}, "error": verdict.error, "state": verdict.state, "states": states{more}}}"#
         );
-        let result = self.formula_with(&result, &[], &constants);
-        let close = self.b.close(Status::Failed, result);
-        let step = (!document.hooks.error.is_empty()).then(|| self.hook_step("workflow_error"));
-        let hooked = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.error, step, close, None));
+        let cancelled = format!(r#"{{"status": "cancelled", "exit_code": {FAILED}, "states": states}}"#);
+        let ends = [
+            (Status::Completed, completed, "workflow_end", &hooks.end),
+            (Status::Failed, failed, "workflow_error", &hooks.error),
+            (Status::Cancelled, cancelled, "workflow_cancel", &hooks.cancel),
+        ];
+        let [completed, failed, cancelled] = ends.map(|(status, result, name, actions)| {
+            let result = self.formula_with(&result, &[], &declared);
+            let close = self.b.close(status, result);
+            if actions.is_empty() {
+                return close;
+            }
+            let step = self.hook_step(name);
+            self.hooks(ROOT_CONTEXT, actions, step, close, None)
+        });
+        self.b.at(self.d.ends.completed).set([], completed, None);
         let error = self.put("error", "verdict.error");
-        let failed = self.ends.failed;
-        self.b.at(failed).set([error], hooked, None);
-        self.cancelled();
-    }
-
-    fn cancelled(&mut self) {
-        let document = self.document;
-        let result = format!(r#"{{"status": "cancelled", "exit_code": {FAILED}, "states": states}}"#);
-        let result = self.formula(&result);
-        let close = self.b.close(Status::Cancelled, result);
-        let step = (!document.hooks.cancel.is_empty()).then(|| self.hook_step("workflow_cancel"));
-        let place = step.map_or(close, |step| self.hooks(ROOT_CONTEXT, &document.hooks.cancel, step, close, None));
-        self.b.on_cancel(place);
+        self.b.at(self.d.ends.failed).set([error], failed, None);
+        self.b.on_cancel(cancelled);
     }
 
     /// Something failed that no state stands for: a value too deep to be kept, for one.
@@ -67,7 +60,7 @@ impl<'d> Lower<'d> {
             "verdict",
             r#"{"kind": "step_failed", "message": failure.message, "error": {"Message": failure.message, "State": "",
                 "ExitCode": 1, "Type": failure.kind}}"#,
-            self.ends.failed,
+            self.d.ends.failed,
         )
     }
 
@@ -80,12 +73,12 @@ impl<'d> Lower<'d> {
                 "error": {error} ?? {{"Message": {message}, "State": STATE, "ExitCode": 1, "Type": "{of}"}}}}"#
         );
         let verdict = self.put_with("verdict", &text, &[], &[here.name()]);
-        let end = self.leave_to_root(here.context, self.ends.failed);
+        let end = self.leave_to_root(here.context, self.d.ends.failed);
         self.b.set([verdict], end, None)
     }
 
     pub(super) fn terminal(&mut self, here: Here<'d>, terminal: &'d Terminal, place: PlaceId) {
-        let end = if terminal.failure { self.ends.failed } else { self.ends.completed };
+        let end = if terminal.failure { self.d.ends.failed } else { self.d.ends.completed };
         let end = self.leave_to_root(here.context, end);
         let end = if terminal.failure { self.ended_badly(here.step, end) } else { end };
         let default = terminal.failure.then(|| format!("the run ended in the state `{}`", here.state.name));
@@ -101,25 +94,22 @@ impl<'d> Lower<'d> {
     /// A terminal state that is a failure shows as one, with what the run fails with.
     fn ended_badly(&mut self, step: StepId, end: PlaceId) -> PlaceId {
         let error = self.formula(r#"{"kind": "terminal_failure", "message": verdict.message}"#);
-        let failed = self.b.set([], end, None);
-        self.b.mark(failed, Mark::Fail(step, error));
-        failed
+        self.b.marked(Mark::Fail(step, error), end)
     }
 
     /// An inline failure acts as a terminal state of its own, in the root.
     pub(super) fn inline(&mut self, state: usize) -> PlaceId {
-        let document = self.document;
+        let document = self.d.document;
         let of = &document.states[state];
-        let Some(OnFailure::Inline { message, status, span }) = &of.on_failure else { return self.ends.failed };
+        let Some(OnFailure::Inline { message, status, span }) = &of.on_failure else { return self.d.ends.failed };
         let name = inline_name(&of.name);
         let step = self.b.step(&name, "terminal", None, (span.start, span.end));
         let here = Here { context: ROOT_CONTEXT, at: state, state: of, step };
-        let end = self.ended_badly(step, self.ends.failed);
+        let end = self.ended_badly(step, self.d.ends.failed);
         let told = self.verdict(&name, message.as_ref(), None, *status, (here, end));
         let writes = self.end_writes(&name);
         let place = self.b.set(writes, told, None);
-        self.b.mark(place, Mark::Begin(step, None));
-        place
+        self.b.mark(place, Mark::Begin(step, None))
     }
 
     /// An end begins: `error` is for the transitions that led here, and its message is none of them.

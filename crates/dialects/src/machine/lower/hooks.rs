@@ -9,7 +9,6 @@ use super::Lower;
 use super::commands::{EXIT_CODE, reported, user_shell};
 use super::context::ContextId;
 use super::templates::{call_text, object, plain, secret_texts};
-use crate::lowering::Lowering;
 use crate::machine::raw::Action;
 
 impl Lower<'_> {
@@ -22,52 +21,34 @@ impl Lower<'_> {
         next: PlaceId,
         failed: Option<PlaceId>,
     ) -> PlaceId {
-        let mut place = next;
-        for action in actions.iter().rev() {
-            place = self.hook(context, action, step, place, failed);
-        }
-        place
-    }
-
-    fn hook(
-        &mut self,
-        context: ContextId,
-        action: &Action,
-        step: StepId,
-        next: PlaceId,
-        failed: Option<PlaceId>,
-    ) -> PlaceId {
-        let bad = failed.unwrap_or_else(|| {
-            let warned = self.b.set([], next, None);
-            self.b.mark(warned, Mark::Warn(step, "hook_failed".into()));
-            warned
-        });
-        let error = self.test("hooked.error != nil");
-        let told = self.assign("failure", "hooked.error", bad);
-        let judged = self.b.decide([(error, told)], next, None);
-        let (kind, template, input) = match action {
-            Action::Log(text) => (Kind::Notify, object([("message", plain(Some(text)))]), "request"),
-            Action::Command(text) => {
-                let input = r#"{"command": request.command, "inputs": environment}"#;
-                (Kind::Process, object([("command", call_text(Some(text)))]), input)
-            }
-        };
-        // Nothing reads what a hook prints.
-        let response = Response { truncate: true, ..reported(1, EXIT_CODE) };
-        let named = matches!(action, Action::Command(_)).then(|| action.text());
-        let secrets = secret_texts([("command", named)]);
-        let fixed = if kind == Kind::Process { user_shell() } else { Object::default() };
-        // A hook of a state is no attempt of the state's work, so it is asked for without a step.
-        let of = Some(step).filter(|step| self.run_hooks.contains(step));
-        let what = self.b.effect(Effect { fixed, response, secrets, step: of, ..effect(kind) });
-        let input = self.formula(input);
-        let done = self.b.do_(what, input, Some(self.slots["hooked"]), judged, self.fail_to(bad));
-        self.expand(self.scope(context), &template, self.slots["request"], done, bad)
+        actions.iter().rev().fold(next, |next, action| {
+            let bad = failed.unwrap_or_else(|| self.b.marked(Mark::Warn(step, "hook_failed".into()), next));
+            let error = self.test("hooked.error != nil");
+            let failed = self.assign("failure", "hooked.error", bad);
+            let judged = self.b.decide([(error, failed)], next, None);
+            let (kind, template, input) = match action {
+                Action::Log(text) => (Kind::Notify, object([("message", plain(Some(text)))]), "request"),
+                Action::Command(text) => {
+                    let input = r#"{"command": request.command, "inputs": environment}"#;
+                    (Kind::Process, object([("command", call_text(Some(text)))]), input)
+                }
+            };
+            // Nothing reads what a hook prints.
+            let response = Response { truncate: true, ..reported(1, EXIT_CODE) };
+            let secrets = secret_texts([("command", Some(action.text()).filter(|_| kind == Kind::Process))]);
+            let fixed = if kind == Kind::Process { user_shell() } else { Object::default() };
+            // A hook of a state is not an attempt of the state's work, so its effect has no step.
+            let of = Some(step).filter(|step| self.d.run_hooks.contains(step));
+            let what = self.b.effect(Effect { fixed, response, secrets, step: of, ..effect(kind) });
+            let input = self.formula(input);
+            let done = self.b.do_(what, input, Some(self.slots["hooked"]), judged, self.fail_to(bad));
+            self.expand(self.scope(context), &template, self.slots["request"], done, bad)
+        })
     }
 
     /// A failing hook at the start fails the run before any state.
     pub(super) fn start_hooks(&mut self, first: PlaceId) -> PlaceId {
-        let document = self.document;
+        let document = self.d.document;
         if document.hooks.start.is_empty() {
             return first;
         }
@@ -75,7 +56,7 @@ impl Lower<'_> {
             "verdict",
             r#"{"kind": "hook_failed", "message": failure.message, "error": {"Message": failure.message,
                 "State": "", "ExitCode": 1, "Type": "exit_code"}}"#,
-            self.ends.failed,
+            self.d.ends.failed,
         );
         let step = self.hook_step("workflow_start");
         let hooked = self.hooks(super::ROOT_CONTEXT, &document.hooks.start, step, first, Some(failed));
@@ -87,9 +68,9 @@ impl Lower<'_> {
 
     /// A step that stands for the hooks of a run, so that what they say has a place in the trace.
     pub(super) fn hook_step(&mut self, name: &str) -> StepId {
-        let span = self.document.span;
+        let span = self.d.document.span;
         let step = self.b.step(name, "hooks", None, (span.start, span.start));
-        self.run_hooks.push(step);
+        self.d.run_hooks.push(step);
         step
     }
 }

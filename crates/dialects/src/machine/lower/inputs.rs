@@ -7,7 +7,6 @@ use branchpoint_core::ir::{PlaceId, SlotId, Status, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
-use crate::lowering::Lowering;
 use crate::machine::raw::{Input, InputType, Text};
 
 /// The texts that stand for a boolean.
@@ -20,14 +19,13 @@ const DECIMAL: &str = r#"(TYPE == "string" && TEXT matches "^[+-]?([0-9]+[.]?[0-
 impl Lower<'_> {
     /// Fills in defaults, checks everything, and goes on; a run with wrong inputs ends before anything happens.
     pub(super) fn start(&mut self, first: PlaceId) -> PlaceId {
-        let document = self.document;
+        let document = self.d.document;
         let kind = branchpoint_expr::Kind::InvalidInput.as_str();
         let rejected = format!(
             r#"{{"status": "rejected", "kind": "{kind}", "message": join(request, "; "), "errors": request,
                 "exit_code": 1, "states": {{}}}}"#
         );
-        let rejected = self.formula(&rejected);
-        let rejected = self.b.close(Status::Failed, rejected);
+        let rejected = self.close_with(Status::Failed, &rejected);
         let files: Vec<(&Input, SlotId)> = document
             .inputs
             .iter()
@@ -52,11 +50,12 @@ impl Lower<'_> {
             let fields = [("name".into(), name.clone()), ("path".into(), Value::from(vec![name]))];
             Value::from(fields.into_iter().collect::<Object>())
         };
-        self.document.inputs.iter().map(name).collect()
+        self.d.document.inputs.iter().map(name).collect()
     }
 
     fn first_writes(&mut self) -> Vec<Write> {
         let defaults: Object = self
+            .d
             .document
             .inputs
             .iter()
@@ -68,7 +67,7 @@ impl Lower<'_> {
             // Whoever starts a run asks for them, because some may be secret by their names.
             self.b.view("defaults", defaults);
         }
-        let declared: Vec<Value> = self.document.inputs.iter().map(Input::declaration).collect();
+        let declared: Vec<Value> = self.d.document.inputs.iter().map(Input::declaration).collect();
         if !declared.is_empty() {
             let declared = self.b.value(Value::from(declared));
             self.b.view("inputs", declared);
@@ -78,20 +77,20 @@ impl Lower<'_> {
             self.put("inputs", "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))"),
             self.put("environment", r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#),
         ];
-        if self.uses.workflow {
+        if self.d.uses.workflow {
             self.b.fact("run_id");
             writes.push(self.put("started", "instantMs(now)"));
         }
-        if self.uses.context {
+        if self.d.uses.context {
             for fact in ["working_dir", "user", "hostname"] {
                 self.b.fact(fact);
             }
             let text = r#"{"WorkingDir": facts.working_dir, "User": facts.user, "Hostname": facts.hostname}"#;
             writes.push(self.put("context", text));
         }
-        if !self.uses.env.is_empty() {
+        if !self.d.uses.env.is_empty() {
             let mut names = Vec::new();
-            for name in &self.uses.env {
+            for name in &self.d.uses.env {
                 let fact = format!("env.{name}");
                 self.b.fact(&fact);
                 names.push(Value::from(vec![Value::from(&**name), Value::from(fact)]));
@@ -115,7 +114,7 @@ impl Lower<'_> {
     fn errors(&mut self, files: &[(&Input, SlotId)]) -> Vec<Write> {
         let none = self.b.value(Value::from(Vec::new()));
         let mut writes = vec![Write::Put(self.slots["request"], none)];
-        for input in &self.document.inputs {
+        for input in &self.d.document.inputs {
             let rule = |(wrong, message): &(String, &str)| format!("({wrong}) ? {message} : nil");
             let rules = rules(input).iter().map(rule).collect::<Vec<_>>().join(", ");
             let errors =

@@ -10,7 +10,6 @@ use super::Lower;
 use super::context::{Context, ContextId, LoopSlots, Within};
 use super::state::{Here, Outcomes};
 use super::ways::LOOP_FAILS;
-use crate::lowering::Lowering;
 use crate::machine::raw::{Loop, Times};
 
 /// The rounds of a `while` loop that does not say, and the most that any loop may have.
@@ -104,7 +103,7 @@ impl<'d> Lower<'d> {
             }
         }
 
-        let document = self.document;
+        let document = self.d.document;
         let first = round.body.first().and_then(|name| document.state(name.text()));
         let body = first.map_or(done, |first| self.state_place(context, first));
         let begin = self.assign("begun", "begun + 1", body);
@@ -142,8 +141,7 @@ impl<'d> Lower<'d> {
         let (index, count) = (self.b.read(self.slots["index"]), self.round_limit(round));
         self.b.counts(decision, Unit::Round, index, count);
         self.items_of(decision, &[], None);
-        self.b.decides(decide, decision, [Some(more), Some(empty), Some(end)]);
-        decide
+        self.b.decides(decide, decision, [Some(more), Some(empty), Some(end)])
     }
 
     /// The most rounds that a loop may have.
@@ -167,8 +165,7 @@ impl<'d> Lower<'d> {
         round: &Loop,
         (holds, look, done): (ConditionId, PlaceId, PlaceId),
     ) -> PlaceId {
-        let capped = self.b.set([], done, None);
-        self.b.mark(capped, Mark::Warn(here.step, "max_iterations".into()));
+        let capped = self.b.marked(Mark::Warn(here.step, "max_iterations".into()), done);
         let over = self.test("index >= most");
         let decide = self.b.decide([(over, capped)], look, None);
         let decision = self.b.decision(here.step, DecisionKind::Loop);

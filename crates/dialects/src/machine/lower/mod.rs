@@ -23,11 +23,11 @@ use std::collections::BTreeMap;
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{Limits, PlaceId, Program, SignalId, StepId};
-use branchpoint_expr::Diagnostic;
+use branchpoint_expr::{Diagnostic, Dialect};
 
 use super::raw::Document;
 use super::rules::Uses;
-use crate::lowering::{Lowering, Names};
+use crate::lowering;
 use crate::report::unlowered;
 use context::{Context, ContextId, ROOT_CONTEXT};
 use ends::Ends;
@@ -44,11 +44,9 @@ pub(super) fn lower(document: &Document, uses: &Uses) -> Result<Program, Vec<Dia
     builder.limits(Limits { depth: MAX_CALLS, ..Limits::default() });
     let slots = slots::slots(&mut builder, uses);
     let ends = Ends { completed: builder.reserve(), failed: builder.reserve() };
-    let mut lower = Lower {
+    let machine = Machine {
         document,
         uses,
-        b: builder,
-        slots,
         ends,
         contexts: vec![Context::root()],
         places: BTreeMap::new(),
@@ -58,15 +56,16 @@ pub(super) fn lower(document: &Document, uses: &Uses) -> Result<Program, Vec<Dia
         run_hooks: Vec::new(),
         problems: Vec::new(),
     };
+    let mut lower = Lower { b: builder, slots, grammar: Dialect::Session, error_slot: "failure", d: machine };
     lower.document();
     lower.finish()
 }
 
-struct Lower<'d> {
+type Lower<'d> = lowering::Lower<Machine<'d>>;
+
+struct Machine<'d> {
     document: &'d Document,
     uses: &'d Uses,
-    b: Builder,
-    slots: Names,
     ends: Ends,
     contexts: Vec<Context>,
     /// Where each state begins, by context and position in the document.
@@ -83,7 +82,7 @@ struct Lower<'d> {
 
 impl Lower<'_> {
     fn document(&mut self) {
-        let initial = self.document.initial.as_ref().and_then(|name| self.document.state(name.text()));
+        let initial = self.d.document.initial.as_ref().and_then(|name| self.d.document.state(name.text()));
         let Some(initial) = initial else { return };
         let first = self.state_place(ROOT_CONTEXT, initial);
         let hooked = self.start_hooks(first);
@@ -92,11 +91,11 @@ impl Lower<'_> {
         self.ends();
         let lost = self.lost();
         self.b.root(ScopeSpec { fail: self.fail_to(lost), ..ScopeSpec::default() });
-        while let Some((context, state)) = self.queue.pop() {
+        while let Some((context, state)) = self.d.queue.pop() {
             if self.b.is_too_large() {
                 return;
             }
-            if self.contexts.len() > MAX_CONTEXTS {
+            if self.d.contexts.len() > MAX_CONTEXTS {
                 self.too_many_contexts();
                 return;
             }
@@ -106,15 +105,15 @@ impl Lower<'_> {
 
     fn too_many_contexts(&mut self) {
         let message = format!("its loops and branches stand in more than {MAX_CONTEXTS} contexts");
-        let finding = Diagnostic::error(branchpoint_expr::Kind::NodeLimit, self.document.span, message);
-        self.problems.push(finding.with_help("call a part of it as a workflow of its own"));
+        let finding = Diagnostic::error(branchpoint_expr::Kind::NodeLimit, self.d.document.span, message);
+        self.d.problems.push(finding.with_help("call a part of it as a workflow of its own"));
     }
 
     fn finish(self) -> Result<Program, Vec<Diagnostic>> {
-        if !self.problems.is_empty() {
-            return Err(self.problems);
+        if !self.d.problems.is_empty() {
+            return Err(self.d.problems);
         }
-        let span = self.document.span;
+        let span = self.d.document.span;
         self.b.finish().map_err(|wrong| vec![unlowered(&wrong, span)])
     }
 }

@@ -1,10 +1,9 @@
 //! What a run remembers.
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_expr::{Object, Value};
 
-use super::Lower;
-use crate::lowering::{Lowering, Names};
+use crate::lowering::Names;
 use crate::machine::rules::Uses;
 
 /// Declares the slots that every state uses. Those of the root live as long as the run; the others belong to a strand, so that
@@ -63,17 +62,4 @@ pub(super) fn slots(b: &mut Builder, uses: &Uses) -> Names {
         b.name(ROOT, &[name], slots[name]);
     }
     slots
-}
-
-impl Lowering for Lower<'_> {
-    const GRAMMAR: Dialect = Dialect::Session;
-    const ERROR: &'static str = "failure";
-
-    fn builder(&mut self) -> &mut Builder {
-        &mut self.b
-    }
-
-    fn names(&self) -> &Names {
-        &self.slots
-    }
 }

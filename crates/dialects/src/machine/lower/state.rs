@@ -5,7 +5,6 @@ use branchpoint_expr::Value;
 
 use super::context::ContextId;
 use super::{Lower, loops};
-use crate::lowering::Lowering;
 use crate::machine::raw::{State, What};
 
 /// Where the work of a state leads. The slot `answer` holds what came of it.
@@ -40,32 +39,32 @@ const RESULT: &str = r#"{"Output": answer.output ?? "", "Stderr": answer.stderr 
 impl<'d> Lower<'d> {
     /// Where a state begins in a context. Whoever asks makes it part of the program.
     pub(super) fn state_place(&mut self, context: ContextId, at: usize) -> PlaceId {
-        if let Some(place) = self.places.get(&(context, at)) {
+        if let Some(place) = self.d.places.get(&(context, at)) {
             return *place;
         }
         let place = self.b.reserve();
-        self.places.insert((context, at), place);
-        self.queue.push((context, at));
+        self.d.places.insert((context, at), place);
+        self.d.queue.push((context, at));
         place
     }
 
     pub(super) fn step(&mut self, context: ContextId, at: usize) -> StepId {
-        if let Some(step) = self.steps.get(&(context, at)) {
+        if let Some(step) = self.d.steps.get(&(context, at)) {
             return *step;
         }
-        let document = self.document;
+        let document = self.d.document;
         let state = &document.states[at];
         let parent = self.context(context).step;
         let step = self.b.step(&state.name, kind_name(&state.what), parent, (state.span.start, state.span.end));
-        self.steps.insert((context, at), step);
+        self.d.steps.insert((context, at), step);
         step
     }
 
     pub(super) fn state(&mut self, context: ContextId, at: usize) {
-        let document = self.document;
+        let document = self.d.document;
         let state = &document.states[at];
         let here = Here { context, at, state, step: self.step(context, at) };
-        let place = self.places[&(context, at)];
+        let place = self.d.places[&(context, at)];
         if let What::Terminal(terminal) = &state.what {
             return self.terminal(here, terminal, place);
         }
@@ -93,10 +92,10 @@ impl<'d> Lower<'d> {
 
     /// What `workflow` says from here on.
     pub(super) fn begin_writes(&mut self, state: &str) -> Vec<Write> {
-        if !self.uses.workflow {
+        if !self.d.uses.workflow {
             return Vec::new();
         }
-        let name = self.document.name.as_ref().map_or("", |name| name.text().as_ref());
+        let name = self.d.document.name.as_ref().map_or("", |name| name.text().as_ref());
         let text = r#"{"ID": facts.run_id, "Name": NAME, "CurrentState": STATE,
             "Duration": elapsedText(started, instantMs(now))}"#;
         let constants = [("NAME", Value::from(name)), ("STATE", Value::from(state))];
@@ -105,11 +104,11 @@ impl<'d> Lower<'d> {
 
     /// Stores the result, runs the hooks after it, and chooses the next state.
     fn outcomes(&mut self, here: Here<'d>) -> Outcomes {
-        let next = self.after_success(here);
+        let next = self.after(here, true);
         let next = self.hooks(here.context, &here.state.post, here.step, next, None);
         let ok = self.stored(here, true, next);
 
-        let chosen = self.after_failure(here);
+        let chosen = self.after(here, false);
         let error = r#"{"Message": answer.error.message, "State": STATE, "ExitCode": answer.exit_code ?? 1,
             "Type": answer.error.kind}"#;
         let told = self.assign_with("error", error, &[], &[here.name()], chosen);
@@ -132,8 +131,7 @@ impl<'d> Lower<'d> {
         } else {
             Mark::Fail(here.step, self.formula("answer.error"))
         };
-        self.b.mark(place, mark);
-        place
+        self.b.mark(place, mark)
     }
 
     /// The slot `failure` becomes an answer that failed, of a kind that is known here.

@@ -7,7 +7,6 @@ use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Obj
 
 use super::Lower;
 use super::state::Here;
-use crate::lowering::Lowering;
 use crate::machine::raw::{Guard, Text};
 use crate::secrets;
 
@@ -114,7 +113,7 @@ impl Lower<'_> {
     }
 
     fn refused(&mut self, problems: Problems) {
-        self.problems.extend(problems.0);
+        self.d.problems.extend(problems.0);
     }
 
     /// Sets `before` to nothing: what one state puts before a prompt is no business of the next.

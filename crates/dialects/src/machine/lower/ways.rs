@@ -8,7 +8,6 @@ use branchpoint_expr::{Object, Value};
 use super::context::{ContextId, Within};
 use super::state::Here;
 use super::{Lower, loops};
-use crate::lowering::Lowering;
 use crate::machine::raw::{OnFailure, Text, Times};
 
 /// The branch of a state whose failure ends the loop around it, and where that leads.
@@ -31,30 +30,24 @@ struct Next {
 }
 
 impl<'d> Lower<'d> {
-    pub(super) fn after_success(&mut self, here: Here<'d>) -> PlaceId {
+    /// What follows a state by its outcome.
+    pub(super) fn after(&mut self, here: Here<'d>, ok: bool) -> PlaceId {
         if let Within::Branch = self.context(here.context).within {
-            return self.branch_end(here.context, here.at, true);
+            return self.branch_end(here.context, here.at, ok);
         }
-        self.transitions(here, true)
-    }
-
-    pub(super) fn after_failure(&mut self, here: Here<'d>) -> PlaceId {
-        if let Within::Branch = self.context(here.context).within {
-            return self.branch_end(here.context, here.at, false);
-        }
-        self.transitions(here, false)
+        self.transitions(here, ok)
     }
 
     fn named(&self, name: &Text) -> Option<Target> {
-        self.document.state(name.text()).map(Target::State)
+        self.d.document.state(name.text()).map(Target::State)
     }
 
     /// What a target is called in explanations.
     fn target_name(&self, target: Target) -> Arc<str> {
         match target {
-            Target::State(at) => self.document.states[at].name.clone(),
+            Target::State(at) => self.d.document.states[at].name.clone(),
             Target::Inline(at) => {
-                let status = match &self.document.states[at].on_failure {
+                let status = match &self.d.document.states[at].on_failure {
                     Some(OnFailure::Inline { status, .. }) => *status,
                     _ => 0,
                 };
@@ -71,7 +64,7 @@ impl<'d> Lower<'d> {
             Within::Loop { state, .. } if state == to => self.after_in_body(state, here.at).unwrap_or(to),
             _ => to,
         };
-        self.document.states[next].name.clone()
+        self.d.document.states[next].name.clone()
     }
 
     /// `on_complete` of a loop, then ordered guards; the first entry without one ends them. An error ends the run: no later
@@ -131,8 +124,7 @@ impl<'d> Lower<'d> {
             })
             .collect();
         let decide = self.b.decide(arms, otherwise, fail);
-        self.b.decides(decide, decision, exits);
-        decide
+        self.b.decides(decide, decision, exits)
     }
 
     /// States of a loop's body need no transitions: the order of the body decides.
@@ -143,9 +135,7 @@ impl<'d> Lower<'d> {
     }
 
     fn branch_mark(&mut self, step: StepId, name: Arc<str>, place: PlaceId) -> PlaceId {
-        let marked = self.b.set([], place, None);
-        self.b.mark(marked, Mark::Branch(step, name));
-        marked
+        self.b.marked(Mark::Branch(step, name), place)
     }
 
     /// No transition matched: what follows a success and what follows a failure are both shown, one of them is taken. Gives
@@ -216,7 +206,7 @@ impl<'d> Lower<'d> {
             Within::Loop { state, .. } if is_success => {
                 let next = self.after_in_body(state, here.at);
                 let (at, then) = next.map_or((state, "the body is complete"), |next| (next, "the body continues"));
-                let name = self.document.states[at].name.clone();
+                let name = self.d.document.states[at].name.clone();
                 Next { name, reason: format!("{outcome}, so {then}"), target: Some(Target::State(at)) }
             }
             Within::Loop { .. } => missing(LOOP_FAILED),
@@ -251,7 +241,7 @@ impl<'d> Lower<'d> {
         let reason = self.formula_with(text, &[], &[here.name()]);
         self.b.reason(decision, 0, reason);
         if let Within::Loop { state, slots, .. } = within
-            && self.document.states[state].as_loop().is_some_and(|round| matches!(round.over, Times::Each(_)))
+            && self.d.document.states[state].as_loop().is_some_and(|round| matches!(round.over, Times::Each(_)))
         {
             let failed = self.formula_with("[index]", &slots, &[]);
             self.items_of(decision, &slots, Some(failed));
@@ -300,8 +290,8 @@ impl<'d> Lower<'d> {
     }
 
     fn in_body(&self, round: usize, state: usize) -> bool {
-        let name = &*self.document.states[state].name;
-        let body = self.document.states[round].as_loop().map_or(&[][..], |round| &round.body);
+        let name = &*self.d.document.states[state].name;
+        let body = self.d.document.states[round].as_loop().map_or(&[][..], |round| &round.body);
         body.iter().any(|member| &**member.text() == name)
     }
 
@@ -317,7 +307,7 @@ impl<'d> Lower<'d> {
 
     /// The state that follows another one in the body of a loop.
     fn after_in_body(&self, round: usize, from: usize) -> Option<usize> {
-        let document = self.document;
+        let document = self.d.document;
         let body = document.states[round].as_loop().map_or(&[][..], |round| &round.body);
         let here = body.iter().position(|member| document.state(member.text()) == Some(from))?;
         document.state(body.get(here + 1)?.text())
@@ -336,7 +326,7 @@ impl<'d> Lower<'d> {
             unreachable!("only the body of a loop leaves one");
         };
         let (scope, around) = (self.scope(context), self.context(context).parent.expect("a loop stands somewhere"));
-        let document = self.document;
+        let document = self.d.document;
         let left = &document.states[state];
         let step = self.step(around, state);
         let next = self.go_from(around, (state, "was left for"), target, ok);
@@ -361,7 +351,7 @@ impl<'d> Lower<'d> {
 
     /// A loop that a failed state of its body has left has failed, though the run goes on.
     fn left_failed(&mut self, step: StepId, left: &str, from: usize) -> Mark {
-        let message = format!("`{}` failed and left the loop `{left}`", self.document.states[from].name);
+        let message = format!("`{}` failed and left the loop `{left}`", self.d.document.states[from].name);
         let error = [("kind".into(), Value::from("loop")), ("message".into(), Value::from(message))];
         Mark::Fail(step, self.b.value(Value::from(error.into_iter().collect::<Object>())))
     }

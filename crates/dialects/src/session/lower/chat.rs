@@ -10,7 +10,6 @@ use branchpoint_expr::{Object, Value};
 use super::super::raw::{Agent, Policy, Step, Template};
 use super::Lower;
 use crate::agent_loop::{self, AgentLoop};
-use crate::lowering::Lowering;
 
 /// What a turn remembers beside the session.
 pub(super) fn slots() -> Vec<(&'static str, Option<Value>)> {
@@ -57,12 +56,12 @@ impl Lower<'_, '_> {
         ]);
         writes.extend(["made", "reply", "outcome"].map(|slot| Write::Clear(self.slots[slot])));
         writes.push(self.put("used_before", "{tokens: tokens, cost: cost}"));
-        self.b.set(writes, self.evaluate, None)
+        self.b.set(writes, self.d.evaluate, None)
     }
 
     /// Continues after the evaluation of an event, when no tool is left to record.
     pub(super) fn after_evaluation(&mut self) -> PlaceId {
-        let Some(template) = &self.agent.template else { return self.rest };
+        let Some(template) = &self.d.agent.template else { return self.d.rest };
         let step = self.b.step(&template.agent_id, "agent", None, (0, 0));
         for (name, slot) in [("turn", "outcome"), ("chat", "chat"), ("tokens", "tokens")] {
             let value = self.b.read(self.slots[slot]);
@@ -72,7 +71,7 @@ impl Lower<'_, '_> {
         self.model_loop(template, step, next, each);
         self.each_call(template, step, next, each);
         let arms = [(self.test("back == 'turn'"), next), (self.test("back == 'call'"), each)];
-        self.b.decide(arms, self.rest, None)
+        self.b.decide(arms, self.d.rest, None)
     }
 
     /// The model calls of a turn. `each` performs the tool calls of a reply and leads to `next`.
@@ -149,7 +148,7 @@ impl Lower<'_, '_> {
     }
 
     fn end_turn(&mut self, outcome: &str) -> PlaceId {
-        self.assign("outcome", outcome, self.rest)
+        self.assign("outcome", outcome, self.d.rest)
     }
 
     /// The calls of a reply, in its order: one that is not offered at that moment is not performed.

@@ -1,12 +1,11 @@
 //! Evaluation: the first step whose conditions all hold, else the active one, else the default, else none.
 
-use branchpoint_core::ir::builder::{Builder, ROOT};
+use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{ConditionId, DecisionId, DecisionKind, Failure, Mark, PlaceId, StepId, Write};
 use branchpoint_expr::{Condition, Dialect, Located, Value};
 
 use super::super::raw::Step;
 use super::Lower;
-use crate::lowering::Lowering;
 use crate::report::Report;
 
 /// The id of the step that stands for the session as a whole in traces: it decides which of the document's steps is active.
@@ -16,11 +15,10 @@ impl Lower<'_, '_> {
     /// The steps in document order, each a decision of its own: a condition that cannot be evaluated does not hold, and
     /// the steps after it are still asked.
     pub(super) fn evaluate(&mut self, report: &mut Report) {
-        let agent = self.agent;
+        let agent = self.d.agent;
         let steps: Vec<StepId> = agent.steps.iter().map(|step| self.step(step)).collect();
         let asked = agent.steps.iter().zip(steps).filter_map(|(step, id)| Some((step, id, step.conditions?)));
         let asked: Vec<_> = asked.collect();
-        let first = |at: usize, evaluate: PlaceId| (at == 0).then_some(evaluate);
         let session = self.b.step(SESSION, SESSION, None, (0, 0));
         let decision = self.b.decision(session, DecisionKind::Transition);
         let mut candidates = Vec::new();
@@ -33,16 +31,17 @@ impl Lower<'_, '_> {
             let branch = self.b.branch(decision, &step.name, Some(holds), Some(&step.name));
             candidates.push((step, id, holds, branch));
         }
-        let mut next = self.nothing_new(first(candidates.len(), self.evaluate), (session, decision));
-        for (at, candidate) in candidates.into_iter().enumerate().rev() {
-            next = self.candidate(candidate, (session, decision), first(at, self.evaluate), next);
+        let mut next = self.nothing_new(session, decision);
+        for candidate in candidates.into_iter().rev() {
+            next = self.candidate(candidate, (session, decision), next);
         }
+        self.b.at(self.d.evaluate).set([], next, None);
         let event = self.b.read(self.slots["got"]);
-        self.b.mark(self.evaluate, Mark::Begin(session, Some(event)));
+        self.b.mark(self.d.evaluate, Mark::Begin(session, Some(event)));
         let active = self.b.read(self.slots["active"]);
-        let evaluated = self.evaluated;
+        let evaluated = self.d.evaluated;
         self.b.mark(evaluated, Mark::End(session, Some(active)));
-        let (record, recorded) = (self.record, self.after_evaluation());
+        let (record, recorded) = (self.d.record, self.after_evaluation());
         let is_tool = self.test("after == 'record'");
         self.b.at(evaluated).decide([(is_tool, record)], recorded, None);
     }
@@ -56,7 +55,6 @@ impl Lower<'_, '_> {
         &mut self,
         (step, id, holds, branch): (&Step<'_>, StepId, ConditionId, u32),
         (session, decision): (StepId, DecisionId),
-        place: Option<PlaceId>,
         next: PlaceId,
     ) -> PlaceId {
         let name = [("name", Value::Str(step.name.clone()))];
@@ -65,18 +63,16 @@ impl Lower<'_, '_> {
         self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
         let active = self.activate(step, session);
         let fail = Failure { to: failed, error: Some(self.slots["problem"]) };
-        let decide = self.begin_at(place).decide([(holds, active)], next, Some(fail));
+        let decide = self.b.decide([(holds, active)], next, Some(fail));
         // The next step is asked after one that does not hold, and after one that cannot be evaluated.
-        self.b.decides(decide, decision, [Some(branch), None, None]);
-        decide
+        self.b.decides(decide, decision, [Some(branch), None, None])
     }
 
     /// A step that is active already stays as it is; any other begins its sequence.
     fn activate(&mut self, step: &Step<'_>, session: StepId) -> PlaceId {
         let because = format!("step {}: {}", step.name, step.conditions.map(why).unwrap_or_default());
         let place = self.become_step(Value::Str(step.name.clone()), because);
-        self.b.mark(place, Mark::Branch(session, step.name.clone()));
-        place
+        self.b.mark(place, Mark::Branch(session, step.name.clone()))
     }
 
     fn become_step(&mut self, name: Value, because: String) -> PlaceId {
@@ -84,15 +80,15 @@ impl Lower<'_, '_> {
         let writes =
             [("index", "active == name ? index : 0"), ("why", "active == name ? why : because"), ("active", "name")];
         let writes = writes.map(|(slot, text)| self.put_with(slot, text, &[], &values));
-        self.b.set(writes, self.evaluated, None)
+        self.b.set(writes, self.d.evaluated, None)
     }
 
     /// No step's conditions hold: the active step stays if it still exists, else the default step is the start.
-    fn nothing_new(&mut self, place: Option<PlaceId>, (session, decision): (StepId, DecisionId)) -> PlaceId {
-        let target = self.agent.default.map(|step| self.agent.steps[step].name.clone());
-        let (name, because) = match self.agent.default {
+    fn nothing_new(&mut self, session: StepId, decision: DecisionId) -> PlaceId {
+        let target = self.d.agent.default.map(|step| self.d.agent.steps[step].name.clone());
+        let (name, because) = match self.d.agent.default {
             Some(step) => {
-                let name = self.agent.steps[step].name.clone();
+                let name = self.d.agent.steps[step].name.clone();
                 let because = format!("step {name}: the default step");
                 (Value::Str(name), because)
             }
@@ -101,10 +97,9 @@ impl Lower<'_, '_> {
         let default = self.become_step(name, because);
         let start = if target.is_some() { "default" } else { "none" };
         self.b.mark(default, Mark::Branch(session, start.into()));
-        let unchanged = self.b.set([], self.evaluated, None);
-        self.b.mark(unchanged, Mark::Branch(session, "unchanged".into()));
+        let unchanged = self.b.marked(Mark::Branch(session, "unchanged".into()), self.d.evaluated);
         let exists = self.test("active in names");
-        let decide = self.begin_at(place).decide([(exists, unchanged)], default, None);
+        let decide = self.b.decide([(exists, unchanged)], default, None);
         let stays = self.b.rule_branch(decision, "unchanged", "the active step stays active", None);
         let reason = self.formula("active in names ? 'step `' + active + '` stays active' : 'a step is active'");
         let active = self.formula("active in names ? active : nil");
@@ -114,16 +109,7 @@ impl Lower<'_, '_> {
         let reason =
             if target.is_some() { "no step is active" } else { "there is neither an active nor a default step" };
         let starts = self.b.default_branch(decision, start, reason, target.as_deref());
-        self.b.decides(decide, decision, [Some(stays), Some(starts)]);
-        decide
-    }
-
-    /// The first decision stands where evaluation begins; the others have places of their own.
-    fn begin_at(&mut self, place: Option<PlaceId>) -> &mut Builder {
-        match place {
-            Some(place) => self.b.at(place),
-            None => &mut self.b,
-        }
+        self.b.decides(decide, decision, [Some(stays), Some(starts)])
     }
 }
 

@@ -4,27 +4,16 @@ use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
 use branchpoint_expr::{Dialect, Expression, Field, Form, Located, Shape, Value};
 
-use super::{Lower, To, Where};
-use crate::lowering::Lowering;
+use super::{Lower, Where};
 use crate::steps::request::Request;
 use crate::steps::tree::No;
 use crate::steps::{condition, effect, guard};
 
 impl Lower<'_, '_> {
-    pub(super) fn effect(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let is_shown = self.document.steps[no].kind.shows();
-        let (children, skipped) = if is_shown { (to.next, to.blocked) } else { self.children(no, at, to) };
-        let finish = self.finish(no, children);
-        let finish = if is_shown { self.shown(no, finish) } else { finish };
-        let ask = self.ask(no, at, finish);
-        self.begin(no, ask);
-        skipped
-    }
-
     /// Asks the outside and takes the answer as the value at hand.
     pub(super) fn ask(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.document.steps[no];
-        let kind = effect::kind(step, self.options.scripted.contains(&*step.id));
+        let step = &self.d.document.steps[no];
+        let kind = effect::kind(step, self.d.options.scripted.contains(&*step.id));
         let request = Request::of(step, kind);
         let failure = self.failure(no, at, Some(finish));
         let answered = self.answered(no, finish);
@@ -42,15 +31,15 @@ impl Lower<'_, '_> {
             writes.extend(checks.map(|checked| Write::Put(self.slots["probe"], checked)));
             self.b.set(writes, ask, Some(failure))
         };
-        let step = &self.document.steps[no];
-        let sends = step.is("send_email") && !self.options.scripted.contains(&*step.id);
+        let step = &self.d.document.steps[no];
+        let sends = step.is("send_email") && !self.d.options.scripted.contains(&*step.id);
         if sends { self.addressed(no, at, ask, failure) } else { ask }
     }
 
     /// A mail to nobody fails before anyone is asked to send it. What someone wrote down for the step comes first.
     fn addressed(&mut self, no: No, at: Where, ask: PlaceId, failure: Failure) -> PlaceId {
         let lost = self.fault("step_failed", "this mail has no recipient", failure);
-        let Some(to) = self.document.steps[no].get("to") else { return lost };
+        let Some(to) = self.d.document.steps[no].get("to") else { return lost };
         // A secret is known only to the one who sends.
         if mentions_secret(to) {
             return ask;
@@ -64,15 +53,15 @@ impl Lower<'_, '_> {
     }
 
     fn effect_of(&mut self, no: No, kind: Kind, request: &Request) -> EffectId {
-        let step = &self.document.steps[no];
+        let step = &self.d.document.steps[no];
         let retry = step.get("retry").and_then(guard::policy);
         let attempt_limit_ms = step.get("timeout").and_then(guard::duration_ms);
         let definition = effect::definition(step, kind, request);
-        self.b.effect(Effect { retry, attempt_limit_ms, step: Some(self.ids[no]), ..definition })
+        self.b.effect(Effect { retry, attempt_limit_ms, step: Some(self.d.ids[no]), ..definition })
     }
 
     fn asked_with(&mut self, no: No, at: Where, mut request: Request) -> ExprId {
-        let step = &self.document.steps[no];
+        let step = &self.d.document.steps[no];
         if let Some(target) = step.text("target_step_id") {
             let judged = format!("{{{{step.{target}.output}}}}");
             request.fields.retain(|(name, ..)| &**name != "subject");
@@ -87,10 +76,10 @@ impl Lower<'_, '_> {
 
     fn answered(&mut self, no: No, finish: PlaceId) -> PlaceId {
         let mut writes = vec![self.put("value", "answer.output"), self.put("kind", "answer.content_type")];
-        if self.plan.has_files {
+        if self.d.plan.has_files {
             writes.push(self.put("files", "answer.attachments ?? files"));
         }
-        if let Some(kept) = self.kept.get(&no).copied() {
+        if let Some(kept) = self.d.kept.get(&no).copied() {
             for (fact, slot) in kept.facts.into_iter().flatten() {
                 writes.push(self.put(slot, &format!("answer.{fact}")));
             }

@@ -6,8 +6,7 @@ use branchpoint_core::ir::{
 };
 use branchpoint_expr::Value;
 
-use super::{Lower, To, Where};
-use crate::lowering::Lowering;
+use super::{Lower, Where};
 use crate::steps::tree::{No, Role, Step};
 use crate::steps::{attachments, guard};
 
@@ -18,9 +17,7 @@ const WIDTH: i64 = 8;
 const EMPTY_FAILS: &str = "the step fails (for_each_empty)";
 
 impl Lower<'_, '_> {
-    pub(super) fn for_each(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let (children, skipped) = self.children(no, at, to);
-        let finish = self.finish(no, children);
+    pub(super) fn for_each(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
         let failure = self.failure(no, at, Some(finish));
         let results = self.b.read(self.slots["answer"]);
         let writes = self.hold(results);
@@ -29,11 +26,11 @@ impl Lower<'_, '_> {
         let scope = self.iterations(no, at, after, failure);
         let items = self.b.read(self.slots["probe"]);
         let place = self.iteration(no, at, scope);
-        let (item, index) = (self.items[&no], self.rounds[&no]);
+        let (item, index) = (self.d.items[&no], self.d.rounds[&no]);
         self.b.each(scope, items, item, index, place);
         let enter = self.b.enter(scope);
-        let decision = self.b.decision(self.ids[no], DecisionKind::Loop);
-        let step = &self.document.steps[no];
+        let decision = self.b.decision(self.d.ids[no], DecisionKind::Loop);
+        let step = &self.d.document.steps[no];
         let none =
             self.b.rule_branch(decision, "empty", "there are no items", fails_on_empty(step).then_some(EMPTY_FAILS));
         let (end, failed) = if step.flag("fail_fast", true) {
@@ -45,13 +42,11 @@ impl Lower<'_, '_> {
         let fails = Some(guard::fails(failed));
         let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, fails));
         self.b.decides(enter, decision, [Some(end), failed]);
-        let begin = self.looked_at(no, at, enter, (finish, failure), (decision, none));
-        self.begin(no, begin);
-        skipped
+        self.looked_at(no, at, enter, (finish, failure), (decision, none))
     }
 
     fn iterations(&mut self, no: No, at: Where, after: PlaceId, failure: Failure) -> ScopeId {
-        let step = &self.document.steps[no];
+        let step = &self.d.document.steps[no];
         let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
         let keep = !step.flag("fail_fast", true);
         self.scope_in(
@@ -63,7 +58,7 @@ impl Lower<'_, '_> {
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
-                rounds: Some(Rounds { step: self.ids[no], round: None, items: None }),
+                rounds: Some(Rounds { step: self.d.ids[no], round: None, items: None }),
                 ..ScopeSpec::default()
             },
         )
@@ -71,16 +66,16 @@ impl Lower<'_, '_> {
 
     /// One iteration: the item is at hand, and what steps leave behind lies in slots of its own.
     fn iteration(&mut self, no: No, at: Where, scope: ScopeId) -> PlaceId {
-        let id = self.document.steps[no].id.clone();
+        let id = self.d.document.steps[no].id.clone();
         let slot = |lower: &mut Self, property: &str| {
             let slot = lower.b.slot(scope, &format!("{id}.{property}"), None);
             lower.b.name(scope, &["step", &id, property], slot);
             slot
         };
         let (item, index) = (slot(self, "item"), slot(self, "item_index"));
-        self.items.insert(no, item);
-        self.rounds.insert(no, index);
-        self.bodies.insert(no, scope);
+        self.d.items.insert(no, item);
+        self.d.rounds.insert(no, index);
+        self.d.bodies.insert(no, scope);
         self.keep_in(scope, Some(no));
         self.edges_in(scope, Some(no));
         let inside = Where { scope, home: scope };
@@ -103,7 +98,7 @@ impl Lower<'_, '_> {
         (finish, failure): (PlaceId, Failure),
         (decision, none): (DecisionId, u32),
     ) -> PlaceId {
-        let step = &self.document.steps[no];
+        let step = &self.d.document.steps[no];
         let empty = if fails_on_empty(step) {
             let (kind, message) = ("for_each_empty", "there is nothing to loop over");
             let error = self.loop_error(kind, message, step);
@@ -114,7 +109,7 @@ impl Lower<'_, '_> {
             let writes = self.hold(none);
             let place = self.b.set(writes, finish, None);
             for skipped in self.steps_of(no, Role::Body) {
-                self.b.mark(place, Mark::Skip(self.ids[skipped], "loop_empty".into()));
+                self.b.mark(place, Mark::Skip(self.d.ids[skipped], "loop_empty".into()));
             }
             place
         };
@@ -148,7 +143,7 @@ impl Lower<'_, '_> {
 
     /// Puts the lists that attachment rules choose from into the slot `outcomes`, as an object by source.
     fn sources(&mut self, rules: &Value) -> Vec<Write> {
-        let given = ("given", self.named["attachments"]);
+        let given = ("given", self.d.named["attachments"]);
         let mut writes = vec![self.put_with("outcomes", r#"{"input": files, "agent": given.agent}"#, &[given], &[])];
         let mut seen = Vec::new();
         for rule in rules.as_list().unwrap_or_default() {
@@ -158,7 +153,7 @@ impl Lower<'_, '_> {
                 continue;
             }
             seen.push(source);
-            let made = self.document.find(id).and_then(|step| self.kept.get(&step)).and_then(|kept| kept.files);
+            let made = self.d.document.find(id).and_then(|step| self.d.kept.get(&step)).and_then(|kept| kept.files);
             let source = [("SOURCE", Value::from(source))];
             let (names, text) = match made {
                 Some(own) => (vec![given, ("own", own)], "putPath(outcomes, [SOURCE], own ?? given[SOURCE])"),

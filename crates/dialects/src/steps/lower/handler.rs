@@ -4,14 +4,14 @@ use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Failure, Mark, PlaceId, W
 use branchpoint_expr::{Located, Value};
 
 use super::{Lower, Where};
-use crate::lowering::{Lowering, object};
+use crate::lowering::object;
 use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
     /// Where the step's own error goes. `finish` is the end of its own work, for errors that are handled.
     pub(super) fn failure(&mut self, no: No, at: Where, finish: Option<PlaceId>) -> Failure {
         let error = self.error_of(no);
-        let on_error = self.document.steps[no].get("on_error");
+        let on_error = self.d.document.steps[no].get("on_error");
         let (to, handling) = match (on_error, finish) {
             (Some(handled), Some(finish)) if handled.items().is_some() => {
                 (self.handled(no, at, error, finish), Some("handle"))
@@ -21,15 +21,15 @@ impl Lower<'_, '_> {
             }
             _ => (self.b.leave(at.scope, Exit::Fail(error)), None),
         };
-        self.b.mark(to, Mark::Fail(self.ids[no], error));
+        self.b.mark(to, Mark::Fail(self.d.ids[no], error));
         let to = handling.map_or(to, |name| self.declare_handler(no, name, error, to));
         Failure { to, error: Some(self.slots["failed"]) }
     }
 
     /// Declares that a failed step is handled, as a decision of the step.
     fn declare_handler(&mut self, no: No, name: &str, error: ExprId, to: PlaceId) -> PlaceId {
-        let decision = self.b.decision(self.ids[no], DecisionKind::Branch);
-        let first = self.steps_of(no, Role::OnError).first().map(|step| self.document.steps[*step].id.clone());
+        let decision = self.b.decision(self.d.ids[no], DecisionKind::Branch);
+        let first = self.steps_of(no, Role::OnError).first().map(|step| self.d.document.steps[*step].id.clone());
         let handled = self.b.rule_branch(decision, name, "the step failed (on_error)", first.as_deref());
         let handling = if name == "handle" { "its on_error steps follow" } else { "on_error is `continue`" };
         let text = format!(
@@ -39,13 +39,12 @@ impl Lower<'_, '_> {
         self.b.reason(decision, handled, reason);
         self.b.decision_mut(decision).error = Some(error);
         let decide = self.b.decide([], to, None);
-        self.b.decides(decide, decision, [Some(handled)]);
-        decide
+        self.b.decides(decide, decision, [Some(handled)])
     }
 
     /// The error with the innermost step that failed: this one, if none is named.
     fn error_of(&mut self, no: No) -> ExprId {
-        let id = Value::Str(self.document.steps[no].id.clone());
+        let id = Value::Str(self.d.document.steps[no].id.clone());
         let text = r#"{"kind": failed.kind, "message": failed.message, "step": failed.step ?? STEP}"#;
         self.formula_with(text, &[], &[("STEP", id)])
     }
@@ -53,21 +52,21 @@ impl Lower<'_, '_> {
     fn gone_on(&mut self, no: No, error: ExprId, finish: PlaceId) -> PlaceId {
         let nothing = self.b.value(Value::from(""));
         let mut writes = self.hold(nothing);
-        writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.error, error)));
+        writes.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.error, error)));
         self.b.set(writes, finish, None)
     }
 
     /// The list runs as a chain whose input is the error; its tail is the step's output.
     fn handled(&mut self, no: No, at: Where, error: ExprId, finish: PlaceId) -> PlaceId {
         let steps = self.steps_of(no, Role::OnError);
-        let outer = self.b.local(&format!("{}.outer_error", self.document.steps[no].id));
+        let outer = self.b.local(&format!("{}.outer_error", self.d.document.steps[no].id));
         let restore = self.b.read(outer);
         let end = self.b.set([Write::Put(self.slots["error"], restore)], finish, None);
         let (begin, _) = self.chain(&steps, at, end, end);
         let (around, handled) = (self.b.read(self.slots["error"]), self.b.read(self.slots["error"]));
         let mut writes = vec![Write::Put(outer, around), Write::Put(self.slots["error"], error)];
         writes.extend(self.hold(handled));
-        writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.error, handled)));
+        writes.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.error, handled)));
         self.b.set(writes, begin, None)
     }
 

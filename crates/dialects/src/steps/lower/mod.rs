@@ -29,10 +29,11 @@ use std::collections::BTreeMap;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{Invalid, PlaceId, Program, ScopeId, SlotId, StepId};
+use branchpoint_expr::Dialect;
 
 use super::tree::{Document, List, No, Role};
 use crate::load::LoadOptions;
-use crate::lowering::Names;
+use crate::lowering;
 use plan::Plan;
 use slots::Kept;
 
@@ -42,12 +43,10 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
     let slots = slots::locals(&mut builder);
     let begins = document.steps.iter().map(|_| builder.reserve()).collect();
     let ids = enlist(&mut builder, document);
-    let mut lower = Lower {
+    let steps = Steps {
         document,
         options,
-        b: builder,
         plan: Plan::new(document),
-        slots,
         begins,
         ids,
         scopes: vec![ROOT; document.steps.len()],
@@ -63,6 +62,7 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
         named_selectors: Vec::new(),
         levels: 0,
     };
+    let mut lower = Lower { b: builder, slots, grammar: Dialect::Machine, error_slot: "failed", d: steps };
     lower.root();
     lower.b.finish()
 }
@@ -77,12 +77,12 @@ fn enlist(builder: &mut Builder, document: &Document<'_>) -> Vec<StepId> {
     ids
 }
 
-struct Lower<'a, 'd> {
+type Lower<'a, 'd> = lowering::Lower<Steps<'a, 'd>>;
+
+struct Steps<'a, 'd> {
     document: &'a Document<'d>,
     options: &'a LoadOptions,
-    b: Builder,
     plan: Plan<'d>,
-    slots: Names,
     /// Where each step begins.
     begins: Vec<PlaceId>,
     ids: Vec<StepId>,
@@ -132,36 +132,42 @@ struct To {
 impl Lower<'_, '_> {
     /// Lowers one step and tells where strands come in that skip it: only a merge in it can make them run again.
     fn step(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.document.steps[no];
-        if step.kind.is_effect() && !step.is("wait") || self.is_scripted(no) && !step.is("merge") {
-            return self.effect(no, at, to);
-        }
-        match step.kind.name {
-            "wait" => self.pause(no, at, to),
-            "regex_replace" => self.regex_replace(no, at, to),
-            "merge" => self.merge(no, at, to),
-            "display_result" | "streaming_result" => self.show(no, at, to),
-            "if_else" | "conditional" | "switch" => self.branching(no, at, to),
-            "for_each" => self.for_each(no, at, to),
-            "while" => self.while_loop(no, at, to),
-            "parallel" => self.parallel(no, at, to),
-            "gate" => self.gate(no, at, to),
-            "join" => self.join(no, to),
-            "retry" => self.retry(no, at, to),
-            "human_in_the_loop" => self.people(no, at, to),
-            _ => self.text(no, at, to),
-        }
+        let step = &self.d.document.steps[no];
+        let is_effect = step.kind.is_effect() && !step.is("wait") || self.is_scripted(no);
+        let work = match step.kind.name {
+            "merge" => return self.merge(no, at, to),
+            _ if is_effect => Self::ask,
+            "if_else" | "conditional" | "switch" => return self.branching(no, at, to),
+            "parallel" => return self.parallel(no, at, to),
+            "gate" => return self.gate(no, at, to),
+            "join" => return self.join(no, to),
+            "retry" => return self.retry(no, at, to),
+            "wait" => Self::pause,
+            "regex_replace" => Self::regex_replace,
+            "for_each" => Self::for_each,
+            "while" => Self::while_loop,
+            "human_in_the_loop" => Self::people,
+            _ => Self::rendered,
+        };
+        // What is shown is the run's output, unless something else is shown later.
+        let is_shown = step.kind.shows();
+        let (children, skipped) = if is_shown { (to.next, to.blocked) } else { self.children(no, at, to) };
+        let finish = self.finish(no, children);
+        let finish = if is_shown { self.shown(no, finish) } else { finish };
+        let begin = work(self, no, at, finish);
+        self.begin(no, begin);
+        skipped
     }
 
     /// Whether someone wrote the step's answers down. Control steps always run.
     fn is_scripted(&self, no: No) -> bool {
-        let step = &self.document.steps[no];
+        let step = &self.d.document.steps[no];
         let makes_its_value = step.kind.family == super::types::Family::Pure || step.is("wait");
-        makes_its_value && self.options.scripted.contains(&*step.id)
+        makes_its_value && self.d.options.scripted.contains(&*step.id)
     }
 
     fn list(&self, no: No, role: Role) -> Option<&List> {
-        self.document.steps[no].list(role)
+        self.d.document.steps[no].list(role)
     }
 
     fn steps_of(&self, no: No, role: Role) -> Vec<No> {
@@ -169,7 +175,7 @@ impl Lower<'_, '_> {
     }
 
     fn level(&mut self) -> i64 {
-        self.levels += 1;
-        self.levels
+        self.d.levels += 1;
+        self.d.levels
     }
 }

@@ -5,7 +5,6 @@ use branchpoint_core::ir::{DecisionKind, Exit, ExprId, OnFail, PlaceId, ScopeId,
 use branchpoint_expr::{Located, Value};
 
 use super::{Lower, To, Where};
-use crate::lowering::Lowering;
 use crate::steps::guard;
 use crate::steps::tree::{No, Role};
 
@@ -17,15 +16,15 @@ const FIRST: &str = "a branch delivered, or all ended without a value";
 
 impl Lower<'_, '_> {
     pub(super) fn parallel(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.document.steps[no];
+        let step = &self.d.document.steps[no];
         let (children, children_skipped) = self.children(no, at, to);
         let handled = self.finish(no, children);
         let failure = self.failure(no, at, Some(handled));
         let any = step.text("wait").is_some_and(|wait| &**wait == "any");
         let names = branch_names(step.get("branches"));
         let branches: Vec<Vec<No>> = (0..names.len()).map(|at| self.steps_of(no, Role::Branch(at))).collect();
-        let revives = branches.iter().flatten().any(|step| self.plan.revives[*step]);
-        let gaps = self.plan.has_revivals().then(|| self.b.slot(at.scope, &format!("{}.gaps", step.id), None));
+        let revives = branches.iter().flatten().any(|step| self.d.plan.revives[*step]);
+        let gaps = self.d.plan.has_revivals().then(|| self.b.slot(at.scope, &format!("{}.gaps", step.id), None));
         let finish = self.branches_finish(no, gaps, names.len(), children);
         let output = self.gathered(&names, any);
         let writes = self.hold(output);
@@ -52,13 +51,13 @@ impl Lower<'_, '_> {
         let inside = Where { scope, ..at };
         let end = self.branch_end(scope, any, gaps);
         let entries = self.entries(scope, branches, revives, |lower, steps, nothing| {
-            let revived = steps.iter().any(|step| lower.plan.revives[*step]);
+            let revived = steps.iter().any(|step| lower.d.plan.revives[*step]);
             let (begin, skipped) = lower.chain(&steps, inside, end, nothing);
             (begin, skipped, revived)
         });
         self.b.begin(scope, &entries);
         let mut enter = self.b.enter(scope);
-        let decision = self.b.decision(self.ids[no], DecisionKind::Join);
+        let decision = self.b.decision(self.d.ids[no], DecisionKind::Join);
         self.b.inputs(decision, names.iter().map(String::as_str));
         let (rule, failed) = match (any, keep) {
             (true, true) => (FIRST, Some("a branch failed and none delivered")),
@@ -82,7 +81,7 @@ impl Lower<'_, '_> {
     fn branch_end(&mut self, scope: ScopeId, any: bool, gaps: Option<SlotId>) -> PlaceId {
         let tail = self.b.read(self.slots["value"]);
         let done = self.b.leave(scope, Exit::Done(Some(tail)));
-        if !self.plan.has_gaps {
+        if !self.d.plan.has_gaps {
             return done;
         }
         let mut nothing = if any { self.b.leave(scope, Exit::Done(None)) } else { done };

@@ -3,15 +3,12 @@
 use branchpoint_core::ir::{Arm, DecisionKind, ExprId, PlaceId, Status, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value, seconds_ms};
 
-use super::{Lower, To, Where};
-use crate::lowering::Lowering;
+use super::{Lower, Where};
 use crate::steps::tree::{No, Step};
 
 impl Lower<'_, '_> {
-    pub(super) fn people(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.document.steps[no];
-        let (children, skipped) = self.children(no, at, to);
-        let finish = self.finish(no, children);
+    pub(super) fn people(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
+        let step = &self.d.document.steps[no];
         let failure = self.failure(no, at, Some(finish));
         let outcome = self.b.read(self.slots["answer"]);
         let writes = self.hold(outcome);
@@ -21,27 +18,21 @@ impl Lower<'_, '_> {
         let (writes, spec) = self.question(no, at);
         let wait =
             self.b.wait([Arm::Request { spec, into: Some(self.slots["answer"]), next: resolved, expired }], None);
-        let decision = self.b.decision(self.ids[no], DecisionKind::Approval);
+        let decision = self.b.decision(self.d.ids[no], DecisionKind::Approval);
         // Whatever was decided, the same steps follow; only a time limit may fail the run.
         let fails = fails_run.then_some("the run fails (hitl_timeout)");
         let timeout = self.b.rule_branch(decision, "timeout", "the deadline passed", fails);
         self.b.decides(wait, decision, [Some(timeout)]);
         // The question is made before it is asked, because a wait that fails must tell which step it was.
-        let wait = self.guarded(wait, failure);
-        let begin = self.b.set(writes, wait, Some(failure));
-        self.begin(no, begin);
-        skipped
-    }
-
-    fn guarded(&mut self, wait: PlaceId, failure: branchpoint_core::ir::Failure) -> PlaceId {
         let nobody = self.fault("hitl_no_recipients", "there is nobody to ask", failure);
         let asked = self.test("len(filter(probe.recipients, # != nil)) > 0");
-        self.b.decide([(asked, wait)], nobody, Some(failure))
+        let guarded = self.b.decide([(asked, wait)], nobody, Some(failure));
+        self.b.set(writes, guarded, Some(failure))
     }
 
     /// No handler catches a question that fails the run.
     fn run_fails(&mut self, no: No) -> PlaceId {
-        let id = self.document.steps[no].id.clone();
+        let id = self.d.document.steps[no].id.clone();
         let error = r#"{"kind": "hitl_timeout", "message": "nobody has decided in time", "step": STEP}"#;
         let result = self.failed_result();
         let close = self.b.close(Status::Failed, result);
@@ -50,7 +41,7 @@ impl Lower<'_, '_> {
 
     /// The question as an object, made step by step: recipients are known only when the step starts.
     fn question(&mut self, no: No, at: Where) -> (Vec<Write>, ExprId) {
-        let step = &self.document.steps[no];
+        let step = &self.d.document.steps[no];
         let fixed = fixed(step);
         let spec = self.written(at.scope, |options| Expression::formed(&fixed, Form::Text, options));
         let recipients = match step.text("recipient_distribution").map(|text| &**text) {
@@ -63,7 +54,7 @@ impl Lower<'_, '_> {
                "choices": probe.choices, "required": probe.required, "timeout_ms": probe.timeout_ms,
                "reminder_ms": probe.reminder_ms, "reminder_max": probe.reminder_max}}"#
         );
-        let whole = self.put_with("probe", &text, &[("account", self.named["account"])], &[]);
+        let whole = self.put_with("probe", &text, &[("account", self.d.named["account"])], &[]);
         (vec![Write::Put(self.slots["probe"], spec), whole], self.b.read(self.slots["probe"]))
     }
 }

@@ -11,7 +11,7 @@ use crate::steps::tree::{Document, No, Role};
 /// The step whose scope something lies in; none is the root.
 pub(super) type Owner = Option<No>;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Plan<'d> {
     /// By merge: the joins that feed it.
     pub(super) joins: BTreeMap<No, Vec<No>>,
@@ -45,18 +45,13 @@ impl<'d> Plan<'d> {
         }
         let mut plan = Self {
             joins: fed,
-            meets_in: BTreeMap::new(),
             revives: vec![false; document.steps.len()],
-            retries: BTreeMap::new(),
-            targets: BTreeSet::new(),
-            repeated_loop: BTreeMap::new(),
-            counted_around: BTreeMap::new(),
-            counted_in: BTreeMap::new(),
             at_home: at_home(document),
             has_gaps: document.steps.iter().any(|step| ["gate", "join", "merge"].contains(&step.kind.name)),
             has_files: document.steps.iter().any(|step| step.flag("iterate_attachments", false))
                 || mentions(document, "attachments["),
             words: words(document),
+            ..Self::default()
         };
         plan.find_merges(document);
         plan.find_retries(document);

@@ -3,23 +3,14 @@
 use branchpoint_core::ir::{Arm, DecisionKind, PlaceId, Write};
 use branchpoint_expr::{Expression, Value, duration_text};
 
-use super::{Lower, To, Where};
-use crate::lowering::Lowering;
+use super::{Lower, Where};
 use crate::steps::guard;
 use crate::steps::tree::No;
 
 impl Lower<'_, '_> {
-    pub(super) fn text(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let (children, skipped) = self.children(no, at, to);
-        let finish = self.finish(no, children);
-        let begin = self.rendered(no, at, finish);
-        self.begin(no, begin);
-        skipped
-    }
-
     /// The template of a step becomes the value at hand; without one, the value stays as it is.
     pub(super) fn rendered(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        match self.document.steps[no].get("template") {
+        match self.d.document.steps[no].get("template") {
             Some(template) => {
                 let value = self.template(at.scope, template);
                 self.made(no, at, value, finish)
@@ -34,37 +25,22 @@ impl Lower<'_, '_> {
         self.b.set(writes, finish, Some(failure))
     }
 
-    pub(super) fn regex_replace(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let (children, skipped) = self.children(no, at, to);
-        let finish = self.finish(no, children);
+    pub(super) fn regex_replace(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
         let empty = branchpoint_expr::Located::from(&Value::from(Vec::new()));
-        let rules = self.document.steps[no].get("rules").unwrap_or(&empty);
+        let rules = self.d.document.steps[no].get("rules").unwrap_or(&empty);
         let value = self.written(at.scope, |options| Expression::replacements(rules, options));
-        let made = self.made(no, at, value, finish);
-        self.begin(no, made);
-        skipped
-    }
-
-    /// What is shown is the run's output, unless something else is shown later.
-    pub(super) fn show(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let finish = self.finish(no, to.next);
-        let shown = self.shown(no, finish);
-        let begin = self.rendered(no, at, shown);
-        self.begin(no, begin);
-        to.blocked
+        self.made(no, at, value, finish)
     }
 
     /// Keeps the value at hand as what the run shows.
     pub(super) fn shown(&mut self, no: No, next: PlaceId) -> PlaceId {
-        let html = self.document.steps[no].flag("html_format", true);
-        self.assign(self.named["shown"], &format!(r#"{{"v": value, "k": kind, "html": {html}}}"#), next)
+        let html = self.d.document.steps[no].flag("html_format", true);
+        self.assign(self.d.named["shown"], &format!(r#"{{"v": value, "k": kind, "html": {html}}}"#), next)
     }
 
     /// A wait passes its input on when the time has come.
-    pub(super) fn pause(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.document.steps[no];
-        let (children, skipped) = self.children(no, at, to);
-        let finish = self.finish(no, children);
+    pub(super) fn pause(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
+        let step = &self.d.document.steps[no];
         let failure = self.failure(no, at, Some(finish));
         let literal = step.get("duration").and_then(guard::duration_ms).and_then(|ms| i64::try_from(ms).ok());
         let (builtin, written) = match step.get("until") {
@@ -91,7 +67,7 @@ impl Lower<'_, '_> {
             arms.push(Arm::After { delay_ms, next: late });
         }
         let wait = self.b.wait(arms, Some(failure));
-        let decision = self.b.decision(self.ids[no], DecisionKind::Wait);
+        let decision = self.b.decision(self.d.ids[no], DecisionKind::Wait);
         let due = match literal.and_then(|ms| u64::try_from(ms).ok()) {
             Some(ms) if builtin == "durationMs" => format!("the wait of {} is over", duration_text(ms)),
             _ => "the time was reached".to_owned(),
@@ -101,16 +77,13 @@ impl Lower<'_, '_> {
         let late = guard::failing(None, step).map(|rule| self.b.rule_branch(decision, "timeout", &rule, fails));
         exits.extend(late.map(Some));
         self.b.decides(wait, decision, exits);
-        let begin = if writes.is_empty() {
-            wait
-        } else {
-            let what = step.get("until").map_or("duration", |_| "date and time");
-            let bad = self.fault("step_failed", &format!("what the wait was given is no {what}"), failure);
-            let unread = self.test("probe == nil");
-            let decide = self.b.decide([(unread, bad)], wait, None);
-            self.b.set(writes, decide, Some(failure))
-        };
-        self.begin(no, begin);
-        skipped
+        if writes.is_empty() {
+            return wait;
+        }
+        let what = step.get("until").map_or("duration", |_| "date and time");
+        let bad = self.fault("step_failed", &format!("what the wait was given is no {what}"), failure);
+        let unread = self.test("probe == nil");
+        let decide = self.b.decide([(unread, bad)], wait, None);
+        self.b.set(writes, decide, Some(failure))
     }
 }

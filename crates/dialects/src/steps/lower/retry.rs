@@ -6,18 +6,17 @@ use branchpoint_expr::Value;
 
 use super::plan::{loops_around, owners};
 use super::{Lower, To, Where};
-use crate::lowering::Lowering;
 use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
     pub(super) fn retry(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let most = self.document.steps[no].int("max_retries").unwrap_or(0);
+        let most = self.d.document.steps[no].int("max_retries").unwrap_or(0);
         let on = self.finish(no, to.next);
         let back = self.back(no, at);
         let (count, within, so_far) = self.counted(no, at, most);
         let decide = self.b.decide([(within, back)], on, None);
-        let decision = self.b.decision(self.ids[no], DecisionKind::Retry);
-        let target = self.document.steps[self.plan.retries[&no].start].id.clone();
+        let decision = self.b.decision(self.d.ids[no], DecisionKind::Retry);
+        let target = self.d.document.steps[self.d.plan.retries[&no].start].id.clone();
         let rule = if most == 1 { "at most 1 retry".to_owned() } else { format!("at most {most} retries") };
         let again = self.b.rule_branch(decision, "retry", &rule, Some(&target));
         let end = self.b.branch(decision, "continue", None, None);
@@ -27,17 +26,17 @@ impl Lower<'_, '_> {
         let input = self.b.read(self.slots["value"]);
         let mut writes = self.begin_writes(no);
         writes.push(count);
-        writes.extend(self.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
-        let place = self.b.at(self.begins[no]).set(writes, decide, None);
-        self.b.mark(place, Mark::Begin(self.ids[no], Some(input)));
+        writes.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
+        let place = self.b.at(self.d.begins[no]).set(writes, decide, None);
+        self.b.mark(place, Mark::Begin(self.d.ids[no], Some(input)));
         to.blocked
     }
 
     /// The count lives as long as the iteration, because the strand that counts ends with every jump. Where an outer retry
     /// runs a whole loop again, the counts of its iterations lie outside it, a key for each.
     fn counted(&mut self, no: No, at: Where, most: i64) -> (Write, ConditionId, ExprId) {
-        let name = format!("{}.count", self.document.steps[no].id);
-        let Some(repeated) = self.plan.repeated_loop.get(&no).copied() else {
+        let name = format!("{}.count", self.d.document.steps[no].id);
+        let Some(repeated) = self.d.plan.repeated_loop.get(&no).copied() else {
             let slot = self.counter(no, at, &name, Value::Int(0));
             let names = [("n", slot)];
             let within = self.test_with(&format!("n <= {most}"), &names, &[]);
@@ -45,11 +44,11 @@ impl Lower<'_, '_> {
             let so_far = self.formula_with("n - 1", &names, &[]);
             return (self.put_with(slot, "n + 1", &names, &[]), within, so_far);
         };
-        let slot = self.counters[&no];
+        let slot = self.d.counters[&no];
         let mut positions: Vec<SlotId> = Vec::new();
-        for (holder, list) in self.document.around(no) {
+        for (holder, list) in self.d.document.around(no) {
             if list.role == Role::Body {
-                positions.push(self.rounds[&holder]);
+                positions.push(self.d.rounds[&holder]);
             }
             if holder == repeated {
                 break;
@@ -67,45 +66,45 @@ impl Lower<'_, '_> {
 
     /// A counter in the innermost loop around, or in the root. A while loop zeroes it with every round.
     fn counter(&mut self, no: No, at: Where, name: &str, first: Value) -> SlotId {
-        let looped = loops_around(self.document, no).next();
-        let scope = looped.and_then(|looped| self.bodies.get(&looped).copied()).unwrap_or(ROOT);
+        let looped = loops_around(self.d.document, no).next();
+        let scope = looped.and_then(|looped| self.d.bodies.get(&looped).copied()).unwrap_or(ROOT);
         debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "a loop is around what is in its body");
         let slot = self.b.slot(scope, name, Some(first));
-        self.counters.insert(no, slot);
+        self.d.counters.insert(no, slot);
         slot
     }
 
     /// Declares the counters that must outlive a loop, before its body is lowered.
     pub(super) fn counters_around(&mut self, looped: No, at: Where) {
-        for retry in self.plan.counted_around.remove(&looped).unwrap_or_default() {
-            let name = format!("{}.count", self.document.steps[retry].id);
-            let around = loops_around(self.document, looped).next();
-            let scope = around.and_then(|holder| self.bodies.get(&holder).copied()).unwrap_or(ROOT);
+        for retry in self.d.plan.counted_around.remove(&looped).unwrap_or_default() {
+            let name = format!("{}.count", self.d.document.steps[retry].id);
+            let around = loops_around(self.d.document, looped).next();
+            let scope = around.and_then(|holder| self.d.bodies.get(&holder).copied()).unwrap_or(ROOT);
             debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "the scope of an outer loop is around");
             let slot = self.b.slot(scope, &name, Some(Value::from(Vec::new())));
-            self.counters.insert(retry, slot);
+            self.d.counters.insert(retry, slot);
         }
     }
 
     /// Back to the target: frames between close, edges that were filled in between are cleared, its input is at hand again.
     fn back(&mut self, no: No, at: Where) -> PlaceId {
-        let again = self.plan.retries[&no].clone();
+        let again = self.d.plan.retries[&no].clone();
         let target = again.start;
-        let there = self.scopes[target];
+        let there = self.d.scopes[target];
         let mut writes: Vec<Write> = Vec::new();
         // What meets in a frame that closes is gone with it.
-        for owner in owners(self.document, target) {
-            let merges = self.plan.meets_in.get(&owner).into_iter().flatten();
+        for owner in owners(self.d.document, target) {
+            let merges = self.d.plan.meets_in.get(&owner).into_iter().flatten();
             let fed =
-                merges.flat_map(|merge| self.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
-            writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.edges[&from])));
+                merges.flat_map(|merge| self.d.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
+            writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.d.edges[&from])));
         }
-        let began = self.again[&target];
+        let began = self.d.again[&target];
         writes.extend(self.take_up(began));
-        if self.plan.has_gaps {
+        if self.d.plan.has_gaps {
             writes.push(self.put_with("gap", r#"began == nil ? "blocked" : began.g"#, &[("began", began)], &[]));
         }
-        let again = self.b.set(writes, self.begins[target], None);
+        let again = self.b.set(writes, self.d.begins[target], None);
         self.b.leads_back(again);
         let jump = match self.outermost_between(at.scope, there) {
             Some(left) => self.b.leave(left, Exit::Goto(again)),
@@ -119,14 +118,14 @@ impl Lower<'_, '_> {
         let mut left = None;
         while inner != outer {
             left = Some(inner);
-            inner = self.parents.get(&inner).copied()?;
+            inner = self.d.parents.get(&inner).copied()?;
         }
         left
     }
 
     fn encloses(&self, outer: ScopeId, mut inner: ScopeId) -> bool {
         while inner != outer {
-            let Some(parent) = self.parents.get(&inner) else { return false };
+            let Some(parent) = self.d.parents.get(&inner) else { return false };
             inner = *parent;
         }
         true

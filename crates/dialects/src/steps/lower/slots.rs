@@ -2,11 +2,10 @@
 
 use branchpoint_core::ir::builder::Builder;
 use branchpoint_core::ir::{ScopeId, SlotId};
-use branchpoint_expr::Dialect;
 
 use super::plan::Owner;
 use super::{Lower, Where};
-use crate::lowering::{Lowering, Names};
+use crate::lowering::Names;
 use crate::steps::tree::No;
 
 /// Declares what every strand carries.
@@ -24,19 +23,6 @@ pub(super) fn locals(b: &mut Builder) -> Names {
     let mut locals = Names::default();
     locals.add_locals(b, carried);
     locals
-}
-
-impl Lowering for Lower<'_, '_> {
-    const GRAMMAR: Dialect = Dialect::Machine;
-    const ERROR: &'static str = "failed";
-
-    fn builder(&mut self) -> &mut Builder {
-        &mut self.b
-    }
-
-    fn names(&self) -> &Names {
-        &self.slots
-    }
 }
 
 /// What a step leaves behind.
@@ -63,10 +49,10 @@ impl Kept {
 impl Lower<'_, '_> {
     /// Declares what the steps of an iteration, or of the root, leave behind.
     pub(super) fn keep_in(&mut self, home: ScopeId, iteration: Option<No>) {
-        for no in self.plan.at_home.remove(&iteration).unwrap_or_default() {
-            let step = &self.document.steps[no];
+        for no in self.d.plan.at_home.remove(&iteration).unwrap_or_default() {
+            let step = &self.d.document.steps[no];
             let id = step.id.clone();
-            if !self.plan.is_named(&id) {
+            if !self.d.plan.is_named(&id) {
                 continue;
             }
             let mut slot = |property: &str| {
@@ -87,17 +73,17 @@ impl Lower<'_, '_> {
                 files: step.kind.is_effect().then(|| slot("files")),
                 round: step.is("while").then(|| slot("iteration")),
             };
-            self.kept.insert(no, kept);
+            self.d.kept.insert(no, kept);
         }
     }
 
     /// Declares the edges of merges that meet in a scope.
     pub(super) fn edges_in(&mut self, scope: ScopeId, owner: Owner) {
-        for merge in self.plan.meets_in.get(&owner).cloned().unwrap_or_default() {
-            let joins = self.plan.joins.get(&merge).cloned().unwrap_or_default();
+        for merge in self.d.plan.meets_in.get(&owner).cloned().unwrap_or_default() {
+            let joins = self.d.plan.joins.get(&merge).cloned().unwrap_or_default();
             for no in std::iter::once(merge).chain(joins) {
-                let slot = self.b.slot(scope, &format!("{}.edge", self.document.steps[no].id), None);
-                self.edges.insert(no, slot);
+                let slot = self.b.slot(scope, &format!("{}.edge", self.d.document.steps[no].id), None);
+                self.d.edges.insert(no, slot);
             }
         }
     }
@@ -105,10 +91,10 @@ impl Lower<'_, '_> {
     /// Notes where the steps of a list run, before any of them is lowered: later ones may go back to earlier ones.
     pub(super) fn enroll(&mut self, steps: &[No], at: Where) {
         for no in steps.iter().copied() {
-            self.scopes[no] = at.scope;
-            if self.plan.is_target(no) {
-                let slot = self.b.slot(at.scope, &format!("{}.again", self.document.steps[no].id), None);
-                self.again.insert(no, slot);
+            self.d.scopes[no] = at.scope;
+            if self.d.plan.is_target(no) {
+                let slot = self.b.slot(at.scope, &format!("{}.again", self.d.document.steps[no].id), None);
+                self.d.again.insert(no, slot);
             }
         }
     }
