@@ -7,16 +7,11 @@ pub(crate) mod clients;
 pub(crate) mod retry_after;
 
 use std::error::Error;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
-
-/// What is written into errors, so that people find the way out.
-const SWITCH: &str = "--allow-private-network";
-const SETTING: &str = "allow_private_network = true under [http]";
 
 /// Whom calls may reach.
 #[derive(Clone, Debug, Default)]
@@ -58,10 +53,7 @@ impl Network {
             Host::Ipv6(ip) => Some(IpAddr::V6(ip)),
             Host::Domain(_) => None,
         };
-        match ip.and_then(|ip| self.refuses(ip)) {
-            Some(reach) => Err(Refused::Address(host.to_string(), reach)),
-            None => Ok(Source::Document),
-        }
+        ip.map_or(Ok(()), |ip| self.check(ip, &host.to_string())).map(|()| Source::Document)
     }
 
     fn trusts(&self, host: &Host<&str>, port: Option<u16>) -> bool {
@@ -70,13 +62,13 @@ impl Network {
         self.trusted.iter().any(|known| *known == host || Some(known) == with_port.as_ref())
     }
 
-    /// Why an address is not reached; none if it may be.
-    pub(crate) fn refuses(&self, ip: IpAddr) -> Option<Reach> {
+    /// Rejects an address of a host that must not be reached.
+    fn check(&self, ip: IpAddr, host: &str) -> Result<(), Refused> {
         match reach(ip) {
-            Reach::Public => None,
-            Reach::Private if self.allow_private => None,
             // Credentials of the whole machine lie there, so the switch for private networks does not open it.
-            reach => Some(reach),
+            Reach::Metadata => Err(Refused::Metadata(host.to_owned())),
+            Reach::Private if !self.allow_private => Err(Refused::Private(host.to_owned())),
+            Reach::Public | Reach::Private => Ok(()),
         }
     }
 }
@@ -92,38 +84,26 @@ pub(crate) enum Reach {
     Metadata,
 }
 
-/// Why a call did not go out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a call is not sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
+    #[error("only http and https addresses are called, but this one is `{0}`")]
     Scheme(String),
+    #[error("an address with a user or a password in it is not called; send them in a header")]
     UserInfo,
+    #[error("the address has no host")]
     NoHost,
-    Address(String, Reach),
+    #[error(
+        "`{0}` is where a cloud keeps the credentials of this machine, and it is not called; if it must be, name it in \
+         `trusted_hosts` under [http] in the settings"
+    )]
+    Metadata(String),
+    #[error(
+        "`{0}` is a private or local address, and documents do not reach those; allow it with --allow-private-network, or \
+         with allow_private_network = true under [http] in the settings"
+    )]
+    Private(String),
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scheme(scheme) => write!(out, "only http and https addresses are called, and this one is `{scheme}`"),
-            Self::UserInfo => {
-                write!(out, "an address with a user or a password in it is not called; send them in a header")
-            }
-            Self::NoHost => write!(out, "the address names no host"),
-            Self::Address(host, Reach::Metadata) => write!(
-                out,
-                "`{host}` is where a cloud keeps the credentials of this machine, and it is not called; if it must be, \
-                 name it in `trusted_hosts` under [http] in the settings"
-            ),
-            Self::Address(host, _) => write!(
-                out,
-                "`{host}` is a private or local address, and documents do not reach those; allow it with {SWITCH}, or \
-                 with {SETTING} in the settings"
-            ),
-        }
-    }
-}
-
-impl Error for Refused {}
 
 /// The refusal behind an error of a client, if there is one: a name is looked up deep inside of it.
 pub(crate) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
@@ -221,11 +201,11 @@ impl Resolve for Guarded {
         let network = self.0.clone();
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let refused = found.iter().find_map(|address| network.refuses(address.ip()));
-            let open: Vec<_> = found.into_iter().filter(|address| network.refuses(address.ip()).is_none()).collect();
-            match refused {
-                Some(reach) if open.is_empty() => Err(Refused::Address(name.as_str().into(), reach).into()),
-                _ => Ok(Box::new(open.into_iter()) as Addrs),
+            let checked = found.into_iter().map(|address| network.check(address.ip(), name.as_str()).map(|()| address));
+            let (open, refused): (Vec<_>, Vec<_>) = checked.partition(Result::is_ok);
+            match refused.into_iter().next() {
+                Some(Err(refused)) if open.is_empty() => Err(refused.into()),
+                _ => Ok(Box::new(open.into_iter().flatten()) as Addrs),
             }
         })
     }
@@ -294,7 +274,7 @@ mod tests {
             "http://[::ffff:7f00:1]/",
             "https://169.254.169.254/latest/meta-data/",
         ] {
-            assert!(matches!(admitted(&network, url), Err(Refused::Address(..))), "{url}");
+            assert!(matches!(admitted(&network, url), Err(Refused::Private(_) | Refused::Metadata(_))), "{url}");
         }
         assert_eq!(admitted(&network, "https://1.1.1.1/"), Ok(Source::Document));
         assert_eq!(
