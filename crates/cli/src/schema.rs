@@ -19,6 +19,6 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    terminal::print(branchpoint_dialects::schema(arguments.dialect))?;
+    terminal::print(&branchpoint_dialects::schema(arguments.dialect))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,10 +3,26 @@
 use std::ops::RangeInclusive;
 
 use branchpoint_core::effect::Response;
-use branchpoint_expr::{Located, Shape};
+use branchpoint_expr::Located;
+
+use crate::fields::{Access, Content, Table, Type, field};
 
 /// The values that `max_output` accepts, in bytes. Commands without it have the runner's default.
 pub(crate) const BYTES: RangeInclusive<i64> = 1..=64 * 1024 * 1024;
+
+/// The fields of the limit.
+pub(crate) const FIELDS: Table = &[
+    field(
+        "max_output",
+        Type::Int(*BYTES.start(), *BYTES.end()),
+        "How many bytes of its output are kept; more is a failure.",
+    )
+    .or("4194304")
+    .content(Content::Fixed),
+    field("truncate", Type::Flag, "Keep the beginning of output above `max_output` instead of failing.")
+        .or("false")
+        .content(Content::Fixed),
+];
 
 /// The output limit that a step sets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,13 +34,9 @@ pub(crate) struct OutputLimit {
 }
 
 impl OutputLimit {
-    /// Reads fields that were checked before.
-    pub(crate) fn read(bytes: Option<&Located>, truncate: Option<&Located>) -> Self {
-        let bytes = bytes.and_then(|bytes| match bytes.shape {
-            Shape::Int(bytes) => Some(bytes),
-            _ => None,
-        });
-        Self { bytes, truncate: truncate.is_some_and(|truncate| matches!(truncate.shape, Shape::Bool(true))) }
+    /// Reads the limit of an object that was checked.
+    pub(crate) fn read(object: &Located) -> Self {
+        Self { bytes: object.int("max_output"), truncate: object.flag("truncate").unwrap_or(false) }
     }
 
     /// Sets the limit of an effect.

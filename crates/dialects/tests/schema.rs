@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 fn validator(dialect: Dialect) -> Validator {
-    let schema: Value = serde_json::from_str(schema(dialect)).expect("it is JSON");
+    let schema: Value = serde_json::from_str(&schema(dialect)).expect("it is JSON");
     jsonschema::draft202012::meta::validate(&schema).expect("it is a schema");
     jsonschema::draft202012::new(&schema).expect("it compiles")
 }
@@ -156,6 +156,20 @@ fn every_example_is_taken() {
     }
 }
 
+/// The files that editors load. `UPDATE_DOCS=1` writes them.
+#[test]
+fn the_files_of_the_schemas_are_up_to_date() {
+    for dialect in [Dialect::Machine, Dialect::Flow] {
+        let name = format!("{}.json", dialect.as_str());
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, schema(dialect)).expect("the folder can be written");
+        }
+        let stored = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(stored, schema(dialect), "{}: write it with UPDATE_DOCS=1", path.display());
+    }
+}
+
 #[test]
 fn wrong_states_are_refused() {
     let validator = validator(Dialect::Machine);
@@ -211,7 +225,7 @@ fn wrong_sessions_are_refused() {
 #[test]
 fn every_field_tells_what_it_is_for() {
     for dialect in Dialect::ALL {
-        let schema: Value = serde_json::from_str(schema(dialect)).expect("JSON");
+        let schema: Value = serde_json::from_str(&schema(dialect)).expect("JSON");
         let mut silent = Vec::new();
         for (name, definition) in schema["$defs"].as_object().expect("definitions") {
             silent.extend(undescribed(name, definition));

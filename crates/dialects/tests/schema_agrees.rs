@@ -19,7 +19,7 @@ fn samples() -> Vec<Value> {
 }
 
 fn parsed(dialect: Dialect) -> Value {
-    serde_json::from_str(schema(dialect)).expect("it is JSON")
+    serde_json::from_str(&schema(dialect)).expect("it is JSON")
 }
 
 /// Whether there is nothing to find in a document. A field that is only warned of, because nothing reads it, may hold anything.
@@ -78,8 +78,8 @@ const ALIKE: [&str; 6] = ["prompt_call", "text", "gate", "for_each", "retry", "h
 /// The names of step types: what the choice among them refers to.
 fn types(schema: &Value) -> Vec<String> {
     let choices = schema["$defs"]["step"]["allOf"].as_array().expect("a choice of types");
-    let name = |choice: &Value| choice["then"]["$ref"].as_str().expect("a reference").replace("#/$defs/", "");
-    choices.iter().map(name).collect()
+    let name = |choice: &Value| Some(choice["then"]["$ref"].as_str()?.replace("#/$defs/", ""));
+    choices.iter().filter_map(name).collect()
 }
 
 fn properties(definition: &Value) -> Vec<String> {

@@ -25,6 +25,9 @@
 
 mod lower;
 mod raw;
+mod schema;
+
+pub(crate) use schema::schema;
 
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Located, Severity};

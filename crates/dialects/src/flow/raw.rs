@@ -2,9 +2,9 @@
 //! is read; what stands in conditions and templates is left as it is, for lowering to compile.
 
 mod calls;
-mod fields;
 mod loops;
 mod steps;
+pub(super) mod tables;
 mod variables;
 
 use std::collections::BTreeSet;
@@ -13,7 +13,9 @@ use std::sync::Arc;
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
 use crate::DocumentKinds as _;
+use crate::fields::{Access, Check, Path, Style};
 use crate::inputs::{self, Declared, Names};
+use crate::report::start_of;
 
 pub(super) use calls::{Asked, Call};
 pub(super) use loops::{Loop, Rounds};
@@ -141,79 +143,32 @@ struct Reading {
 
 impl Reading {
     fn flow<'d>(&mut self, document: &'d Located) -> Option<Flow<'d>> {
-        if !document.is_object() {
-            let message = format!("a flow is an object, and this is {}", document.describe());
-            self.error(Kind::InvalidFlow, document.span, message, "write {\"name\": …, \"steps\": […]}");
+        if !self.check(tables::FLOW).object(Path::Root(""), document, &[tables::DOCUMENT]) {
             return None;
-        }
-        self.heading(document);
-        let Some(steps) = document.get("steps") else {
-            self.error(
-                Kind::InvalidFlow,
-                start_of(document),
-                "a flow needs `steps`",
-                "add a list `steps` with at least one step",
-            );
-            return None;
-        };
-        match steps.items() {
-            Some([]) => {
-                let message = "a flow needs at least one step";
-                self.error(Kind::InvalidFlow, steps.span, message, "add a step to `steps`");
-            }
-            Some(_) => {}
-            None => {
-                let message = format!("`steps` is a list of steps, and this is {}", steps.describe());
-                self.error(Kind::InvalidFlow, steps.span, message, "write \"steps\": [{…}, …]");
-            }
-        }
-        let mut steps = self.steps(steps, "steps", None);
-        let declares = steps.iter().position(|step| matches!(step.what, What::Declare(_)));
-        let variables = declares.map(|at| steps.remove(at));
-        let uuid = document.get("uuid").and_then(Located::text).cloned();
-        let inputs = inputs::read(document, Names::Variables, &mut self.findings);
-        Some(Flow { uuid, variables, steps, inputs })
-    }
-
-    /// What stands beside the steps.
-    fn heading(&mut self, document: &Located) {
-        match document.get("name").map(|name| (name, name.text())) {
-            Some((_, Some(name))) if !name.trim().is_empty() => {}
-            Some((name, _)) => {
-                self.error(
-                    Kind::InvalidFlow,
-                    name.span,
-                    "the `name` of a flow is text that is not blank",
-                    "say what the flow is called",
-                );
-            }
-            None => {
-                let at = start_of(document);
-                self.error(Kind::InvalidFlow, at, "a flow needs a `name`", "add \"name\": \"…\"");
-            }
         }
         for (key, kind) in [("description", Kind::MissingDescription), ("uuid", Kind::MissingUuid)] {
-            match document.get(key).filter(|value| !value.is_null()) {
-                None => {
-                    let message = format!("this flow has no `{key}`");
-                    self.warn(kind, start_of(document), message, &format!("add \"{key}\": \"…\""));
-                }
-                Some(value) if value.text().is_none() => {
-                    let message = format!("`{key}` is text, and this is {}", value.describe());
-                    self.error(Kind::InvalidFlow, value.span, message, "put it in quotes, or leave it out");
-                }
-                Some(_) => {}
+            if document.given(key).is_none() {
+                let message = format!("`{key}` is missing");
+                self.warn(kind, start_of(document), message, &format!("add \"{key}\": \"…\""));
             }
         }
-        if let Some(active) =
-            document.get("active").filter(|active| !matches!(active.shape, branchpoint_expr::Shape::Bool(_)))
-        {
-            let message = format!("`active` is true or false, and this is {}", active.describe());
-            self.error(Kind::InvalidFlow, active.span, message, "write true or false, or leave it out");
-        }
+        let mut steps = self.steps(document.given("steps")?, "steps", None);
+        let declares = steps.iter().position(|step| matches!(step.what, What::Declare(_)));
+        let variables = declares.map(|at| steps.remove(at));
+        let inputs = inputs::read(document, Names::Variables, &mut self.findings);
+        Some(Flow { uuid: document.str("uuid").cloned(), variables, steps, inputs })
     }
 
-    /// Whoever refuses something says what to do about it.
+    /// The checker of objects.
+    fn check(&mut self, style: Style) -> Check<'_> {
+        Check::new(style, &mut self.findings)
+    }
+
+    /// The checker of the settings of steps.
+    fn check_config(&mut self) -> Check<'_> {
+        self.check(tables::CONFIG)
+    }
+
     fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
         self.findings.push(Diagnostic::error(kind, span, message).with_help(help));
     }
@@ -221,9 +176,4 @@ impl Reading {
     fn warn(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
         self.findings.push(Diagnostic::warning(kind, span, message).with_help(help));
     }
-}
-
-/// Where something begins: what lacks a part is pointed at by its first character.
-fn start_of(located: &Located) -> Span {
-    Span { start: located.span.start, end: located.span.end.min(located.span.start + 1) }
 }

@@ -9,6 +9,7 @@ mod help;
 mod lower;
 mod raw;
 mod rules;
+mod schema;
 
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
@@ -17,6 +18,7 @@ use crate::DocumentKinds as _;
 
 pub(crate) use calls::children;
 use raw::{Document, Findings};
+pub(crate) use schema::schema;
 
 /// The program of a document, and what was found in it.
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {

@@ -1,16 +1,68 @@
 //! What editors know about documents: a JSON Schema for each dialect, for completion and hints while one writes.
 //!
-//! A schema knows shapes, not meanings: `load` refuses more. It never refuses what loads.
+//! A schema knows shapes, not meanings: `load` rejects more. It never rejects what loads.
 
 use branchpoint_expr::Dialect;
+use serde_json::{Value, json};
+
+use crate::fields::Type::{Any, Entries, Nullable, Ref, Words};
+use crate::fields::schema::{is_one_of, print, reference};
+use crate::fields::{Generator, Table, field};
+use crate::inputs;
 
 /// The JSON Schema (2020-12) of a dialect's documents.
-pub fn schema(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Steps => include_str!("steps.json"),
-        Dialect::Flow => include_str!("flow.json"),
-        Dialect::Machine => include_str!("machine.json"),
-        Dialect::Session => include_str!("session.json"),
-        Dialect::Graph => include_str!("graph.json"),
-    }
+pub fn schema(dialect: Dialect) -> String {
+    let generated = match dialect {
+        Dialect::Machine => crate::machine::schema(),
+        Dialect::Flow => crate::flow::schema(),
+        Dialect::Steps => return include_str!("steps.json").to_owned(),
+        Dialect::Session => return include_str!("session.json").to_owned(),
+        Dialect::Graph => return include_str!("graph.json").to_owned(),
+    };
+    print(&generated, 0) + "\n"
+}
+
+const COMBINATOR: Table =
+    &[field("combinator", Words(&["and", "or", "not"]), "How the conditions are combined; `not` has one.").or("and")];
+
+const GROUP: Table = &[field("conditions", Entries(&Ref("group_entry")), "Clauses and groups.").required()];
+
+const CLAUSE: Table = &[
+    field("variable", Nullable, "What is tested. A template.").required(),
+    field("operator", Words(OPERATORS), "How it is tested.").required(),
+    field("value", Any, "What it is compared with; not for `is_empty` and `is_not_empty`. A template."),
+    field(
+        "type",
+        Words(&["auto", "string", "number", "boolean", "datetime", "array", "object"]),
+        "The type of both sides.",
+    )
+    .or("auto"),
+];
+
+const OPERATORS: &[&str] = &[
+    "equals",
+    "not_equals",
+    "greater_than",
+    "less_than",
+    "greater_than_or_equal",
+    "less_than_or_equal",
+    "contains",
+    "not_contains",
+    "starts_with",
+    "ends_with",
+    "is_empty",
+    "is_not_empty",
+];
+
+/// The definitions that dialects share: inputs, and conditions as expressions and as typed groups.
+pub(crate) fn shared() -> Value {
+    let generator = Generator(inputs::STYLE);
+    let inputs = json!({"type": ["array", "null"], "items": generator.object(&[inputs::FIELDS])});
+    let condition = is_one_of(vec![json!({"type": ["string", "boolean"]}), reference("group")]);
+    json!({
+        "inputs": inputs,
+        "if": condition,
+        "group": generator.object(&[COMBINATOR, GROUP]),
+        "group_entry": is_one_of(vec![reference("group"), generator.object(&[CLAUSE])]),
+    })
 }

@@ -107,7 +107,7 @@ fn response(step: &Step<'_>) -> Response {
         response.pass_threshold = Some(threshold.unwrap_or(PASS_THRESHOLD));
     }
     if step.is("command") {
-        OutputLimit::read(step.get("max_output"), step.get("truncate")).add_to(&mut response);
+        OutputLimit::read(step.located).add_to(&mut response);
     }
     response
 }

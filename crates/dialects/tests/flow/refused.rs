@@ -195,7 +195,7 @@ fn a_switch_has_a_variable_and_different_cases() {
     step("switch", r#"{"variable": null, "cases": []}"#, &[]);
     step("switch", r#"{"variable": 1, "cases": 2}"#, &[("invalid_config", "2")]);
     step("switch", &switch(&["3".into()]), &[("invalid_config", "3")]);
-    step("switch", &switch(&[r#"{"value": 1, "blocks": []}"#.into()]), &[("invalid_config", "{")]);
+    step("switch", &switch(&[r#"{"value": 1, "blocks": []}"#.into()]), &[("invalid_config", "[]")]);
     step("switch", &switch(&[format!(r#"{{"blocks": [{SET}]}}"#)]), &[("invalid_config", "{")]);
     step("switch", &switch(&[case("1"), case("\"1\"")]), &[("duplicate_case", "\"1\"")]);
     step("switch", &switch(&[case("\"a\""), case("2"), case("\"A\"")]), &[("duplicate_case", "\"A\"")]);

@@ -111,7 +111,7 @@ fn values_are_of_their_kind_and_in_their_range() {
     state("command: x, timeout: soon, on_success: done", &[("bad_value", "soon")]);
     state("command: x, retry: {max_attempts: 0}, on_success: done", &[("bad_value", "0")]);
     state("command: x, retry: {backoff: fast}, on_success: done", &[("bad_value", "fast")]);
-    state("command: x, retry: {jitter: 2}, on_success: done", &[("bad_value", "{jitter")]);
+    state("command: x, retry: {jitter: 2}, on_success: done", &[("bad_value", "2")]);
     state("command: x, retry: {retryable_exit_codes: [x]}, on_success: done", &[("bad_value", "x")]);
     state("command: x, continue_on_error: maybe, on_success: done", &[("bad_value", "maybe")]);
     state("command: x, on_success: done, on_failure: {message: m, status: 256}", &[("bad_value", "256")]);
@@ -141,7 +141,7 @@ fn values_are_of_their_kind_and_in_their_range() {
 
 #[test]
 fn one_thing_is_said_once() {
-    state("command: x, script_file: y, on_success: done", &[("conflict", "{command")]);
+    state("command: x, script_file: y, on_success: done", &[("conflict", "y")]);
     state("command: x, transitions: [{goto: done, target: done}]", &[("conflict", "done")]);
     state(
         "command: x, transitions: [{when: 'true', condition: 'true', goto: done}, {goto: done}]",

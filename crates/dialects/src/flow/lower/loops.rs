@@ -376,16 +376,12 @@ impl Lower {
             return;
         };
         let expr = self.template(cycle.around.scope, most);
-        match literal(most) {
-            Some(Value::Int(1..=MOST_ROUNDS)) => writes.push(Write::Put(self.slots["most"], expr)),
-            Some(_) => {
-                let message = format!("`maxIterations` is an integer from 1 to {MOST_ROUNDS}");
-                self.error(Kind::InvalidConfig, most.span, message, "write a number in these bounds, or leave it out");
-            }
-            None => {
-                let checked = self.formula(&format!(r#"field($work, "integer", "maxIterations", 1, {MOST_ROUNDS})"#));
-                writes.extend([Write::Put(self.slots["work"], expr), Write::Put(self.slots["most"], checked)]);
-            }
+        // A number in the document was checked with its fields.
+        if literal(most).is_some() {
+            writes.push(Write::Put(self.slots["most"], expr));
+        } else {
+            let checked = self.formula(&format!(r#"field($work, "integer", "maxIterations", 1, {MOST_ROUNDS})"#));
+            writes.extend([Write::Put(self.slots["work"], expr), Write::Put(self.slots["most"], checked)]);
         }
     }
 

@@ -77,36 +77,15 @@ impl Lower {
         let mut request = Request::new(effect::Kind::Model, fixed, &parts);
         request.response.non_empty = true;
         request.response.format = if *format == "text" { Format::Text } else { Format::Json };
-        let whole = ("maxTokens", "max_tokens", 1, i64::MAX, true);
-        for (located, bounds) in [(*temperature, ("temperature", "temperature", 0, 2, false)), (*max_tokens, whole)] {
-            request.changes.extend(located.and_then(|located| self.number(located, bounds)));
+        // Numbers in the document were checked with its fields, computed ones are checked when they are known.
+        let is_computed = |located: &Option<&Located>| located.is_some_and(|located| literal(located).is_none());
+        let temperature = is_computed(temperature).then_some(("temperature", r#""number", "temperature", 0, 2"#));
+        let max_tokens =
+            is_computed(max_tokens).then_some(("max_tokens", r#""integer", "maxTokens", 1, 9223372036854775807"#));
+        for (part, bounds) in temperature.into_iter().chain(max_tokens) {
+            request.changes.push(format!(r#"putPath($work, ["{part}"], field($work.{part}, {bounds}))"#));
         }
         request
-    }
-
-    /// A number that is written in the document is checked now, any other when it is known.
-    fn number(
-        &mut self,
-        located: &Located,
-        (name, part, low, high, whole): (&str, &str, i64, i64, bool),
-    ) -> Option<String> {
-        let Some(value) = literal(located) else {
-            let ty = if whole { "integer" } else { "number" };
-            let checked = format!(r#"field($work.{part}, "{ty}", "{name}", {low}, {high})"#);
-            return Some(format!(r#"putPath($work, ["{part}"], {checked})"#));
-        };
-        let fits = match value {
-            Value::Int(int) => (low..=high).contains(&int),
-            Value::Float(float) => !whole && (low as f64..=high as f64).contains(&float),
-            _ => false,
-        };
-        if !fits {
-            let kind = if whole { "an integer" } else { "a number" };
-            let bounds = if high == i64::MAX { format!("of at least {low}") } else { format!("from {low} to {high}") };
-            let message = format!("`{name}` is {kind} {bounds}");
-            self.error(Kind::InvalidConfig, located.span, message, "write a number in these bounds, or leave it out");
-        }
-        None
     }
 
     fn http(&mut self, asked: &Asked<'_>) -> Request {

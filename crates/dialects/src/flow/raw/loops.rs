@@ -5,9 +5,10 @@ use std::sync::Arc;
 use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located};
 
-use super::fields::{COMMON, Config};
 use super::steps::Place;
+use super::tables::{COMMON, LOOP, LOOPS};
 use super::{Reading, Step, Test, What};
+use crate::fields::{Access, Unknown};
 
 /// A loop.
 #[derive(Debug)]
@@ -29,68 +30,44 @@ pub(in super::super) enum Rounds<'d> {
 }
 
 impl Reading {
-    pub(super) fn repeat<'d>(&mut self, config: Config<'d>, at: Place<'_>) -> What<'d> {
-        self.required(config, "loopType");
-        let rounds = match self.word(config, "loopType", &["for", "forEach", "while"]) {
-            Some("for") => self.counted(config),
-            Some("forEach") => self.each(config),
-            Some("while") => self.repeated_while(config),
+    pub(super) fn repeat<'d>(&mut self, config: &'d Located, at: Place<'_>) -> What<'d> {
+        let ty = config.str("loopType").map_or("", |ty| ty);
+        let mut tables = vec![COMMON, LOOP];
+        tables.extend(LOOPS.iter().filter(|(name, _)| *name == ty).map(|(_, table)| *table));
+        let mut check = self.check_config();
+        if tables.len() == 2 {
+            check.style.unknown = Unknown::None;
+        }
+        check.object(at.config(), config, &tables);
+        let rounds = match ty {
+            "for" => Rounds::counted(config),
+            "forEach" => self.each(config),
+            "while" => Test::read(config).map(Rounds::While),
             _ => None,
         };
-        self.required(config, "loopBlocks");
         let blocks = self.blocks(config, "loopBlocks", at);
-        let fails = self.word(config, "on_error", &["continue", "fail"]) == Some("fail");
+        let fails = config.word("on_error") == "fail";
         match rounds {
-            Some(rounds) => What::Loop(Loop { rounds, most: config.get("maxIterations"), fails, blocks }),
+            Some(rounds) => What::Loop(Loop { rounds, most: config.given("maxIterations"), fails, blocks }),
             None => What::Refused(blocks),
         }
     }
 
-    fn counted<'d>(&mut self, config: Config<'d>) -> Option<Rounds<'d>> {
-        self.loop_keys(config, &["startValue", "endValue", "stepValue", "counterVariable"]);
-        let (from, to) = (self.required(config, "startValue"), self.required(config, "endValue"));
-        let counter = self.loop_variable(config, "counterVariable");
-        Some(Rounds::For {
-            from: from?,
-            to: to?,
-            step: config.get("stepValue"),
-            counter: counter.unwrap_or_else(unnamed),
-        })
-    }
-
-    fn each<'d>(&mut self, config: Config<'d>) -> Option<Rounds<'d>> {
-        self.loop_keys(config, &["iterableVariable", "itemVariable", "indexVariable"]);
-        let items = self.required(config, "iterableVariable");
-        let item = self.loop_variable(config, "itemVariable");
-        let index = self.identifier(config, "indexVariable");
-        if let (Some(item), Some(name), Some(located)) = (&item, &index, config.get("indexVariable"))
-            && item == name
-        {
-            let message = "the item and its index cannot have one name";
+    fn each<'d>(&mut self, config: &'d Located) -> Option<Rounds<'d>> {
+        let (item, index) = (config.str("itemVariable"), config.str("indexVariable"));
+        if let Some(located) = config.given("indexVariable").filter(|_| item == index) {
+            let message = "`itemVariable` and `indexVariable` must differ";
             self.error(Kind::InvalidConfig, located.span, message, "rename one of them");
         }
-        Some(Rounds::Each { items: items?, item: item.unwrap_or_else(unnamed), index })
-    }
-
-    fn repeated_while<'d>(&mut self, config: Config<'d>) -> Option<Rounds<'d>> {
-        self.loop_keys(config, &["condition", "if"]);
-        self.condition(config).map(Rounds::While)
-    }
-
-    fn loop_variable(&mut self, config: Config<'_>, key: &str) -> Option<Arc<str>> {
-        self.required(config, key)?;
-        self.identifier(config, key)
-    }
-
-    fn loop_keys(&mut self, config: Config<'_>, of_type: &[&'static str]) {
-        self.unknown_keys(
-            config.located,
-            &[&COMMON, &["loopType", "loopBlocks", "maxIterations", "on_error"], of_type],
-        );
+        let items = config.given("iterableVariable")?;
+        Some(Rounds::Each { items, item: item.cloned().unwrap_or_default(), index: index.cloned() })
     }
 }
 
-/// The name of a variable that was refused: with it, the rest of the loop is looked at all the same.
-fn unnamed() -> Arc<str> {
-    "".into()
+impl<'d> Rounds<'d> {
+    /// A variable without a name was reported; with an empty one, the rest of the loop is checked all the same.
+    fn counted(config: &'d Located) -> Option<Self> {
+        let (from, to, step) = (config.given("startValue")?, config.given("endValue")?, config.given("stepValue"));
+        Some(Self::For { from, to, step, counter: config.str("counterVariable").cloned().unwrap_or_default() })
+    }
 }

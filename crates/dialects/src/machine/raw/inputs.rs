@@ -1,9 +1,10 @@
 //! Declared inputs.
 
 use branchpoint_core::RunKinds as _;
-use branchpoint_expr::{Field, Kind, Located, Object, Shape, Value};
+use branchpoint_expr::{Kind, Located, Object, Shape, Value};
 
-use super::{Fields, Findings, Text};
+use super::{Findings, Text};
+use crate::fields::Access;
 
 /// One declared input.
 #[derive(Debug)]
@@ -77,72 +78,34 @@ impl Input {
     }
 
     /// All inputs: a list, or an object of them by name.
-    pub(super) fn all(fields: &mut Fields<'_>, found: &mut Findings) -> Vec<Self> {
-        let Some(inputs) = fields.take("inputs") else { return Vec::new() };
-        if let Some(items) = inputs.items() {
-            let read = |(n, input): (usize, &Located)| Self::read(input, format!("inputs[{n}]"), None, found);
-            return items.iter().enumerate().filter_map(read).collect();
-        }
-        if !inputs.is_object() {
-            fields.bad("inputs", inputs, "a list", found);
-        }
-        let named = |field: &Field| {
-            let name = Shape::Str { text: field.key.clone(), verbatim: None };
-            Text(Located { shape: name, span: field.key_span })
-        };
-        let read = |field: &Field| Self::read(&field.value, format!("inputs.{}", field.key), Some(named(field)), found);
-        inputs.fields().iter().filter_map(read).collect()
+    pub(super) fn all(document: &Located, found: &mut Findings) -> Vec<Self> {
+        let Some(inputs) = document.get("inputs") else { return Vec::new() };
+        let listed = document.list("inputs").iter().filter_map(|input| Some((input.text_at("name")?, input)));
+        let named = inputs.fields().iter().map(|field| (Text::new(field.key.clone(), field.key_span), &field.value));
+        listed.chain(named).map(|(name, input)| Self::read(name, input, found)).collect()
     }
 
-    fn read(located: &Located, path: String, name: Option<Text>, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::of(located, path, found)?;
-        let name = name.or_else(|| fields.needed("name", found));
-        let of = fields.word("type", &TYPES, found);
-        let description = fields.take("description").and_then(Text::of);
-        let required = fields.flag("required", found).unwrap_or(false);
-        let default = fields.take("default").map(Located::to_value);
-        let rules = fields.object("validation", found);
-        fields.finish(found);
-        let mut input = Self {
-            name: name?,
-            of,
-            required,
-            default,
-            description,
-            pattern: None,
-            one_of: None,
-            min: None,
-            max: None,
-            file_exists: false,
-            file_extension: None,
-        };
-        if let Some(rules) = rules {
-            input.validation(rules, found);
-        }
-        Some(input)
-    }
-
-    fn validation(&mut self, mut rules: Fields<'_>, found: &mut Findings) {
-        self.pattern = rules.text("pattern", found);
-        self.one_of = rules.take("enum").map(|listed| {
-            if !matches!(listed.shape, Shape::List(_)) {
-                rules.bad("enum", listed, "a list", found);
-            }
-            let items = listed.items().unwrap_or_default();
-            let as_text = |item: &Located| {
-                let text = item.to_value().to_string().into();
-                Text(Located { shape: Shape::Str { text, verbatim: None }, span: item.span })
-            };
-            items.iter().map(as_text).collect()
-        });
-        self.min = rules.number("min", found);
-        self.max = rules.number("max", found);
-        self.file_exists = rules.flag("file_exists", found).unwrap_or(false);
-        self.file_extension = rules.texts("file_extension", found);
-        if let Some(pattern) = &self.pattern {
+    fn read(name: Text, input: &Located, found: &mut Findings) -> Self {
+        let nothing = Located { shape: Shape::Null, span: input.span };
+        let rules = input.get("validation").unwrap_or(&nothing);
+        let pattern = rules.text_at("pattern");
+        if let Some(pattern) = &pattern {
             check_pattern(pattern, found);
         }
-        rules.finish(found);
+        let of = input.word("type");
+        Self {
+            name,
+            of: TYPES.iter().find(|(word, ..)| *word == of).map(|(_, of)| *of),
+            required: input.flag("required").unwrap_or(false),
+            default: input.given("default").map(Located::to_value),
+            description: input.text_at("description"),
+            pattern,
+            one_of: rules.given("enum").map(|_| rules.list("enum").iter().map(Text::shown).collect()),
+            min: rules.number("min"),
+            max: rules.number("max"),
+            file_exists: rules.flag("file_exists").unwrap_or(false),
+            file_extension: rules.texts("file_extension"),
+        }
     }
 }
 
@@ -150,7 +113,7 @@ fn check_pattern(pattern: &Text, found: &mut Findings) {
     let quoted = Value::Str(pattern.text().clone());
     let condition = branchpoint_expr::Condition::compile(&format!("env.x matches {quoted:?}"));
     if let Err(problems) = condition {
-        let message = format!("this is no regular expression: {}", problems.first().message);
+        let message = format!("`validation.pattern` must be a regular expression: {}", problems.first().message);
         found.error(Kind::BadValue, pattern.span(), message);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::{Field, Kind, Located, Span, Value};
+use branchpoint_expr::{Field, Located, Span, Value};
 
-use super::{Fields, Findings, Guard, Text};
-use crate::DocumentKinds as _;
-use crate::output::{self, OutputLimit};
+use super::{Guard, Text};
+use crate::fields::Access;
+use crate::output::OutputLimit;
 
 /// A text, or a file that holds it.
 #[derive(Debug)]
@@ -19,15 +19,6 @@ pub(in crate::machine) enum Source {
 pub(in crate::machine) struct Command {
     pub(in crate::machine) source: Option<Source>,
     pub(in crate::machine) limit: OutputLimit,
-}
-
-impl Command {
-    pub(super) fn read(fields: &mut Fields<'_>, found: &mut Findings) -> Self {
-        let source = source(fields, "command", "script_file", found);
-        let bytes = fields.integer("max_output", output::BYTES, found);
-        let truncate = fields.flag("truncate", found).unwrap_or(false);
-        Self { source, limit: OutputLimit { bytes, truncate } }
-    }
 }
 
 #[derive(Debug)]
@@ -86,153 +77,78 @@ pub(in crate::machine) struct Terminal {
     pub(in crate::machine) message: Option<Text>,
 }
 
-/// A text or the file that holds it: one of them, not both.
-fn source(fields: &mut Fields<'_>, text: &'static str, file: &'static str, found: &mut Findings) -> Option<Source> {
-    if fields.says(text) && fields.says(file) {
-        let message = format!("`{}` and `{}` exclude each other", fields.path(text), fields.path(file));
-        found.error(Kind::Conflict, fields.span, message);
+impl Source {
+    /// The text of one field, or the file that another one names.
+    fn read(object: &Located, text: &str, file: &str) -> Option<Self> {
+        object.filled(text).map(Self::Text).or(object.filled(file).map(Self::File))
     }
-    if fields.says(file) && !fields.says(text) {
-        fields.take(text);
-        return fields.needed(file, found).map(Source::File);
+}
+
+impl Command {
+    pub(super) fn read(state: &Located) -> Self {
+        Self { source: Source::read(state, "command", "script_file"), limit: OutputLimit::read(state) }
     }
-    fields.take(file);
-    fields.needed(text, found).map(Source::Text)
 }
 
 impl Agent {
-    pub(super) fn read(state: &mut Fields<'_>, found: &mut Findings) -> Self {
-        const KEYS: [&str; 10] = [
-            "provider",
-            "prompt",
-            "prompt_file",
-            "system_prompt",
-            "role",
-            "skills",
-            "options",
-            "output_format",
-            "mode",
-            "conversation",
-        ];
-        let mut block = state.object("agent", found);
-        let fields = match &mut block {
-            Some(block) => {
-                only_in_block(state, &KEYS, "agent", found);
-                block
-            }
-            None => &mut *state,
-        };
-        fields.unsupported(&["mcp_proxy"], found);
-        let agent = Self {
-            provider: fields.needed("provider", found),
-            prompt: source(fields, "prompt", "prompt_file", found),
-            system_prompt: fields.filled("system_prompt", found),
-            role: fields.filled("role", found),
-            skills: skills(fields, found),
-            options: fields.take("options").map(Located::to_value).unwrap_or_default(),
-            json: fields.word("output_format", &[("text", false), ("json", true)], found).unwrap_or(false),
-            converses: fields.word("mode", &[("single", false), ("conversation", true)], found).unwrap_or(false),
-            conversation: fields.object("conversation", found).map(|fields| Conversation::read(fields, found)),
-        };
-        if let Some(block) = block {
-            block.finish(found);
-        }
-        agent
-    }
-}
-
-/// Fields of a block may stand on the state or in the block, not in both.
-pub(super) fn only_in_block(state: &mut Fields<'_>, keys: &[&'static str], block: &str, found: &mut Findings) {
-    for key in keys {
-        if let Some(value) = state.take(key) {
-            let message = format!("`{}` stands beside the block `{block}` that has its place", state.path(key));
-            found.error(Kind::Conflict, value.span, message).help = Some(format!("move it into `{block}`"));
+    /// Reads the block `agent`, or the state without one.
+    pub(super) fn read(state: &Located) -> Self {
+        let agent = state.given("agent").unwrap_or(state);
+        Self {
+            provider: agent.filled("provider"),
+            prompt: Source::read(agent, "prompt", "prompt_file"),
+            system_prompt: agent.filled("system_prompt"),
+            role: agent.filled("role"),
+            skills: agent.list("skills").iter().filter_map(Skill::read).collect(),
+            options: agent.get("options").map(Located::to_value).unwrap_or_default(),
+            json: agent.word("output_format") == "json",
+            converses: agent.word("mode") == "conversation",
+            conversation: agent.given("conversation").map(Conversation::read),
         }
     }
 }
 
-fn skills(fields: &mut Fields<'_>, found: &mut Findings) -> Vec<Skill> {
-    let path = fields.path("skills");
-    let mut skills = Vec::new();
-    for (n, entry) in fields.list("skills", found).iter().enumerate() {
-        if let Some(name) = Text::of(entry) {
-            skills.push(Skill::Name(name));
-            continue;
-        }
-        let Some(mut entry) = Fields::of(entry, format!("{path}[{n}]"), found) else { continue };
-        let (name, folder) = (entry.text("name", found), entry.text("path", found));
-        skills.extend(folder.map(Skill::Path).or(name.map(Skill::Name)));
-        entry.finish(found);
+impl Skill {
+    fn read(entry: &Located) -> Option<Self> {
+        let by_name = || Text::of(entry).or_else(|| entry.text_at("name")).map(Self::Name);
+        entry.text_at("path").map(Self::Path).or_else(by_name)
     }
-    skills
 }
 
 impl Conversation {
-    fn read(mut fields: Fields<'_>, found: &mut Findings) -> Self {
-        let mut stops = Vec::new();
-        if let Some(written) = fields.either("stop_conditions", "stop_condition", found) {
-            for stop in written.items().unwrap_or_else(|| std::slice::from_ref(written)) {
-                match Text::of(stop) {
-                    Some(text) => stops.push(Guard(text.0)),
-                    None => fields.bad("stop_conditions", stop, "a condition as text", found),
-                }
-            }
+    fn read(conversation: &Located) -> Self {
+        let stops = conversation.texts("stop_conditions").or_else(|| conversation.texts("stop_condition"));
+        Self {
+            stops: stops.unwrap_or_default().into_iter().map(|stop| Guard(stop.0)).collect(),
+            max_turns: conversation.int("max_turns"),
+            inject_context: conversation.filled("inject_context"),
+            continue_from: conversation.filled("continue_from"),
         }
-        let conversation = Self {
-            stops,
-            max_turns: fields.integer("max_turns", 1..=100, found),
-            inject_context: fields.filled("inject_context", found),
-            continue_from: fields.filled("continue_from", found),
-        };
-        fields.finish(found);
-        conversation
     }
 }
 
 impl Parallel {
-    pub(super) fn read(fields: &mut Fields<'_>, found: &mut Findings) -> Self {
-        if !fields.has("parallel") {
-            fields.missing("parallel", found);
-        }
-        let words = [
-            ("all_succeed", Strategy::AllSucceed),
-            ("any_succeed", Strategy::AnySucceed),
-            ("best_effort", Strategy::BestEffort),
-        ];
-        let branches = fields.texts("parallel", found);
-        if branches.as_ref().is_some_and(Vec::is_empty) {
-            fields.missing("parallel", found);
-        }
+    pub(super) fn read(state: &Located) -> Self {
         Self {
-            branches: branches.unwrap_or_default(),
-            strategy: fields.word("strategy", &words, found).unwrap_or(Strategy::AllSucceed),
-            max_concurrent: fields
-                .integer("max_concurrent", 0..=i64::from(u32::MAX), found)
-                .and_then(|most| u32::try_from(most).ok())
-                .unwrap_or(0),
+            branches: state.texts("parallel").unwrap_or_default(),
+            strategy: match &*state.word("strategy") {
+                "any_succeed" => Strategy::AnySucceed,
+                "best_effort" => Strategy::BestEffort,
+                _ => Strategy::AllSucceed,
+            },
+            max_concurrent: state.int("max_concurrent").and_then(|most| u32::try_from(most).ok()).unwrap_or(0),
         }
     }
 }
 
 impl Call {
-    pub(super) fn read(fields: &mut Fields<'_>, found: &mut Findings) -> Self {
-        let workflow = fields.needed("workflow", found);
-        let inputs = fields.take("inputs");
-        if let Some(wrong) = inputs.filter(|inputs| !inputs.is_object()) {
-            fields.bad("inputs", wrong, "an object", found);
+    pub(super) fn read(state: &Located) -> Self {
+        let fields = |key: &str| state.get(key).map_or(&[][..], Located::fields);
+        let output = |field: &Field| Some((field.key.clone(), field.key_span, Text::of(&field.value)?));
+        Self {
+            workflow: state.filled("workflow"),
+            inputs: fields("inputs").to_vec(),
+            outputs: fields("outputs").iter().filter_map(output).collect(),
         }
-        let mut outputs = Vec::new();
-        if let Some(written) = fields.take("outputs") {
-            if !written.is_object() {
-                fields.bad("outputs", written, "an object: states of the child, and names", found);
-            }
-            for field in written.fields() {
-                match Text::of(&field.value) {
-                    Some(name) => outputs.push((field.key.clone(), field.key_span, name)),
-                    None => fields.bad("outputs", &field.value, "an object of names", found),
-                }
-            }
-        }
-        Self { workflow, inputs: inputs.map(|inputs| inputs.fields().to_vec()).unwrap_or_default(), outputs }
     }
 }

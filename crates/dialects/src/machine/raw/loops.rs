@@ -1,9 +1,10 @@
 //! Loops: as types of states, and as a block in a state.
 
-use branchpoint_expr::{Expression, Kind, Located, Options};
+use branchpoint_expr::{Kind, Located};
 
-use super::kinds::only_in_block;
-use super::{Fields, Findings, Guard, Text};
+use super::tables::{COMPLETE, EACH, LOOP_BLOCK, LOOP_TYPE, ROUNDS, STATE, TYPE, WHILE};
+use super::{Findings, Guard, Text};
+use crate::fields::{Access, Path, Table};
 
 use crate::DocumentKinds as _;
 
@@ -29,102 +30,54 @@ pub(in crate::machine) struct Items(pub(in crate::machine) Located);
 
 impl Loop {
     /// `is_while` is what the state's type says, if it has one.
-    pub(super) fn read(state: &mut Fields<'_>, is_while: Option<bool>, found: &mut Findings) -> Self {
-        let Some(mut block) = state.object("loop", found) else {
-            return Self::body(state, is_while.unwrap_or(true), found);
+    pub(super) fn read(path: Path<'_>, state: &Located, is_while: Option<bool>, found: &mut Findings) -> Self {
+        let mut check = found.check();
+        let Some(block) = state.given("loop") else {
+            let is_while = is_while.unwrap_or(true);
+            check.object(path, state, &[TYPE, STATE, LOOP_BLOCK, COMPLETE, rounds(is_while), ROUNDS]);
+            return Self::body(state, is_while);
         };
-        let keys = ["items", "while", "condition", "body", "max_iterations", "break_when"];
-        only_in_block(state, &keys, "loop", found);
-        let words = [("while", true), ("for_each", false)];
-        if !block.has("type") && is_while.is_none() {
-            block.missing("type", found);
-        }
-        let said = block.word("type", &words, found);
-        if let (Some(said), Some(is_while)) = (said, is_while)
-            && said != is_while
-        {
-            let message = format!("`{}` says another loop than the type of the state", block.path("type"));
-            found.error(Kind::Conflict, block.span, message);
-        }
+        check.misplaced = Some((vec![EACH, WHILE, ROUNDS], "loop"));
+        check.object(path, state, &[TYPE, STATE, LOOP_BLOCK, COMPLETE]);
+        let path = Path::Key(&path, "loop");
+        let said = block.given("type").map(|_| block.word("type") == "while");
         // Without a word, what it goes over shows which loop was meant.
-        let is_while = said.or(is_while).unwrap_or(!block.has("items"));
-        let mut read = Self::body(&mut block, is_while, found);
-        block.finish(found);
-        if let Some(on_complete) = state.filled("on_complete", found) {
+        let by_type = said.or(is_while).unwrap_or(block.given("items").is_none());
+        check.object(path, block, &[LOOP_TYPE, COMPLETE, rounds(by_type), ROUNDS]);
+        if said.or(is_while).is_none() {
+            check.missing(block, &format!("{path}.type"), None);
+        }
+        if is_while.is_some_and(|is_while| is_while != by_type) {
+            let message = format!("`{path}.type` and the type of the state name different loops");
+            check.error(Kind::Conflict, block.span, message, "remove one of the types");
+        }
+        let mut read = Self::body(block, by_type);
+        if let Some(on_complete) = state.filled("on_complete") {
             if read.on_complete.is_some() {
-                let message = format!("`{}` is said in the block already", state.path("on_complete"));
-                found.error(Kind::Conflict, on_complete.span(), message);
+                let message = format!("`{path}.on_complete` and `on_complete` of the state exclude each other");
+                check.error(Kind::Conflict, on_complete.span(), message, "keep one of them");
             }
             read.on_complete = Some(on_complete);
         }
         read
     }
 
-    fn body(fields: &mut Fields<'_>, is_while: bool, found: &mut Findings) -> Self {
-        let over = if is_while {
-            let guard = Guard::of(fields, "while", "condition", found);
-            if guard.is_none() && !["while", "condition", "if"].iter().any(|key| fields.has(key)) {
-                fields.missing("while", found);
-            }
-            Times::While(guard)
-        } else {
-            Times::Each(items(fields, found))
+    fn body(object: &Located, is_while: bool) -> Self {
+        let items = || object.given("items").map(|items| Text::of(items).map_or_else(|| items.clone(), |text| text.0));
+        let over = match is_while {
+            true => Times::While(Guard::of(object, ["while", "condition", "if"])),
+            false => Times::Each(items().map(Items)),
         };
-        if !fields.has("body") {
-            fields.missing("body", found);
-        }
-        let body = fields.texts("body", found);
-        if body.as_ref().is_some_and(Vec::is_empty) {
-            fields.missing("body", found);
-        }
         Self {
             over,
-            body: body.unwrap_or_default(),
-            max_iterations: max_iterations(fields, found),
-            break_when: fields.text("break_when", found).map(|text| Guard(text.0)),
-            on_complete: fields.filled("on_complete", found),
+            body: object.texts("body").unwrap_or_default(),
+            max_iterations: object.filled("max_iterations").filter(|most| most.text().trim() != "0"),
+            break_when: object.text_at("break_when").map(|text| Guard(text.0)),
+            on_complete: object.filled("on_complete"),
         }
     }
 }
 
-fn items(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Items> {
-    let Some(items) = fields.take("items") else {
-        fields.missing("items", found);
-        return None;
-    };
-    if items.items().is_some() {
-        return Some(Items(items.clone()));
-    }
-    let text = Text::of(items);
-    if text.is_none() {
-        fields.bad("items", items, "a list or a text", found);
-    }
-    text.map(|text| Items(text.0))
-}
-
-/// An integer from 0 to 10000, of which 0 says nothing, or a template or expression for one.
-fn max_iterations(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Text> {
-    const MOST: i64 = 10_000;
-    const WANTED: &str = "a whole number from 0 to 10000, or a template for one";
-    let written = fields.said("max_iterations")?;
-    let Some(text) = Text::of(written) else {
-        fields.bad("max_iterations", written, WANTED, found);
-        return None;
-    };
-    if text.text().contains("{{") {
-        return Some(text);
-    }
-    let arithmetic = || {
-        let compiled = Expression::compile(text.text(), Options::default());
-        written.text().is_some() && compiled.is_ok_and(|compiled| compiled.references().is_empty())
-    };
-    match text.text().trim().parse::<i64>() {
-        Ok(0) => None,
-        Ok(1..=MOST) => Some(text),
-        Err(_) if arithmetic() => Some(text),
-        _ => {
-            fields.bad("max_iterations", written, WANTED, found);
-            None
-        }
-    }
+fn rounds(is_while: bool) -> Table {
+    if is_while { WHILE } else { EACH }
 }

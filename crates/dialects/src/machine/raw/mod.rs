@@ -1,24 +1,25 @@
-//! The document as its author wrote it: a mirror with places, read once, before any rule is looked at.
+//! The document as its author wrote it, with the place of every part.
 //!
-//! Reading tells what is wrong with a single field (its type, its range, both spellings at once) and which keys nobody
-//! knows. What fields mean together is told by the rules.
+//! [`tables`] lists the fields of every object; objects are checked against them and then read. The rules check what fields mean
+//! together.
 
-mod fields;
+mod findings;
 mod inputs;
 mod kinds;
 mod loops;
 mod parts;
 mod state;
+pub(super) mod tables;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::RunKinds as _;
-use branchpoint_expr::{Kind, Located, Span};
+use branchpoint_expr::{Located, Span};
 
-use crate::DocumentKinds as _;
+use crate::fields::{Access, Path, Unknown};
 
-pub(super) use fields::{Fields, Findings, Text};
+pub(super) use crate::fields::Text;
+pub(super) use findings::Findings;
 pub(super) use inputs::{Input, InputType};
 pub(super) use kinds::{Agent, Call, Command, Parallel, Skill, Source, Strategy, Terminal};
 pub(super) use loops::{Loop, Times};
@@ -52,21 +53,21 @@ pub(super) struct Hooks {
 
 impl Document {
     pub(super) fn read(document: &Located, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::of(document, "", found)?;
-        fields.unsupported(&["plugins", "plugin", "packs", "pack", "mcp_proxy", "mcp", "acp", "tui", "history"], found);
-        fields.ignore(&["version", "description", "author", "tags"]);
-        let name = fields.needed("name", found);
-        let inputs = Input::all(&mut fields, found);
-        let env = fields.texts("env", found).unwrap_or_default();
-        let hooks = fields.object("hooks", found).map(|hooks| Hooks::read(hooks, found)).unwrap_or_default();
-        let states = fields.take("states");
-        if states.is_none() {
-            fields.missing("states", found);
+        if !found.check().object(Path::Root(""), document, &[tables::DOCUMENT]) {
+            return None;
         }
-        let (initial, states) = states.map(|states| read_states(states, found)).unwrap_or_default();
-        fields.finish(found);
+        let states = document.given("states").map(|states| read_states(states, found)).unwrap_or_default();
         let positions = states.iter().enumerate().map(|(at, state)| (state.name.clone(), at)).collect();
-        Some(Self { name, inputs, env, initial, states, hooks, span: document.span, positions })
+        Some(Self {
+            name: document.text_at("name"),
+            inputs: Input::all(document, found),
+            env: document.texts("env").unwrap_or_default(),
+            initial: document.get("states").and_then(|states| states.text_at("initial")),
+            states,
+            hooks: document.get("hooks").map(Hooks::read).unwrap_or_default(),
+            span: document.span,
+            positions,
+        })
     }
 
     /// The position of a state.
@@ -76,36 +77,21 @@ impl Document {
 }
 
 /// `initial` is a reserved key; every other key is a state.
-fn read_states(states: &Located, found: &mut Findings) -> (Option<Text>, Vec<State>) {
-    if !states.is_object() {
-        found.error(Kind::BadValue, states.span, format!("`states` is an object, and this is {}", states.describe()));
-        return (None, Vec::new());
-    }
-    let mut initial = None;
-    let mut read = Vec::new();
-    for field in states.fields() {
-        if &*field.key == "initial" {
-            initial = Text::of(&field.value);
-        } else {
-            read.extend(State::read(field, found));
-        }
-    }
-    if initial.is_none() {
-        found.error(Kind::MissingField, states.span, "`states.initial` is required: the name of the first state");
-    }
-    (initial, read)
+fn read_states(states: &Located, found: &mut Findings) -> Vec<State> {
+    let mut check = found.check();
+    check.style.unknown = Unknown::None;
+    check.object(Path::Root("states"), states, &[tables::STATES]);
+    let fields = states.fields().iter().filter(|field| &*field.key != "initial");
+    fields.filter_map(|field| State::read(field, found)).collect()
 }
 
 impl Hooks {
-    fn read(mut fields: Fields<'_>, found: &mut Findings) -> Self {
-        let mut actions = |key| Action::list(&mut fields, key, found);
-        let hooks = Self {
-            start: actions("workflow_start"),
-            end: actions("workflow_end"),
-            error: actions("workflow_error"),
-            cancel: actions("workflow_cancel"),
-        };
-        fields.finish(found);
-        hooks
+    fn read(hooks: &Located) -> Self {
+        Self {
+            start: Action::list(hooks, "workflow_start"),
+            end: Action::list(hooks, "workflow_end"),
+            error: Action::list(hooks, "workflow_error"),
+            cancel: Action::list(hooks, "workflow_cancel"),
+        }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::{Diagnostic, Field, Kind, Span};
+use branchpoint_expr::{Field, Kind, Located, Span};
 
 use super::kinds::{Agent, Call, Command, Parallel, Terminal};
 use super::loops::Loop;
-use super::{Action, Fields, Findings, OnFailure, Retry, Text, Transition};
+use super::tables::{AGENT, AGENT_BLOCK, CALL, COMMAND, OPERATION, PARALLEL, STATE, TERMINAL, TYPE};
+use super::{Action, Findings, OnFailure, Retry, Text, Transition};
+use crate::fields::{Access, Check, Path, Table, Unknown};
+use crate::output;
 
 /// One state.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ pub(in crate::machine) enum What {
     Loop(Loop),
     Call(Call),
     Terminal(Terminal),
-    /// Its kind could not be told; the finding is made.
+    /// Its type is unknown, which is reported.
     Unknown,
 }
 
@@ -52,46 +55,29 @@ enum Type {
     Terminal,
 }
 
-const TYPES: [(&str, Type); 8] = [
-    ("step", Type::Command),
-    ("command", Type::Command),
-    ("agent", Type::Agent),
-    ("parallel", Type::Parallel),
-    ("for_each", Type::ForEach),
-    ("while", Type::While),
-    ("call_workflow", Type::Call),
-    ("terminal", Type::Terminal),
-];
-
 impl State {
     pub(super) fn read(field: &Field, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::of(&field.value, format!("states.{}", field.key), found)?;
-        fields.unsupported(&["mcp_proxy", "plugin", "acp"], found);
-        fields.ignore(&["description", "depends_on", "capture"]);
-        let what = What::read(&mut fields, found);
-        let mut hooks = fields.object("hooks", found);
-        let mut actions =
-            |key, found: &mut Findings| hooks.as_mut().map_or_else(Vec::new, |hooks| Action::list(hooks, key, found));
-        let (pre, post) = (actions("pre", found), actions("post", found));
-        if let Some(hooks) = hooks {
-            hooks.finish(found);
+        let (path, state) = (format!("states.{}", field.key), &field.value);
+        if !state.is_object() && !state.is_null() {
+            found.check().object(Path::Root(&path), state, &[]);
+            return None;
         }
-        let state = Self {
+        let what = What::read(Path::Root(&path), state, found);
+        let hooks = |key: &str| state.get("hooks").map(|hooks| Action::list(hooks, key)).unwrap_or_default();
+        Some(Self {
             name: field.key.clone(),
             span: field.key_span,
             what,
-            on_success: fields.filled("on_success", found),
-            on_failure: OnFailure::read(&mut fields, found),
-            transitions: Transition::list(&mut fields, found),
-            continue_on_error: fields.flag("continue_on_error", found).unwrap_or(false),
-            timeout_ms: fields.duration("timeout", found).filter(|limit| *limit > 0),
-            retry: Retry::read(&mut fields, found),
-            pre,
-            post,
-            dir: fields.filled("dir", found),
-        };
-        fields.finish(found);
-        Some(state)
+            on_success: state.filled("on_success"),
+            on_failure: OnFailure::read(state),
+            transitions: Transition::list(state),
+            continue_on_error: state.flag("continue_on_error").unwrap_or(false),
+            timeout_ms: state.duration_ms("timeout").filter(|limit| *limit > 0),
+            retry: state.given("retry").map(Retry::read),
+            pre: hooks("pre"),
+            post: hooks("post"),
+            dir: state.filled("dir"),
+        })
     }
 
     pub(in crate::machine) fn is_terminal(&self) -> bool {
@@ -107,71 +93,106 @@ impl State {
 }
 
 impl What {
-    fn read(fields: &mut Fields<'_>, found: &mut Findings) -> Self {
-        if made_elsewhere(fields, found) {
+    /// Checks the fields of a state, and reads those of its type.
+    fn read(path: Path<'_>, state: &Located, found: &mut Findings) -> Self {
+        let Some(of) = state_type(state) else {
+            read_unknown(path, state, &mut found.check());
             return Self::Unknown;
-        }
-        let Some(of) = state_type(fields, found) else { return Self::Unknown };
+        };
+        let mut check = found.check();
+        let mut checked = |tables: &[Table]| check.object(path, state, &[&[TYPE, STATE], tables].concat());
         match of {
-            Type::Command => Self::Command(Command::read(fields, found)),
-            Type::Agent => Self::Agent(Agent::read(fields, found)),
-            Type::Parallel => Self::Parallel(Parallel::read(fields, found)),
-            Type::ForEach => Self::Loop(Loop::read(fields, Some(false), found)),
-            Type::While => Self::Loop(Loop::read(fields, Some(true), found)),
-            Type::Loop => Self::Loop(Loop::read(fields, None, found)),
-            Type::Call => Self::Call(Call::read(fields, found)),
+            Type::Command => {
+                checked(&[COMMAND, output::FIELDS]);
+                Self::Command(Command::read(state))
+            }
+            Type::Agent => {
+                if state.given("agent").is_some() {
+                    check.misplaced = Some((vec![AGENT], "agent"));
+                    check.object(path, state, &[TYPE, STATE, AGENT_BLOCK]);
+                } else {
+                    checked(&[AGENT_BLOCK, AGENT]);
+                }
+                Self::Agent(Agent::read(state))
+            }
+            Type::Parallel => {
+                checked(&[PARALLEL]);
+                Self::Parallel(Parallel::read(state))
+            }
+            Type::ForEach => Self::Loop(Loop::read(path, state, Some(false), found)),
+            Type::While => Self::Loop(Loop::read(path, state, Some(true), found)),
+            Type::Loop => Self::Loop(Loop::read(path, state, None, found)),
+            Type::Call => {
+                checked(&[CALL]);
+                Self::Call(Call::read(state))
+            }
             Type::Terminal => {
-                let words = [("success", false), ("failure", true)];
-                let failure = fields.word("status", &words, found).unwrap_or(false);
-                Self::Terminal(Terminal { failure, message: fields.text("message", found) })
+                checked(&[TERMINAL]);
+                Self::Terminal(Terminal {
+                    failure: state.word("status") == "failure",
+                    message: state.text_at("message"),
+                })
             }
         }
     }
 }
 
-/// Whether a plugin or a step template says what a state does. Its fields are theirs then, so nobody here can tell what is
-/// missing or unknown among them. The word `operation` beside a command is no such thing.
-fn made_elsewhere(fields: &mut Fields<'_>, found: &mut Findings) -> bool {
-    let keys: &[&str] = if has_command(fields) { &["use_template"] } else { &["use_template", "operation"] };
-    let elsewhere = fields.unsupported(keys, found);
-    if elsewhere {
-        fields.ignore_rest();
-    }
-    elsewhere
-}
-
-fn has_command(fields: &Fields<'_>) -> bool {
-    fields.says("command") || fields.says("script_file")
-}
-
-/// The kind of a state: its type, or what its other fields show.
-fn state_type(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Type> {
-    let Some(written) = fields.take("type") else { return shown_type(fields, found) };
-    let text = Text::of(written);
-    let name = text.as_ref().map_or("", |text| text.text().as_ref());
+/// Checks a state without a known type. Where a plugin or a step template would define it, unknown fields are theirs.
+fn read_unknown(path: Path<'_>, state: &Located, check: &mut Check<'_>) {
+    let word = state.word("type");
     // Plugins bring types of their own, named after them: `database.query`.
-    if name.eq_ignore_ascii_case("operation") || name.contains('.') {
-        let message = format!("states of type `{name}` are not offered");
-        found.error(Kind::Unsupported, written.span, message);
-        fields.ignore_rest();
+    let by_plugin = word == "operation" || word.contains('.');
+    if by_plugin || is_defined_elsewhere(state) {
+        check.style.unknown = Unknown::None;
+        if let Some(written) = state.given("type").filter(|_| by_plugin) {
+            let message = format!("`{path}.type` is `{word}`, which is not supported");
+            check.error(
+                Kind::Unsupported,
+                written.span,
+                message,
+                "use a command, an agent or a workflow of its own instead",
+            );
+        }
+        let tables: &[Table] = if by_plugin || has_command(state) { &[STATE] } else { &[STATE, OPERATION] };
+        check.object(path, state, tables);
+        return;
+    }
+    check.object(path, state, &[TYPE, STATE]);
+    if state.given("type").is_none() {
+        check.missing(state, &format!("{path}.type"), None);
+    }
+}
+
+/// Whether a plugin or a step template defines a state. A field `operation` beside a command does not.
+fn is_defined_elsewhere(state: &Located) -> bool {
+    state.get("use_template").is_some() || state.get("operation").is_some() && !has_command(state)
+}
+
+fn has_command(state: &Located) -> bool {
+    let is_given = |key: &str| state.given(key).is_some_and(|value| value.text().is_none_or(|text| !text.is_empty()));
+    is_given("command") || is_given("script_file")
+}
+
+/// The type of a state: its field `type`, or what its other fields show.
+fn state_type(state: &Located) -> Option<Type> {
+    if is_defined_elsewhere(state) {
         return None;
     }
-    let known = TYPES.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, of)| *of);
-    if known.is_none() {
-        let message = format!("there is no state type `{name}`");
-        let finding = Diagnostic::error(Kind::UnknownType, written.span, message);
-        found.suggest(finding, name, TYPES.iter().map(|(word, _)| *word));
+    if state.given("type").is_none() {
+        let shows =
+            [("command", Type::Command), ("script_file", Type::Command), ("loop", Type::Loop), ("agent", Type::Agent)];
+        return shows.into_iter().find(|(key, _)| state.given(key).is_some()).map(|(_, of)| of);
     }
-    // A loop block means the same as the types of loops, also in a step that has nothing else to do.
-    known.map(|of| if of == Type::Command && !has_command(fields) && fields.has("loop") { Type::Loop } else { of })
-}
-
-fn shown_type(fields: &Fields<'_>, found: &mut Findings) -> Option<Type> {
-    let shows =
-        [("command", Type::Command), ("script_file", Type::Command), ("loop", Type::Loop), ("agent", Type::Agent)];
-    let shown = shows.into_iter().find(|(key, _)| fields.has(key)).map(|(_, of)| of);
-    if shown.is_none() {
-        fields.missing("type", found);
-    }
-    shown
+    Some(match &*state.word("type") {
+        // A loop block means the same as the types of loops, also in a step that has nothing else to do.
+        "step" | "command" if !has_command(state) && state.given("loop").is_some() => Type::Loop,
+        "step" | "command" => Type::Command,
+        "agent" => Type::Agent,
+        "parallel" => Type::Parallel,
+        "for_each" => Type::ForEach,
+        "while" => Type::While,
+        "call_workflow" => Type::Call,
+        "terminal" => Type::Terminal,
+        _ => return None,
+    })
 }
